@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright (c) 2026 the sgfs authors
+ *
+ * sgfs.h: draw from Bayesian posteriors while touching only a minibatch of rows per draw.
+ *
+ * The whole user's interface. In order of use:
+ *
+ *     config  ->  data  ->  model  ->  run  ->  draws  ->  summary, compare, export
+ *
+ * Conventions
+ *   - Handles are opaque. Every ..._free takes NULL.
+ *   - A function that can fail returns sgfs_status (0 is ok, negative is an error) or NULL, and fills
+ *     the caller's sgfs_err (which may be NULL) with a sentence: what, where, what to do.
+ *   - Strings and arrays passed in are copied unless the comment says "borrowed".
+ *   - Strings returned as `const char *` belong to the handle they came from; strings returned as
+ *     `char *` belong to the caller: give them back with sgfs_text_free.
+ *   - The library never prints, never exits, installs no signal handlers and keeps no mutable globals.
+ *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs help
+ *     sample` lists every key; sgfs_option_at walks the same table.
+ */
+#ifndef SGFS_H
+#define SGFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SGFS_API __attribute__((visibility("default")))
+#else
+#define SGFS_API
+#endif
+
+/* ---- status and errors ------------------------------------------------------------------------ */
+
+/* The command line's exit code is minus the status, except SGFS_ENOMEM, which exits 1. */
+typedef enum sgfs_status {
+    SGFS_OK = 0,
+    SGFS_EINTERNAL = -1, /* a mistake of ours */
+    SGFS_EUSAGE = -2,    /* an option or argument out of range or unknown */
+    SGFS_EDATA = -3,     /* the data or the model cannot be used */
+    SGFS_ENUMERIC = -4,  /* a chain left the numbers: diverged, not positive definite */
+    SGFS_EIO = -5,       /* reading or writing failed */
+    SGFS_ERUNFILE = -6,  /* not a run file, or a damaged one */
+    SGFS_ENOMEM = -12,   /* out of memory */
+    SGFS_ESTOPPED = -75  /* stopped early on request; every draw so far was kept */
+} sgfs_status;
+
+typedef struct sgfs_err {
+    sgfs_status code;
+    char text[512]; /* one sentence, UTF-8, always terminated */
+} sgfs_err;
+
+SGFS_API const char *sgfs_version(void);
+SGFS_API const char *sgfs_status_text(sgfs_status status);
+SGFS_API void sgfs_text_free(char *text);
+
+/* ---- what there is: kinds and options --------------------------------------------------------- */
+
+/* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
+ * "exports" or "backends". Returns false past the last row. */
+SGFS_API bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help);
+
+/* One option row. `owner` names the kind that reads it ("sampler sgfs", "data", ...). */
+typedef struct sgfs_option_info {
+    const char *key;     /* "sampler.alpha" */
+    const char *flag;    /* "alpha": --alpha on the command line */
+    const char *type;    /* "number", "integer", "flag", "text" or "choice" */
+    const char *value;   /* the default, as text; "auto" is chosen by the program; "" is none */
+    const char *range;   /* bounds or choices, in words; "" when free */
+    const char *help;    /* one line */
+    const char *owner;
+} sgfs_option_info;
+SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
+
+/* ---- config ----------------------------------------------------------------------------------- */
+
+typedef struct sgfs_config sgfs_config;
+
+typedef enum sgfs_level { SGFS_NOTE = 0, SGFS_WARNING = 1 } sgfs_level;
+typedef void (*sgfs_message_fn)(sgfs_level level, const char *text, void *user);
+
+SGFS_API sgfs_config *sgfs_config_new(void);
+SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value,
+                                     sgfs_err *err);
+SGFS_API sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value,
+                                         sgfs_err *err);
+/* The value in force (given or default), or NULL for an unknown key. */
+SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
+/* Notes and warnings of every later call that uses this config; may come from any thread. */
+SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
+SGFS_API void sgfs_config_free(sgfs_config *cfg);
+
+/* ---- data ------------------------------------------------------------------------------------- */
+
+typedef struct sgfs_data sgfs_data;
+
+/* Open a file (CSV, gz, npy): the options "data.*" say which columns are what. */
+SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err);
+
+/* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
+typedef struct sgfs_arrays {
+    int64_t rows, cols;
+    const double *x;           /* rows x cols, row-major; or NULL and x32 given */
+    const float *x32;          /* rows x cols, row-major; or NULL */
+    int64_t row_stride;        /* elements from one row to the next; 0 means cols */
+    const double *y;           /* rows */
+    const char *const *names;  /* cols column names, or NULL for x1, x2, ... */
+    const char *target_name;   /* or NULL for "y" */
+} sgfs_arrays;
+SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err);
+SGFS_API int64_t sgfs_data_rows(const sgfs_data *data);
+SGFS_API void sgfs_data_free(sgfs_data *data);
+
+/* ---- model ------------------------------------------------------------------------------------ */
+
+typedef struct sgfs_model sgfs_model;
+
+/* `name` is a row of sgfs_list("models"); data and cfg are borrowed and must outlive the model. */
+SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,
+                                     sgfs_err *err);
+SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);
+SGFS_API const char *sgfs_model_param(const sgfs_model *model, int64_t index);
+SGFS_API void sgfs_model_free(sgfs_model *model);
+
+/* ---- run -------------------------------------------------------------------------------------- */
+
+typedef struct sgfs_run sgfs_run;
+typedef struct sgfs_draws sgfs_draws;
+
+typedef struct sgfs_progress {
+    int64_t done, total;        /* iterations over all chains, warm-up included */
+    bool warmup;                /* still warming up */
+    double seconds, eta;        /* wall clock so far, and expected to go (negative: not known yet) */
+    double iterations_per_s;    /* over all chains */
+    double ess_per_s;           /* smallest over parameters, by batch means; 0 when not known yet */
+} sgfs_progress;
+typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
+
+/* model and cfg are borrowed. Every choice of the options is checked here, before any work. */
+SGFS_API sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
+/* One line that says what will be done: sampler, batch, chains, iterations. */
+SGFS_API const char *sgfs_run_describe(const sgfs_run *run);
+/* Append every kept draw to a run file as it is made. An existing file is refused unless
+ * the option "output.overwrite" is set. Without it draws are kept in memory. */
+SGFS_API sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err);
+SGFS_API void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user);
+/* Advance every chain by at most `iterations`; for callers who own the loop. */
+SGFS_API sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err);
+SGFS_API bool sgfs_run_done(const sgfs_run *run);
+/* All that is left. SGFS_ESTOPPED when sgfs_run_stop ended it early. */
+SGFS_API sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err);
+/* Where chain c stands now, D numbers on the user's scale; valid until the next step. */
+SGFS_API const double *sgfs_run_theta(const sgfs_run *run, int64_t chain);
+/* Ask the run to stop after the iteration at hand. Safe from a signal handler. */
+SGFS_API void sgfs_run_stop(sgfs_run *run);
+/* Write out what is buffered and close the run file, if one is attached. */
+SGFS_API sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err);
+/* A copy of the draws kept in memory (only without an attached file). */
+SGFS_API sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err);
+SGFS_API void sgfs_run_free(sgfs_run *run);
+
+/* ---- draws: the finished (or interrupted) run --------------------------------------------------- */
+
+SGFS_API sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err);
+
+typedef struct sgfs_draws_shape {
+    int64_t chains, draws, dim; /* draws: kept draws of the shortest chain that has any */
+} sgfs_draws_shape;
+SGFS_API sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws);
+SGFS_API const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index);
+/* `draws` x `dim` numbers of one chain, row-major; belongs to the handle. */
+SGFS_API const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain);
+/* The format follows from the name: .nc, .csv, .stan.csv, .npy. Written beside, then renamed. */
+SGFS_API sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,
+                                       sgfs_err *err);
+SGFS_API void sgfs_draws_free(sgfs_draws *draws);
+
+/* ---- summary and comparison --------------------------------------------------------------------- */
+
+typedef struct sgfs_summary_row {
+    const char *name;
+    double mean, sd, mcse;      /* mcse: Monte Carlo standard error of the mean */
+    double q5, q50, q95;
+    double ess_bulk, ess_tail, r_hat;
+    double tau;                 /* autocorrelation time in iterations, of this parameter's mean */
+} sgfs_summary_row;
+
+typedef struct sgfs_summary {
+    int64_t dim, chains, draws; /* kept draws per chain */
+    sgfs_summary_row *row;      /* dim */
+    double seconds, sample_seconds; /* chain-seconds in all, and those after warm-up */
+    double rows_touched;            /* data rows read by all chains */
+    double ess_min, ess_per_s;      /* smallest bulk ESS; per wall-clock second of sampling */
+    double tau_max, inv_atuc;       /* 1 / (tau x seconds per iteration), slowest parameter */
+    double interventions;           /* ridges added to keep the matrix positive definite */
+    int64_t warnings;
+    char **warning;                 /* plain sentences */
+    const char *title;              /* model, sampler and data in one line */
+    const char *state;              /* "complete", "stopped early", "failed: ..." or "unfinished" */
+} sgfs_summary;
+SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
+SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);
+SGFS_API void sgfs_summary_free(sgfs_summary *summary);
+
+typedef struct sgfs_compare_row {
+    const char *name;
+    double mean, reference, sd, reference_sd;
+    double z; /* (mean - reference) over the Monte Carlo error of both */
+} sgfs_compare_row;
+
+typedef struct sgfs_compare {
+    int64_t dim;
+    sgfs_compare_row *row; /* dim */
+    double E1, E2, trR;    /* E2 and trR are NaN where the reference has no covariance */
+    double E1_noise, E2_noise, trR_noise; /* what Monte Carlo error alone would give */
+    int64_t best[2], worst[2];  /* parameter pairs whose 2-d marginals agree best and worst; -1: none */
+    int64_t true_inside, true_total; /* generating values inside the 90 % interval; total 0: unknown */
+} sgfs_compare;
+/* The reference is another run file, or JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
+SGFS_API sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err);
+SGFS_API char *sgfs_compare_json(const sgfs_compare *compare);
+SGFS_API void sgfs_compare_free(sgfs_compare *compare);
+
+/* ---- simulation --------------------------------------------------------------------------------- */
+
+/* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a truth:
+ * the generating parameters, and the posterior's mode and curvature found on the full data, in the
+ * form sgfs_compare_new reads. `truth` may be NULL. */
+SGFS_API sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
+                                   const char *truth, sgfs_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright (c) 2026 the sgfs authors
+ *
+ * sgfs_plugin.h: the values that flow between the stages, and the table each kind fills in.
+ * For writers of models, samplers and structured matrices; users need sgfs.h only.
+ *
+ *     data  ->  model  ->  fisher  ->  sampler  ->  sink
+ *     batch     scores     symmetric    theta        draw
+ *
+ * Adding a kind is one file that ends with its table, and one row in that stage's table.c.
+ * docs/extending.md walks through a model in 60 lines.
+ *
+ * Letters, as in the paper (Ahn, Korattikara, Welling 2012)
+ *   N rows in the data, n rows in a minibatch, p columns of the design (intercept included),
+ *   D parameters, theta the parameters, g_i the score of row i, gamma the noise factor of the
+ *   way rows are drawn, K = L L' the preconditioner.
+ */
+#ifndef SGFS_PLUGIN_H
+#define SGFS_PLUGIN_H
+
+#include "sgfs.h"
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+typedef enum sgfs_option_type {
+    SGFS_NUMBER,
+    SGFS_INTEGER,
+    SGFS_FLAG,   /* "true" or "false"; on the command line --name or --no-name */
+    SGFS_TEXT,
+    SGFS_CHOICE
+} sgfs_option_type;
+
+/* One row. A table of them ends with a row whose key is NULL. A key may appear in the tables of several
+ * kinds; type and default must then agree. */
+typedef struct sgfs_option {
+    const char *key;     /* "sampler.alpha" */
+    const char *flag;    /* "alpha" */
+    sgfs_option_type type;
+    const char *value;   /* default; "auto": the program chooses, and says what; "": none */
+    double min, max;     /* bounds of numbers, both allowed; min > max means free */
+    const char *choices; /* SGFS_CHOICE: "with|without" */
+    const char *help;    /* one line, no full stop */
+} sgfs_option;
+
+/* ---- values that cross a stage border ------------------------------------------------------------ */
+
+/* Rows of one minibatch (or of one block of a full pass), always double, whatever the storage. */
+typedef struct sgfs_batch {
+    int64_t n, N, p;
+    const double *x; /* n x p, row-major, intercept first where there is one */
+    const double *y; /* n */
+    double gamma;    /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
+} sgfs_batch;
+
+/* How the scores of one parameter block are handed over. */
+typedef enum sgfs_score_form {
+    SGFS_SCORE_DENSE,   /* `dense` n x (rows*cols) holds them */
+    SGFS_SCORE_OUTER,   /* score of row i = left_i (x) right_i; the model fills both */
+    SGFS_SCORE_INPUT    /* the same with right = the batch's x: nothing to copy */
+} sgfs_score_form;
+
+/* A named block of parameters, theta[offset .. offset + rows*cols), row-major. */
+typedef struct sgfs_block {
+    const char *name;
+    int64_t rows, cols;
+    sgfs_score_form form;
+    int64_t offset;      /* filled in by sgfsi_model_open */
+} sgfs_block;
+
+typedef struct sgfs_score_block {
+    int64_t offset, rows, cols;
+    double *left;        /* n x rows, or NULL when dense */
+    double *right_own;   /* n x cols to fill, SGFS_SCORE_OUTER only */
+    const double *right; /* n x cols: right_own, or the batch's x */
+    double *dense;       /* n x (rows*cols), or NULL when factored */
+} sgfs_score_block;
+
+/* Per-row scores of a batch, factored where the model allows, with what was asked for beside them. */
+typedef struct sgfs_scores {
+    int64_t n, D, blocks;
+    sgfs_score_block *block;
+    bool want_loglik;
+    double loglik; /* summed over the batch; only when wanted */
+} sgfs_scores;
+
+/* ---- backend: arithmetic on row-major arrays ------------------------------------------------------ */
+
+/* Triangular matrices are lower, row-major, with row length D. */
+typedef struct sgfs_backend {
+    const char *name, *help;
+    double (*dot)(int64_t n, const double *x, const double *y);
+    void (*axpy)(int64_t n, double a, const double *x, double *y);            /* y += a x */
+    /* y = a X v + b y, X m x k */
+    void (*gemv)(int64_t m, int64_t k, double a, const double *X, const double *v, double b, double *y);
+    /* y = a X' v + b y, X m x k */
+    void (*gemv_t)(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
+                   double *y);
+    /* C = a A' B + b C, A m x r, B m x c, C r x c */
+    void (*gemm_tn)(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B,
+                    double b, double *C);
+    /* lower triangle of C = a X' X + b C, X m x k, C k x k */
+    void (*syrk_t)(int64_t m, int64_t k, double a, const double *X, double b, double *C);
+    /* lower triangle of A -> L with A = L L'; returns 0, or the order of the minor that failed */
+    int64_t (*potrf)(int64_t D, double *A);
+    void (*trsv)(int64_t D, const double *L, bool transposed, double *x);     /* x = L^-1 x or L^-T x */
+    void (*trmv)(int64_t D, const double *L, bool transposed, double *x);     /* x = L x or L' x */
+    void (*symv)(int64_t D, const double *A, const double *x, double *y);     /* y = A x, lower triangle */
+    void (*exp)(int64_t n, const double *x, double *y);                       /* y = exp(x) */
+    void (*log1p)(int64_t n, const double *x, double *y);                     /* y = log(1 + x) */
+} sgfs_backend;
+
+/* ---- model ---------------------------------------------------------------------------------------- */
+
+typedef struct sgfs_model_kind {
+    const char *name, *help;
+    const sgfs_option *options;
+    /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
+    sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
+    /* Fill the blocks of s (and s->loglik when wanted) for the rows of b at theta. Must not allocate. */
+    sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          sgfs_scores *s, double *scratch, sgfs_err *err);
+    /* Add the expected Fisher information of the rows to A (D x D, lower). NULL: not available. */
+    void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
+                      double *scratch);
+    /* A sensible first theta, and the scale on which chains should be spread around it. */
+    void (*start)(const sgfs_model *m, double *theta, double *spread);
+    /* From the scale the chain lives on to the user's; NULL: they are the same. */
+    void (*to_user)(const sgfs_model *m, const double *theta, double *user);
+    /* Draw one target given the linear predictor (or row) and theta; NULL: cannot simulate. */
+    double (*simulate)(const sgfs_model *m, const double *theta, double eta, double normal,
+                       double uniform);
+} sgfs_model_kind;
+
+/* ---- fisher: an algebra of structured symmetric D x D matrices -------------------------------------- */
+
+typedef struct sgfs_fisher_kind sgfs_fisher_kind;
+
+/* The running average I1hat, the curvature A, the gradient noise S and the preconditioner K are all
+ * values of this type. */
+typedef struct sgfs_sym {
+    const sgfs_fisher_kind *kind;
+    const sgfs_backend *be;
+    int64_t D;
+    double *a;       /* kind->size(D) numbers */
+} sgfs_sym;
+
+struct sgfs_fisher_kind {
+    const char *name, *help;
+    const char *stan_metric;                                   /* dense_e, diag_e or unit_e */
+    int64_t (*size)(int64_t D);                                /* numbers stored */
+    int64_t (*work)(int64_t D, int64_t n);                     /* numbers of workspace for add_cov */
+    void (*zero)(sgfs_sym *A);
+    /* A = decay A + weight sum_i (g_i - gbar)(g_i - gbar)'; gbar: D numbers, NULL: do not centre */
+    void (*add_cov)(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
+                    const double *gbar, double *work);
+    void (*combine)(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C); /* A = bB + cC */
+    void (*add_diag)(sgfs_sym *A, double c, const double *d);  /* A += c diag(d); d NULL: identity */
+    int64_t (*factor)(sgfs_sym *A);                            /* A -> L, A = L L'; 0 or where it failed */
+    void (*solve)(const sgfs_sym *L, bool transposed, double *x);  /* x = L^-1 x or L^-T x */
+    void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
+    void (*mul)(const sgfs_sym *A, const double *x, double *y);    /* y = A x (not factored) */
+    double (*trace)(const sgfs_sym *A);
+    void (*diag)(const sgfs_sym *A, double *d);
+};
+
+/* ---- scheme: how the rows of a minibatch are drawn ---------------------------------------------------- */
+
+typedef struct sgfs_scheme_kind {
+    const char *name, *help;
+    double (*gamma)(int64_t N, int64_t n);
+    int64_t (*state)(int64_t N, int64_t n); /* int64 numbers of private state */
+    void (*init)(int64_t N, int64_t n, int64_t *state);
+    /* Fill rows[n] for iteration t of the stream's chain. */
+    void (*draw)(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
+                 int64_t *state, int64_t *rows);
+} sgfs_scheme_kind;
+
+/* ---- sampler --------------------------------------------------------------------------------------------- */
+
+typedef struct sgfs_sampler sgfs_sampler; /* sampler/sampler.h: posterior, matrices, streams of one chain */
+
+typedef struct sgfs_step {
+    int64_t t;        /* iteration, from 1, warm-up included */
+    int64_t warmup;   /* iterations of warm-up: t <= warmup is warming up */
+    bool want_lp;     /* this iteration's log density will be recorded */
+} sgfs_step;
+
+typedef struct sgfs_sampler_kind {
+    const char *name, *help;
+    const sgfs_option *options;
+    bool uses_fisher;
+    /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
+    const char *const *stats;
+    sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
+    /* One iteration: theta moves; stats filled. */
+    sgfs_status (*step)(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,
+                        sgfs_err *err);
+    /* Autocorrelation time in iterations that theory predicts; 0: not known. */
+    double (*tau)(const sgfs_config *cfg, double gamma);
+    /* A sentence about what is approximate at these settings, or NULL. */
+    const char *(*caution)(const sgfs_config *cfg, const char *fisher);
+} sgfs_sampler_kind;
+
+#endif

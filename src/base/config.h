@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * config.h: values for option rows, by key. Knows the rows it was made with and nothing else.
+ */
+#ifndef SGFSI_CONFIG_H
+#define SGFSI_CONFIG_H
+
+#include "base/err.h"
+#include "sgfs_plugin.h"
+
+/* One owner of options: "sampler sgfs" and its rows. A list of them ends with rows == NULL. */
+typedef struct sgfsi_option_set {
+    const char *owner;
+    const sgfs_option *rows;
+} sgfsi_option_set;
+
+sgfs_config *sgfsi_config_new(const sgfsi_option_set *sets); /* sets: borrowed */
+const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
+const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
+
+/* The value in force. The key must exist (asserted); "auto" and "" read as NaN, -1 or the text itself. */
+double sgfsi_config_num(const sgfs_config *cfg, const char *key);
+int64_t sgfsi_config_int(const sgfs_config *cfg, const char *key);
+bool sgfsi_config_flag(const sgfs_config *cfg, const char *key);
+const char *sgfsi_config_text(const sgfs_config *cfg, const char *key);
+bool sgfsi_config_auto(const sgfs_config *cfg, const char *key);  /* "auto" or "" is in force */
+bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the caller */
+/* Walk the values the caller set: the index-th key, or NULL past the last. */
+const char *sgfsi_config_given_at(const sgfs_config *cfg, int64_t index);
+sgfs_config *sgfsi_config_copy(const sgfs_config *cfg);
+
+#endif

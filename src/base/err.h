@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * err.h: errors are values with a sentence. Fill one and return its code in a single statement:
+ *     return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: column \"%s\" is empty.", path, line, name);
+ */
+#ifndef SGFSI_ERR_H
+#define SGFSI_ERR_H
+
+#include "sgfs.h"
+
+#if defined(__GNUC__)
+#define SGFSI_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define SGFSI_PRINTF(f, a)
+#endif
+
+/* Fill err (may be NULL) and return code. Text too long for the buffer is cut with "...". */
+sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) SGFSI_PRINTF(3, 4);
+/* The same for running out of memory while making room for `what`. */
+sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
+
+/* Where notes and warnings go; a NULL function drops them. Passed by pointer to whoever may speak. */
+typedef struct sgfsi_log {
+    sgfs_message_fn fn;
+    void *user;
+} sgfsi_log;
+void sgfsi_say(const sgfsi_log *log, sgfs_level level, const char *format, ...) SGFSI_PRINTF(3, 4);
+
+#endif

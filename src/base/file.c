@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * file.c: reading small files whole, writing files so that they appear complete or not at all.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void forget(sgfsi_outfile *out) {
+    free(out->path);
+    free(out->temp);
+    memset(out, 0, sizeof *out);
+}
+
+static sgfs_status fail_io(const char *what, const char *path, int error, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot %s: %s.", path, what, strerror(error));
+}
+
+/* Early and complete checks of the final name, so that nothing is computed for a path we cannot use. */
+static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
+    struct stat st;
+    if (lstat(path, &st) != 0) return SGFS_OK;
+    if (S_ISDIR(st.st_mode)) return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
+    if (!overwrite) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "%s: exists already; choose another name or add --overwrite.",
+                          path);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite, bool want_stream,
+                               sgfs_err *err) {
+    memset(out, 0, sizeof *out);
+    sgfs_status status = check_path(path, overwrite, err);
+    if (status != SGFS_OK) return status;
+    size_t room = strlen(path) + 32;
+    out->path = strdup(path);
+    out->temp = malloc(room);
+    if (out->path == NULL || out->temp == NULL) {
+        forget(out);
+        return sgfsi_fail_memory(err, path);
+    }
+    snprintf(out->temp, room, "%s.tmp.%ld", path, (long)getpid());
+    (void)unlink(out->temp); /* left by a killed process that had our number */
+    int fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd >= 0 && want_stream) out->f = fdopen(fd, "wb");
+    if (fd < 0 || (want_stream && out->f == NULL)) {
+        int error = errno;
+        if (fd >= 0) {
+            close(fd);
+            unlink(out->temp);
+        }
+        forget(out);
+        return fail_io("write there", path, error, err);
+    }
+    if (!want_stream) close(fd);
+    return SGFS_OK;
+}
+
+static void sync_folder(const char *path) {
+    char *copy = strdup(path);
+    if (copy == NULL) return;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(copy);
+}
+
+/* Flush and close the stream, or reopen the file a library has closed, so that fsync reaches it. */
+static int finish_writing(sgfsi_outfile *out) {
+    if (out->f == NULL) {
+        int fd = open(out->temp, O_WRONLY | O_CLOEXEC);
+        if (fd < 0) return errno;
+        int error = fsync(fd) != 0 ? errno : 0;
+        close(fd);
+        return error;
+    }
+    int error = 0;
+    if (fflush(out->f) != 0 || ferror(out->f)) error = errno != 0 ? errno : EIO;
+    if (error == 0 && fsync(fileno(out->f)) != 0) error = errno;
+    if (fclose(out->f) != 0 && error == 0) error = errno;
+    out->f = NULL;
+    return error;
+}
+
+sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
+    int error = finish_writing(out);
+    if (error == 0 && rename(out->temp, out->path) != 0) error = errno;
+    if (error != 0) {
+        sgfs_status status = fail_io("write", out->path, error, err);
+        sgfsi_outfile_abandon(out);
+        return status;
+    }
+    sync_folder(out->path);
+    forget(out);
+    return SGFS_OK;
+}
+
+void sgfsi_outfile_abandon(sgfsi_outfile *out) {
+    if (out->f != NULL) fclose(out->f);
+    if (out->temp != NULL) unlink(out->temp);
+    forget(out);
+}
+
+char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err) {
+    FILE *f = fopen(path, "rbe");
+    if (f == NULL) {
+        fail_io("open", path, errno, err);
+        return NULL;
+    }
+    size_t room = 4096, used = 0;
+    char *text = malloc(room);
+    while (text != NULL) {
+        used += fread(text + used, 1, room - used - 1, f);
+        if (used + 1 < room || used > limit) break;
+        room *= 2;
+        char *more = realloc(text, room);
+        if (more == NULL) free(text);
+        text = more;
+    }
+    int error = ferror(f) ? errno : 0;
+    fclose(f);
+    if (text == NULL) {
+        sgfsi_fail_memory(err, path);
+    } else if (error != 0 || used > limit) {
+        if (error != 0) fail_io("read", path, error, err);
+        else sgfsi_fail(err, SGFS_EDATA, "%s: larger than the %zu bytes allowed here.", path, limit);
+        free(text);
+        text = NULL;
+    } else {
+        text[used] = '\0';
+        *length = used;
+    }
+    return text;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * file.h: whole files in, and files that appear complete or not at all.
+ */
+#ifndef SGFSI_FILE_H
+#define SGFSI_FILE_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* A file being written beside its final name. */
+typedef struct sgfsi_outfile {
+    FILE *f;          /* NULL when only the temporary path was asked for */
+    char *path, *temp;
+} sgfsi_outfile;
+
+/* Refuses an existing path (SGFS_EUSAGE, hint --overwrite) unless overwrite; opens path.tmp.<pid> in the
+ * same folder, O_EXCL. With want_stream false only the name is prepared (for libraries that open it). */
+sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite, bool want_stream,
+                               sgfs_err *err);
+/* Flush, fsync, close, rename, fsync the folder; on any failure the temporary file is removed. */
+sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err);
+void sgfsi_outfile_abandon(sgfsi_outfile *out);
+
+/* Whole file as zero-terminated text; caller frees with free. Refuses more than `limit` bytes. */
+char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * json.c: the only file that sees jansson. A sgfsi_json is a json_t under another name.
+ */
+#include "base/json.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+static json_t *plain(const sgfsi_json *v) {
+    return (json_t *)(uintptr_t)v; /* jansson counts references through const too */
+}
+
+static sgfsi_json *wrapped(json_t *v) {
+    return (sgfsi_json *)v;
+}
+
+sgfsi_json *sgfsi_json_object(void) {
+    return wrapped(json_object());
+}
+
+sgfsi_json *sgfsi_json_array(void) {
+    return wrapped(json_array());
+}
+
+void sgfsi_json_free(sgfsi_json *v) {
+    json_decref(plain(v));
+}
+
+/* Put v into its parent; a member that found no memory is left out. */
+static void put(sgfsi_json *in, const char *key, json_t *v) {
+    if (in == NULL || v == NULL) {
+        json_decref(v);
+        return;
+    }
+    if (key == NULL) {
+        (void)json_array_append_new(plain(in), v);
+    } else {
+        (void)json_object_set_new(plain(in), key, v);
+    }
+}
+
+void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v) {
+    put(in, key, plain(v));
+}
+
+void sgfsi_json_text(sgfsi_json *in, const char *key, const char *text) {
+    json_t *v = text == NULL ? json_null() : json_string(text);
+    if (v == NULL) { /* not UTF-8: keep it readable, byte by byte as Latin-1 */
+        size_t n = 0;
+        for (const char *c = text; *c != '\0'; c++) n += (unsigned char)*c < 0x80 ? 1 : 2;
+        char *utf8 = malloc(n + 1), *o = utf8;
+        if (utf8 == NULL) return;
+        for (const char *c = text; *c != '\0'; c++) {
+            unsigned char b = (unsigned char)*c;
+            if (b >= 0x80) *o++ = (char)(0xC0 | (b >> 6));
+            *o++ = b < 0x80 ? (char)b : (char)(0x80 | (b & 0x3F));
+        }
+        *o = '\0';
+        v = json_string(utf8);
+        free(utf8);
+    }
+    put(in, key, v);
+}
+
+void sgfsi_json_num(sgfsi_json *in, const char *key, double x) {
+    put(in, key, isfinite(x) ? json_real(x) : json_null());
+}
+
+void sgfsi_json_int(sgfsi_json *in, const char *key, int64_t i) {
+    put(in, key, json_integer((json_int_t)i));
+}
+
+void sgfsi_json_flag(sgfsi_json *in, const char *key, bool b) {
+    put(in, key, json_boolean(b));
+}
+
+void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x) {
+    sgfsi_json *array = sgfsi_json_array();
+    for (int64_t i = 0; i < n; i++) sgfsi_json_num(array, NULL, x[i]);
+    sgfsi_json_put(in, key, array);
+}
+
+char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
+    return json_dumps(plain(v), (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
+}
+
+sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
+    json_error_t where;
+    json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    if (v == NULL) {
+        sgfsi_fail(err, SGFS_EDATA, "%s:%d:%d: not valid JSON: %s.", what, where.line, where.column,
+                   where.text);
+    }
+    return wrapped(v);
+}
+
+const sgfsi_json *sgfsi_json_get(const sgfsi_json *object, const char *key) {
+    return wrapped(json_object_get(plain(object), key));
+}
+
+int64_t sgfsi_json_length(const sgfsi_json *array) {
+    return json_is_array(plain(array)) ? (int64_t)json_array_size(plain(array)) : -1;
+}
+
+const sgfsi_json *sgfsi_json_at(const sgfsi_json *array, int64_t i) {
+    return i < 0 ? NULL : wrapped(json_array_get(plain(array), (size_t)i));
+}
+
+const char *sgfsi_json_as_text(const sgfsi_json *v) {
+    return json_string_value(plain(v));
+}
+
+bool sgfsi_json_as_num(const sgfsi_json *v, double *out) {
+    if (v == NULL) return false;
+    if (json_is_null(plain(v))) {
+        *out = NAN;
+        return true;
+    }
+    if (!json_is_number(plain(v))) return false;
+    *out = json_number_value(plain(v));
+    return true;
+}
+
+bool sgfsi_json_as_int(const sgfsi_json *v, int64_t *out) {
+    if (v == NULL || !json_is_integer(plain(v))) return false;
+    *out = (int64_t)json_integer_value(plain(v));
+    return true;
+}
+
+const char *sgfsi_json_get_text(const sgfsi_json *object, const char *key, const char *otherwise) {
+    const char *text = sgfsi_json_as_text(sgfsi_json_get(object, key));
+    return text != NULL ? text : otherwise;
+}
+
+double sgfsi_json_get_num(const sgfsi_json *object, const char *key, double otherwise) {
+    double x;
+    return sgfsi_json_as_num(sgfsi_json_get(object, key), &x) ? x : otherwise;
+}
+
+int64_t sgfsi_json_get_int(const sgfsi_json *object, const char *key, int64_t otherwise) {
+    int64_t i;
+    return sgfsi_json_as_int(sgfsi_json_get(object, key), &i) ? i : otherwise;
+}

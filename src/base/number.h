@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * number.h: numbers from and to text, always with a dot, whatever the locale.
+ */
+#ifndef SGFSI_NUMBER_H
+#define SGFSI_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Read a decimal number at s, not past end. Returns where it stopped, or NULL when no number stands
+ * there. Correctly rounded. Accepts nan, inf and infinity in any case; no hexadecimal, no leading blanks. */
+const char *sgfsi_parse_num(const char *s, const char *end, double *out);
+/* The whole zero-terminated text is one number (or one integer, 1e6 allowed), blanks around it allowed. */
+bool sgfsi_text_num(const char *text, double *out);
+bool sgfsi_text_int(const char *text, int64_t *out);
+
+enum { SGFSI_NUM_CHARS = 32 };
+/* Shortest text that reads back to the same double; "nan", "inf", "-inf". Returns its length. */
+size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x);
+/* At most `digits` significant digits, trailing zeros dropped. */
+size_t sgfsi_format_digits(char out[SGFSI_NUM_CHARS], double x, int digits);
+
+#endif

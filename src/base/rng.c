@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * rng.c: streams over Philox4x32-10.
+ *
+ * Counter layout: ctr[0] position in the stream, ctr[1] iteration (low 32 bits), ctr[2] chain,
+ * ctr[3] purpose in the top 8 bits and iteration bits 32 to 55 below. Each position gives 128 bits:
+ * two uniforms of 53 bits, two indices of 64 bits, or one Box-Muller pair.
+ */
+#include "base/rng.h"
+
+#include <Random123/philox.h>
+#include <math.h>
+
+sgfsi_stream sgfsi_stream_at(uint64_t seed, uint32_t chain, int64_t iteration, uint32_t purpose) {
+    uint64_t t = (uint64_t)iteration;
+    sgfsi_stream s = {{(uint32_t)seed, (uint32_t)(seed >> 32)},
+                      {0, (uint32_t)t, chain, (purpose << 24) | (uint32_t)((t >> 32) & 0xFFFFFF)}};
+    return s;
+}
+
+/* The next 128 bits as two 64-bit words. */
+static void next_words(sgfsi_stream *s, uint64_t word[2]) {
+    philox4x32_ctr_t ctr = {{s->ctr[0]++, s->ctr[1], s->ctr[2], s->ctr[3]}};
+    philox4x32_key_t key = {{s->key[0], s->key[1]}};
+    philox4x32_ctr_t r = philox4x32(ctr, key);
+    word[0] = (uint64_t)r.v[1] << 32 | r.v[0];
+    word[1] = (uint64_t)r.v[3] << 32 | r.v[2];
+}
+
+/* 53 bits in the middle of their cells: never 0, never 1. */
+static double to_unit(uint64_t word) {
+    return ((double)(word >> 11) + 0.5) * 0x1p-53;
+}
+
+void sgfsi_uniforms(sgfsi_stream *s, int64_t n, double *out) {
+    uint64_t word[2];
+    for (int64_t i = 0; i < n; i += 2) {
+        next_words(s, word);
+        out[i] = to_unit(word[0]);
+        if (i + 1 < n) out[i + 1] = to_unit(word[1]);
+    }
+}
+
+void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out) {
+    const double two_pi = 6.283185307179586476925;
+    uint64_t word[2];
+    for (int64_t i = 0; i < n; i += 2) {
+        next_words(s, word);
+        double radius = sqrt(-2.0 * log(to_unit(word[0]))), angle = two_pi * to_unit(word[1]);
+        out[i] = radius * cos(angle);
+        if (i + 1 < n) out[i + 1] = radius * sin(angle);
+    }
+}
+
+__extension__ typedef unsigned __int128 uint128;
+
+/* Multiply and shift: the bias of N/2^64 is below anything a run could see. */
+void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out) {
+    uint64_t word[2];
+    for (int64_t i = 0; i < n; i += 2) {
+        next_words(s, word);
+        for (int64_t k = 0; k < 2 && i + k < n; k++) {
+            out[i + k] = (int64_t)(((uint128)word[k] * (uint64_t)N) >> 64);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * rng.h: random numbers without state. Philox4x32-10 (Random123) is a function of a key and a counter;
+ * here the key is the seed and the counter names (chain, iteration, purpose, position). So a resumed run,
+ * any number of threads and any device see the same numbers.
+ */
+#ifndef SGFSI_RNG_H
+#define SGFSI_RNG_H
+
+#include <stdint.h>
+
+/* What a stream is for: two purposes never share numbers. Append only: the order is part of the bits. */
+typedef enum sgfsi_purpose {
+    SGFSI_ROWS = 1,      /* which rows the minibatch has */
+    SGFSI_NOISE = 2,     /* injected noise z1 */
+    SGFSI_PRIOR = 3,     /* the prior's noise z2 */
+    SGFSI_START = 4,     /* starting points */
+    SGFSI_FILL = 5,      /* rows of the batches that fill the Fisher matrix before the first move */
+    SGFSI_TRUTH = 6,     /* simulation: parameters */
+    SGFSI_FEATURES = 7,  /* simulation: columns */
+    SGFSI_TARGET = 8     /* simulation: targets */
+} sgfsi_purpose;
+
+typedef struct sgfsi_stream {
+    uint32_t key[2], ctr[4];
+} sgfsi_stream;
+
+/* iteration: 0 .. 2^56 - 1 */
+sgfsi_stream sgfsi_stream_at(uint64_t seed, uint32_t chain, int64_t iteration, uint32_t purpose);
+void sgfsi_uniforms(sgfsi_stream *s, int64_t n, double *out);            /* in (0, 1) */
+void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out);             /* Box-Muller */
+void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out); /* uniform on 0 .. N-1 */
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them possibly
+ * text (the target's levels). A reader fills it, design.c (data.h) selects features and target from it.
+ */
+#ifndef SGFSI_TABLE_H
+#define SGFSI_TABLE_H
+
+#include "base/config.h"
+#include "base/err.h"
+
+/* Element types a table may be stored in. Gathering converts to double. */
+typedef enum sgfsi_dtype {
+    SGFSI_F64, SGFSI_F32, SGFSI_I64, SGFSI_I32, SGFSI_I16, SGFSI_I8, SGFSI_U8, SGFSI_U16, SGFSI_U32
+} sgfsi_dtype;
+size_t sgfsi_dtype_size(sgfsi_dtype type);
+
+typedef struct sgfsi_table {
+    int64_t rows, cols;
+    int64_t row_stride;     /* elements from one row to the next; rows are contiguous */
+    sgfsi_dtype type;
+    const void *cells;      /* rows x cols, row-major */
+    char **names;           /* cols; malloc'ed */
+    bool named;             /* names came from the file (a header), not made up as x1, x2, ... */
+    int64_t text_col;       /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
+    int64_t levels;
+    char **level;           /* level texts in order of first appearance; malloc'ed */
+    /* Ownership: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
+    void *owned;
+    void *map;
+    size_t map_bytes;
+} sgfsi_table;
+
+void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
+
+/* What the reader needs to know of the options, looked up once by design.c. */
+typedef struct sgfsi_read_options {
+    const char *target;     /* name or 1-based number; "" : last column */
+    const char *features;   /* "a,b,3-7"; "" : all but the target */
+    const char *delimiter;  /* one character, "tab", or "auto" */
+    const char *header;     /* "auto", "yes", "no" */
+    bool single;            /* store as float */
+    bool target_may_be_text;
+    const sgfsi_log *log;
+} sgfsi_read_options;
+
+typedef struct sgfs_reader_kind {
+    const char *name, *help;
+    /* Does this file look like mine? head: its first bytes (after gunzip). */
+    bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
+    sgfs_status (*read)(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                        sgfs_err *err);
+} sgfs_reader_kind;
+
+extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
+extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
+
+/* Find a column by name, else by 1-based number; -1 when there is none. */
+int64_t sgfsi_table_column(const sgfsi_table *table, const char *name);
+
+#endif

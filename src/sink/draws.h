@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * draws.h: a run's draws in memory, as read back from a run file (or kept by a run without one).
+ * Exports and diagnostics read this struct and nothing else.
+ */
+#ifndef SGFSI_DRAWS_H
+#define SGFSI_DRAWS_H
+
+#include "base/err.h"
+#include "base/json.h"
+
+/* Moments and costs of one chain over every iteration after warm-up, thinned away or not. */
+typedef struct sgfsi_chain_info {
+    int64_t iterations;     /* after warm-up */
+    int64_t rows_touched;   /* warm-up included */
+    int64_t interventions;  /* ridges added, warm-up included */
+    double warmup_seconds, sample_seconds;
+    double *mean;           /* D, or NULL */
+    double *cov;            /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
+    double *var;            /* D, same divisor */
+} sgfsi_chain_info;
+
+typedef struct sgfsi_chain {
+    int64_t draws, capacity;
+    double *theta;          /* draws x D, row-major, on the user's scale */
+    double *stats;          /* draws x S */
+    sgfsi_chain_info info;
+} sgfsi_chain;
+
+struct sgfs_draws {
+    sgfsi_json *header;     /* the run file's header, see docs/formats.md */
+    int64_t chains, D, S;
+    char **param;           /* D names, malloc'ed */
+    char **stat;            /* S names, malloc'ed; stat[0] is "lp" */
+    sgfsi_chain *chain;     /* chains */
+    int64_t thin;
+    char *state;            /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+};
+
+/* An empty set of draws whose shape and names come from `header` (taken over, also on failure). */
+sgfs_draws *sgfsi_draws_new(sgfsi_json *header, sgfs_err *err);
+/* Append count draws: theta count x D, stats count x S. */
+sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, const double *theta,
+                               const double *stats, sgfs_err *err);
+/* Copy the numbers of info into the chain (mean, cov, var may be NULL). */
+sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain_info *info,
+                                 sgfs_err *err);
+/* Draws per chain that every chain used has: chains without any draw are dropped from the count.
+ * used (may be NULL): room for `chains` indices of the chains that have draws. */
+int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count);
+/* Blocks of parameters from the header: name, rows, cols, offset of block b; false past the last. */
+bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
+                       int64_t *cols, int64_t *offset);
+
+/* ---- exports: one file each --------------------------------------------------------------------- */
+typedef struct sgfs_export_kind {
+    const char *name, *suffix, *help;  /* suffix: ".stan.csv"; the longest that fits wins */
+    /* Write to `path` (complete or not at all, through base/file.h). */
+    sgfs_status (*write)(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err);
+} sgfs_export_kind;
+extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv, sgfs_export_npy;
+extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
+
+#endif
