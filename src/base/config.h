@@ -13,6 +13,9 @@ typedef struct sgfsi_option_set {
     const sgfs_option *rows;
 } sgfsi_option_set;
 
+extern const sgfs_option sgfsi_no_options[]; /* for kinds that have none */
+#define SGFSI_OPTIONS_END {NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL}
+
 sgfs_config *sgfsi_config_new(const sgfsi_option_set *sets); /* sets: borrowed */
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
@@ -24,8 +27,12 @@ bool sgfsi_config_flag(const sgfs_config *cfg, const char *key);
 const char *sgfsi_config_text(const sgfs_config *cfg, const char *key);
 bool sgfsi_config_auto(const sgfs_config *cfg, const char *key);  /* "auto" or "" is in force */
 bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the caller */
-/* Walk the values the caller set: the index-th key, or NULL past the last. */
-const char *sgfsi_config_given_at(const sgfs_config *cfg, int64_t index);
+/* Walk the distinct rows in order of their tables; NULL past the last. */
+const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
+const sgfsi_option_set *sgfsi_config_sets(const sgfs_config *cfg);
+/* Put a chosen value in place of "auto" without marking it as given by the caller; not checked. */
+sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err);
+sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg);
 
 #endif

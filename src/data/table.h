@@ -51,6 +51,10 @@ typedef struct sgfs_reader_kind {
                         sgfs_err *err);
 } sgfs_reader_kind;
 
+/* Find the reader by the file's content and read it. */
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                             sgfs_err *err);
+
 extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 

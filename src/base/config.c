@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ * config.c: one value per distinct key of the option sets it was made with. Values are kept as text, so
+ * that what goes into a run file's header is exactly what was asked for; numbers are checked when set.
+ */
+#include "base/config.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/number.h"
+
+const sgfs_option sgfsi_no_options[] = {SGFSI_OPTIONS_END};
+
+typedef struct entry {
+    const sgfs_option *row;
+    char *value; /* NULL: the default is in force */
+    bool given;
+} entry;
+
+struct sgfs_config {
+    const sgfsi_option_set *sets;
+    int64_t entries;
+    entry *entry;
+    sgfsi_log log;
+};
+
+static entry *find(const sgfs_config *cfg, const char *key) {
+    for (int64_t i = 0; i < cfg->entries; i++) {
+        if (strcmp(cfg->entry[i].row->key, key) == 0) return &cfg->entry[i];
+    }
+    return NULL;
+}
+
+sgfs_config *sgfsi_config_new(const sgfsi_option_set *sets) {
+    int64_t rows = 0;
+    for (const sgfsi_option_set *s = sets; s->rows != NULL; s++) {
+        for (const sgfs_option *r = s->rows; r->key != NULL; r++) rows++;
+    }
+    sgfs_config *cfg = calloc(1, sizeof *cfg);
+    if (cfg == NULL) return NULL;
+    cfg->sets = sets;
+    cfg->entry = calloc((size_t)rows + 1, sizeof *cfg->entry);
+    if (cfg->entry == NULL) {
+        free(cfg);
+        return NULL;
+    }
+    for (const sgfsi_option_set *s = sets; s->rows != NULL; s++) {
+        for (const sgfs_option *r = s->rows; r->key != NULL; r++) {
+            if (find(cfg, r->key) == NULL) cfg->entry[cfg->entries++].row = r;
+        }
+    }
+    return cfg;
+}
+
+void sgfs_config_free(sgfs_config *cfg) {
+    if (cfg == NULL) return;
+    for (int64_t i = 0; i < cfg->entries; i++) free(cfg->entry[i].value);
+    free(cfg->entry);
+    free(cfg);
+}
+
+sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
+    sgfs_config *copy = sgfsi_config_new(cfg->sets);
+    if (copy == NULL) return NULL;
+    copy->log = cfg->log;
+    for (int64_t i = 0; i < cfg->entries; i++) {
+        if (cfg->entry[i].value == NULL) continue;
+        copy->entry[i].given = cfg->entry[i].given;
+        copy->entry[i].value = strdup(cfg->entry[i].value);
+        if (copy->entry[i].value == NULL) {
+            sgfs_config_free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+/* ---- checking a value against its row ------------------------------------------------------------ */
+
+static bool is_choice(const char *choices, const char *value) {
+    size_t n = strlen(value);
+    for (const char *c = choices; n > 0 && c != NULL; c = strchr(c, '|')) {
+        if (*c == '|') c++;
+        if (strncmp(c, value, n) == 0 && (c[n] == '|' || c[n] == '\0')) return true;
+    }
+    return false;
+}
+
+static sgfs_status check_number(const sgfs_option *row, const char *value, sgfs_err *err) {
+    double x;
+    int64_t i;
+    bool whole = row->type == SGFS_INTEGER;
+    if (whole ? !sgfsi_text_int(value, &i) : !sgfsi_text_num(value, &x)) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s takes %s, not \"%s\".", row->flag,
+                          whole ? "a whole number" : "a number", value);
+    }
+    if (whole) x = (double)i;
+    if (!isfinite(x) || (row->min <= row->max && (x < row->min || x > row->max))) {
+        char low[SGFSI_NUM_CHARS], high[SGFSI_NUM_CHARS];
+        sgfsi_format_num(low, row->min);
+        sgfsi_format_num(high, row->max);
+        if (row->max >= 1e300) {
+            return sgfsi_fail(err, SGFS_EUSAGE, "--%s must be a finite number of at least %s, not %s.",
+                              row->flag, low, value);
+        }
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s must lie between %s and %s, not %s.", row->flag, low,
+                          high, value);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_err *err) {
+    if (strcmp(value, row->value) == 0) return SGFS_OK; /* "auto" and "" where they are the default */
+    switch (row->type) {
+    case SGFS_NUMBER:
+    case SGFS_INTEGER: return check_number(row, value, err);
+    case SGFS_FLAG:
+        if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0) return SGFS_OK;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s is true or false, not \"%s\".", row->flag, value);
+    case SGFS_CHOICE:
+        if (is_choice(row->choices, value)) return SGFS_OK;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s is one of %s, not \"%s\".", row->flag, row->choices,
+                          value);
+    case SGFS_TEXT: return SGFS_OK;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status unknown_key(const sgfs_config *cfg, const char *key, sgfs_err *err) {
+    const char *best = NULL;
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; i < cfg->entries; i++) {
+        int64_t d = sgfsi_distance(key, cfg->entry[i].row->key);
+        if (d < least) {
+            least = d;
+            best = cfg->entry[i].row->key;
+        }
+    }
+    if (best != NULL && sgfsi_is_near(key, least)) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key, best);
+    }
+    return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\"; `sgfs help sample` lists them.", key);
+}
+
+static sgfs_status store(entry *e, const char *value, bool given, sgfs_err *err) {
+    char *copy = strdup(value);
+    if (copy == NULL) return sgfsi_fail_memory(err, e->row->key);
+    free(e->value);
+    e->value = copy;
+    e->given = given;
+    return SGFS_OK;
+}
+
+sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err) {
+    entry *e = find(cfg, key);
+    if (e == NULL) return unknown_key(cfg, key, err);
+    sgfs_status status = check_value(e->row, value, err);
+    return status != SGFS_OK ? status : store(e, value, true, err);
+}
+
+sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+    char text[SGFSI_NUM_CHARS];
+    sgfsi_format_num(text, value);
+    return sgfs_config_set(cfg, key, text, err);
+}
+
+sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err) {
+    entry *e = find(cfg, key);
+    assert(e != NULL);
+    return store(e, value, e->given, err);
+}
+
+sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+    char text[SGFSI_NUM_CHARS];
+    sgfsi_format_num(text, value);
+    return sgfsi_config_resolve(cfg, key, text, err);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------- */
+
+const char *sgfs_config_get(const sgfs_config *cfg, const char *key) {
+    const entry *e = find(cfg, key);
+    if (e == NULL) return NULL;
+    return e->value != NULL ? e->value : e->row->value;
+}
+
+const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key) {
+    const entry *e = find(cfg, key);
+    return e == NULL ? NULL : e->row;
+}
+
+const char *sgfsi_config_text(const sgfs_config *cfg, const char *key) {
+    const char *value = sgfs_config_get(cfg, key);
+    assert(value != NULL);
+    return value;
+}
+
+double sgfsi_config_num(const sgfs_config *cfg, const char *key) {
+    double x;
+    return sgfsi_text_num(sgfsi_config_text(cfg, key), &x) ? x : NAN;
+}
+
+int64_t sgfsi_config_int(const sgfs_config *cfg, const char *key) {
+    int64_t i;
+    return sgfsi_text_int(sgfsi_config_text(cfg, key), &i) ? i : -1;
+}
+
+bool sgfsi_config_flag(const sgfs_config *cfg, const char *key) {
+    return strcmp(sgfsi_config_text(cfg, key), "true") == 0;
+}
+
+bool sgfsi_config_auto(const sgfs_config *cfg, const char *key) {
+    const char *value = sgfsi_config_text(cfg, key);
+    return strcmp(value, "auto") == 0 || value[0] == '\0';
+}
+
+bool sgfsi_config_given(const sgfs_config *cfg, const char *key) {
+    const entry *e = find(cfg, key);
+    return e != NULL && e->given;
+}
+
+const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index) {
+    return index < cfg->entries ? cfg->entry[index].row : NULL;
+}
+
+const sgfsi_option_set *sgfsi_config_sets(const sgfs_config *cfg) {
+    return cfg->sets;
+}
+
+void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {
+    cfg->log.fn = on_message;
+    cfg->log.user = user;
+}
+
+const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg) {
+    return &cfg->log;
+}

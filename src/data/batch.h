@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * batch.h: which rows a minibatch has, and the gamma that belongs to that way of drawing.
+ */
+#ifndef SGFSI_BATCH_H
+#define SGFSI_BATCH_H
+
+#include "base/rng.h"
+#include "data/data.h"
+
+extern const sgfs_scheme_kind sgfs_scheme_with, sgfs_scheme_without;
+extern const sgfs_scheme_kind *const sgfsi_schemes[]; /* NULL-terminated */
+const sgfs_scheme_kind *sgfsi_scheme_find(const char *name);
+
+/* The minibatches of one chain; buffers from the chain's arena. */
+typedef struct sgfsi_batcher {
+    const sgfs_data *data;
+    const sgfs_scheme_kind *scheme;
+    uint64_t seed;
+    uint32_t chain;
+    int64_t *state, *row;
+    double *x, *y;
+    sgfs_batch batch;
+} sgfsi_batcher;
+
+sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data, const sgfs_scheme_kind *scheme,
+                               int64_t n, sgfsi_arena *arena, sgfs_err *err);
+/* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps. */
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * data.h: the design: which columns of a table are features, which one is the target, and how a row
+ * becomes numbers for the model.
+ *
+ *     file -> reader (table.h) -> design (here) -> gather (batch.c) -> sgfs_batch
+ *
+ * Storage keeps the file's own type (f64, f32, integers); gathering converts, standardises and puts the
+ * intercept in front, so that every model sees one kind of row: double, row-major, n x p.
+ */
+#ifndef SGFSI_DATA_H
+#define SGFSI_DATA_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "data/table.h"
+
+typedef struct sgfsi_column {
+    char *name;
+    double mean, sd, min, max; /* over all rows; sd with divisor N - 1 */
+} sgfsi_column;
+
+/* Neighbouring table columns that are neighbouring features too. */
+typedef struct sgfsi_columns_run {
+    int64_t first, count;
+} sgfsi_columns_run;
+
+struct sgfs_data {
+    sgfsi_arena arena;
+    sgfsi_table table;
+    char *path;                 /* or "(arrays)" */
+    int64_t N, p, features;     /* p = features + intercept */
+    bool intercept;
+    sgfsi_column *feature;      /* features */
+    sgfsi_columns_run *run;
+    int64_t runs;
+    double *shift, *scale;      /* features; NULL: rows are taken as they are */
+    bool has_target;
+    sgfsi_column target;
+    int64_t target_col;         /* table column, or -1: y is an array of its own */
+    const double *y;            /* N, borrowed, when target_col is -1 */
+};
+
+extern const sgfs_option sgfsi_data_options[];
+
+/* Rows first .. first+n-1 in order: x n x p, y n (either may be NULL). */
+void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y);
+/* Rows row[0..n-1] in any order. */
+void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* Up to `most` distinct target values in increasing order; returns how many (most + 1: more). */
+int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
+/* What the run file's header says of the data. */
+sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ * diag.c: a diagonal matrix, D numbers. "Factor" is the square root, "solve" a division.
+ *
+ * For factored blocks the sum of squared scores is a product of squared factors, so n x D is not formed:
+ *     sum_i (l_ir r_ic)^2 = (L o L)'(R o R),    sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "fisher/fisher.h"
+
+static int64_t size(int64_t D) {
+    return D;
+}
+
+/* D sums, then the squared factors of the widest block: rows + cols <= rows*cols + 1 <= D + 1. */
+static int64_t work(int64_t D, int64_t n) {
+    return D + n * (D + 1);
+}
+
+static void zero(sgfs_sym *A) {
+    memset(A->a, 0, (size_t)A->D * sizeof *A->a);
+}
+
+static void square(int64_t n, const double *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] * x[i];
+}
+
+/* Sums over the rows of squared scores of one block -> ss (rows*cols). */
+static void sum_squares(const sgfs_backend *be, const sgfs_score_block *b, int64_t n, double *ss,
+                        double *room) {
+    int64_t d = b->rows * b->cols;
+    if (b->dense != NULL) {
+        memset(ss, 0, (size_t)d * sizeof *ss);
+        for (int64_t i = 0; i < n; i++) {
+            const double *g = b->dense + i * d;
+            for (int64_t j = 0; j < d; j++) ss[j] += g[j] * g[j];
+        }
+        return;
+    }
+    if (b->rows == 1) { /* one pass, no squares stored */
+        memset(ss, 0, (size_t)d * sizeof *ss);
+        for (int64_t i = 0; i < n; i++) {
+            double left = b->left[i] * b->left[i];
+            const double *right = b->right + i * d;
+            for (int64_t j = 0; j < d; j++) ss[j] += left * (right[j] * right[j]);
+        }
+        return;
+    }
+    double *left = room, *right = room + n * b->rows;
+    square(n * b->rows, b->left, left);
+    square(n * b->cols, b->right, right);
+    be->gemm_tn(n, b->rows, b->cols, 1.0, left, right, 0.0, ss);
+}
+
+static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s, const double *gbar,
+                    double *room) {
+    double *ss = room, n = (double)s->n;
+    for (int64_t k = 0; k < s->blocks; k++) {
+        sum_squares(A->be, &s->block[k], s->n, ss + s->block[k].offset, room + A->D);
+    }
+    for (int64_t j = 0; j < A->D; j++) {
+        /* rounding may leave a tiny negative number where the true variance is 0 */
+        double centred = gbar != NULL ? fmax(ss[j] - n * gbar[j] * gbar[j], 0) : ss[j];
+        A->a[j] = decay * A->a[j] + weight * centred;
+    }
+}
+
+static void combine(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C) {
+    for (int64_t j = 0; j < A->D; j++) A->a[j] = b * B->a[j] + (C != NULL ? c * C->a[j] : 0);
+}
+
+static void add_diag(sgfs_sym *A, double c, const double *d) {
+    for (int64_t j = 0; j < A->D; j++) A->a[j] += c * (d != NULL ? d[j] : 1.0);
+}
+
+static int64_t factor(sgfs_sym *A) {
+    for (int64_t j = 0; j < A->D; j++) {
+        if (!(A->a[j] > 0)) return j + 1;
+        A->a[j] = sqrt(A->a[j]);
+    }
+    return 0;
+}
+
+static void solve(const sgfs_sym *L, bool transposed, double *x) {
+    (void)transposed;
+    for (int64_t j = 0; j < L->D; j++) x[j] /= L->a[j];
+}
+
+static void mul_factor(const sgfs_sym *L, bool transposed, double *x) {
+    (void)transposed;
+    for (int64_t j = 0; j < L->D; j++) x[j] *= L->a[j];
+}
+
+static void mul(const sgfs_sym *A, const double *x, double *y) {
+    for (int64_t j = 0; j < A->D; j++) y[j] = A->a[j] * x[j];
+}
+
+static double trace(const sgfs_sym *A) {
+    double sum = 0;
+    for (int64_t j = 0; j < A->D; j++) sum += A->a[j];
+    return sum;
+}
+
+static void diag(const sgfs_sym *A, double *d) {
+    memcpy(d, A->a, (size_t)A->D * sizeof *d);
+}
+
+const sgfs_fisher_kind sgfs_fisher_diag = {
+    .name = "diag",
+    .help = "the diagonal: O(n D), approximate where parameters are correlated",
+    .stan_metric = "diag_e",
+    .size = size,
+    .work = work,
+    .zero = zero,
+    .add_cov = add_cov,
+    .combine = combine,
+    .add_diag = add_diag,
+    .factor = factor,
+    .solve = solve,
+    .mul_factor = mul_factor,
+    .mul = mul,
+    .trace = trace,
+    .diag = diag,
+};

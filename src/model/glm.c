@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * glm.c: the parts of generalised linear models that do not depend on the likelihood.
+ *
+ * Score of row i for beta: g_i = residual_i x_i, handed over in factors (left = residual, right = the
+ * batch's own rows), so that no n x D array is made unless a full matrix needs one.
+ *
+ * Standardised columns are x~_j = (x_j - m_j)/s_j, so
+ *     b_0 + sum_j b_j x~_j  =  (b_0 - sum_j b_j m_j/s_j) + sum_j (b_j/s_j) x_j.
+ */
+#include "model/glm.h"
+
+#include <math.h>
+
+sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
+    if (!m->data->has_target) {
+        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
+    }
+    if (sgfsi_model_add_block(m, "beta", 1, m->data->p, SGFS_SCORE_INPUT) == NULL) {
+        return sgfsi_fail_memory(err, "the model");
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    sgfs_status status = sgfsi_model_room_for_names(m, err);
+    if (status != SGFS_OK) return status;
+    if (d->intercept) sgfsi_model_name(m, 0, "intercept");
+    for (int64_t j = 0; j < d->features; j++) {
+        sgfsi_model_name(m, d->p - d->features + j, d->feature[j].name);
+    }
+    return SGFS_OK;
+}
+
+void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *eta) {
+    m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
+}
+
+void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight, double *A,
+                         double *scratch) {
+    for (int64_t i = 0; i < b->n; i++) {
+        double root = sqrt(weight[i]);
+        for (int64_t j = 0; j < b->p; j++) scratch[i * b->p + j] = root * b->x[i * b->p + j];
+    }
+    if (m->D == b->p) {
+        m->be->syrk_t(b->n, b->p, 1.0, scratch, 1.0, A);
+        return;
+    }
+    for (int64_t i = 0; i < b->n; i++) { /* beta is the leading block of a larger matrix */
+        const double *x = scratch + i * b->p;
+        for (int64_t j = 0; j < b->p; j++) m->be->axpy(j + 1, x[j], x, A + j * m->D);
+    }
+}
+
+void sgfsi_glm_spread(const sgfs_model *m, double *spread) {
+    const sgfs_data *d = m->data;
+    int64_t first = d->p - d->features;
+    if (d->intercept) spread[0] = 1;
+    for (int64_t j = 0; j < d->features; j++) {
+        double sd = d->feature[j].sd * (d->scale != NULL ? d->scale[j] : 1);
+        spread[first + j] = sd > 0 ? 1 / sd : 1;
+    }
+}
+
+void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, double *user) {
+    const sgfs_data *d = m->data;
+    int64_t first = d->p - d->features;
+    double moved = 0;
+    for (int64_t j = 0; j < d->features; j++) {
+        double slope = theta[first + j] * (d->scale != NULL ? d->scale[j] : 1);
+        if (d->shift != NULL) moved += slope * d->shift[j];
+        user[first + j] = unit * slope;
+    }
+    if (d->intercept) user[0] = unit * (theta[0] - moved);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * glm.h: what generalised linear models share: the linear predictor, coefficients named after the
+ * columns, scores residual (x) row, and the way back from standardised columns.
+ */
+#ifndef SGFSI_GLM_H
+#define SGFSI_GLM_H
+
+#include "model/model.h"
+
+/* While opening: a block "beta" of p coefficients. */
+sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err);
+/* Name them (after all blocks are declared): "intercept" and the columns' names. */
+sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err);
+/* eta = X beta for the rows of b: n numbers. */
+void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *eta);
+/* A += X' diag(weight) X on the block beta; scratch n x p. A is D x D, lower. */
+void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight, double *A,
+                         double *scratch);
+/* Spread of a unit change of the predictor: 1 / sd of the column (1 for a constant one). */
+void sgfsi_glm_spread(const sgfs_model *m, double *spread);
+/* Coefficients for the user's columns, times `unit` (the target's own scale). */
+void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, double *user);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ * linear.c: linear regression, y = x'beta + sigma e, e ~ N(0, 1).
+ *
+ *     log p(y|x) = -log sigma - r^2/(2 sigma^2) - log(2 pi)/2,  r = y - x'beta
+ *     g_beta = (r/sigma^2) x,   g_log_sigma = r^2/sigma^2 - 1
+ *
+ * sigma is the parameter log_sigma unless --sigma fixes it. beta is a factored block, log_sigma a dense
+ * one beside it. With --standardize the target is standardised too, y~ = (y - m)/s, because a prior of
+ * unit scale is meant for numbers of unit scale; draws go back to the user's scale by
+ *     beta = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/glm.h"
+
+typedef struct linear {
+    bool known;            /* sigma is given */
+    double log_sigma;      /* when known, on the chain's scale */
+    double y_mean, y_sd;   /* (0, 1) unless standardised */
+} linear;
+
+static const double half_log_two_pi = 0.91893853320467274178;
+
+static void standardize_target(const sgfs_model *m, linear *s) {
+    const sgfsi_column *y = &m->data->target;
+    s->y_mean = 0;
+    s->y_sd = 1;
+    if (m->data->scale == NULL) return;
+    if (m->data->intercept) s->y_mean = y->mean;
+    if (y->sd > 0) s->y_sd = y->sd;
+}
+
+static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
+    linear *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
+    if (s == NULL) return sgfsi_fail_memory(err, "the model");
+    m->state = s;
+    m->scratch_per_row = m->data->p + 2;
+    if (m->data->target_col >= 0 && m->data->target_col == m->data->table.text_col) {
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the target \"%s\" holds text (\"%s\", ...); linear regression "
+                          "needs numbers.", m->data->path, m->data->target.name, m->data->table.level[0]);
+    }
+    sgfs_status status = sgfsi_glm_open(m, err);
+    if (status != SGFS_OK) return status;
+    standardize_target(m, s);
+    s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
+    if (s->known) {
+        s->log_sigma = log(sgfsi_config_num(m->cfg, "model.sigma") / s->y_sd);
+    } else if (sgfsi_model_add_block(m, "log_sigma", 1, 1, SGFS_SCORE_DENSE) == NULL) {
+        return sgfsi_fail_memory(err, "the model");
+    }
+    sgfsi_json_num(m->extra, "y_mean", s->y_mean);
+    sgfsi_json_num(m->extra, "y_sd", s->y_sd);
+    return sgfsi_glm_name(m, err);
+}
+
+static double log_sigma_of(const sgfs_model *m, const double *theta) {
+    const linear *s = m->state;
+    return s->known ? s->log_sigma : theta[m->D - 1];
+}
+
+static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b, sgfs_scores *s,
+                          double *scratch, sgfs_err *err) {
+    (void)scratch;
+    (void)err;
+    const linear *state = m->state;
+    double *left = s->block[0].left, log_sigma = log_sigma_of(m, theta);
+    double weight = exp(-2 * log_sigma), inverse = 1 / state->y_sd, sum = 0;
+    sgfsi_glm_predictor(m, theta, b, left);
+    for (int64_t i = 0; i < b->n; i++) {
+        double r = (b->y[i] - state->y_mean) * inverse - left[i];
+        sum += r * r;
+        left[i] = weight * r;
+        if (!state->known) s->block[1].dense[i] = weight * r * r - 1;
+    }
+    s->loglik = -(double)b->n * (log_sigma + half_log_two_pi) - 0.5 * weight * sum;
+    return SGFS_OK;
+}
+
+/* E[g g']: X'X / sigma^2 for beta, 2 for each row for log_sigma, nothing between them. */
+static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
+                      double *scratch) {
+    const linear *s = m->state;
+    double weight = exp(-2 * log_sigma_of(m, theta));
+    for (int64_t i = 0; i < b->n; i++) scratch[i] = weight;
+    sgfsi_glm_curvature(m, b, scratch, A, scratch + b->n);
+    if (!s->known) A[m->D * m->D - 1] += 2 * (double)b->n;
+}
+
+/* The mean and the spread of the target: from there a step of Fisher scoring is never wild, whatever the
+ * target's units are. */
+static void start(const sgfs_model *m, double *theta, double *spread) {
+    const linear *s = m->state;
+    const sgfsi_column *y = &m->data->target;
+    double sd = y->sd > 0 ? y->sd / s->y_sd : 1;
+    memset(theta, 0, (size_t)m->D * sizeof *theta);
+    sgfsi_glm_spread(m, spread);
+    for (int64_t j = 0; j < m->data->p; j++) spread[j] *= sd;
+    if (m->data->intercept) theta[0] = (y->mean - s->y_mean) / s->y_sd;
+    if (s->known) return;
+    theta[m->D - 1] = log(sd);
+    spread[m->D - 1] = 1;
+}
+
+static void to_user(const sgfs_model *m, const double *theta, double *user) {
+    const linear *s = m->state;
+    sgfsi_glm_to_user(m, theta, s->y_sd, user);
+    if (m->data->intercept) user[0] += s->y_mean;
+    if (!s->known) user[m->D - 1] = theta[m->D - 1] + log(s->y_sd);
+}
+
+static double simulate(const sgfs_model *m, const double *theta, double eta, double normal,
+                       double uniform) {
+    (void)uniform;
+    return eta + exp(log_sigma_of(m, theta)) * normal;
+}
+
+static const sgfs_option options[] = {
+    {"model.sigma", "sigma", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
+     "known noise standard deviation (default: unknown, sampled as log_sigma)"},
+    SGFSI_OPTIONS_END};
+
+const sgfs_model_kind sgfs_model_linear = {
+    .name = "linear",
+    .help = "linear regression with Gaussian noise of unknown (or given) size",
+    .options = options,
+    .open = open_linear,
+    .scores = scores,
+    .curvature = curvature,
+    .start = start,
+    .to_user = to_user,
+    .simulate = simulate,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * model.c: opening a model: the kind declares blocks, offsets and names are laid out, the prior is read.
+ */
+#include "model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/prior.h"
+
+enum { MOST_BLOCKS = 64 };
+
+sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
+                                  sgfs_score_form form) {
+    if (m->block == NULL) m->block = sgfsi_arena_alloc(&m->arena, MOST_BLOCKS, sizeof *m->block);
+    if (m->block == NULL || m->blocks == MOST_BLOCKS) return NULL;
+    sgfs_block *b = &m->block[m->blocks++];
+    *b = (sgfs_block){.name = name, .rows = rows, .cols = cols, .form = form, .offset = m->D};
+    m->D += rows * cols;
+    return b;
+}
+
+void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name) {
+    m->param[i] = sgfsi_arena_text(&m->arena, name);
+}
+
+/* "beta[3]" or "W[2,5]" for what the kind left unnamed; a block of one carries the block's name. */
+static void default_names(sgfs_model *m) {
+    for (int64_t b = 0; b < m->blocks; b++) {
+        const sgfs_block *k = &m->block[b];
+        for (int64_t i = 0; i < k->rows * k->cols; i++) {
+            char text[256];
+            long long r = (long long)(i / k->cols + 1), c = (long long)(i % k->cols + 1);
+            if (m->param[k->offset + i] != NULL) continue;
+            if (k->rows * k->cols == 1) snprintf(text, sizeof text, "%s", k->name);
+            else if (k->rows == 1) snprintf(text, sizeof text, "%s[%lld]", k->name, c);
+            else snprintf(text, sizeof text, "%s[%lld,%lld]", k->name, r, c);
+            sgfsi_model_name(m, k->offset + i, text);
+        }
+    }
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Two parameters of one name could not be told apart in any output. */
+static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
+    char **sorted = malloc((size_t)m->D * sizeof *sorted);
+    if (sorted == NULL) return sgfsi_fail_memory(err, "the parameter names");
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
+        sorted[i] = m->param[i];
+        if (sorted[i] == NULL) status = sgfsi_fail_memory(err, "the parameter names");
+    }
+    if (status == SGFS_OK) qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
+    for (int64_t i = 1; i < m->D && status == SGFS_OK; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "Two parameters would be called \"%s\"; rename a column in the data or leave "
+                            "one out with --features.",
+                            sorted[i]);
+    }
+    free(sorted);
+    return status;
+}
+
+static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
+    sgfs_status status = m->kind->open(m, err);
+    if (status != SGFS_OK) return status;
+    if (m->D < 1 || m->param == NULL) {
+        return sgfsi_fail(err, SGFS_EINTERNAL, "Model %s declared no parameters.", m->kind->name);
+    }
+    default_names(m);
+    status = check_names(m, err);
+    return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
+}
+
+sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data, const sgfs_config *cfg,
+                             sgfs_err *err) {
+    sgfs_model *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        sgfsi_fail_memory(err, "the model");
+        return NULL;
+    }
+    m->kind = kind;
+    m->data = data;
+    m->cfg = cfg;
+    m->be = sgfsi_backend_find(sgfsi_config_text(cfg, "run.backend"));
+    m->extra = sgfsi_json_object();
+    if (set_up(m, err) == SGFS_OK) return m;
+    sgfs_model_free(m);
+    return NULL;
+}
+
+sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
+    m->param = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->param);
+    return m->param != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the parameter names");
+}
+
+int64_t sgfs_model_dim(const sgfs_model *model) {
+    return model->D;
+}
+
+const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
+    return index >= 0 && index < model->D ? model->param[index] : NULL;
+}
+
+void sgfs_model_free(sgfs_model *model) {
+    if (model == NULL) return;
+    sgfsi_json_free(model->extra);
+    sgfsi_arena_free(&model->arena);
+    free(model);
+}

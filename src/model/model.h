@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * model.h: a model bound to data: what every kind shares, and the rows of the model table.
+ */
+#ifndef SGFSI_MODEL_H
+#define SGFSI_MODEL_H
+
+#include "backend/backend.h"
+#include "data/data.h"
+
+struct sgfs_model {
+    const sgfs_model_kind *kind;
+    const sgfs_data *data;
+    const sgfs_config *cfg;
+    const sgfs_backend *be;
+    sgfsi_arena arena;
+    int64_t D, blocks;
+    sgfs_block *block;
+    char **param;            /* D names */
+    double *precision;       /* D, prior precision of each parameter (Lambda's diagonal) */
+    int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
+    sgfsi_json *extra;       /* what the kind wants remembered in the run file (label map, ...) */
+    void *state;             /* the kind's own, from the arena */
+};
+
+extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic;
+extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
+extern const sgfs_option sgfsi_prior_options[];
+
+sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data, const sgfs_config *cfg,
+                             sgfs_err *err);
+
+/* For the kinds, while opening: declare the next block; NULL when memory is out. */
+sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
+                                  sgfs_score_form form);
+/* After the last block: room for D names. */
+sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err);
+/* Name parameter i; names must be unique (see sgfsi_model_open). */
+void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ * posterior.c: assembles gradients from batches, scores and prior. The only place that adds them up.
+ */
+#include "model/posterior.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/prior.h"
+
+/* ---- room for the scores of n rows ---------------------------------------------------------------------- */
+
+static sgfs_status open_scores(sgfs_scores *s, const sgfs_model *m, int64_t n, sgfsi_arena *arena,
+                               sgfs_err *err) {
+    s->n = n;
+    s->D = m->D;
+    s->blocks = m->blocks;
+    s->block = sgfsi_arena_alloc(arena, m->blocks, sizeof *s->block);
+    if (s->block == NULL) return sgfsi_fail_memory(err, "the scores");
+    for (int64_t b = 0; b < m->blocks; b++) {
+        const sgfs_block *k = &m->block[b];
+        sgfs_score_block *o = &s->block[b];
+        bool dense = k->form == SGFS_SCORE_DENSE, own = k->form == SGFS_SCORE_OUTER;
+        *o = (sgfs_score_block){.offset = k->offset, .rows = k->rows, .cols = k->cols};
+        if (dense) o->dense = SGFSI_DOUBLES(arena, n * k->rows * k->cols);
+        else o->left = SGFSI_DOUBLES(arena, n * k->rows);
+        if (own) o->right = o->right_own = SGFSI_DOUBLES(arena, n * k->cols);
+        if ((dense ? o->dense : o->left) == NULL || (own && o->right == NULL)) {
+            return sgfsi_fail_memory(err, "the scores");
+        }
+    }
+    return SGFS_OK;
+}
+
+/* Where right is the batch's own rows there is nothing to fill: point there. */
+static void point_at_inputs(const sgfs_model *m, const sgfs_batch *b, sgfs_scores *s) {
+    s->n = b->n;
+    for (int64_t k = 0; k < m->blocks; k++) {
+        if (m->block[k].form == SGFS_SCORE_INPUT) s->block[k].right = b->x;
+    }
+}
+
+/* out = a sum_i g_i + b out, block by block, from the factors. */
+static void sum_scores(const sgfs_backend *be, const sgfs_scores *s, double a, double b,
+                       const double *ones, double *out) {
+    for (int64_t k = 0; k < s->blocks; k++) {
+        const sgfs_score_block *o = &s->block[k];
+        double *to = out + o->offset;
+        if (o->dense != NULL) be->gemv_t(s->n, o->rows * o->cols, a, o->dense, ones, b, to);
+        else if (o->rows == 1) be->gemv_t(s->n, o->cols, a, o->right, o->left, b, to);
+        else be->gemm_tn(s->n, o->rows, o->cols, a, o->left, o->right, b, to);
+    }
+}
+
+static double *make_ones(sgfsi_arena *arena, int64_t n) {
+    double *ones = SGFSI_DOUBLES(arena, n);
+    for (int64_t i = 0; ones != NULL && i < n; i++) ones[i] = 1;
+    return ones;
+}
+
+/* ---- minibatches ------------------------------------------------------------------------------------------ */
+
+sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
+                            int64_t n, sgfsi_arena *arena, sgfs_err *err) {
+    e->model = model;
+    e->n = n;
+    e->N = model->data->N;
+    e->D = model->D;
+    sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, n, arena, err);
+    if (status == SGFS_OK) status = open_scores(&e->scores, model, n, arena, err);
+    if (status != SGFS_OK) return status;
+    e->gamma = e->batcher.batch.gamma;
+    e->gbar = SGFSI_DOUBLES(arena, model->D);
+    e->scratch = SGFSI_DOUBLES(arena, n * model->scratch_per_row);
+    e->ones = make_ones(arena, n);
+    if (e->gbar == NULL || e->scratch == NULL || e->ones == NULL) {
+        return sgfsi_fail_memory(err, "the gradient");
+    }
+    return SGFS_OK;
+}
+
+void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain) {
+    e->batcher.seed = seed;
+    e->batcher.chain = chain;
+}
+
+static sgfs_status check_finite(const sgfs_model *m, const double *G, sgfs_err *err) {
+    for (int64_t j = 0; j < m->D; j++) {
+        if (isfinite(G[j])) continue;
+        return sgfsi_fail(err, SGFS_ENUMERIC, "the gradient of parameter \"%s\" is not finite",
+                          m->param[j]);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
+                                double *G, double *lp, sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose);
+    e->rows_touched += b->n;
+    e->scores.want_loglik = lp != NULL;
+    point_at_inputs(m, b, &e->scores);
+    sgfs_status status = m->kind->scores(m, theta, b, &e->scores, e->scratch, err);
+    if (status != SGFS_OK) return status;
+    sum_scores(m->be, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
+    for (int64_t j = 0; j < m->D; j++) G[j] = (double)b->N * e->gbar[j];
+    sgfsi_prior_add_grad(m, theta, G);
+    if (lp != NULL) {
+        *lp = sgfsi_prior_logp(m, theta) + (double)b->N / (double)b->n * e->scores.loglik;
+    }
+    return check_finite(m, G, err);
+}
+
+/* ---- the full data ------------------------------------------------------------------------------------------ */
+
+enum { FULL_BLOCK = 1024 };
+
+typedef struct full_pass {
+    double *x, *y, *ones, *scratch;
+    sgfs_scores scores;
+} full_pass;
+
+static sgfs_status open_pass(full_pass *f, const sgfs_model *m, sgfsi_arena *arena, sgfs_err *err) {
+    f->x = SGFSI_DOUBLES(arena, FULL_BLOCK * m->data->p);
+    f->y = SGFSI_DOUBLES(arena, FULL_BLOCK);
+    f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * m->scratch_per_row);
+    f->ones = make_ones(arena, FULL_BLOCK);
+    if (f->x == NULL || f->y == NULL || f->scratch == NULL || f->ones == NULL) {
+        return sgfsi_fail_memory(err, "a pass over the data");
+    }
+    f->scores.want_loglik = true;
+    return open_scores(&f->scores, m, FULL_BLOCK, arena, err);
+}
+
+static sgfs_status add_block(full_pass *f, const sgfs_model *m, int64_t first, const double *theta,
+                             double *lp, double *G, double *A, sgfs_err *err) {
+    int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
+    sgfs_batch b = {.n = n, .N = N, .p = m->data->p, .x = f->x, .y = f->y, .gamma = 1};
+    sgfsi_data_rows_range(m->data, first, n, f->x, f->y);
+    point_at_inputs(m, &b, &f->scores);
+    sgfs_status status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
+    if (status != SGFS_OK) return status;
+    sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, G);
+    *lp += f->scores.loglik;
+    if (A != NULL) m->kind->curvature(m, theta, &b, A, f->scratch);
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
+                                 double *A, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    full_pass f = {0};
+    sgfs_status status = open_pass(&f, m, &arena, err);
+    *lp = 0;
+    memset(G, 0, (size_t)m->D * sizeof *G);
+    if (A != NULL) memset(A, 0, (size_t)(m->D * m->D) * sizeof *A);
+    for (int64_t first = 0; first < m->data->N && status == SGFS_OK; first += FULL_BLOCK) {
+        status = add_block(&f, m, first, theta, lp, G, A, err);
+    }
+    sgfsi_arena_free(&arena);
+    if (status != SGFS_OK) return status;
+    *lp += sgfsi_prior_logp(m, theta);
+    sgfsi_prior_add_grad(m, theta, G);
+    for (int64_t j = 0; A != NULL && j < m->D; j++) A[j * m->D + j] += m->precision[j];
+    return check_finite(m, G, err);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * posterior.h: data + model + prior as one object. Samplers see this and nothing behind it.
+ *
+ *     G = grad log prior(theta) + N gbar,   gbar the mean score of the minibatch
+ *
+ * An sgfsi_eval is one chain's view with its own buffers. After sgfsi_eval_gradient it also holds the
+ * per-row scores and gbar, from which the Fisher stage estimates the noise. The general step (docs/math.md
+ * section 7) needs nothing else: with control variates the same call will hand over differences of scores.
+ */
+#ifndef SGFSI_POSTERIOR_H
+#define SGFSI_POSTERIOR_H
+
+#include "data/batch.h"
+#include "model/model.h"
+
+typedef struct sgfsi_eval {
+    const sgfs_model *model;
+    sgfsi_batcher batcher;
+    sgfs_scores scores;      /* of the last batch */
+    double *gbar;            /* D, mean score of the last batch */
+    double *ones;            /* n */
+    double *scratch;
+    double gamma;            /* of the way the rows are drawn */
+    int64_t n, N, D;
+    int64_t rows_touched;
+} sgfsi_eval;
+
+/* The seed and chain name the random streams. */
+sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
+                            int64_t n, sgfsi_arena *arena, sgfs_err *err);
+void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain);
+
+/* The stochastic gradient of the log posterior for iteration t. lp (may be NULL): an unbiased estimate
+ * of the log posterior density, up to a constant. A gradient that is not finite is SGFS_ENUMERIC. */
+sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
+                                double *G, double *lp, sgfs_err *err);
+
+/* Full data, streamed in blocks: log density (up to the prior's constant), gradient and expected Fisher
+ * information plus prior precision (A: D x D lower, may be NULL). */
+sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
+                                 double *A, sgfs_err *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * prior.h: independent Gaussians, log p(theta) = -1/2 sum_j Lambda_j theta_j^2 + const.
+ */
+#ifndef SGFSI_PRIOR_H
+#define SGFSI_PRIOR_H
+
+#include "model/model.h"
+
+sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err); /* fills m->precision */
+double sgfsi_prior_logp(const sgfs_model *m, const double *theta);      /* without the constant */
+void sgfsi_prior_add_grad(const sgfs_model *m, const double *theta, double *G); /* G += grad */
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * sgfs.c: stochastic gradient Fisher scoring (Ahn, Korattikara, Welling 2012, Algorithm 1) with
+ * B = gamma N I1hat and the prior counted in the matrix (docs/math.md section 3):
+ *
+ *     K = L L' = gamma N I1hat + 2 Lambda
+ *     theta += 2/(1 + alpha^2) L^-T ( L^-1 (G + Lambda^1/2 z2) + alpha z1 ),   z1, z2 ~ N(0, I)
+ *
+ *   G        stochastic gradient of the log posterior   D
+ *   I1hat    running average of Cov(g)                  D x D, of any structure
+ *   Lambda   prior precision                            D (diagonal)
+ *   alpha    2/sqrt(eps); 0 is the largest step and injects no noise
+ *
+ * Where the log posterior is quadratic the stationary law is exact for every alpha with the full matrix.
+ * Before the first move I1hat is filled with batches at the starting point; in warm-up alpha is 0, so that
+ * the chain reaches the mode as Fisher scoring does. Any structure of sgfs_sym works: this file does
+ * not know which it has.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "sampler/sampler.h"
+
+typedef struct sgfs {
+    sgfsi_average average;
+    sgfs_sym L;             /* factor of K */
+    double *G, *z;          /* D each */
+    double *root_prior;     /* D, Lambda^1/2; NULL when the prior stays outside the matrix */
+    double alpha, warmup_alpha;
+    double ridge;           /* relative, asked for by option */
+    int64_t every, fill;
+    bool filled;
+} sgfs;
+
+static const sgfs_option options[] = {
+    {"sampler.alpha", "alpha", SGFS_NUMBER, "auto", 0, 1e6, NULL,
+     "0: largest step, fastest mixing; larger: smaller steps, closer to the exact posterior"},
+    {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
+     "step size; for SGFS the same as --alpha 2/sqrt(epsilon)"},
+    {"sampler.warmup_alpha", "warmup-alpha", SGFS_NUMBER, "0", 0, 1e6, NULL,
+     "alpha during warm-up"},
+    {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
+     "count the prior in the matrix (exact); the paper leaves it out"},
+    SGFSI_OPTIONS_END};
+
+static sgfs_status resolve(sgfs_config *cfg, const char *fisher, int64_t N, sgfs_err *err) {
+    (void)N;
+    bool eps_given = !sgfsi_config_auto(cfg, "sampler.epsilon");
+    if (eps_given && !sgfsi_config_auto(cfg, "sampler.alpha")) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "--alpha and --epsilon say the same thing "
+                          "(alpha = 2/sqrt(epsilon)): give one of them.");
+    }
+    double alpha = strcmp(fisher, "full") == 0 ? 0 : 2;
+    if (eps_given) alpha = 2 / sqrt(sgfsi_config_num(cfg, "sampler.epsilon"));
+    else if (!sgfsi_config_auto(cfg, "sampler.alpha")) return SGFS_OK;
+    return sgfsi_config_resolve_num(cfg, "sampler.alpha", alpha, err);
+}
+
+static void open_prior(sgfs *s, const sgfs_sampler *sampler, double *root) {
+    const sgfs_model *m = sampler->eval.model;
+    if (!sgfsi_config_flag(sampler->cfg, "sampler.prior_in_matrix")) return;
+    for (int64_t j = 0; j < m->D; j++) root[j] = sqrt(m->precision[j]);
+    s->root_prior = root;
+}
+
+static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfsi_eval *e = &sampler->eval;
+    const sgfs_config *cfg = sampler->cfg;
+    sgfs *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    double *room = SGFSI_DOUBLES(sampler->arena, 3 * e->D);
+    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    sampler->state = s;
+    s->G = room;
+    s->z = room + e->D;
+    open_prior(s, sampler, room + 2 * e->D);
+    s->alpha = sgfsi_config_num(cfg, "sampler.alpha");
+    s->warmup_alpha = sgfsi_config_num(cfg, "sampler.warmup_alpha");
+    s->ridge = sgfsi_config_num(cfg, "fisher.ridge");
+    s->every = sgfsi_config_int(cfg, "fisher.every");
+    s->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
+    sgfs_status status = sgfsi_average_open(&s->average, sampler->fisher, e->model->be, e->D, e->n, cfg,
+                                            sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    return sgfsi_sym_open(&s->L, sampler->fisher, e->model->be, e->D, sampler->arena, err);
+}
+
+/* ---- the matrix ------------------------------------------------------------------------------------------- */
+
+/* L L' = gamma N I1hat + 2 Lambda + ridge mean(diag) I; 0, or where the factorisation failed. */
+static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, double ridge) {
+    const sgfs_fisher_kind *f = sampler->fisher;
+    const sgfsi_eval *e = &sampler->eval;
+    f->combine(&s->L, e->gamma * (double)e->N, &s->average.I1, 0, NULL);
+    if (s->root_prior != NULL) f->add_diag(&s->L, 2, e->model->precision);
+    if (ridge > 0) f->add_diag(&s->L, ridge * f->trace(&s->L) / (double)e->D, NULL);
+    return f->factor(&s->L);
+}
+
+/* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted. */
+static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
+    int64_t failed = build_factor(sampler, s, s->ridge);
+    for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
+        sampler->interventions++;
+        failed = build_factor(sampler, s, s->ridge + ridge);
+    }
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
+                      "--prior-precision or --fisher-ridge would help)",
+                      sampler->eval.model->param[failed - 1]);
+}
+
+/* Batches at the starting point until rows >= fill x D: a matrix of too low rank would throw the chain. */
+static sgfs_status fill(sgfs_sampler *sampler, sgfs *s, const double *theta, sgfs_err *err) {
+    for (int64_t k = 0; k < s->fill; k++) {
+        sgfs_status status =
+            sgfsi_eval_gradient(&sampler->eval, k, SGFSI_FILL, theta, s->G, NULL, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_average_update(&s->average, &sampler->eval.scores, sampler->eval.gbar, true);
+    }
+    s->filled = true;
+    return SGFS_OK;
+}
+
+static bool is_due(const sgfs *s, const sgfs_step *now) {
+    return now->t <= now->warmup || s->average.updates == 0 || (now->t - now->warmup) % s->every == 0;
+}
+
+/* ---- the step --------------------------------------------------------------------------------------------- */
+
+static void draw_normals(const sgfs_sampler *sampler, int64_t t, uint32_t purpose, double *z) {
+    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, purpose);
+    sgfsi_normals(&stream, sampler->eval.D, z);
+}
+
+/* x = G  ->  L^-T ( L^-1 (x + Lambda^1/2 z2) + alpha z1 ) */
+static void solve_step(const sgfs_sampler *sampler, sgfs *s, int64_t t, double alpha, double *x) {
+    int64_t D = sampler->eval.D;
+    if (s->root_prior != NULL) {
+        draw_normals(sampler, t, SGFSI_PRIOR, s->z);
+        for (int64_t j = 0; j < D; j++) x[j] += s->root_prior[j] * s->z[j];
+    }
+    sampler->fisher->solve(&s->L, false, x);
+    if (alpha > 0) {
+        draw_normals(sampler, t, SGFSI_NOISE, s->z);
+        for (int64_t j = 0; j < D; j++) x[j] += alpha * s->z[j];
+    }
+    sampler->fisher->solve(&s->L, true, x);
+}
+
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    sgfs *s = sampler->state;
+    sgfsi_eval *e = &sampler->eval;
+    bool warmup = now->t <= now->warmup;
+    double alpha = warmup ? s->warmup_alpha : s->alpha, before = (double)sampler->interventions;
+
+    sgfs_status status = s->filled ? SGFS_OK : fill(sampler, s, theta, err);
+    if (status != SGFS_OK) return status;
+    status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G, now->want_lp ? &stats[0] : NULL, err);
+    if (status != SGFS_OK) return status;
+    if (is_due(s, now)) {
+        sgfsi_average_update(&s->average, &e->scores, e->gbar, warmup);
+        status = refactor(sampler, s, err);
+        if (status != SGFS_OK) return status;
+    }
+    stats[1] = 2 / (e->gamma * (1 + alpha * alpha)); /* h of docs/math.md section 7 */
+    stats[2] = sqrt(e->model->be->dot(e->D, s->G, s->G));
+    solve_step(sampler, s, now->t, alpha, s->G);
+    e->model->be->axpy(e->D, 2 / (1 + alpha * alpha), s->G, theta);
+    stats[3] = (double)sampler->interventions - before;
+    return SGFS_OK;
+}
+
+static double tau(const sgfs_config *cfg, double gamma) {
+    double alpha = sgfsi_config_num(cfg, "sampler.alpha");
+    return gamma * (1 + alpha * alpha) - 1;
+}
+
+static const char *caution(const sgfs_config *cfg, const char *fisher) {
+    if (strcmp(fisher, "full") != 0) {
+        return "SGFS with a diagonal matrix is approximate where parameters are correlated: means are right, "
+               "variances and correlations may not be, most of all at small alpha. Compare with sgfs-f, or "
+               "with a larger --alpha.";
+    }
+    if (!sgfsi_config_flag(cfg, "sampler.prior_in_matrix")) {
+        return "The prior is left out of the matrix, as in the paper: approximate where the prior matters.";
+    }
+    return NULL;
+}
+
+static const char *const stats[] = {"lp", "step_size", "grad_norm", "ridges", NULL};
+
+const sgfs_sampler_kind sgfs_sampler_sgfs = {
+    .name = "sgfs",
+    .help = "stochastic gradient Fisher scoring (needs --fisher; sgfs-f and sgfs-d are short for it)",
+    .options = options,
+    .uses_fisher = true,
+    .stats = stats,
+    .resolve = resolve,
+    .open = open_sgfs,
+    .step = step,
+    .tau = tau,
+    .caution = caution,
+};
