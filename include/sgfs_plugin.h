@@ -126,9 +126,8 @@ typedef struct sgfs_model_kind {
     void (*start)(const sgfs_model *m, double *theta, double *spread);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
-    /* Draw one target given the linear predictor (or row) and theta; NULL: cannot simulate. */
-    double (*simulate)(const sgfs_model *m, const double *theta, double eta, double normal,
-                       double uniform);
+    /* One target for a linear predictor eta, from a normal and a uniform; NULL: cannot simulate. */
+    double (*simulate)(double eta, double noise, double normal, double uniform);
 } sgfs_model_kind;
 
 /* ---- fisher: an algebra of structured symmetric D x D matrices -------------------------------------- */

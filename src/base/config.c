@@ -21,7 +21,7 @@ typedef struct entry {
 } entry;
 
 struct sgfs_config {
-    const sgfsi_option_set *sets;
+    sgfsi_option_source source;
     int64_t entries;
     entry *entry;
     sgfsi_log log;
@@ -34,21 +34,22 @@ static entry *find(const sgfs_config *cfg, const char *key) {
     return NULL;
 }
 
-sgfs_config *sgfsi_config_new(const sgfsi_option_set *sets) {
+sgfs_config *sgfsi_config_new(sgfsi_option_source source) {
+    sgfsi_option_set set;
     int64_t rows = 0;
-    for (const sgfsi_option_set *s = sets; s->rows != NULL; s++) {
-        for (const sgfs_option *r = s->rows; r->key != NULL; r++) rows++;
+    for (int64_t i = 0; source(i, &set); i++) {
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) rows++;
     }
     sgfs_config *cfg = calloc(1, sizeof *cfg);
     if (cfg == NULL) return NULL;
-    cfg->sets = sets;
+    cfg->source = source;
     cfg->entry = calloc((size_t)rows + 1, sizeof *cfg->entry);
     if (cfg->entry == NULL) {
         free(cfg);
         return NULL;
     }
-    for (const sgfsi_option_set *s = sets; s->rows != NULL; s++) {
-        for (const sgfs_option *r = s->rows; r->key != NULL; r++) {
+    for (int64_t i = 0; source(i, &set); i++) {
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
             if (find(cfg, r->key) == NULL) cfg->entry[cfg->entries++].row = r;
         }
     }
@@ -63,7 +64,7 @@ void sgfs_config_free(sgfs_config *cfg) {
 }
 
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
-    sgfs_config *copy = sgfsi_config_new(cfg->sets);
+    sgfs_config *copy = sgfsi_config_new(cfg->source);
     if (copy == NULL) return NULL;
     copy->log = cfg->log;
     for (int64_t i = 0; i < cfg->entries; i++) {
@@ -224,10 +225,6 @@ bool sgfsi_config_given(const sgfs_config *cfg, const char *key) {
 
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index) {
     return index < cfg->entries ? cfg->entry[index].row : NULL;
-}
-
-const sgfsi_option_set *sgfsi_config_sets(const sgfs_config *cfg) {
-    return cfg->sets;
 }
 
 void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {

@@ -7,16 +7,18 @@
 #include "base/err.h"
 #include "sgfs_plugin.h"
 
-/* One owner of options: "sampler sgfs" and its rows. A list of them ends with rows == NULL. */
+/* One owner of options and its rows: {"sampler", "sgfs", rows}; kind "" where the stage owns them. */
 typedef struct sgfsi_option_set {
-    const char *owner;
+    const char *stage, *kind;
     const sgfs_option *rows;
 } sgfsi_option_set;
+/* The index-th set; false past the last. */
+typedef bool (*sgfsi_option_source)(int64_t index, sgfsi_option_set *set);
 
 extern const sgfs_option sgfsi_no_options[]; /* for kinds that have none */
 #define SGFSI_OPTIONS_END {NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL}
 
-sgfs_config *sgfsi_config_new(const sgfsi_option_set *sets); /* sets: borrowed */
+sgfs_config *sgfsi_config_new(sgfsi_option_source source);
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
 
@@ -29,7 +31,6 @@ bool sgfsi_config_auto(const sgfs_config *cfg, const char *key);  /* "auto" or "
 bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the caller */
 /* Walk the distinct rows in order of their tables; NULL past the last. */
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
-const sgfsi_option_set *sgfsi_config_sets(const sgfs_config *cfg);
 /* Put a chosen value in place of "auto" without marking it as given by the caller; not checked. */
 sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err);
 sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err);

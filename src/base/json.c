@@ -23,6 +23,10 @@ sgfsi_json *sgfsi_json_array(void) {
     return wrapped(json_array());
 }
 
+sgfsi_json *sgfsi_json_copy(const sgfsi_json *v) {
+    return wrapped(json_deep_copy(plain(v)));
+}
+
 void sgfsi_json_free(sgfsi_json *v) {
     json_decref(plain(v));
 }

@@ -11,6 +11,7 @@ typedef struct sgfsi_json sgfsi_json; /* any JSON value; borrowed from its paren
 
 sgfsi_json *sgfsi_json_object(void); /* caller's: free it, or give it to a parent */
 sgfsi_json *sgfsi_json_array(void);
+sgfsi_json *sgfsi_json_copy(const sgfsi_json *v); /* caller's; shares nothing that changes */
 void sgfsi_json_free(sgfsi_json *v);
 
 /* Set a member of an object, or append to an array (key NULL). NaN and infinities become null. */

@@ -109,10 +109,9 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     if (!s->known) user[m->D - 1] = theta[m->D - 1] + log(s->y_sd);
 }
 
-static double simulate(const sgfs_model *m, const double *theta, double eta, double normal,
-                       double uniform) {
+static double simulate(double eta, double noise, double normal, double uniform) {
     (void)uniform;
-    return eta + exp(log_sigma_of(m, theta)) * normal;
+    return eta + noise * normal;
 }
 
 static const sgfs_option options[] = {

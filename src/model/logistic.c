@@ -120,10 +120,8 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     sgfsi_glm_to_user(m, theta, 1.0, user);
 }
 
-static double simulate(const sgfs_model *m, const double *theta, double eta, double normal,
-                       double uniform) {
-    (void)m;
-    (void)theta;
+static double simulate(double eta, double noise, double normal, double uniform) {
+    (void)noise;
     (void)normal;
     return uniform < 1 / (1 + exp(-eta)) ? 1.0 : 0.0;
 }

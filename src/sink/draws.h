@@ -44,6 +44,8 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
 /* Copy the numbers of info into the chain (mean, cov, var may be NULL). */
 sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain_info *info,
                                  sgfs_err *err);
+/* A copy that shares nothing. */
+sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err);
 /* Draws per chain that every chain used has: chains without any draw are dropped from the count.
  * used (may be NULL): room for `chains` indices of the chains that have draws. */
 int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count);

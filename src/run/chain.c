@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ * chain.c: one chain walking. The step itself is the sampler's; here it is started, watched and recorded.
+ */
+#include "run/chain.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/* A chain further from its start than this many spreads (or prior deviations) has diverged. */
+static const double absurd = 1e6;
+
+static sgfs_status make_room(sgfsi_walk *w, bool full_moments, sgfs_err *err) {
+    int64_t D = w->D;
+    w->room = 65536 / (8 * (D + w->S));
+    if (w->room < 1) w->room = 1;
+    double *vectors = SGFSI_DOUBLES(&w->arena, 4 * D + w->S);
+    w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
+    w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
+    if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
+        !sgfsi_moments_open(&w->moments, w->sampler.eval.model->be, D, full_moments, &w->arena)) {
+        return sgfsi_fail_memory(err, "a chain");
+    }
+    w->theta = vectors;
+    w->user = vectors + D;
+    w->start = vectors + 2 * D;
+    w->limit = vectors + 3 * D;
+    w->stats = vectors + 4 * D;
+    return SGFS_OK;
+}
+
+/* theta = the model's start + uniform(-radius, radius) x spread. */
+static void place(sgfsi_walk *w, const sgfs_model *m, double radius) {
+    sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
+    m->kind->start(m, w->theta, w->limit);
+    sgfsi_uniforms(&stream, w->D, w->start);
+    for (int64_t j = 0; j < w->D; j++) {
+        w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];
+        w->start[j] = w->theta[j];
+        double prior_sd = m->precision[j] > 0 ? 1 / sqrt(m->precision[j]) : 0;
+        w->limit[j] = absurd * fmax(w->limit[j], prior_sd);
+    }
+}
+
+static void to_user(sgfsi_walk *w) {
+    const sgfs_model *m = w->sampler.eval.model;
+    if (m->kind->to_user != NULL) m->kind->to_user(m, w->theta, w->user);
+    else memcpy(w->user, w->theta, (size_t)w->D * sizeof *w->theta);
+}
+
+sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_config *cfg,
+                            const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err) {
+    w->plan = plan;
+    w->D = model->D;
+    while (kinds->sampler->stats[w->S] != NULL) w->S++;
+    w->sampler.kind = kinds->sampler;
+    w->sampler.fisher = kinds->fisher;
+    w->sampler.cfg = cfg;
+    w->sampler.arena = &w->arena;
+    w->sampler.seed = plan->seed;
+    w->sampler.chain = (uint32_t)w->index;
+    sgfs_status status =
+        sgfsi_eval_open(&w->sampler.eval, model, kinds->scheme, plan->n, &w->arena, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_eval_stream(&w->sampler.eval, plan->seed, (uint32_t)w->index);
+    bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
+    status = make_room(w, full_moments, err);
+    if (status == SGFS_OK) status = kinds->sampler->open(&w->sampler, err);
+    if (status != SGFS_OK) return status;
+    place(w, model, sgfsi_config_num(cfg, "run.init"));
+    to_user(w);
+    return SGFS_OK;
+}
+
+void sgfsi_walk_close(sgfsi_walk *w) {
+    sgfsi_arena_free(&w->arena);
+}
+
+/* ---- walking ------------------------------------------------------------------------------------------------------- */
+
+static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
+    for (int64_t j = 0; j < w->D; j++) {
+        if (fabs(w->theta[j] - w->start[j]) <= w->limit[j]) continue; /* false for NaN */
+        return sgfsi_fail(err, SGFS_ENUMERIC, "parameter \"%s\" has run away to %g (diverged)",
+                          w->sampler.eval.model->param[j], w->theta[j]);
+    }
+    return SGFS_OK;
+}
+
+static void explain_failure(sgfsi_walk *w) {
+    sgfs_err cause = w->err;
+    if (w->status == SGFS_EIO) return; /* already says all there is to say */
+    w->status = sgfsi_fail(&w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.300s. Draws before it "
+                           "are kept; try smaller steps (larger --alpha, smaller --epsilon), a larger --batch, "
+                           "or --standardize.",
+                           (long long)(w->index + 1), (long long)w->t,
+                           w->t <= w->plan->warmup ? " (warm-up)" : "", cause.text);
+}
+
+static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
+    memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
+    memcpy(w->stats_buffer + w->waiting * w->S, w->stats, (size_t)w->S * sizeof *w->stats);
+    return ++w->waiting == w->room ? sgfsi_walk_flush(w, out, err) : SGFS_OK;
+}
+
+void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
+    const sgfsi_plan *plan = w->plan;
+    sgfs_step now = {.t = ++w->t, .warmup = plan->warmup};
+    int64_t after = w->t - plan->warmup;
+    bool kept = after > 0 && after % plan->thin == 0;
+    now.want_lp = kept;
+    w->status = w->sampler.kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
+    if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
+    if (w->status == SGFS_OK && after > 0) {
+        to_user(w);
+        sgfsi_moments_add(&w->moments, w->user);
+        if (kept) w->status = keep(w, out, &w->err);
+    }
+    if (w->status != SGFS_OK) explain_failure(w);
+}
+
+/* ---- handing over ---------------------------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
+    if (w->waiting == 0) return SGFS_OK;
+    sgfs_status status =
+        out->file != NULL ? sgfsi_runfile_draws(out->file, w->index, w->written, w->waiting,
+                                                w->draws_buffer, w->stats_buffer, err)
+                          : sgfsi_draws_append(out->memory, w->index, w->waiting, w->draws_buffer,
+                                               w->stats_buffer, err);
+    if (status != SGFS_OK) return status;
+    w->written += w->waiting;
+    w->waiting = 0;
+    return SGFS_OK;
+}
+
+/* Full covariance and variances from the sums of squares, into fresh pieces of the chain's arena. */
+static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_err *err) {
+    sgfsi_moments *m = &w->moments;
+    int64_t D = w->D;
+    double divisor = m->count > 1 ? (double)(m->count - 1) : 1;
+    info->var = SGFSI_DOUBLES(&w->arena, D);
+    if (m->ss != NULL) info->cov = SGFSI_DOUBLES(&w->arena, D * D);
+    if (info->var == NULL || (m->ss != NULL && info->cov == NULL)) return sgfsi_fail_memory(err, "the moments");
+    info->mean = m->mean;
+    for (int64_t i = 0; i < D; i++) {
+        info->var[i] = m->var[i] / divisor;
+        for (int64_t j = 0; info->cov != NULL && j <= i; j++) {
+            info->cov[i * D + j] = info->cov[j * D + i] = m->ss[i * D + j] / divisor;
+        }
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments, sgfs_err *err) {
+    if (moments) sgfsi_moments_flush(&w->moments);
+    sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
+                             .rows_touched = w->sampler.eval.rows_touched,
+                             .interventions = w->sampler.interventions,
+                             .warmup_seconds = w->warmup_seconds,
+                             .sample_seconds = w->sample_seconds};
+    if (moments && w->moments.count > 1) {
+        sgfs_status status = finish_moments(w, &info, err);
+        if (status != SGFS_OK) return status;
+        info.iterations = w->moments.count;
+    }
+    return out->file != NULL ? sgfsi_runfile_info(out->file, w->index, &info, err)
+                             : sgfsi_draws_set_info(out->memory, w->index, &info, err);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * chain.h: one chain: its sampler, its place, its moments, and draws waiting to be written. A chain touches
+ * nothing that another chain touches, except the sink, which locks.
+ */
+#ifndef SGFSI_CHAIN_H
+#define SGFSI_CHAIN_H
+
+#include "run/moments.h"
+#include "run/options.h"
+#include "sink/runfile.h"
+
+/* Where kept draws go: a file, or memory. */
+typedef struct sgfsi_output {
+    sgfsi_runfile *file; /* NULL: memory */
+    sgfs_draws *memory;
+} sgfsi_output;
+
+typedef struct sgfsi_walk {
+    sgfsi_arena arena;
+    sgfs_sampler sampler;
+    sgfsi_moments moments;
+    const sgfsi_plan *plan;
+    int64_t index, t;        /* which chain; iterations done, warm-up included */
+    int64_t D, S;
+    double *theta, *user;    /* D each: the chain's scale and the user's */
+    double *start, *limit;   /* D each: a distance from the start that no posterior explains */
+    double *stats;           /* S of the last iteration */
+    int64_t waiting, room, written; /* kept draws in the buffer, its size, draws handed over */
+    double *draws_buffer, *stats_buffer;
+    double warmup_seconds, sample_seconds;
+    sgfs_status status;
+    sgfs_err err;
+} sgfsi_walk;
+
+sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_config *cfg,
+                            const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err);
+/* One iteration; keeps the draw when it is due. Failure is left in w->status and w->err. */
+void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out);
+/* Hand buffered draws over. */
+sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err);
+/* Moments (when asked for) and costs of the chain so far. */
+sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments, sgfs_err *err);
+void sgfsi_walk_close(sgfsi_walk *w);
+
+#endif

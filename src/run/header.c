@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * header.c: everything a run file says of how it came about (docs/formats.md), and the one line a user sees.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/number.h"
+#include "run/run.h"
+
+static void put_time(sgfsi_json *o) {
+    char text[64];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    sgfsi_json_text(o, "created_at", text);
+}
+
+static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
+    sgfsi_json *params = sgfsi_json_array(), *blocks = sgfsi_json_array();
+    for (int64_t j = 0; j < m->D; j++) sgfsi_json_text(params, NULL, m->param[j]);
+    for (int64_t b = 0; b < m->blocks; b++) {
+        sgfsi_json *block = sgfsi_json_object();
+        sgfsi_json_text(block, "name", m->block[b].name);
+        sgfsi_json_int(block, "rows", m->block[b].rows);
+        sgfsi_json_int(block, "cols", m->block[b].cols);
+        sgfsi_json_put(blocks, NULL, block);
+    }
+    sgfsi_json_int(o, "dim", m->D);
+    sgfsi_json_put(o, "params", params);
+    sgfsi_json_put(o, "blocks", blocks);
+}
+
+static void put_stats(sgfsi_json *o, const sgfs_sampler_kind *kind) {
+    sgfsi_json *stats = sgfsi_json_array();
+    for (const char *const *s = kind->stats; *s != NULL; s++) sgfsi_json_text(stats, NULL, *s);
+    sgfsi_json_put(o, "stats", stats);
+}
+
+static void put_config(sgfsi_json *o, const sgfs_config *cfg) {
+    sgfsi_json *config = sgfsi_json_object();
+    const sgfs_option *row;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        sgfsi_json_text(config, row->key, sgfs_config_get(cfg, row->key));
+    }
+    sgfsi_json_put(o, "config", config);
+}
+
+static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
+    sgfsi_json *cautions = sgfsi_json_array();
+    const sgfsi_kinds *k = &run->kinds;
+    const char *fisher = k->fisher != NULL ? k->fisher->name : "";
+    const char *text = k->sampler->caution != NULL ? k->sampler->caution(run->cfg, fisher) : NULL;
+    if (text != NULL) sgfsi_json_text(cautions, NULL, text);
+    sgfsi_json_put(o, "cautions", cautions);
+}
+
+/* The same bits need the same BLAS and kernels: say which they were. */
+static void put_machine(sgfsi_json *o, const sgfs_run *run) {
+    sgfsi_json *machine = sgfsi_json_object();
+    sgfsi_json_text(machine, "blas", sgfsi_blas_config());
+    sgfsi_json_text(machine, "blas_core", sgfsi_blas_core());
+    sgfsi_json_int(machine, "threads", run->plan.threads);
+    sgfsi_json_put(o, "machine", machine);
+}
+
+static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
+    sgfsi_json_int(o, "chains", plan->chains);
+    sgfsi_json_int(o, "warmup", plan->warmup);
+    sgfsi_json_int(o, "draws", plan->draws);
+    sgfsi_json_int(o, "thin", plan->thin);
+    sgfsi_json_int(o, "seed", (int64_t)plan->seed);
+    sgfsi_json_int(o, "batch", plan->n);
+    sgfsi_json_num(o, "gamma", plan->gamma);
+    sgfsi_json_num(o, "tau_predicted", plan->tau);
+}
+
+sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
+    const sgfs_model *m = run->model;
+    const sgfsi_kinds *k = &run->kinds;
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_int(o, "format", 1);
+    sgfsi_json_text(o, "sgfs_version", sgfs_version());
+    put_time(o);
+    sgfsi_json_text(o, "title", run->describe);
+    sgfsi_json_text(o, "model", m->kind->name);
+    sgfsi_json_text(o, "sampler", k->name);
+    sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
+    sgfsi_json_text(o, "stan_metric", k->fisher != NULL ? k->fisher->stan_metric : "unit_e");
+    sgfsi_json_int(o, "rows", m->data->N);
+    put_plan(o, &run->plan);
+    put_parameters(o, m);
+    put_stats(o, k->sampler);
+    put_config(o, run->cfg);
+    sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
+    sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->extra));
+    put_cautions(o, run);
+    put_machine(o, run);
+    return o;
+}
+
+/* "alpha 1" or "epsilon 0.0001"; empty for a decaying step. */
+static void describe_step(const sgfs_run *run, char *out, size_t room) {
+    const char *key = run->kinds.fisher != NULL ? "sampler.alpha" : "sampler.epsilon";
+    double x = sgfsi_config_num(run->cfg, key);
+    char number[SGFSI_NUM_CHARS];
+    out[0] = '\0';
+    if (x != x) return;
+    sgfsi_format_digits(number, x, 4);
+    snprintf(out, room, ", %s %s", key + 8, number);
+}
+
+char *sgfsi_run_describe(const sgfs_run *run) {
+    const sgfsi_plan *p = &run->plan;
+    const size_t room = 512;
+    char *text = malloc(room), step[64], thin[64] = "";
+    if (text == NULL) return NULL;
+    describe_step(run, step, sizeof step);
+    if (p->thin > 1) snprintf(thin, sizeof thin, ", every %lldth kept", (long long)p->thin);
+    snprintf(text, room,
+             "%s, %lld rows, %lld parameters: %s%s, batch %lld %s replacement, %lld chain%s x "
+             "(%lld warm-up + %lld draws%s)",
+             run->model->kind->name, (long long)run->model->data->N, (long long)run->model->D,
+             run->kinds.name, step, (long long)p->n, run->kinds.scheme->name, (long long)p->chains,
+             p->chains == 1 ? "" : "s", (long long)p->warmup, (long long)p->draws, thin);
+    return text;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * options.c: the options of the run itself, and the list of all option sets. A new model or sampler is
+ * found through its stage's table and needs no edit here.
+ */
+#include "run/options.h"
+
+#include "run/simulate.h"
+
+static const sgfs_option run_options[] = {
+    {"sampler.kind", "sampler", SGFS_TEXT, "sgfs-f", 1, 0, NULL,
+     "sgfs-f, sgfs-d, sgfs, sgld or sgd (`sgfs list samplers`)"},
+    {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag",
+     "structure of the Fisher matrix for --sampler sgfs"},
+    {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
+     "rows in a minibatch (auto: 500 or 10 per parameter, at most a quarter of the rows)"},
+    {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "with", 1, 0, "with|without",
+     "draw the rows with or without replacement"},
+    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 1e6, NULL, "independent chains"},
+    {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
+     "iterations before draws are kept (auto: 10 N/n, at least 1000)"},
+    {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
+     "iterations after warm-up, per chain (auto: about 250 effective draws)"},
+    {"run.thin", "thin", SGFS_INTEGER, "auto", 1, 1e15, NULL,
+     "keep every k-th draw (auto: 1 when --draws is given, else about 1000 kept)"},
+    {"run.seed", "seed", SGFS_INTEGER, "1", 0, 9e18, NULL, "same seed, same draws, bit for bit"},
+    {"run.init", "init", SGFS_NUMBER, "0.5", 0, 1e6, NULL,
+     "chains start uniformly within this radius (in units of the columns' scale)"},
+    {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
+     "chains run side by side (auto: all cores)"},
+    {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
+     "stop after this many seconds and keep what there is"},
+    {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
+     "paper: the literal settings of Ahn et al. 2012"},
+    {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
+     "arithmetic by OpenBLAS, or by the plain C reference"},
+    {"output.overwrite", "overwrite", SGFS_FLAG, "false", 1, 0, NULL, "replace an existing output file"},
+    SGFSI_OPTIONS_END};
+
+bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
+    static const sgfsi_option_set stages[] = {{"run", "", run_options},
+                                              {"data", "", sgfsi_data_options},
+                                              {"prior", "", sgfsi_prior_options},
+                                              {"fisher", "", sgfsi_average_options},
+                                              {"simulate", "", sgfsi_simulate_options}};
+    const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
+    if (index < count) {
+        *set = stages[index];
+        return true;
+    }
+    index -= count;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
+        if (index-- > 0) continue;
+        *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options};
+        return true;
+    }
+    for (const sgfs_sampler_kind *const *k = sgfsi_samplers; *k != NULL; k++) {
+        if (index-- > 0) continue;
+        *set = (sgfsi_option_set){"sampler", (*k)->name, (*k)->options};
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * options.h: every option set of the program, and the choice of kinds made from a config.
+ */
+#ifndef SGFSI_OPTIONS_H
+#define SGFSI_OPTIONS_H
+
+#include "data/batch.h"
+#include "sampler/sampler.h"
+
+/* All option sets: the stages' own, then each model's and each sampler's. */
+bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set);
+
+/* The kinds of one run. Tests put their own in. */
+typedef struct sgfsi_kinds {
+    const sgfs_sampler_kind *sampler;
+    const sgfs_fisher_kind *fisher; /* NULL where the sampler uses none */
+    const sgfs_scheme_kind *scheme;
+    const char *name;               /* as the user knows it: "sgfs-f" */
+} sgfsi_kinds;
+
+/* Numbers that decide the length and cost of a run. */
+typedef struct sgfsi_plan {
+    int64_t n, warmup, draws, thin, chains, threads;
+    uint64_t seed;
+    double gamma, tau; /* tau: predicted, 0 when not known */
+} sgfsi_plan;
+
+/* Read sampler, Fisher kind and batch scheme from cfg. */
+sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err);
+/* Replace every "auto" in cfg (a private copy) by a number, and refuse what cannot work. */
+sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi_kinds *kinds,
+                          sgfsi_plan *plan, sgfs_err *err);
+
+#endif

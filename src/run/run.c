@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ * run.c: the loop that drives the stages. No arithmetic happens here.
+ *
+ * Chains are the unit of parallel work. sgfs_run_all advances all of them in short stretches, so that
+ * progress, stopping and what is in the file stay even between chains; a chain's numbers depend on nothing
+ * but its own state, so neither threads nor the length of the stretches change a bit of them.
+ */
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double sgfsi_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- opening and closing -------------------------------------------------------------------------------------------- */
+
+static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
+    run->walk = calloc((size_t)run->plan.chains, sizeof *run->walk);
+    if (run->walk == NULL) return sgfsi_fail_memory(err, "the chains");
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        run->walk[c].index = c;
+        status = sgfsi_walk_open(&run->walk[c], run->model, run->cfg, &run->kinds, &run->plan, err);
+    }
+    return status;
+}
+
+static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = sgfsi_resolve(run->cfg, run->model, &run->kinds, &run->plan, err);
+    if (status == SGFS_OK) status = open_chains(run, err);
+    if (status != SGFS_OK) return status;
+    run->describe = sgfsi_run_describe(run);
+    run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
+    if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
+    return run->out.memory != NULL ? SGFS_OK : err != NULL ? err->code : SGFS_ENOMEM;
+}
+
+sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
+                         sgfs_err *err) {
+    sgfs_run *run = calloc(1, sizeof *run);
+    if (run != NULL) run->cfg = sgfsi_config_copy(cfg);
+    if (run == NULL || run->cfg == NULL) {
+        sgfs_run_free(run);
+        sgfsi_fail_memory(err, "the run");
+        return NULL;
+    }
+    run->model = model;
+    run->kinds = *kinds;
+    if (set_up(run, err) == SGFS_OK) return run;
+    sgfs_run_free(run);
+    return NULL;
+}
+
+sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_kinds kinds;
+    return sgfsi_choose_kinds(cfg, &kinds, err) == SGFS_OK ? sgfsi_run_open(model, cfg, &kinds, err) : NULL;
+}
+
+sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
+    if (run->out.file != NULL || run->walk[0].t > 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_attach: attach one file, before the first step.");
+    }
+    sgfsi_json *header = sgfsi_run_header(run);
+    run->out.file =
+        sgfsi_runfile_create(path, sgfsi_config_flag(run->cfg, "output.overwrite"), header, err);
+    sgfsi_json_free(header);
+    return run->out.file != NULL ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
+}
+
+void sgfs_run_free(sgfs_run *run) {
+    if (run == NULL) return;
+    if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
+    for (int64_t c = 0; run->walk != NULL && c < run->plan.chains; c++) sgfsi_walk_close(&run->walk[c]);
+    free(run->walk);
+    free(run->describe);
+    sgfs_draws_free(run->out.memory);
+    sgfs_config_free(run->cfg);
+    free(run);
+}
+
+/* ---- walking -------------------------------------------------------------------------------------------------------------- */
+
+static int64_t total_of(const sgfs_run *run) {
+    return run->plan.warmup + run->plan.draws;
+}
+
+static bool is_stopping(sgfs_run *run) {
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+}
+
+/* One chain's stretch, on one thread. */
+static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
+    int64_t end = w->t + iterations < total_of(run) ? w->t + iterations : total_of(run);
+    double before = sgfsi_now();
+    bool warmup = w->t < run->plan.warmup;
+    while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {
+        sgfsi_walk_step(w, &run->out);
+        if (warmup && w->t == run->plan.warmup) {
+            double now = sgfsi_now();
+            w->warmup_seconds += now - before;
+            before = now;
+            warmup = false;
+        }
+    }
+    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - before;
+    if (w->status == SGFS_OK) w->status = sgfsi_walk_flush(w, &run->out, &w->err);
+}
+
+sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
+    int64_t chains = run->plan.chains;
+    double before = sgfsi_now();
+    int blas_threads = sgfsi_blas_threads(1);
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
+    for (int64_t c = 0; c < chains; c++) walk_stretch(run, &run->walk[c], iterations);
+    (void)sgfsi_blas_threads(blas_threads);
+    run->seconds += sgfsi_now() - before;
+    for (int64_t c = 0; c < chains; c++) {
+        if (run->walk[c].status == SGFS_OK) continue;
+        if (err != NULL) *err = run->walk[c].err;
+        return run->walk[c].status;
+    }
+    return SGFS_OK;
+}
+
+bool sgfs_run_done(const sgfs_run *run) {
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        if (run->walk[c].t < total_of(run)) return false;
+    }
+    return true;
+}
+
+/* ---- the whole run ----------------------------------------------------------------------------------------------------- */
+
+static void report(const sgfs_run *run) {
+    if (run->on_progress == NULL) return;
+    sgfs_progress p = {.total = total_of(run) * run->plan.chains, .seconds = run->seconds, .eta = -1};
+    double ess = 0;
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        p.done += run->walk[c].t;
+        p.warmup = p.warmup || run->walk[c].t < run->plan.warmup;
+        ess += sgfsi_moments_ess(&run->walk[c].moments);
+    }
+    if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
+    if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
+    double sampling = run->walk[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
+    if (sampling > 0) p.ess_per_s = ess / sampling;
+    run->on_progress(&p, run->progress_user);
+}
+
+/* Costs so far go to the file now and then, so that a killed run can tell them. */
+static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    if (run->seconds - *last < 1.0) return SGFS_OK;
+    *last = run->seconds;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_walk_report(&run->walk[c], &run->out, false, err);
+    }
+    return status;
+}
+
+static int64_t next_stretch(int64_t stretch, double took) {
+    const double aim = 0.1; /* seconds between looks */
+    double factor = took > 0 ? aim / took : 2;
+    factor = fmin(fmax(factor, 0.5), 2.0);
+    int64_t next = (int64_t)((double)stretch * factor);
+    return next > 1 ? next : 1;
+}
+
+sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
+    double limit = sgfsi_config_num(run->cfg, "run.max_time"), noted = 0;
+    int64_t stretch = 16;
+    while (!sgfs_run_done(run)) {
+        double before = run->seconds;
+        sgfs_status status = sgfs_run_step(run, stretch, err);
+        if (status == SGFS_OK) status = note_costs(run, &noted, err);
+        report(run);
+        if (status != SGFS_OK) return status;
+        if (run->seconds >= limit) sgfs_run_stop(run); /* false without a limit: NaN */
+        if (is_stopping(run) && !sgfs_run_done(run)) {
+            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld; every draw so far is "
+                              "kept.", (long long)run->walk[0].t, (long long)total_of(run));
+        }
+        stretch = next_stretch(stretch, run->seconds - before);
+    }
+    return SGFS_OK;
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------------------------- */
+
+static const char *state_of(sgfs_run *run, char room[600]) {
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        if (run->walk[c].status == SGFS_OK) continue;
+        snprintf(room, 600, "failed: %s", run->walk[c].err.text);
+        return room;
+    }
+    return sgfs_run_done(run) ? "complete" : "stopped early";
+}
+
+static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
+    char *copy = strdup(state);
+    if (copy == NULL) return sgfsi_fail_memory(err, "the run");
+    free(run->out.memory->state);
+    run->out.memory->state = copy;
+    return SGFS_OK;
+}
+
+sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
+    char room[600];
+    sgfs_status status = SGFS_OK;
+    if (run->closed) return SGFS_OK;
+    run->closed = true;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_walk_flush(&run->walk[c], &run->out, err);
+        if (status == SGFS_OK) status = sgfsi_walk_report(&run->walk[c], &run->out, true, err);
+    }
+    if (status == SGFS_OK && run->out.file == NULL) status = end_memory(run, state_of(run, room), err);
+    if (run->out.file == NULL) return status;
+    if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
+    sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
+    run->out.file = NULL;
+    return status != SGFS_OK ? status : closed;
+}
+
+sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
+    return sgfsi_draws_copy(run->out.memory, err);
+}
+
+const double *sgfs_run_theta(const sgfs_run *run, int64_t chain) {
+    return chain >= 0 && chain < run->plan.chains ? run->walk[chain].user : NULL;
+}
+
+void sgfs_run_stop(sgfs_run *run) {
+    atomic_store_explicit(&run->stop, 1, memory_order_relaxed);
+}
+
+void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user) {
+    run->on_progress = on_progress;
+    run->progress_user = user;
+}
+
+const char *sgfs_run_describe(const sgfs_run *run) {
+    return run->describe;
+}

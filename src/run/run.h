@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * run.h: the run's insides, for run.c, api.c and the tests.
+ */
+#ifndef SGFSI_RUN_H
+#define SGFSI_RUN_H
+
+#include <stdatomic.h>
+
+#include "run/chain.h"
+
+struct sgfs_run {
+    const sgfs_model *model;
+    sgfs_config *cfg;        /* private, every "auto" replaced */
+    sgfsi_kinds kinds;
+    sgfsi_plan plan;
+    sgfsi_output out;
+    sgfsi_walk *walk;        /* plan.chains */
+    char *describe;
+    atomic_int stop;         /* asked to stop; safe from a signal handler */
+    sgfs_progress_fn on_progress;
+    void *progress_user;
+    double seconds;          /* wall clock inside sgfs_run_step */
+    bool closed;
+};
+
+/* As sgfs_run_open, with kinds of the caller's own. cfg is copied. */
+sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
+                         sgfs_err *err);
+/* The run file's header (docs/formats.md); the caller's to free. */
+sgfsi_json *sgfsi_run_header(const sgfs_run *run);
+char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
+double sgfsi_now(void); /* seconds of a monotonic clock */
+
+#endif
