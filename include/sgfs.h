@@ -65,17 +65,21 @@ SGFS_API void sgfs_text_free(char *text);
  * "exports" or "backends". Returns false past the last row. */
 SGFS_API bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help);
 
-/* One option row. `owner` names the kind that reads it ("sampler sgfs", "data", ...). */
+/* One option row, of the stage ("run", "data", ...) or of one kind of it ("sampler", "sgfs"). */
 typedef struct sgfs_option_info {
     const char *key;     /* "sampler.alpha" */
     const char *flag;    /* "alpha": --alpha on the command line */
     const char *type;    /* "number", "integer", "flag", "text" or "choice" */
     const char *value;   /* the default, as text; "auto" is chosen by the program; "" is none */
-    const char *range;   /* bounds or choices, in words; "" when free */
+    double min, max;     /* bounds of numbers; min > max: free */
+    const char *choices; /* "with|without" */
     const char *help;    /* one line */
-    const char *owner;
+    const char *stage, *kind;
 } sgfs_option_info;
 SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
+
+/* The candidate that was probably meant by a mistyped word, or NULL. */
+SGFS_API const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates);
 
 /* ---- config ----------------------------------------------------------------------------------- */
 

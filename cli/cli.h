@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * cli.h: the command line program, over sgfs.h only. A subcommand is one file and one row in main.c.
+ */
+#ifndef SGFS_CLI_H
+#define SGFS_CLI_H
+
+#include "sgfs.h"
+
+/* A flag of a command's own (the library's options come by themselves). */
+typedef struct cli_flag {
+    const char *name;  /* "data" */
+    const char *value; /* "FILE"; NULL: a switch */
+    const char *help;
+} cli_flag;
+
+typedef struct cli_args {
+    sgfs_config *cfg;
+    int words;
+    const char *word[8];   /* positional arguments */
+    const char *given[16]; /* by position in the command's flags; NULL: not given */
+    bool quiet, json;
+} cli_args;
+
+typedef struct cli_command {
+    const char *name, *brief, *usage, *examples;
+    const char *stages;    /* stages whose options apply: "run data model"; "" none */
+    const cli_flag *flags; /* ends with a NULL name */
+    sgfs_status (*run)(cli_args *args, sgfs_err *err);
+} cli_command;
+
+extern const cli_command cmd_sample, cmd_summary, cmd_compare, cmd_export, cmd_simulate, cmd_list;
+extern const cli_command *const cli_commands[]; /* NULL-terminated */
+
+/* args.c: fill args from the words after the subcommand. */
+sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, sgfs_err *err);
+const char *cli_given(const cli_command *command, const cli_args *args, const char *flag);
+sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Does the option's stage belong to the command? */
+bool cli_applies(const cli_command *command, const sgfs_option_info *option);
+
+/* help.c */
+void cli_help(const cli_command *command);
+void cli_overview(void);
+
+/* print.c */
+void cli_print_summary(const sgfs_summary *s, int64_t most);
+void cli_print_compare(const sgfs_compare *c);
+void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
+void cli_progress(const sgfs_progress *p, void *user);
+void cli_progress_end(void); /* leave the line */
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * cmd_export.c: sgfs export RUN FILE.{nc,csv,stan.csv,npy}
+ */
+#include <stdio.h>
+
+#include "cli.h"
+
+static const cli_flag flags[] = {{"overwrite", NULL, "replace an existing file"}, {NULL, NULL, NULL}};
+
+static sgfs_status export_run(cli_args *args, sgfs_err *err) {
+    if (args->words != 2) {
+        return cli_fail(err, SGFS_EUSAGE, "Name a run and a file: sgfs export fit.run fit.nc (`sgfs list exports`)");
+    }
+    sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
+    if (draws == NULL) return err->code;
+    bool overwrite = cli_given(&cmd_export, args, "overwrite") != NULL;
+    sgfs_status status = sgfs_draws_export(draws, args->word[1], overwrite, err);
+    sgfs_draws_shape shape = sgfs_draws_size(draws);
+    if (status == SGFS_OK && args->json) {
+        printf("{\"chains\": %lld, \"draws\": %lld, \"dim\": %lld}\n", (long long)shape.chains,
+               (long long)shape.draws, (long long)shape.dim);
+    } else if (status == SGFS_OK && !args->quiet) {
+        fprintf(stderr, "%s: %lld chains x %lld draws x %lld parameters\n", args->word[1],
+                (long long)shape.chains, (long long)shape.draws, (long long)shape.dim);
+    }
+    sgfs_draws_free(draws);
+    return status;
+}
+
+const cli_command cmd_export = {
+    .name = "export",
+    .brief = "write the draws for ArviZ, Stan's tools, R or NumPy",
+    .usage = "RUN FILE.{nc,stan.csv,csv,npy} [--overwrite]",
+    .examples = "  sgfs export fit.run fit.nc          # arviz.from_netcdf, xarray.open_datatree\n"
+                "  sgfs export fit.run fit.stan.csv    # cmdstanpy, rstan, stansummary\n"
+                "  sgfs export fit.run fit.csv         # posterior::as_draws_df, pandas\n"
+                "  sgfs export fit.run fit.npy         # numpy.load: chains x draws x parameters\n",
+    .stages = "",
+    .flags = flags,
+    .run = export_run,
+};

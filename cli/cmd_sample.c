@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * cmd_sample.c: sgfs sample MODEL --data FILE ... --out RUN
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+enum { SHOWN = 30 };
+
+static sgfs_run *volatile running = NULL; /* for the signal handler */
+static volatile sig_atomic_t interrupts = 0;
+
+/* First signal: finish the iteration and keep every draw. Second: leave at once. */
+static void on_signal(int number) {
+    (void)number;
+    if (interrupts++ > 0) _exit(130);
+    if (running != NULL) sgfs_run_stop(running);
+}
+
+static void catch_signals(sgfs_run *run) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    sigemptyset(&action.sa_mask);
+    running = run;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static sgfs_status show(const char *path, const cli_args *args, sgfs_err *err) {
+    sgfs_draws *draws = sgfs_draws_open(path, err);
+    sgfs_summary *s = draws != NULL ? sgfs_summary_new(draws, err) : NULL;
+    sgfs_status status = s != NULL ? SGFS_OK : err->code;
+    if (s != NULL && args->json) {
+        char *text = sgfs_summary_json(s);
+        if (text != NULL) puts(text);
+        sgfs_text_free(text);
+    } else if (s != NULL) {
+        cli_print_summary(s, SHOWN);
+    }
+    sgfs_summary_free(s);
+    sgfs_draws_free(draws);
+    return status;
+}
+
+/* Sample, close the file whatever happened, and report the first thing that went wrong. */
+static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
+    double due = 2;
+    if (!args->quiet) {
+        fprintf(stderr, "%s\n", sgfs_run_describe(run));
+        sgfs_run_on_progress(run, cli_progress, &due);
+    }
+    catch_signals(run);
+    sgfs_status status = sgfs_run_all(run, err);
+    cli_progress_end();
+    sgfs_err closing;
+    sgfs_status closed = sgfs_run_close(run, &closing);
+    running = NULL;
+    if (closed != SGFS_OK && status == SGFS_OK) *err = closing;
+    if (status == SGFS_ESTOPPED) {
+        cli_fail(err, status, "Stopped early: every draw so far is in %s; `sgfs summary %s` shows them.", path,
+                 path);
+    }
+    return status != SGFS_OK ? status : closed;
+}
+
+static sgfs_status sample(cli_args *args, sgfs_err *err);
+
+static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args *args, sgfs_err *err) {
+    sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
+    if (model == NULL) return err->code;
+    sgfs_run *run = sgfs_run_open(model, args->cfg, err);
+    sgfs_status status = run != NULL ? sgfs_run_attach(run, path, err) : err->code;
+    if (status == SGFS_OK) status = walk(run, path, args, err);
+    sgfs_run_free(run);
+    sgfs_model_free(model);
+    return status;
+}
+
+static const cli_flag flags[] = {
+    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"out", "RUN", "the run file to write (default: MODEL.run)"},
+    {NULL, NULL, NULL}};
+
+static bool is_model(const char *word) {
+    const char *name, *help;
+    for (int64_t i = 0; sgfs_list("models", i, &name, &help); i++) {
+        if (strcmp(name, word) == 0) return true;
+    }
+    return false;
+}
+
+static sgfs_status sample(cli_args *args, sgfs_err *err) {
+    char made[256];
+    const char *data_path = cli_given(&cmd_sample, args, "data"), *path = cli_given(&cmd_sample, args, "out");
+    if (args->words != 1) {
+        return cli_fail(err, SGFS_EUSAGE, "Name one model: sgfs sample MODEL --data FILE (`sgfs list models`).");
+    }
+    if (!is_model(args->word[0])) return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
+    if (data_path == NULL) return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
+    if (path == NULL) {
+        snprintf(made, sizeof made, "%s.run", args->word[0]);
+        path = made;
+    }
+    bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
+    if (!overwrite && access(path, F_OK) == 0) { /* before the data are read, not after */
+        return cli_fail(err, SGFS_EUSAGE, "%s: exists already; choose another --out or add --overwrite.", path);
+    }
+    sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
+    if (data == NULL) return err->code;
+    sgfs_status status = with_model(data, path, args, err);
+    sgfs_data_free(data);
+    if (status != SGFS_OK || (args->quiet && !args->json)) return status;
+    return show(path, args, err);
+}
+
+const cli_command cmd_sample = {
+    .name = "sample",
+    .brief = "draw from the posterior of a model given data",
+    .usage = "MODEL --data FILE [options] [--out RUN]",
+    .examples = "  sgfs sample logistic --data data.npy\n"
+                "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
+                "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
+                "       --warmup 1000 --draws 5000 --chains 4 --seed 7 --out fit.run\n",
+    .stages = "run data prior fisher model sampler",
+    .flags = flags,
+    .run = sample,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * help.c: help pages, examples first, options from the same table that parses them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+void cli_overview(void) {
+    printf("sgfs %s: draws from Bayesian posteriors, a minibatch of rows at a time\n\n"
+           "Try it:\n"
+           "  sgfs simulate logistic --rows 200000 --dim 20 --out data.npy --truth truth.json\n"
+           "  sgfs sample logistic --data data.npy --out fit.run\n"
+           "  sgfs compare fit.run --reference truth.json\n\n"
+           "Commands:\n",
+           sgfs_version());
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        printf("  %-10s %s\n", (*c)->name, (*c)->brief);
+    }
+    printf("  %-10s %s\n", "help", "sgfs help COMMAND: examples and every option");
+    printf("\nResults go to stdout, messages to stderr. Every command takes --json and --quiet.\n"
+           "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
+           "4 numerical failure, 5 input/output, 6 invalid run file, 75 stopped early (draws kept).\n");
+}
+
+static const char *stage_title(const char *stage) {
+    static const char *const titles[][2] = {{"run", "Run"},          {"data", "Data"},
+                                            {"prior", "Prior"},      {"fisher", "Fisher matrix"},
+                                            {"simulate", "Simulation"}};
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
+    }
+    return stage;
+}
+
+static void print_flag(const char *name, const char *value, const char *help, const char *otherwise) {
+    char left[64];
+    snprintf(left, sizeof left, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
+    printf("  %-28s %s", left, help);
+    if (otherwise[0] != '\0') printf(" [%s]", otherwise);
+    putchar('\n');
+}
+
+static void print_option(const sgfs_option_info *o) {
+    const char *value = strcmp(o->type, "choice") == 0    ? o->choices
+                        : strcmp(o->type, "integer") == 0 ? "K"
+                        : strcmp(o->type, "number") == 0  ? "X"
+                                                          : "TEXT";
+    print_flag(o->flag, value, o->help, strcmp(o->value, "auto") == 0 ? "" : o->value);
+}
+
+/* A flag's help has to stay on one line with its name: switches that are on by default are shown as --no-. */
+static void print_switch(const sgfs_option_info *o) {
+    char name[64], help[160];
+    bool on = strcmp(o->value, "true") == 0;
+    snprintf(name, sizeof name, "%s%s", on ? "no-" : "", o->flag);
+    snprintf(help, sizeof help, "%s%s", on ? "do not " : "", o->help);
+    print_flag(name, "", help, "");
+}
+
+static void print_options(const cli_command *command) {
+    sgfs_option_info o;
+    char last[96] = "";
+    for (int64_t i = 0; sgfs_option_at(i, &o); i++) {
+        char title[96];
+        if (!cli_applies(command, &o)) continue;
+        if (o.kind[0] != '\0') snprintf(title, sizeof title, "Only for %s %s", o.stage, o.kind);
+        else snprintf(title, sizeof title, "%s", stage_title(o.stage));
+        if (strcmp(title, last) != 0) printf("\n%s:\n", title);
+        memcpy(last, title, sizeof last);
+        if (strcmp(o.type, "flag") == 0) print_switch(&o);
+        else print_option(&o);
+    }
+}
+
+void cli_help(const cli_command *command) {
+    printf("sgfs %s: %s\n\nExamples:\n%s\nUsage: sgfs %s %s\n\n", command->name, command->brief,
+           command->examples, command->name, command->usage);
+    for (const cli_flag *f = command->flags; f->name != NULL; f++) {
+        print_flag(f->name, f->value != NULL ? f->value : "", f->help, "");
+    }
+    print_flag("json", "", "machine-readable output", "");
+    print_flag("quiet", "", "no progress, no notes (warnings stay)", "");
+    print_options(command);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * main.c: finds the subcommand, parses its flags, runs it, turns the status into an exit code.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+const cli_command *const cli_commands[] = {&cmd_sample,   &cmd_summary,  &cmd_compare, &cmd_export,
+                                           &cmd_simulate, &cmd_list, NULL};
+
+static int exit_code(sgfs_status status) {
+    return status == SGFS_ENOMEM ? 1 : -(int)status;
+}
+
+static const cli_command *find_command(const char *name) {
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        if (strcmp((*c)->name, name) == 0) return *c;
+    }
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    const char *names[32];
+    int64_t count = 0;
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) names[count++] = (*c)->name;
+    names[count++] = "help";
+    const char *near = sgfs_nearest(name, count, names);
+    fprintf(stderr, "sgfs: there is no command \"%s\"", name);
+    if (near != NULL) fprintf(stderr, "; did you mean \"%s\"?\n", near);
+    else fprintf(stderr, "; `sgfs help` lists them.\n");
+    return exit_code(SGFS_EUSAGE);
+}
+
+static int help(const char *name) {
+    const cli_command *command = name != NULL ? find_command(name) : NULL;
+    if (name != NULL && command == NULL) return unknown_command(name);
+    if (command != NULL) cli_help(command);
+    else cli_overview();
+    return 0;
+}
+
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+        if (strcmp(argv[i], "--") == 0) return false;
+    }
+    return false;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    sgfs_err err = {SGFS_OK, ""};
+    cli_args args = {.cfg = sgfs_config_new()};
+    if (args.cfg == NULL) {
+        fprintf(stderr, "sgfs: out of memory\n");
+        return 1;
+    }
+    sgfs_config_on_message(args.cfg, cli_message, &args.quiet);
+    sgfs_status status = cli_parse(command, argc, argv, &args, &err);
+    if (status == SGFS_OK) status = command->run(&args, &err);
+    if (status != SGFS_OK) fprintf(stderr, "sgfs %s: %s\n", command->name, err.text);
+    sgfs_config_free(args.cfg);
+    return exit_code(status);
+}
+
+/* A reader that went away (`| head`) is no failure; a full disk is. */
+static int finish(int code) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if (errno == EPIPE) return code;
+    fprintf(stderr, "sgfs: writing the results failed: %s\n", strerror(errno));
+    return code != 0 ? code : exit_code(SGFS_EIO);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);
+    if (strcmp(name, "help") == 0) return finish(help(argc > 2 ? argv[2] : NULL));
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return finish(help(NULL));
+    const cli_command *command = find_command(name);
+    if (command == NULL) return unknown_command(name);
+    if (asks_for_help(argc - 2, argv + 2)) return finish(help(name));
+    return finish(run(command, argc - 2, argv + 2));
+}

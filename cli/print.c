@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * print.c: tables to stdout; notes, warnings and the progress line to stderr.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* ---- messages and progress --------------------------------------------------------------------------------- */
+
+static bool line_open = false; /* a progress line stands on the terminal */
+
+static bool is_terminal(void) {
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
+}
+
+void cli_progress_end(void) {
+    if (line_open) fputc('\n', stderr);
+    line_open = false;
+}
+
+void cli_message(sgfs_level level, const char *text, void *user) {
+    const bool *quiet = user;
+    if (level == SGFS_NOTE && *quiet) return;
+    cli_progress_end();
+    fprintf(stderr, "%s%s\n", level == SGFS_WARNING ? "warning: " : "", text);
+}
+
+static void format_time(double seconds, char out[32]) {
+    if (seconds < 0) snprintf(out, 32, "?");
+    else if (seconds < 100) snprintf(out, 32, "%.0f s", seconds);
+    else if (seconds < 6000) snprintf(out, 32, "%.0f min", seconds / 60);
+    else snprintf(out, 32, "%.1f h", seconds / 3600);
+}
+
+/* user: seconds at which the next plain line is due (only when stderr is not a terminal). */
+void cli_progress(const sgfs_progress *p, void *user) {
+    double *due = user;
+    char eta[32], ess[48] = "";
+    bool live = is_terminal();
+    if (!live && p->seconds < *due) return;
+    if (!live) *due = p->seconds + 10;
+    format_time(p->eta, eta);
+    if (p->ess_per_s > 0) snprintf(ess, sizeof ess, ", %.3g ESS/s", p->ess_per_s);
+    fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s, %s to go%s", live ? "\r" : "",
+            p->warmup ? "warm-up " : "sampling", 100.0 * (double)p->done / (double)p->total, (long long)p->done,
+            (long long)p->total, p->iterations_per_s, ess, eta, live ? "    " : "\n");
+    fflush(stderr);
+    line_open = live;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------- */
+
+/* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */
+static int width_of(const char *text) {
+    int n = 0;
+    for (; *text != '\0'; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
+static void print_name(const char *name, int width) {
+    printf("%s%*s", name, width - width_of(name), "");
+}
+
+static void print_num(double x, int width) {
+    char text[32];
+    if (!isfinite(x)) snprintf(text, sizeof text, "-");
+    else snprintf(text, sizeof text, "%.4g", x);
+    printf(" %*s", width, text);
+}
+
+static int widest(int64_t n, const sgfs_summary_row *row) {
+    int width = 9;
+    for (int64_t i = 0; i < n; i++) {
+        int w = width_of(row[i].name);
+        width = w > width ? w : width;
+    }
+    return width < 40 ? width : 40;
+}
+
+static void print_costs(const sgfs_summary *s) {
+    printf("\n%lld chains x %lld kept draws; %.3g s of sampling, %.3g s in all (sum over chains); "
+           "%.3g rows touched\n",
+           (long long)s->chains, (long long)s->draws, s->sample_seconds, s->seconds, s->rows_touched);
+    printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, 1/ATUC %.3g, "
+           "%g ridges\n",
+           s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+}
+
+void cli_print_summary(const sgfs_summary *s, int64_t most) {
+    int64_t shown = s->dim < most ? s->dim : most;
+    int width = widest(shown, s->row);
+    printf("%s\nstate: %s\n\n", s->title, s->state);
+    print_name("parameter", width);
+    printf(" %10s %10s %9s %10s %10s %10s %8s %8s %7s %8s\n", "mean", "sd", "mcse", "5%", "50%", "95%",
+           "ess_bulk", "ess_tail", "r_hat", "tau");
+    for (int64_t i = 0; i < shown; i++) {
+        const sgfs_summary_row *r = &s->row[i];
+        const double value[] = {r->mean, r->sd, r->mcse, r->q5, r->q50, r->q95, r->ess_bulk, r->ess_tail,
+                                r->r_hat, r->tau};
+        const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
+        print_name(r->name, width);
+        for (int k = 0; k < 10; k++) print_num(value[k], columns[k]);
+        putchar('\n');
+    }
+    if (shown < s->dim) printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
+    print_costs(s);
+    for (int64_t i = 0; i < s->warnings; i++) printf("warning: %s\n", s->warning[i]);
+}
+
+static void print_measure(const char *name, double x, double noise, const char *meaning) {
+    if (!isfinite(x)) return;
+    printf("%-4s %-9.4g %s", name, x, meaning);
+    if (isfinite(noise)) printf(" %.2g", noise);
+    putchar('\n');
+}
+
+static void print_pair(const sgfs_compare *c, const char *what, const int64_t pair[2]) {
+    if (pair[0] < 0) return;
+    printf("2-d marginal that agrees %s: %s, %s\n", what, c->row[pair[0]].name, c->row[pair[1]].name);
+}
+
+void cli_print_compare(const sgfs_compare *c) {
+    int width = 9;
+    for (int64_t i = 0; i < c->dim; i++) {
+        int w = width_of(c->row[i].name);
+        width = w > width ? w : width;
+    }
+    print_name("parameter", width);
+    printf(" %10s %10s %10s %10s %7s\n", "mean", "reference", "sd", "ref. sd", "z");
+    for (int64_t i = 0; i < c->dim; i++) {
+        const sgfs_compare_row *r = &c->row[i];
+        print_name(r->name, width);
+        print_num(r->mean, 10);
+        print_num(r->reference, 10);
+        print_num(r->sd, 10);
+        print_num(r->reference_sd, 10);
+        print_num(round(100 * r->z) / 100, 7);
+        putchar('\n');
+    }
+    putchar('\n');
+    print_measure("E1", c->E1, c->E1_noise, "relative error of the means; Monte Carlo noise alone gives about");
+    print_measure("E2", c->E2, c->E2_noise,
+                  "relative error of the covariances; Monte Carlo noise alone gives about");
+    print_measure("trR", c->trR, c->trR_noise, "tr(C*^-1 C)/D, 1 is right; Monte Carlo noise alone gives +-");
+    print_pair(c, "best", c->best);
+    print_pair(c, "worst", c->worst);
+    if (c->true_total > 0) {
+        printf("generating values inside their 90 %% intervals: %lld of %lld\n", (long long)c->true_inside,
+               (long long)c->true_total);
+    }
+}
