@@ -70,12 +70,15 @@ sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
 /* ---- delimiter ----------------------------------------------------------------------------------
  */
 
-/* Cells in the first record, and whether the records after it have as many. */
-static sgfs_status try_delimiter(const char *path, char delimiter, int64_t *cells, bool *even,
-                                 sgfs_err *err) {
+/* How one delimiter cuts the first records. */
+typedef struct cut {
+    int64_t first, fewest; /* cells in the first record, and in the one that has fewest */
+    bool even;             /* all have as many as the first */
+} cut;
+
+static sgfs_status try_delimiter(const char *path, char delimiter, cut *found, sgfs_err *err) {
     sgfsi_lines lines;
-    *cells = 0;
-    *even = true;
+    *found = (cut){0, INT64_MAX, true};
     sgfs_status status = sgfsi_lines_open(&lines, path, err);
     if (status != SGFS_OK) return status;
     lines.delimiter = delimiter;
@@ -83,11 +86,15 @@ static sgfs_status try_delimiter(const char *path, char delimiter, int64_t *cell
     for (int i = 0; i < SAMPLE_RECORDS && (i < 3 || bytes < SAMPLE_BYTES); i++) {
         const char *begin, *end;
         sgfs_err ignored; /* with another delimiter the same quotes may well close */
-        if (sgfsi_lines_next(&lines, &begin, &end, &ignored) != SGFS_OK) *even = false;
-        if (!*even || begin == NULL) break;
+        if (sgfsi_lines_next(&lines, &begin, &end, &ignored) != SGFS_OK) {
+            found->even = false;
+            break;
+        }
+        if (begin == NULL) break;
         int64_t count = sgfsi_cell_count(delimiter, begin, end);
-        if (i == 0) *cells = count;
-        *even = *even && count == *cells;
+        if (i == 0) found->first = count;
+        if (count < found->fewest) found->fewest = count;
+        found->even = found->even && count == found->first;
         bytes += end - begin;
     }
     sgfsi_lines_close(&lines);
@@ -99,17 +106,18 @@ static sgfs_status sniff_delimiter(const char *path, char *delimiter, sgfs_err *
     int64_t most = 1;
     *delimiter = ',';
     for (size_t i = 0; i < sizeof candidates; i++) {
-        int64_t cells;
-        bool even;
-        sgfs_status status = try_delimiter(path, candidates[i], &cells, &even, err);
+        cut found;
+        sgfs_status status = try_delimiter(path, candidates[i], &found, err);
         if (status != SGFS_OK) return status;
-        if (even && cells > 1) {
+        if (found.even && found.first > 1) {
             *delimiter = candidates[i];
             return SGFS_OK;
         }
-        /* A title of several words over one column is no reason to split at blanks. */
-        if (cells > most && candidates[i] != ' ') {
-            most = cells;
+        /* Blanks stand inside text too: only where nothing else splits, and never a title of
+         * several words over one column. */
+        bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
+        if (found.first > most && !doubtful) {
+            most = found.first;
             *delimiter = candidates[i];
         }
     }
