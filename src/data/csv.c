@@ -265,16 +265,14 @@ static sgfs_status odd_cell(csv *c, int64_t col, const char *s, const char *end,
 static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err *err) {
     const char delimiter = c->format.delimiter;
     const int64_t cols = c->format.cols;
-    const char *s = begin;
+    const char *s = begin, *stop = NULL;
     int64_t col = 0;
-    size_t used = c->used;
     sgfs_status status = make_room(c, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        const char *stop = NULL;
         bool number =
             c->role[col] == SGFSI_FEATURE || (c->role[col] == SGFSI_TARGET && !c->text_target);
-        if (number) stop = plain_number(delimiter, s, end, &x);
+        stop = number ? plain_number(delimiter, s, end, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             store(c, x);
         } else {
@@ -283,12 +281,12 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
         }
         s = sgfsi_cell_next(delimiter, stop, end);
     }
-    /* A row with a field too few or too many shifts its cells: say that first, it is the cause. */
-    bool shifted = status == SGFS_EDATA && sgfsi_cell_count(delimiter, begin, end) != cols;
-    if (shifted || (status == SGFS_OK && (s != NULL || col < cols))) {
-        c->used = used;
+    /* A row with a field too few or too many shifts its cells: say that first, it is the cause.
+     * (stop is NULL where quotes went wrong: that row cannot be counted.) */
+    bool shifted =
+        status == SGFS_EDATA && stop != NULL && sgfsi_cell_count(delimiter, begin, end) != cols;
+    if (shifted || (status == SGFS_OK && (s != NULL || col < cols)))
         return fail_ragged(c, begin, end, err);
-    }
     c->rows++;
     return status;
 }
