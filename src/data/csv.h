@@ -13,7 +13,7 @@ typedef struct sgfsi_csv_format {
     bool header;        /* the first record holds names */
     int64_t first_line; /* line number of the first record */
     int64_t cols;
-    char **names;       /* cols; from the header, or x1, x2, ...; free with sgfsi_names_free */
+    char **names; /* cols; from the header, or x1, x2, ...; free with sgfsi_names_free */
 } sgfsi_csv_format;
 
 sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
