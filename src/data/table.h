@@ -14,12 +14,19 @@ typedef enum sgfsi_dtype {
 } sgfsi_dtype;
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
+/* What a column is for, by --target and --features. */
+typedef enum sgfsi_role { SGFSI_UNUSED = 0, SGFSI_FEATURE = 1, SGFSI_TARGET = 2 } sgfsi_role;
+
+enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
+
 typedef struct sgfsi_table {
     int64_t rows, cols;
     int64_t row_stride;     /* elements from one row to the next; rows are contiguous */
     sgfsi_dtype type;
     const void *cells;      /* rows x cols, row-major */
     char **names;           /* cols; malloc'ed */
+    unsigned char *role;    /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
+                               table did not come from a file */
     bool named;             /* names came from the file (a header), not made up as x1, x2, ... */
     int64_t text_col;       /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
     int64_t levels;
@@ -51,14 +58,16 @@ typedef struct sgfs_reader_kind {
                         sgfs_err *err);
 } sgfs_reader_kind;
 
-/* Find the reader by the file's content and read it. */
+/* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The table
+ * is filled on success only and holds nothing otherwise. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
                              sgfs_err *err);
 
 extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 
-/* Find a column by name, else by 1-based number; -1 when there is none. */
+/* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the chosen
+ * columns only, so numbers count those: for what the user wrote, use role instead. */
 int64_t sgfsi_table_column(const sgfsi_table *table, const char *name);
 
 #endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ * number.c: numbers from and to text, always with a dot.
+ *
+ * Reading is the inner loop of the CSV reader. The text is taken as m x 10^e, and the first way
+ * that is exact is used:
+ *   1. m <= 2^53 and |e| <= 22: both are doubles without error, so one multiplication or division
+ *      rounds once and rightly (Clinger 1990).
+ *   2. m < 2^64 and |e| <= 27: 5^27 still fits 64 bits, so m 5^e or m / 5^-e is done in integers
+ * with its remainder, and rounded here. This is where the 17 digits of a printed double end up.
+ *   3. Anything else is written again as digits and an exponent, without a point, and handed to
+ *      strtod. Without a point the locale has nothing to say, and 768 digits with a marker for the
+ *      rest decide every rounding, so a fixed buffer is enough for a number of any length.
+ *
+ * Writing tries 15, 16 and 17 digits and keeps the first text that reads back. printf does use the
+ * locale's point; whatever it put there is replaced.
+ *
+ * Assumes round-to-nearest, and double arithmetic in double (FLT_EVAL_METHOD 0).
+ */
+#include "base/number.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+__extension__ typedef unsigned __int128 uint128;
+
+enum { MAX_DIGITS = 768, MAX_POW5 = 27 };
+
+/* The pieces of a decimal text: value = m x 10^exp10, m modulo 2^64 when there are over 19 digits.
+ */
+typedef struct decimal {
+    const char *digits, *digits_end; /* the digits, with at most one point among them */
+    uint64_t m;
+    int64_t exp10, count; /* count: digits in the text, leading zeros included */
+    bool negative;
+} decimal;
+
+static bool is_digit(char c) {
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* ---- scanning -----------------------------------------------------------------------------------
+ */
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* Eight digits in three multiplications: neighbours are joined to pairs, to fours, to all. */
+static bool take_eight(const char *s, uint64_t *m) {
+    uint64_t v;
+    memcpy(&v, s, 8);
+    uint64_t high = v & 0xF0F0F0F0F0F0F0F0u, over = (v + 0x0606060606060606u) & 0xF0F0F0F0F0F0F0F0u;
+    if (high != 0x3030303030303030u || over != high) return false;
+    v &= 0x0F0F0F0F0F0F0F0Fu;
+    v = (v * 10 + (v >> 8)) & 0x00FF00FF00FF00FFu;
+    v = (v * 100 + (v >> 16)) & 0x0000FFFF0000FFFFu;
+    v = (v * 10000 + (v >> 32)) & 0xFFFFFFFFu;
+    *m = *m * 100000000u + v;
+    return true;
+}
+#else
+static bool take_eight(const char *s, uint64_t *m) {
+    (void)s, (void)m;
+    return false;
+}
+#endif
+
+static const char *scan_digits(const char *s, const char *end, uint64_t *m) {
+    while (end - s >= 8 && take_eight(s, m))
+        s += 8;
+    for (; s < end && is_digit(*s); s++)
+        *m = *m * 10 + (uint64_t)(*s - '0');
+    return s;
+}
+
+/* "e-12" at s: adds to exp10 and returns its end; s itself when no exponent stands there. */
+static const char *scan_exponent(const char *s, const char *end, int64_t *exp10) {
+    const int64_t far =
+        1000000000000; /* no text in memory has digits enough to come back from here */
+    const char *p = s;
+    if (p == end || (*p != 'e' && *p != 'E')) return s;
+    p++;
+    bool negative = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    if (p == end || !is_digit(*p)) return s;
+    int64_t e = 0;
+    for (; p < end && is_digit(*p); p++) {
+        if (e < far) e = e * 10 + (*p - '0');
+    }
+    *exp10 += negative ? -e : e;
+    return p;
+}
+
+static const char *scan_decimal(const char *s, const char *end, decimal *d) {
+    d->negative = s < end && *s == '-';
+    if (s < end && (*s == '-' || *s == '+')) s++;
+    d->digits = s;
+    d->m = 0;
+    d->exp10 = 0;
+    s = scan_digits(s, end, &d->m);
+    d->count = s - d->digits;
+    if (s < end && *s == '.') {
+        const char *fraction = s + 1, *stop = scan_digits(fraction, end, &d->m);
+        d->exp10 = fraction - stop;
+        d->count += stop - fraction;
+        s = stop;
+    }
+    d->digits_end = s;
+    return d->count == 0 ? NULL : scan_exponent(s, end, &d->exp10);
+}
+
+/* nan, inf, infinity, in any case and with any sign. */
+static const char *scan_word(const char *s, const char *end, double *out) {
+    static const struct {
+        const char *text;
+        ptrdiff_t length;
+        double value;
+    } words[] = {{"infinity", 8, INFINITY}, {"inf", 3, INFINITY}, {"nan", 3, NAN}};
+    bool negative = s < end && *s == '-';
+    if (s < end && (*s == '-' || *s == '+')) s++;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (end - s < words[i].length) continue;
+        if (strncasecmp(s, words[i].text, (size_t)words[i].length) != 0) continue;
+        *out = negative ? -words[i].value : words[i].value;
+        return s + words[i].length;
+    }
+    return NULL;
+}
+
+/* ---- the three ways -----------------------------------------------------------------------------
+ */
+
+/* q x 2^exp2, plus something smaller than one unit of q when sticky, rounded half to even. */
+static double round_bits(uint64_t q, bool sticky, int exp2) {
+    int shift = __builtin_clzll(q);
+    q <<= shift;
+    exp2 -= shift;
+    uint64_t low = q & 0x7FF, r = q >> 11;
+    if (low > 0x400 || (low == 0x400 && (sticky || (r & 1) != 0))) r++;
+    uint64_t scale_bits = (uint64_t)(exp2 + 11 + 1023)
+                          << 52; /* a power of two, far from any limit */
+    double scale;
+    memcpy(&scale, &scale_bits, sizeof scale);
+    return (double)r * scale;
+}
+
+/* m x 10^e for m > 0 and |e| <= 27. */
+static double scale_integer(uint64_t m, int e) {
+    /* clang-format off */
+    static const uint64_t pow5[MAX_POW5 + 1] = {
+        1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u, 9765625u, 48828125u,
+        244140625u, 1220703125u, 6103515625u, 30517578125u, 152587890625u, 762939453125u,
+        3814697265625u, 19073486328125u, 95367431640625u, 476837158203125u, 2384185791015625u,
+        11920928955078125u, 59604644775390625u, 298023223876953125u, 1490116119384765625u,
+        7450580596923828125u,
+    };
+    /* clang-format on */
+    if (e >= 0) {
+        uint128 product = (uint128)m * pow5[e];
+        uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
+        if (high == 0) return round_bits(low, false, e);
+        int shift = __builtin_clzll(high);
+        product <<= shift;
+        return round_bits((uint64_t)(product >> 64), (uint64_t)product != 0, e + 64 - shift);
+    }
+    /* Both with their top bit set; the quotient then has 63 or 64 bits, and the remainder is
+     * sticky. */
+    int m_shift = __builtin_clzll(m), d_shift = __builtin_clzll(pow5[-e]);
+    uint64_t divisor = pow5[-e] << d_shift;
+    uint128 n = (uint128)(m << m_shift) << 63;
+    uint64_t q = (uint64_t)(n / divisor);
+    bool sticky = (uint128)q * divisor != n;
+    return round_bits(q, sticky, e - 63 + d_shift - m_shift);
+}
+
+static double convert_slowly(const decimal *d) {
+    char text[MAX_DIGITS + 40];
+    size_t used = 0;
+    int64_t exp10 = d->exp10;
+    bool dropped = false;
+    for (const char *p = d->digits; p < d->digits_end; p++) {
+        if (*p == '.' || (used == 0 && *p == '0')) continue;
+        if (used < MAX_DIGITS) {
+            text[used++] = *p;
+        } else {
+            exp10++;
+            dropped = dropped || *p != '0';
+        }
+    }
+    if (used == 0) return 0.0;
+    if (dropped) { /* somewhere above the digits kept: any digit says so */
+        text[used++] = '1';
+        exp10--;
+    }
+    snprintf(text + used, sizeof text - used, "e%lld", (long long)exp10);
+    return strtod(text, NULL);
+}
+
+/* Over 19 digits m has overflowed, unless the ones in front are zeros. */
+static bool fits_64_bits(const decimal *d) {
+    int64_t count = d->count;
+    if (count <= 19) return true;
+    for (const char *p = d->digits; p < d->digits_end && (*p == '0' || *p == '.'); p++) {
+        if (*p == '0') count--;
+    }
+    return count <= 19;
+}
+
+static double convert(const decimal *d) {
+    static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (!fits_64_bits(d)) return convert_slowly(d);
+    if (d->m == 0) return 0.0;
+    int64_t e = d->exp10;
+    if (d->m <= (uint64_t)1 << 53 && e >= -22 && e <= 22) {
+        double m = (double)d->m;
+        return e < 0 ? m / pow10[-e] : m * pow10[e];
+    }
+    if (e >= -MAX_POW5 && e <= MAX_POW5) return scale_integer(d->m, (int)e);
+    return convert_slowly(d);
+}
+
+/* ---- shared -------------------------------------------------------------------------------------
+ */
+
+const char *sgfsi_parse_num(const char *s, const char *end, double *out) {
+    decimal d;
+    const char *stop = scan_decimal(s, end, &d);
+    if (stop == NULL) return scan_word(s, end, out);
+    double x = convert(&d);
+    *out = d.negative ? -x : x;
+    return stop;
+}
+
+static const char *skip_blanks(const char *s, const char *end) {
+    while (s < end && strchr(" \t\r\n", *s) != NULL)
+        s++;
+    return s;
+}
+
+bool sgfsi_text_num(const char *text, double *out) {
+    const char *end = text + strlen(text);
+    double x;
+    const char *stop = sgfsi_parse_num(skip_blanks(text, end), end, &x);
+    if (stop == NULL || skip_blanks(stop, end) != end) return false;
+    *out = x;
+    return true;
+}
+
+bool sgfsi_text_int(const char *text, int64_t *out) {
+    const char *end = text + strlen(text);
+    decimal d;
+    const char *stop = scan_decimal(skip_blanks(text, end), end, &d);
+    if (stop == NULL || skip_blanks(stop, end) != end) return false;
+    if (d.exp10 == 0 && fits_64_bits(&d) && d.m <= (uint64_t)INT64_MAX) { /* exact past 2^53 */
+        *out = d.negative ? -(int64_t)d.m : (int64_t)d.m;
+        return true;
+    }
+    double x = convert(&d);
+    if (!(fabs(x) <= 0x1p53) || x != floor(x)) return false;
+    *out = (int64_t)(d.negative ? -x : x);
+    return true;
+}
+
+size_t sgfsi_format_digits(char out[SGFSI_NUM_CHARS], double x, int digits) {
+    if (!isfinite(x)) {
+        return (size_t)snprintf(out, SGFSI_NUM_CHARS, "%s",
+                                isnan(x) ? "nan"
+                                : x > 0  ? "inf"
+                                         : "-inf");
+    }
+    digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
+    snprintf(out, SGFSI_NUM_CHARS, "%.*g", digits, x);
+    /* What is neither digit, sign nor e is the locale's point, of one byte or several. */
+    char *to = out;
+    for (const char *from = out; *from != '\0'; from++) {
+        if (is_digit(*from) || *from == '-' || *from == '+' || *from == 'e') {
+            *to++ = *from;
+        } else if (to == out || to[-1] != '.') {
+            *to++ = '.';
+        }
+    }
+    *to = '\0';
+    return (size_t)(to - out);
+}
+
+size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x) {
+    /* Subnormals carry fewer digits than 15, so for them the search starts at 1. */
+    for (int digits = fabs(x) < DBL_MIN ? 1 : 15; digits < 17; digits++) {
+        size_t length = sgfsi_format_digits(out, x, digits);
+        double back;
+        if (!isfinite(x) || (sgfsi_parse_num(out, out + length, &back) != NULL && back == x)) {
+            return length;
+        }
+    }
+    return sgfsi_format_digits(out, x, 17);
+}

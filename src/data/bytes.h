@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * bytes.h: the bytes of a file from front to back, gunzipped where it is gzip. Nothing is kept.
+ */
+#ifndef SGFSI_BYTES_H
+#define SGFSI_BYTES_H
+
+#include "base/err.h"
+
+typedef struct sgfsi_bytes sgfsi_bytes;
+
+/* SGFS_EIO when the path is missing, not readable or not a regular file. path is borrowed. */
+sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err);
+/* Fill `out` as far as the file goes; *got < room only at its end. Truncated gzip: SGFS_EDATA. */
+sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *got, sgfs_err *err);
+void sgfsi_bytes_close(sgfsi_bytes *in);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ * columns.c: --target and --features against the columns a file has.
+ *
+ * A column is asked for by its name, else by its 1-based number; a feature list also takes ranges
+ * of numbers, 3-7. Names win, so a column called "7" is found by its name. A list is split at
+ * commas: a name with a comma in it has to be given by number. Whoever asks for a column that is
+ * not there is shown the names nearest to what they typed.
+ */
+#include "data/columns.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum { NAME_CHARS = 64, NEAREST = 3 };
+
+/* ---- nearest names ------------------------------------------------------------------------------
+ */
+
+static int least(int a, int b, int c) {
+    int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Insertions, deletions and exchanges between the first 63 bytes of both, capitals ignored. */
+static int edit_distance(const char *a, const char *b) {
+    int row[NAME_CHARS + 1], n = (int)strnlen(a, NAME_CHARS - 1),
+                             m = (int)strnlen(b, NAME_CHARS - 1);
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int above = row[j];
+            int same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            row[j] = least(above + 1, row[j - 1] + 1, diagonal + !same);
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+/* Write `, did you mean "a" or "b"` into out, or nothing when no name is near. */
+static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t room) {
+    int64_t best[NEAREST];
+    int distance[NEAREST], found = 0, limit = 2 + (int)strnlen(asked, NAME_CHARS) / 4;
+    for (int64_t i = 0; i < c->cols; i++) {
+        int d = edit_distance(asked, c->names[i]), at = found < NEAREST ? found : NEAREST - 1;
+        if (d > limit || (found == NEAREST && d >= distance[at])) continue;
+        if (found < NEAREST) found++;
+        for (; at > 0 && distance[at - 1] > d; at--) {
+            best[at] = best[at - 1];
+            distance[at] = distance[at - 1];
+        }
+        best[at] = i;
+        distance[at] = d;
+    }
+    out[0] = '\0';
+    size_t used = 0;
+    for (int k = 0; k < found && used < room; k++) {
+        used += (size_t)snprintf(out + used, room - used, "%s\"%.60s\"",
+                                 k == 0 ? "; did you mean " : " or ", c->names[best[k]]);
+    }
+}
+
+/* ---- one column ---------------------------------------------------------------------------------
+ */
+
+static sgfs_status fail_unknown(const sgfsi_columns *c, const char *flag, const char *asked,
+                                sgfs_err *err) {
+    char hint[256];
+    suggest(c, asked, hint, sizeof hint);
+    const char *name = c->names[0];
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
+        "\"%.40s\")%s%s",
+        c->path, flag, asked, (long long)c->cols, name, hint, hint[0] ? "?" : ".");
+}
+
+static bool column_number(const sgfsi_columns *c, const char *text, int64_t *index) {
+    int64_t number;
+    if (!sgfsi_text_int(text, &number) || number < 1 || number > c->cols) return false;
+    *index = number - 1;
+    return true;
+}
+
+static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const char *asked,
+                               int64_t *index, sgfs_err *err) {
+    int64_t found = -1;
+    for (int64_t i = 0; i < c->cols; i++) {
+        if (strcmp(c->names[i], asked) != 0) continue;
+        if (found >= 0) {
+            return sgfsi_fail(
+                err, SGFS_EUSAGE,
+                "%s: --%s asks for \"%.60s\", but columns %lld and %lld are both called "
+                "that; ask by number.",
+                c->path, flag, asked, (long long)found + 1, (long long)i + 1);
+        }
+        found = i;
+    }
+    if (found < 0 && !column_number(c, asked, &found)) return fail_unknown(c, flag, asked, err);
+    *index = found;
+    return SGFS_OK;
+}
+
+/* ---- a feature list -----------------------------------------------------------------------------
+ */
+
+static sgfs_status add_feature(const sgfsi_columns *c, int64_t i, unsigned char *role,
+                               sgfs_err *err) {
+    if (role[i] == SGFSI_TARGET) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: column %lld (\"%.40s\") is the target and cannot be a feature too; "
+                          "choose another with --target or leave it out of --features.",
+                          c->path, (long long)i + 1, c->names[i]);
+    }
+    role[i] = SGFSI_FEATURE;
+    return SGFS_OK;
+}
+
+/* "3-7" with both ends inside the file; a name that looks like a range was tried before. */
+static bool column_range(const sgfsi_columns *c, char *token, int64_t *from, int64_t *to) {
+    char *dash = strchr(token, '-');
+    if (dash == NULL || dash == token) return false;
+    *dash = '\0';
+    bool good = column_number(c, token, from) && column_number(c, dash + 1, to) && *from <= *to;
+    *dash = '-';
+    return good;
+}
+
+static bool is_name(const sgfsi_columns *c, const char *token) {
+    for (int64_t i = 0; i < c->cols; i++) {
+        if (strcmp(c->names[i], token) == 0) return true;
+    }
+    return false;
+}
+
+static sgfs_status add_token(const sgfsi_columns *c, char *token, unsigned char *role,
+                             sgfs_err *err) {
+    int64_t from, to;
+    if (is_name(c, token) || !column_range(c, token, &from, &to)) {
+        sgfs_status status = find_column(c, "features", token, &from, err);
+        if (status != SGFS_OK) return status;
+        to = from;
+    }
+    for (int64_t i = from; i <= to; i++) {
+        sgfs_status status = add_feature(c, i, role, err);
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status add_list(const sgfsi_columns *c, const char *list, unsigned char *role,
+                            sgfs_err *err) {
+    char *copy = strdup(list);
+    if (copy == NULL) return sgfsi_fail_memory(err, "the list of features");
+    sgfs_status status = SGFS_OK;
+    for (char *s = copy, *next; s != NULL && status == SGFS_OK; s = next) {
+        next = strchr(s, ',');
+        if (next != NULL) *next++ = '\0';
+        while (*s == ' ')
+            s++;
+        for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--)
+            s[n - 1] = '\0';
+        status = add_token(c, s, role, err);
+    }
+    free(copy);
+    return status;
+}
+
+/* ---- shared -------------------------------------------------------------------------------------
+ */
+
+sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
+                                 unsigned char *role, sgfs_err *err) {
+    bool all = options->features[0] == '\0';
+    memset(role, all ? SGFSI_FEATURE : SGFSI_UNUSED, (size_t)columns->cols);
+    int64_t target = columns->cols - 1;
+    if (options->target[0] != '\0') {
+        sgfs_status status = find_column(columns, "target", options->target, &target, err);
+        if (status != SGFS_OK) return status;
+    }
+    role[target] = SGFSI_TARGET;
+    return all ? SGFS_OK : add_list(columns, options->features, role, err);
+}
+
+char **sgfsi_names_made_up(int64_t cols) {
+    char **names = calloc((size_t)cols, sizeof *names);
+    for (int64_t i = 0; names != NULL && i < cols; i++) {
+        names[i] = malloc(24);
+        if (names[i] == NULL) {
+            sgfsi_names_free(names, i);
+            return NULL;
+        }
+        snprintf(names[i], 24, "x%lld", (long long)i + 1);
+    }
+    return names;
+}
+
+void sgfsi_names_free(char **names, int64_t cols) {
+    for (int64_t i = 0; names != NULL && i < cols; i++)
+        free(names[i]);
+    free(names);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * columns.h: which columns of a file are the target and the features, from what the user wrote.
+ */
+#ifndef SGFSI_COLUMNS_H
+#define SGFSI_COLUMNS_H
+
+#include "data/table.h"
+
+typedef struct sgfsi_columns {
+    const char *path;
+    int64_t cols;
+    char *const *names; /* cols */
+} sgfsi_columns;
+
+/* Fill role[cols] from options->target and options->features; SGFS_EUSAGE with the nearest names
+ * when a column is unknown, named twice in the file, or target and feature at once. */
+sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
+                                 unsigned char *role, sgfs_err *err);
+
+/* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
+char **sgfsi_names_made_up(int64_t cols);
+void sgfsi_names_free(char **names, int64_t cols);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * csv.h: what the two halves of the CSV reader share: csv_sniff.c finds out how a file is written,
+ * csv.c reads its cells.
+ */
+#ifndef SGFSI_CSV_H
+#define SGFSI_CSV_H
+
+#include "data/lines.h"
+#include "data/table.h"
+
+typedef struct sgfsi_csv_format {
+    char delimiter;     /* ' ' : runs of blanks and tabs */
+    bool header;        /* the first record holds names */
+    int64_t first_line; /* line number of the first record */
+    int64_t cols;
+    char **names; /* cols; from the header, or x1, x2, ...; free with sgfsi_names_free */
+} sgfsi_csv_format;
+
+sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
+                            sgfsi_csv_format *format, sgfs_err *err);
+
+typedef enum sgfsi_cell_kind {
+    SGFSI_CELL_NUMBER,  /* finite */
+    SGFSI_CELL_MISSING, /* empty, NA, N/A, NaN, infinite */
+    SGFSI_CELL_PERHAPS, /* none, null, ?, ., -, #N/A: missing among numbers, a word among words */
+    SGFSI_CELL_COMMA,   /* 1,5 */
+    SGFSI_CELL_TEXT
+} sgfsi_cell_kind;
+/* What a cell holds; *x is the number where it is one. */
+sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * table.c: the readers there are, which of them a file belongs to, and the table they fill.
+ *
+ * A new reader is one file that ends with its kind, and one row in sgfsi_readers. A file's kind
+ * follows from its first bytes (after gunzip), not from its name. Formats we know of but do not
+ * read are refused here with what to do instead, rather than as a CSV file full of odd bytes.
+ */
+#include "data/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/number.h"
+#include "data/bytes.h"
+#include "data/columns.h"
+
+const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_csv, NULL};
+
+enum { HEAD_BYTES = 512 };
+
+size_t sgfsi_dtype_size(sgfsi_dtype type) {
+    switch (type) {
+    case SGFSI_F64:
+    case SGFSI_I64: return 8;
+    case SGFSI_F32:
+    case SGFSI_I32:
+    case SGFSI_U32: return 4;
+    case SGFSI_I16:
+    case SGFSI_U16: return 2;
+    case SGFSI_I8:
+    case SGFSI_U8: return 1;
+    }
+    return 0;
+}
+
+void sgfsi_table_free(sgfsi_table *table) {
+    if (table == NULL) return;
+    sgfsi_names_free(table->names, table->cols);
+    sgfsi_names_free(table->level, table->levels);
+    free(table->role);
+    free(table->owned);
+    if (table->map != NULL) munmap(table->map, table->map_bytes);
+    memset(table, 0, sizeof *table);
+}
+
+int64_t sgfsi_table_column(const sgfsi_table *table, const char *name) {
+    for (int64_t i = 0; i < table->cols; i++) {
+        if (strcmp(table->names[i], name) == 0) return i;
+    }
+    int64_t number;
+    if (!sgfsi_text_int(name, &number) || number < 1 || number > table->cols) return -1;
+    return number - 1;
+}
+
+/* The sentence for a format that is not read here, or NULL. */
+static const char *known_elsewhere(const unsigned char *head, size_t bytes) {
+    static const struct {
+        const char *magic;
+        size_t length;
+        const char *text;
+    } formats[] = {
+        {"PK\3\4", 4,
+         "is a zip archive (.zip, .npz, .xlsx); save the sheet as CSV, or the array with "
+         "numpy.save as .npy"},
+        {"PAR1\x15", 5, "is a Parquet file; convert it to CSV or .npy, for example with pandas"},
+        {"\x89HDF\r\n\x1a\n", 8, "is an HDF5 or netCDF file; save the table as .npy or CSV"},
+        {"\xD0\xCF\x11\xE0", 4, "is an old Excel or Office file; save the sheet as CSV"},
+        {"ARROW1\0", 7, "is an Arrow or Feather file; convert it to CSV or .npy"},
+        {"\x28\xB5\x2F\xFD", 4, "is compressed with zstd; decompress it first, or use gzip"},
+        {"\xFD"
+         "7zXZ\0",
+         6, "is compressed with xz; decompress it first, or use gzip"},
+        {"RDX3\n", 5, "is an R data file; write the table with write.csv"},
+    };
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (bytes < formats[i].length) continue;
+        if (memcmp(head, formats[i].magic, formats[i].length) == 0) return formats[i].text;
+    }
+    return NULL;
+}
+
+static sgfs_status read_head(const char *path, unsigned char head[HEAD_BYTES], size_t *bytes,
+                             sgfs_err *err) {
+    sgfsi_bytes *in;
+    sgfs_status status = sgfsi_bytes_open(&in, path, err);
+    if (status == SGFS_OK) status = sgfsi_bytes_read(in, head, HEAD_BYTES, bytes, err);
+    sgfsi_bytes_close(in);
+    return status;
+}
+
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
+                             sgfsi_table *table, sgfs_err *err) {
+    unsigned char head[HEAD_BYTES];
+    size_t bytes = 0;
+    memset(table, 0, sizeof *table);
+    sgfs_status status = read_head(path, head, &bytes, err);
+    if (status != SGFS_OK) return status;
+    const char *other = known_elsewhere(head, bytes);
+    if (other != NULL) return sgfsi_fail(err, SGFS_EDATA, "%s: %s.", path, other);
+    for (size_t i = 0; sgfsi_readers[i] != NULL; i++) {
+        if (!sgfsi_readers[i]->probe(path, head, bytes)) continue;
+        return sgfsi_readers[i]->read(path, options, table, err);
+    }
+    return sgfsi_fail(err, SGFS_EDATA, "%s: is of no kind that can be read.", path);
+}
