@@ -11,14 +11,15 @@
  * parameters' names; a matrix is indexed from 0. Flags are bytes with the attribute dtype = "bool".
  * Deflate and shuffle are the filters every reader has.
  *
- * A netCDF file written onto a full disk may open and show wrong numbers. So: every return code is
- * kept (the first one that is not NC_NOERR stops everything), the closed file is opened again and
- * every number compared, and only then does the file get its name.
+ * HDF5 never touches the disk: the file is made in memory and then written like every other export.
+ * Left to itself on a full disk HDF5 leaves files that open and show wrong numbers, and crashes the
+ * process when it ends (both seen with 1.10). The price is room for the compressed file in memory.
  *
  * The netCDF and HDF5 libraries are not safe for threads: one lock serialises our use of them.
  * netCDF has switched off HDF5's own printing of errors before we see it.
  */
 #include <netcdf.h>
+#include <netcdf_mem.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,8 @@ typedef struct writer {
     sgfsi_export_view view;
     sgfsi_export_block *blocks;
     int64_t block_count;
-    double *numbers, *again; /* one chain of one variable; the same read back */
-    int file, rc;            /* rc: the first error; everything below does nothing after it */
-    bool differs;            /* the file does not hold what was written */
+    double *numbers; /* one chain of one variable */
+    int file, rc;    /* rc: the first error; everything below does nothing after it */
 } writer;
 
 /* What one variable is made of. */
@@ -172,7 +172,7 @@ static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
  * ------------------------------------------------------------------------------------------ */
 
 /* All draws of one chain for one variable, draws x size, into w->numbers. */
-static size_t gather(const writer *w, const field *f, int64_t k) {
+static void gather(const writer *w, const field *f, int64_t k) {
     const sgfsi_chain *c = &w->d->chain[w->view.used[k]];
     const double *from = f->stat ? c->stats : c->theta;
     int64_t width = f->stat ? w->d->S : w->d->D, size = f->rows * f->cols;
@@ -180,7 +180,6 @@ static size_t gather(const writer *w, const field *f, int64_t k) {
         memcpy(w->numbers + t * size, from + t * width + f->offset, (size_t)size * sizeof(double));
         if (f->flag) w->numbers[t] = w->numbers[t] != 0;
     }
-    return (size_t)(w->view.draws * size) * sizeof(double);
 }
 
 /* One chain is start .. start + count in the file. */
@@ -219,18 +218,6 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
         chain_slab(w, f, k, start, count);
         gather(w, f, k);
         ok(w, nc_put_vara_double(group, var, start, count, w->numbers));
-    }
-}
-
-static void check_field(writer *w, int group, const field *f) {
-    int var = -1;
-    if (w->rc != NC_NOERR || !ok(w, nc_inq_varid(group, f->name, &var))) return;
-    for (int64_t k = 0; k < w->view.chains && w->rc == NC_NOERR; k++) {
-        size_t start[4], count[4];
-        chain_slab(w, f, k, start, count);
-        size_t bytes = gather(w, f, k);
-        if (!ok(w, nc_get_vara_double(group, var, start, count, w->again))) return;
-        if (memcmp(w->numbers, w->again, bytes) != 0) w->differs = true;
     }
 }
 
@@ -277,46 +264,37 @@ static void put_groups(writer *w) {
     }
 }
 
-static void check_groups(writer *w) {
-    int group = -1;
-    ok(w, nc_inq_grp_ncid(w->file, "posterior", &group));
-    for (int64_t b = 0; b < w->block_count; b++) {
-        field f = block_field(w, b);
-        check_field(w, group, &f);
-    }
-    if (w->d->S == 0 || w->rc != NC_NOERR) return;
-    ok(w, nc_inq_grp_ncid(w->file, "sample_stats", &group));
-    for (int64_t s = 0; s < w->d->S; s++) {
-        field f = stat_field(w, s);
-        check_field(w, group, &f);
-    }
-}
-
 /* ---- the file
  * -----------------------------------------------------------------------------------------------
  */
 
-/* Write, close, open again, compare. */
-static void write_and_check(writer *w, const char *temp) {
-    if (!ok(w, nc_create(temp, NC_NETCDF4 | NC_CLOBBER, &w->file))) return;
+/* The whole file as memory->size bytes at memory->memory, malloc'ed; NULL when something failed. */
+static void make_image(writer *w, NC_memio *image) {
+    enum { FIRST_BYTES = 1 << 16 }; /* the name stands nowhere and the size grows */
+    if (!ok(w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w->file))) return;
     put_groups(w);
-    ok(w, nc_close(w->file));
-    if (w->rc != NC_NOERR || !ok(w, nc_open(temp, NC_NOWRITE, &w->file))) return;
-    check_groups(w);
-    ok(w, nc_close(w->file));
+    ok(w, nc_close_memio(w->file, image)); /* also after an error: it frees */
 }
 
+/* The name is taken first: a path that cannot be used is refused before the work. */
 static sgfs_status write_file(writer *w, const char *path, bool overwrite, sgfs_err *err) {
     sgfsi_outfile out;
-    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, false, err);
+    NC_memio image = {0};
+    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
     if (status != SGFS_OK) return status;
     pthread_mutex_lock(&library_lock);
-    write_and_check(w, out.temp);
+    make_image(w, &image);
     pthread_mutex_unlock(&library_lock);
-    if (w->rc == NC_NOERR && !w->differs) return sgfsi_outfile_commit(&out, err);
-    sgfsi_outfile_abandon(&out);
-    const char *why = w->differs ? "it does not read back as written" : nc_strerror(w->rc);
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write netCDF: %s; is the disk full?", path, why);
+    if (w->rc == NC_NOERR && image.memory != NULL) {
+        fwrite(image.memory, 1, image.size, out.f); /* commit looks at the stream's error */
+        status = sgfsi_outfile_commit(&out, err);
+    } else {
+        sgfsi_outfile_abandon(&out);
+        status = sgfsi_fail(err, SGFS_EIO, "%s: cannot make the netCDF file: %s.", path,
+                            nc_strerror(w->rc));
+    }
+    free(image.memory);
+    return status;
 }
 
 static sgfs_status prepare(writer *w, sgfs_err *err) {
@@ -328,8 +306,7 @@ static sgfs_status prepare(writer *w, sgfs_err *err) {
         if (size > widest) widest = size;
     }
     w->numbers = malloc((size_t)(widest * w->view.draws) * sizeof(double));
-    w->again = malloc((size_t)(widest * w->view.draws) * sizeof(double));
-    if (w->numbers == NULL || w->again == NULL) return sgfsi_fail_memory(err, "an export");
+    if (w->numbers == NULL) return sgfsi_fail_memory(err, "an export");
     return SGFS_OK;
 }
 
@@ -342,7 +319,6 @@ static sgfs_status write_netcdf(const sgfs_draws *d, const char *path, bool over
     if (status == SGFS_OK) status = write_file(&w, path, overwrite, err);
     sgfsi_export_blocks_free(w.blocks, w.block_count);
     free(w.numbers);
-    free(w.again);
     sgfsi_export_view_close(&w.view);
     return status;
 }
