@@ -29,13 +29,14 @@ static void write_name(FILE *f, const char *name) {
 
 /* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
 static void write_number(FILE *f, double x) {
-    char text[SGFSI_NUM_CHARS];
+    char text[SGFSI_NUM_CHARS] = "";
     if (isnan(x)) {
         fputs("NaN", f);
     } else if (isinf(x)) {
         fputs(x > 0 ? "Inf" : "-Inf", f);
     } else {
-        fwrite(text, 1, sgfsi_format_num(text, x), f);
+        size_t n = sgfsi_format_num(text, x);
+        fwrite(text, 1, n, f);
     }
 }
 

@@ -17,6 +17,7 @@
  */
 #include "sink/draws.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,7 @@ static sgfs_status bad_header(sgfs_err *err, const char *what) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "The run's header cannot be used: %s.", what);
 }
 
-/* ---- shape and names from the header ------------------------------------------------------------
- */
+/* ---- shape and names from the header ------------------------------------------------------- */
 
 /* Copy an array of strings; *out is malloc'ed, as are its strings. Names are never empty. */
 static sgfs_status copy_names(const sgfsi_json *array, int64_t count, char **out, const char *what,
@@ -64,6 +64,7 @@ static sgfs_status take_sizes(sgfs_draws *d, sgfs_err *err) {
 }
 
 static sgfs_status take_names(sgfs_draws *d, sgfs_err *err) {
+    assert(d->D > 0 && d->chains > 0); /* take_sizes has seen to it */
     d->param = calloc((size_t)d->D, sizeof *d->param);
     d->stat = calloc((size_t)d->S + 1, sizeof *d->stat);
     d->chain = calloc((size_t)d->chains, sizeof *d->chain);
@@ -77,7 +78,8 @@ static sgfs_status take_names(sgfs_draws *d, sgfs_err *err) {
     status = copy_names(sgfsi_json_get(d->header, "stats"), d->S, d->stat,
                         "\"stats\" has an entry that is not a name", err);
     if (status != SGFS_OK) return status;
-    if (d->S > 0 && strcmp(d->stat[0], "lp") != 0) {
+    const char *first = d->stat[0]; /* NULL without statistics */
+    if (first != NULL && strcmp(first, "lp") != 0) {
         return bad_header(err, "the first of \"stats\" is not \"lp\"");
     }
     return SGFS_OK;
@@ -139,8 +141,7 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
     return true;
 }
 
-/* ---- filling
- * -------------------------------------------------------------------------------------- */
+/* ---- filling ------------------------------------------------------------------------------- */
 
 /* Room for `wanted` rows of `width` numbers; the old array stays valid on failure. */
 static bool grow(double **array, int64_t wanted, int64_t width) {
@@ -229,8 +230,7 @@ int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_cou
     return common;
 }
 
-/* ---- the public view
- * ------------------------------------------------------------------------------ */
+/* ---- the public view ----------------------------------------------------------------------- */
 
 sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
     return sgfsi_runfile_read(path, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * netcdf.c: the run as netCDF-4 in ArviZ's schema; the only file that sees netcdf.h.
  *
- *     /posterior      one variable per block of parameters: (chain, draw), (chain, draw,
- * name_dim_0) or (chain, draw, name_dim_0, name_dim_1) /sample_stats   one variable per statistic:
- * (chain, draw)
+ *     /posterior      one variable per block of parameters: (chain, draw) for a single number,
+ *                     with name_dim_0 for a vector, with name_dim_0, name_dim_1 for a matrix
+ *     /sample_stats   one variable per statistic: (chain, draw)
  *
  * arviz.from_netcdf and xarray.open_datatree open it, by h5netcdf and by netCDF4. Each group has
  * its own dimensions and coordinates and the root has none (xarray aligns groups with their
@@ -51,8 +51,7 @@ static bool ok(writer *w, int rc) {
     return w->rc == NC_NOERR;
 }
 
-/* ---- names and attributes
- * ----------------------------------------------------------------------------- */
+/* ---- names and attributes ------------------------------------------------------------------ */
 
 /* netCDF names: no / or control characters, no odd first character, no blank at the end. */
 static void make_name(char *text) {
@@ -71,7 +70,11 @@ static void make_name(char *text) {
     bool letter = (first | 0x20) >= 'a' && (first | 0x20) <= 'z';
     if (!letter && first < 0x80 && !(first >= '0' && first <= '9')) text[0] = '_';
     /* a variable may not bear the name of a dimension it does not describe */
-    if (strcmp(text, "chain") == 0 || strcmp(text, "draw") == 0) strcpy(text + strlen(text), "_");
+    n = strlen(text);
+    if (strcmp(text, "chain") == 0 || strcmp(text, "draw") == 0) {
+        text[n] = '_';
+        text[n + 1] = '\0';
+    }
 }
 
 static void put_text(writer *w, int group, int var, const char *name, const char *text) {
@@ -107,8 +110,7 @@ static void put_attributes(writer *w, int group) {
     ok(w, nc_put_att_longlong(group, NC_GLOBAL, "thinned_by", NC_INT64, 1, &thin));
 }
 
-/* ---- dimensions and their coordinates
- * ------------------------------------------------------------------- */
+/* ---- dimensions and their coordinates ------------------------------------------------------ */
 
 /* A dimension with integer coordinates: values, or 0, 1, ... when values is NULL. */
 static int put_dim(writer *w, int group, const char *name, int64_t size, const int64_t *values) {
@@ -168,8 +170,7 @@ static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
     return 2;
 }
 
-/* ---- variables
- * ------------------------------------------------------------------------------------------ */
+/* ---- variables ----------------------------------------------------------------------------- */
 
 /* All draws of one chain for one variable, draws x size, into w->numbers. */
 static void gather(const writer *w, const field *f, int64_t k) {
@@ -221,9 +222,7 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
     }
 }
 
-/* ---- groups
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- groups -------------------------------------------------------------------------------- */
 
 static field block_field(const writer *w, int64_t b) {
     const sgfsi_export_block *block = &w->blocks[b];
@@ -264,9 +263,7 @@ static void put_groups(writer *w) {
     }
 }
 
-/* ---- the file
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------------------------------ */
 
 /* The whole file as memory->size bytes at memory->memory, malloc'ed; NULL when something failed. */
 static void make_image(writer *w, NC_memio *image) {

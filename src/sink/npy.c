@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "sink/export.h"
 
+static const unsigned char magic[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
 enum { HEAD_BYTES = 192, PREFIX_BYTES = 10, ROUND = 64, PIECE = 512 };
 
 static void write_head(FILE *f, int64_t chains, int64_t draws, int64_t D) {
@@ -21,7 +22,7 @@ static void write_head(FILE *f, int64_t chains, int64_t draws, int64_t D) {
     size_t total = (used + 1 + ROUND - 1) / ROUND * ROUND; /* one byte for the line feed */
     memset(head + used, ' ', total - used);
     head[total - 1] = '\n';
-    memcpy(head, "\x93NUMPY\x01\x00", 8);
+    memcpy(head, magic, sizeof magic);
     head[8] = (char)((total - PREFIX_BYTES) & 0xFF);
     head[9] = (char)((total - PREFIX_BYTES) >> 8);
     fwrite(head, 1, total, f);

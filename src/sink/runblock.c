@@ -12,6 +12,8 @@
 
 #include "base/checksum.h"
 
+/* As PNG's: a byte no text has, a line end that careless copying changes, a stop for `type`. */
+const unsigned char sgfsi_run_magic[8] = {0x89, 'S', 'G', 'F', 'S', '\r', '\n', 0x1A};
 static const unsigned char block_magic[4] = {'S', 'G', 'B', 'K'};
 
 void sgfsi_put_u32(unsigned char *out, uint32_t x) {

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* File head: magic, u32 version, u32 length of the JSON text, the text, u32 crc over all before it. */
-#define SGFSI_RUN_MAGIC "\x89SGFS\r\n\x1a"
+/* File head: magic, u32 version, u32 length of the JSON text, the text, u32 crc over all before. */
+extern const unsigned char sgfsi_run_magic[8]; /* 0x89 S G F S \r \n 0x1a */
 enum { SGFSI_RUN_VERSION = 1, SGFSI_RUN_PREFIX = 16, SGFSI_CRC_BYTES = 4 };
 enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 

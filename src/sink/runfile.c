@@ -9,7 +9,7 @@
  *   - Overwriting destroys nothing early: the new file begins as path.tmp and takes the old one's
  *     place when its header is on the disk. The same descriptor then goes on.
  *   - Two writers never meet: an exclusive flock is held on path.tmp and, after the rename, still
- * on the same file under its final name. Whoever comes second is refused at once.
+ *     on the same file under its final name. Whoever comes second is refused at once.
  *   - What is written can be read: the header passes through the reader's own checks first, and
  *     each chain's blocks must follow each other without a gap.
  *
@@ -43,8 +43,7 @@ struct sgfsi_runfile {
     size_t room;
 };
 
-/* ---- appending
- * -------------------------------------------------------------------------------------- */
+/* ---- appending ----------------------------------------------------------------------------- */
 
 /* All of it at the given place, or the errno of what went wrong. */
 static int write_all(int fd, const unsigned char *bytes, size_t count, int64_t at) {
@@ -184,8 +183,7 @@ sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err
     return status;
 }
 
-/* ---- creating
- * ----------------------------------------------------------------------------------------- */
+/* ---- creating ------------------------------------------------------------------------------ */
 
 static sgfs_status fail_create(const char *path, int error, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EIO, "%s: cannot write there: %s.", path, strerror(error));
@@ -240,14 +238,14 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status write_head(sgfsi_runfile *f, const char *json, sgfs_err *err) {
-    size_t length = strlen(json), covered = SGFSI_RUN_PREFIX + length;
+static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err) {
+    size_t covered = SGFSI_RUN_PREFIX + length;
     if (length > SGFSI_RUN_JSON_MAX) {
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the header is too long.", f->path);
     }
     unsigned char *bytes = malloc(covered + SGFSI_CRC_BYTES);
     if (bytes == NULL) return sgfsi_fail_memory(err, "the run's header");
-    memcpy(bytes, SGFSI_RUN_MAGIC, 8);
+    memcpy(bytes, sgfsi_run_magic, 8);
     sgfsi_put_u32(bytes + 8, SGFSI_RUN_VERSION);
     sgfsi_put_u32(bytes + 12, (uint32_t)length);
     memcpy(bytes + SGFSI_RUN_PREFIX, json, length);
@@ -329,7 +327,7 @@ static sgfs_status create_locked(sgfsi_runfile *f, bool overwrite, const char *j
                                  sgfs_err *err) {
     sgfs_status status = open_temp(f, err);
     if (status != SGFS_OK) return status;
-    status = write_head(f, json, err);
+    status = write_head(f, json, strlen(json), err);
     if (status == SGFS_OK) status = take_name(f, overwrite, err);
     if (status == SGFS_OK) {
         sync_folder(f->path);
@@ -342,13 +340,16 @@ static sgfs_status create_locked(sgfsi_runfile *f, bool overwrite, const char *j
 
 sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
                                     sgfs_err *err) {
+    sgfs_status status = check_target(path, overwrite, err);
+    if (status != SGFS_OK) return NULL;
     sgfsi_runfile *f = new_runfile(path);
     char *json = sgfsi_json_dump(header, false);
-    sgfs_status status = SGFS_OK;
-    if (f == NULL || json == NULL) status = sgfsi_fail_memory(err, "a run file");
-    if (status == SGFS_OK) status = check_target(path, overwrite, err);
-    if (status == SGFS_OK) status = take_shape(f, json, err);
-    if (status == SGFS_OK) status = create_locked(f, overwrite, json, err);
+    if (f != NULL && json != NULL) {
+        status = take_shape(f, json, err);
+        if (status == SGFS_OK) status = create_locked(f, overwrite, json, err);
+    } else {
+        status = sgfsi_fail_memory(err, "a run file");
+    }
     free(json);
     if (status == SGFS_OK) return f;
     if (f != NULL) forget(f);

@@ -11,6 +11,7 @@
  * checked by sgfsi_draws_new. pread and not mmap: a file cut short while we look at it is an error,
  * not a signal.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -66,8 +67,7 @@ static sgfs_status make_room(reader *r, size_t wanted, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* ---- the head
- * ----------------------------------------------------------------------------------------- */
+/* ---- the head ------------------------------------------------------------------------------ */
 
 static sgfs_status fail_head(const reader *r, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: the header of this run file is cut off or damaged.",
@@ -79,7 +79,7 @@ static sgfs_status read_prefix(reader *r, unsigned char *prefix, size_t *length,
     sgfs_status status = SGFS_OK;
     if (r->size >= SGFSI_RUN_PREFIX) status = read_at(r, 0, prefix, SGFSI_RUN_PREFIX, err);
     if (status != SGFS_OK) return status;
-    if (r->size < SGFSI_RUN_PREFIX || memcmp(prefix, SGFSI_RUN_MAGIC, 8) != 0) {
+    if (r->size < SGFSI_RUN_PREFIX || memcmp(prefix, sgfsi_run_magic, 8) != 0) {
         return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs.", r->path);
     }
     uint32_t version = sgfsi_get_u32(prefix + 8);
@@ -106,7 +106,7 @@ static sgfs_status parse_head(reader *r, size_t length, sgfs_err *err) {
 
 static sgfs_status read_head(reader *r, sgfs_err *err) {
     unsigned char prefix[SGFSI_RUN_PREFIX];
-    size_t length;
+    size_t length = 0;
     sgfs_status status = read_prefix(r, prefix, &length, err);
     if (status != SGFS_OK) return status;
     status = make_room(r, length + SGFSI_CRC_BYTES, err);
@@ -121,13 +121,13 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
     return parse_head(r, length, err);
 }
 
-/* ---- blocks
- * ------------------------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------------------------- */
 
 /* Does the payload's length follow from the rest of the head? NULL: yes; otherwise what is wrong.
  */
 static const char *check_block(const reader *r, const sgfsi_block *b) {
     const sgfs_draws *d = r->d;
+    assert(d != NULL);
     uint64_t D = (uint64_t)d->D, bytes = 0;
     if (b->chain >= (uint64_t)d->chains) return "a chain that the header does not have";
     switch (b->kind) {
@@ -194,6 +194,7 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
 /* The state is shown on terminals: control characters do not get through. */
 static sgfs_status take_state(reader *r, size_t length, sgfs_err *err) {
     char *state = malloc(length + 1);
+    assert(r->bytes != NULL); /* the crc at least stood there */
     if (state == NULL) return sgfsi_fail_memory(err, r->path);
     for (size_t i = 0; i < length; i++)
         state[i] = r->bytes[i] < 0x20 ? '?' : (char)r->bytes[i];
@@ -233,13 +234,14 @@ static sgfs_status find_later(const reader *r, bool *later, sgfs_err *err) {
 }
 
 static sgfs_status read_blocks(reader *r, sgfs_err *err) {
+    assert(r->d != NULL); /* the head was read */
     while (r->at < r->size) {
         sgfsi_block b = {0};
         sgfs_err why = {SGFS_OK, ""};
         found what = read_block(r, &b, &why);
         if (what == FOUND_ERROR) return sgfsi_fail(err, why.code, "%s", why.text);
         if (what == FOUND_DAMAGE) {
-            bool later;
+            bool later = false;
             sgfs_status status = find_later(r, &later, err);
             if (status != SGFS_OK) return status;
             return later ? fail_damage(r, "a block does not match its checksum", err) : SGFS_OK;
@@ -253,6 +255,7 @@ static sgfs_status read_blocks(reader *r, sgfs_err *err) {
 
 /* Draws may follow an end block (a run taken up again): then the old state no longer holds. */
 static sgfs_status settle_state(reader *r, sgfs_err *err) {
+    assert(r->d != NULL);
     if (r->ended) return SGFS_OK;
     char *state = strdup("unfinished");
     if (state == NULL) return sgfsi_fail_memory(err, r->path);

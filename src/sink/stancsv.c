@@ -6,7 +6,7 @@
  * layout below is the one that all of them take. What looks arbitrary is not:
  *   - save_warmup is 0 and not false; a metric line and max_depth = 10 must stand in the config;
  *   - the columns ending in __ are the standard ones without energy__, from which Stan's diagnose
- * would compute a meaningless E-BFMI; our own statistics go to netCDF;
+ *     would compute a meaningless E-BFMI; our own statistics go to netCDF;
  *   - the columns of a matrix run down its columns first, as cmdstanpy reshapes by position;
  *   - the seconds of the footer begin in column 17, and never with an exponent.
  * The "inverse mass matrix" of the adaptation block is the chain's posterior covariance (dense_e)
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "sink/export.h"
@@ -35,8 +36,7 @@ typedef struct writer {
     double *work; /* D: means of the chain at hand */
 } writer;
 
-/* ---- names and order
- * -------------------------------------------------------------------------------- */
+/* ---- names and order ----------------------------------------------------------------------- */
 
 /* A Stan identifier: letters, digits and _, a letter first, no __ at the end. */
 static void make_identifier(char *text) {
@@ -84,8 +84,7 @@ static void write_columns(FILE *f, const writer *w) {
     fputc('\n', f);
 }
 
-/* ---- config and footer
- * ------------------------------------------------------------------------------ */
+/* ---- config and footer --------------------------------------------------------------------- */
 
 /* One line of the config; the value is freed of what readers would trip over. */
 static void write_text(FILE *f, const char *key, const char *value) {
@@ -144,12 +143,12 @@ static void write_footer(FILE *f, const sgfsi_chain_info *info) {
     fputs("# \n", f);
 }
 
-/* ---- numbers
- * ---------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------- */
 
 static void write_number(FILE *f, double x) {
-    char text[SGFSI_NUM_CHARS];
-    fwrite(text, 1, sgfsi_format_num(text, x), f);
+    char text[SGFSI_NUM_CHARS] = "";
+    size_t n = sgfsi_format_num(text, x);
+    fwrite(text, 1, n, f);
 }
 
 /* Statistic `column` of draw t, or what stands in for one that the sampler does not have. */
@@ -227,8 +226,7 @@ static void write_chain(FILE *f, const writer *w, int64_t chain) {
     write_footer(f, &c->info);
 }
 
-/* ---- files: all of them or none
- * ----------------------------------------------------------------------- */
+/* ---- files: all of them or none ------------------------------------------------------------ */
 
 /* fit.stan.csv -> fit_2.stan.csv for the second of several chains; malloc'ed. */
 static char *chain_path(const char *path, int64_t chain, int64_t chains) {
@@ -278,7 +276,8 @@ static sgfs_status commit_all(const writer *w, sgfsi_outfile *out, const char *p
 }
 
 static sgfs_status write_all(const writer *w, const char *path, bool overwrite, sgfs_err *err) {
-    sgfsi_outfile *out = calloc((size_t)w->view.chains, sizeof *out);
+    sgfsi_arena arena = {NULL};
+    sgfsi_outfile *out = sgfsi_arena_alloc(&arena, w->view.chains, sizeof *out);
     if (out == NULL) return sgfsi_fail_memory(err, path);
     sgfs_status status = open_all(w, out, path, overwrite, err);
     for (int64_t k = 0; k < w->view.chains && status == SGFS_OK; k++) {
@@ -287,7 +286,7 @@ static sgfs_status write_all(const writer *w, const char *path, bool overwrite, 
     if (status == SGFS_OK) status = commit_all(w, out, path, overwrite, err);
     for (int64_t k = 0; k < w->view.chains; k++)
         sgfsi_outfile_abandon(&out[k]);
-    free(out);
+    sgfsi_arena_free(&arena);
     return status;
 }
 
@@ -306,8 +305,8 @@ static const char *choose_metric(const writer *w) {
 static sgfs_status prepare(writer *w, sgfs_err *err) {
     w->blocks = sgfsi_export_blocks(w->d, make_identifier, &w->block_count, err);
     if (w->blocks == NULL) return SGFS_ENOMEM;
-    w->order = malloc((size_t)w->d->D * sizeof *w->order);
-    w->work = malloc((size_t)w->d->D * sizeof *w->work);
+    w->order = calloc((size_t)w->d->D, sizeof *w->order);
+    w->work = calloc((size_t)w->d->D, sizeof *w->work);
     if (w->order == NULL || w->work == NULL) return sgfsi_fail_memory(err, "an export");
     fill_order(w);
     w->lp = sgfsi_export_stat(w->d, "lp");
