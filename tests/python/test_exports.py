@@ -123,6 +123,8 @@ def test_cmdstanpy_reads_stan_csv(run, theta):
     np.testing.assert_array_equal(fit.stan_variable("log_sigma"), flat[:, 4])
     np.testing.assert_array_equal(fit.stan_variable("W_out"), flat[:, 5:].reshape(-1, 2, 3))
     np.testing.assert_array_equal(fit.step_size, [0.0371, 0.0371 / 2, 0.0371 / 3])
+    shape = {"dense_e": (C, D, D), "diag_e": (C, D), "unit_e": None}[run[1]]
+    assert shape is None or fit.inv_metric.shape == shape
 
 
 def adaptation(path, columns):

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "base/checksum.h"
 #include "base/file.h"
 #include "sink/runblock.h"
 #include "tools/sample_run.h"
@@ -109,8 +110,7 @@ static void what_is_written_is_read_back(void **state) {
     sgfs_draws_free(d);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------
- */
+/* ---- damage -------------------------------------------------------------------------------- */
 
 static void write_bytes(const char *to, const char *bytes, size_t count) {
     FILE *f = fopen(to, "wb");
@@ -237,8 +237,46 @@ static void hostile_headers_are_refused(void **state) {
     }
 }
 
-/* ---- creating
- * ------------------------------------------------------------------------------------ */
+/* Blocks with right checksums and wrong contents: a forger can do that, a disk cannot. */
+static void forged_blocks_are_refused(void **state) {
+    (void)state;
+    static const sgfsi_block bad[] = {
+        {SGFSI_BLOCK_DRAWS, RUN_CHAINS, 0, 0, 1, 8 * (RUN_D + RUN_S)}, /* no such chain */
+        {SGFSI_BLOCK_DRAWS, 0xFFFFFFFF, 0, 0, 1, 8 * (RUN_D + RUN_S)},
+        {SGFSI_BLOCK_DRAWS, 1, 0, 1, 1, 8 * (RUN_D + RUN_S)}, /* a gap before it */
+        {SGFSI_BLOCK_DRAWS, 1, 0, -1, 1, 8 * (RUN_D + RUN_S)},
+        {SGFSI_BLOCK_DRAWS, 1, 0, 0, 0, 0},
+        {SGFSI_BLOCK_DRAWS, 1, 0, 0, -1, 8},
+        {SGFSI_BLOCK_DRAWS, 1, 0, 0, INT64_MAX / 4, 8}, /* the product overflows */
+        {SGFSI_BLOCK_DRAWS, 1, 0, 0, 2, 8 * (RUN_D + RUN_S)},
+        {SGFSI_BLOCK_INFO, 0, 0, 0, 0, 8},
+        {SGFSI_BLOCK_INFO, 0, SGFSI_INFO_COV, 0, 0, SGFSI_INFO_BYTES},
+        {SGFSI_BLOCK_INFO, 0, 0, 0, 0, SGFSI_INFO_BYTES}, /* its counts are below zero */
+        {SGFSI_BLOCK_END, 0, 0, 0, 0, SGFSI_STATE_MAX + 1},
+        {99, 0, 0, 0, 0, 0},
+    };
+    sgfs_err err = {SGFS_OK, ""};
+    size_t length;
+    sgfsi_runfile *f = create(false, &err);
+    assert_int_equal(sgfsi_runfile_close(f, &err), SGFS_OK);
+    char *head = sgfsi_file_read(path, 1 << 20, &length, &err);
+    assert_non_null(head);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        unsigned char bytes[8192];
+        memset(bytes, 0xFF, sizeof bytes);
+        memcpy(bytes, head, length);
+        unsigned char *block = bytes + length;
+        size_t covered = SGFSI_BLOCK_HEAD + (size_t)bad[i].bytes;
+        sgfsi_block_put(block, &bad[i]);
+        sgfsi_put_u32(block + covered, sgfsi_crc32(0, block, covered));
+        write_bytes(other, (char *)bytes, length + covered + SGFSI_CRC_BYTES);
+        assert_int_equal(read_damaged(&err), -1);
+        assert_non_null(strstr(err.text, "damaged at byte"));
+    }
+    free(head);
+}
+
+/* ---- creating ------------------------------------------------------------------------------ */
 
 static void an_existing_file_is_refused(void **state) {
     (void)state;
@@ -315,8 +353,7 @@ static void a_second_writer_is_refused(void **state) {
     assert_int_equal(sgfsi_runfile_close(f, &err), SGFS_OK);
 }
 
-/* ---- appending
- * ----------------------------------------------------------------------------------- */
+/* ---- appending ----------------------------------------------------------------------------- */
 
 static void draws_out_of_order_are_refused(void **state) {
     (void)state;
@@ -404,6 +441,7 @@ int main(void) {
         TEST(a_damaged_middle_is_named_by_its_place),
         TEST(other_files_are_no_run_files),
         TEST(hostile_headers_are_refused),
+        TEST(forged_blocks_are_refused),
         TEST(an_existing_file_is_refused),
         TEST(overwriting_keeps_the_old_file_until_the_header_stands),
         TEST(a_folder_that_is_not_there_is_an_io_error),
