@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * csv.c: a plain table, one row per draw: .chain, .iteration, .draw, then every parameter.
+ *
+ * The three first names are those of R's `posterior` package (as_draws_df takes the table as it
+ * is); pandas, polars and spreadsheets take it too: no comments, one header, numbers that read back
+ * to the same bits. .chain counts from 1 and is the run's own number of the chain; .iteration
+ * counts the kept draws of a chain from 1; .draw runs over all rows. Statistics are left to netCDF.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "sink/export.h"
+
+/* A name with a comma, quote or line break is quoted, quotes doubled (RFC 4180). */
+static void write_name(FILE *f, const char *name) {
+    if (strpbrk(name, ",\"\r\n") == NULL) {
+        fputs(name, f);
+        return;
+    }
+    fputc('"', f);
+    for (const char *c = name; *c != '\0'; c++) {
+        if (*c == '"') fputc('"', f);
+        fputc(*c, f);
+    }
+    fputc('"', f);
+}
+
+/* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
+static void write_number(FILE *f, double x) {
+    char text[SGFSI_NUM_CHARS] = "";
+    if (isnan(x)) {
+        fputs("NaN", f);
+    } else if (isinf(x)) {
+        fputs(x > 0 ? "Inf" : "-Inf", f);
+    } else {
+        size_t n = sgfsi_format_num(text, x);
+        fwrite(text, 1, n, f);
+    }
+}
+
+static void write_table(FILE *f, const sgfs_draws *d, const sgfsi_export_view *view) {
+    fputs(".chain,.iteration,.draw", f);
+    for (int64_t i = 0; i < d->D; i++) {
+        fputc(',', f);
+        write_name(f, d->param[i]);
+    }
+    fputc('\n', f);
+    for (int64_t k = 0; k < view->chains; k++) {
+        const double *theta = d->chain[view->used[k]].theta;
+        for (int64_t t = 0; t < view->draws && !ferror(f); t++) {
+            fprintf(f, "%lld,%lld,%lld", (long long)view->used[k] + 1, (long long)t + 1,
+                    (long long)(k * view->draws + t) + 1);
+            for (int64_t i = 0; i < d->D; i++) {
+                fputc(',', f);
+                write_number(f, theta[t * d->D + i]);
+            }
+            fputc('\n', f);
+        }
+    }
+}
+
+static sgfs_status write_csv(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err) {
+    sgfsi_export_view view;
+    sgfs_status status = sgfsi_export_view_open(&view, d, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_outfile out;
+    status = sgfsi_outfile_open(&out, path, overwrite, true, err);
+    if (status == SGFS_OK) {
+        write_table(out.f, d, &view);
+        status = sgfsi_outfile_commit(&out, err);
+    }
+    sgfsi_export_view_close(&view);
+    return status;
+}
+
+const sgfs_export_kind sgfs_export_csv = {
+    "csv", ".csv", "plain table, one row per draw (R posterior, pandas)", write_csv};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ * draws.c: a run's draws in memory, and the public functions that hand them out.
+ *
+ * A run file's header, or the header a run keeps to itself, fixes the shape: chains, D parameters
+ * with names, S statistics with names, blocks of parameters. Draws are then appended chain by
+ * chain. The header may come from a hostile file, so everything read from it is checked here once,
+ * and nothing below (exports, diagnostics) has to check again:
+ *
+ *   - 1 <= chains <= 2^16 and 1 <= D <= 2^24, D names, at most 2^12 statistics, the first being
+ * "lp";
+ *   - the blocks (at most 2^12) tile the D parameters; a header without blocks has one, "theta";
+ *   - thin >= 1.
+ *
+ * Memory asked for is in proportion to the header's own length, never to a number found in it.
+ * Public indices of chains count the chains that have draws: after a run was cut short in its first
+ * seconds a chain may have none, and a caller who loops over sgfs_draws_size must not fall over it.
+ */
+#include "sink/draws.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sink/runfile.h"
+
+enum { CHAINS_MAX = 1 << 16, DIM_MAX = 1 << 24, STATS_MAX = 1 << 12, BLOCKS_MAX = 1 << 12 };
+
+static sgfs_status bad_header(sgfs_err *err, const char *what) {
+    return sgfsi_fail(err, SGFS_ERUNFILE, "The run's header cannot be used: %s.", what);
+}
+
+/* ---- shape and names from the header ------------------------------------------------------- */
+
+/* Copy an array of strings; *out is malloc'ed, as are its strings. Names are never empty. */
+static sgfs_status copy_names(const sgfsi_json *array, int64_t count, char **out, const char *what,
+                              sgfs_err *err) {
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = sgfsi_json_as_text(sgfsi_json_at(array, i));
+        if (name == NULL || name[0] == '\0') return bad_header(err, what);
+        out[i] = strdup(name);
+        if (out[i] == NULL) return sgfsi_fail_memory(err, "the names of a run");
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status take_sizes(sgfs_draws *d, sgfs_err *err) {
+    const sgfsi_json *h = d->header;
+    if (sgfsi_json_get_int(h, "format", 1) != 1) {
+        return bad_header(err, "its format is not 1; it was made by a newer sgfs");
+    }
+    d->chains = sgfsi_json_get_int(h, "chains", -1);
+    d->thin = sgfsi_json_get_int(h, "thin", 1);
+    int64_t D = sgfsi_json_length(sgfsi_json_get(h, "params"));
+    int64_t S = sgfsi_json_length(sgfsi_json_get(h, "stats"));
+    if (d->chains < 1 || d->chains > CHAINS_MAX) return bad_header(err, "\"chains\" out of range");
+    if (D < 1 || D > DIM_MAX) return bad_header(err, "\"params\" is not a list of names");
+    if (sgfsi_json_get_int(h, "dim", D) != D)
+        return bad_header(err, "\"dim\" and \"params\" differ");
+    if (S < 0 || S > STATS_MAX) return bad_header(err, "\"stats\" is not a list of names");
+    if (d->thin < 1) return bad_header(err, "\"thin\" is below 1");
+    d->D = D;
+    d->S = S;
+    return SGFS_OK;
+}
+
+static sgfs_status take_names(sgfs_draws *d, sgfs_err *err) {
+    assert(d->D > 0 && d->chains > 0); /* take_sizes has seen to it */
+    d->param = calloc((size_t)d->D, sizeof *d->param);
+    d->stat = calloc((size_t)d->S + 1, sizeof *d->stat);
+    d->chain = calloc((size_t)d->chains, sizeof *d->chain);
+    d->state = strdup("unfinished");
+    if (d->param == NULL || d->stat == NULL || d->chain == NULL || d->state == NULL) {
+        return sgfsi_fail_memory(err, "the draws of a run");
+    }
+    sgfs_status status = copy_names(sgfsi_json_get(d->header, "params"), d->D, d->param,
+                                    "\"params\" has an entry that is not a name", err);
+    if (status != SGFS_OK) return status;
+    status = copy_names(sgfsi_json_get(d->header, "stats"), d->S, d->stat,
+                        "\"stats\" has an entry that is not a name", err);
+    if (status != SGFS_OK) return status;
+    const char *first = d->stat[0]; /* NULL without statistics */
+    if (first != NULL && strcmp(first, "lp") != 0) {
+        return bad_header(err, "the first of \"stats\" is not \"lp\"");
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status check_blocks(const sgfs_draws *d, sgfs_err *err) {
+    const sgfsi_json *blocks = sgfsi_json_get(d->header, "blocks");
+    int64_t count = sgfsi_json_length(blocks), sum = 0;
+    if (blocks == NULL) return SGFS_OK;
+    if (count < 1 || count > BLOCKS_MAX)
+        return bad_header(err, "\"blocks\" is not a list of blocks");
+    for (int64_t b = 0; b < count; b++) {
+        const sgfsi_json *block = sgfsi_json_at(blocks, b);
+        const char *name = sgfsi_json_get_text(block, "name", "");
+        int64_t rows = sgfsi_json_get_int(block, "rows", 0);
+        int64_t cols = sgfsi_json_get_int(block, "cols", 0);
+        if (name[0] == '\0') return bad_header(err, "\"blocks\" has one without a name");
+        if (rows < 1 || rows > d->D || cols < 1 || cols > d->D / rows || sum > d->D - rows * cols) {
+            return bad_header(err, "\"blocks\" do not fit the parameters");
+        }
+        sum += rows * cols;
+    }
+    return sum == d->D ? SGFS_OK : bad_header(err, "\"blocks\" do not cover the parameters");
+}
+
+sgfs_draws *sgfsi_draws_new(sgfsi_json *header, sgfs_err *err) {
+    sgfs_draws *d = calloc(1, sizeof *d);
+    if (d == NULL || header == NULL) {
+        sgfsi_json_free(header);
+        free(d);
+        sgfsi_fail_memory(err, "the draws of a run");
+        return NULL;
+    }
+    d->header = header;
+    if (take_sizes(d, err) != SGFS_OK || take_names(d, err) != SGFS_OK ||
+        check_blocks(d, err) != SGFS_OK) {
+        sgfs_draws_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
+                       int64_t *cols, int64_t *offset) {
+    const sgfsi_json *blocks = sgfsi_json_get(d->header, "blocks");
+    *name = "theta";
+    *rows = 1;
+    *cols = d->D;
+    *offset = 0;
+    if (blocks == NULL) return b == 0;
+    if (b < 0 || b >= sgfsi_json_length(blocks)) return false;
+    for (int64_t i = 0; i <= b; i++) {
+        const sgfsi_json *block = sgfsi_json_at(blocks, i);
+        if (i > 0) *offset += *rows * *cols;
+        *name = sgfsi_json_get_text(block, "name", "");
+        *rows = sgfsi_json_get_int(block, "rows", 0);
+        *cols = sgfsi_json_get_int(block, "cols", 0);
+    }
+    return true;
+}
+
+/* ---- filling ------------------------------------------------------------------------------- */
+
+/* Room for `wanted` rows of `width` numbers; the old array stays valid on failure. */
+static bool grow(double **array, int64_t wanted, int64_t width) {
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)wanted, (size_t)width * sizeof(double), &bytes))
+        return false;
+    double *more = realloc(*array, bytes > 0 ? bytes : 1);
+    if (more == NULL) return false;
+    *array = more;
+    return true;
+}
+
+static sgfs_status make_room(sgfs_draws *d, sgfsi_chain *c, int64_t count, sgfs_err *err) {
+    int64_t wanted;
+    if (__builtin_add_overflow(c->draws, count, &wanted)) return sgfsi_fail_memory(err, "draws");
+    if (wanted <= c->capacity) return SGFS_OK;
+    int64_t half_more = c->capacity + c->capacity / 2;
+    if (wanted < half_more) wanted = half_more;
+    if (!grow(&c->theta, wanted, d->D) || !grow(&c->stats, wanted, d->S)) {
+        return sgfsi_fail_memory(err, "the draws of a chain");
+    }
+    c->capacity = wanted;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, const double *theta,
+                               const double *stats, sgfs_err *err) {
+    if (chain < 0 || chain >= d->chains || count < 0) {
+        return sgfsi_fail(err, SGFS_EINTERNAL, "Draws for chain %lld of %lld.", (long long)chain,
+                          (long long)d->chains);
+    }
+    if (count == 0) return SGFS_OK;
+    sgfsi_chain *c = &d->chain[chain];
+    sgfs_status status = make_room(d, c, count, err);
+    if (status != SGFS_OK) return status;
+    memcpy(c->theta + c->draws * d->D, theta, (size_t)(count * d->D) * sizeof(double));
+    if (d->S > 0) {
+        memcpy(c->stats + c->draws * d->S, stats, (size_t)(count * d->S) * sizeof(double));
+    }
+    c->draws += count;
+    return SGFS_OK;
+}
+
+/* Replace *to by a copy of from (NULL: nothing kept). */
+static bool copy_numbers(double **to, const double *from, int64_t count) {
+    double *copy = NULL;
+    if (from != NULL) {
+        copy = malloc((size_t)count * sizeof(double));
+        if (copy == NULL) return false;
+        memcpy(copy, from, (size_t)count * sizeof(double));
+    }
+    free(*to);
+    *to = copy;
+    return true;
+}
+
+sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain_info *info,
+                                 sgfs_err *err) {
+    if (chain < 0 || chain >= d->chains) {
+        return sgfsi_fail(err, SGFS_EINTERNAL, "Moments for chain %lld of %lld.", (long long)chain,
+                          (long long)d->chains);
+    }
+    sgfsi_chain_info *to = &d->chain[chain].info;
+    if (!copy_numbers(&to->mean, info->mean, d->D) || !copy_numbers(&to->var, info->var, d->D) ||
+        !copy_numbers(&to->cov, info->cov, d->D * d->D)) {
+        return sgfsi_fail_memory(err, "the moments of a chain");
+    }
+    to->iterations = info->iterations;
+    to->rows_touched = info->rows_touched;
+    to->interventions = info->interventions;
+    to->warmup_seconds = info->warmup_seconds;
+    to->sample_seconds = info->sample_seconds;
+    return SGFS_OK;
+}
+
+int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count) {
+    int64_t common = 0, n = 0;
+    for (int64_t c = 0; c < d->chains; c++) {
+        int64_t draws = d->chain[c].draws;
+        if (draws == 0) continue;
+        if (n == 0 || draws < common) common = draws;
+        if (used != NULL) used[n] = c;
+        n++;
+    }
+    if (used_count != NULL) *used_count = n;
+    return common;
+}
+
+/* ---- the public view ----------------------------------------------------------------------- */
+
+sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
+    return sgfsi_runfile_read(path, err);
+}
+
+sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws) {
+    sgfs_draws_shape shape = {0, 0, draws->D};
+    shape.draws = sgfsi_draws_common(draws, NULL, &shape.chains);
+    return shape;
+}
+
+const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index) {
+    return index >= 0 && index < draws->D ? draws->param[index] : NULL;
+}
+
+const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain) {
+    for (int64_t c = 0; c < draws->chains; c++) {
+        if (draws->chain[c].draws > 0 && chain-- == 0) return draws->chain[c].theta;
+    }
+    return NULL;
+}
+
+void sgfs_draws_free(sgfs_draws *draws) {
+    if (draws == NULL) return;
+    for (int64_t c = 0; draws->chain != NULL && c < draws->chains; c++) {
+        sgfsi_chain *chain = &draws->chain[c];
+        free(chain->theta);
+        free(chain->stats);
+        free(chain->info.mean);
+        free(chain->info.cov);
+        free(chain->info.var);
+    }
+    for (int64_t i = 0; draws->param != NULL && i < draws->D; i++)
+        free(draws->param[i]);
+    for (int64_t i = 0; draws->stat != NULL && i < draws->S; i++)
+        free(draws->stat[i]);
+    free(draws->param);
+    free(draws->stat);
+    free(draws->chain);
+    free(draws->state);
+    sgfsi_json_free(draws->header);
+    free(draws);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ * netcdf.c: the run as netCDF-4 in ArviZ's schema; the only file that sees netcdf.h.
+ *
+ *     /posterior      one variable per block of parameters: (chain, draw) for a single number,
+ *                     with name_dim_0 for a vector, with name_dim_0, name_dim_1 for a matrix
+ *     /sample_stats   one variable per statistic: (chain, draw)
+ *
+ * arviz.from_netcdf and xarray.open_datatree open it, by h5netcdf and by netCDF4. Each group has
+ * its own dimensions and coordinates and the root has none (xarray aligns groups with their
+ * parent). chain is the run's own number of the chain, from 0. A vector's coordinate holds its
+ * parameters' names; a matrix is indexed from 0. Flags are bytes with the attribute dtype = "bool".
+ * Deflate and shuffle are the filters every reader has.
+ *
+ * HDF5 never touches the disk: the file is made in memory and then written like every other export.
+ * Left to itself on a full disk HDF5 leaves files that open and show wrong numbers, and crashes the
+ * process when it ends (both seen with 1.10). The price is room for the compressed file in memory.
+ *
+ * The netCDF and HDF5 libraries are not safe for threads: one lock serialises our use of them.
+ * netCDF has switched off HDF5's own printing of errors before we see it.
+ */
+#include <netcdf.h>
+#include <netcdf_mem.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "sink/export.h"
+
+enum { NAME_MAX_BYTES = 200, CHUNK_NUMBERS = 1 << 17 };
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+
+typedef struct writer {
+    const sgfs_draws *d;
+    sgfsi_export_view view;
+    sgfsi_export_block *blocks;
+    int64_t block_count;
+    double *numbers; /* one chain of one variable */
+    int file, rc;    /* rc: the first error; everything below does nothing after it */
+} writer;
+
+/* What one variable is made of. */
+typedef struct field {
+    const char *name;
+    bool stat, flag;
+    int64_t offset, rows, cols; /* place and shape within a row of theta or of the statistics */
+} field;
+
+static bool ok(writer *w, int rc) {
+    if (w->rc == NC_NOERR) w->rc = rc;
+    return w->rc == NC_NOERR;
+}
+
+/* ---- names and attributes ------------------------------------------------------------------ */
+
+/* netCDF names: no / or control characters, no odd first character, no blank at the end. */
+static void make_name(char *text) {
+    size_t n = strlen(text);
+    if (n > NAME_MAX_BYTES) {
+        n = NAME_MAX_BYTES;
+        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
+            n--; /* not inside a character */
+        text[n] = '\0';
+    }
+    for (char *c = text; *c != '\0'; c++) {
+        unsigned char b = (unsigned char)*c;
+        if (b < 0x20 || b == 0x7F || b == '/' || b == ' ') *c = '_';
+    }
+    unsigned char first = (unsigned char)text[0];
+    bool letter = (first | 0x20) >= 'a' && (first | 0x20) <= 'z';
+    if (!letter && first < 0x80 && !(first >= '0' && first <= '9')) text[0] = '_';
+    /* a variable may not bear the name of a dimension it does not describe */
+    n = strlen(text);
+    if (strcmp(text, "chain") == 0 || strcmp(text, "draw") == 0) {
+        text[n] = '_';
+        text[n + 1] = '\0';
+    }
+}
+
+static void put_text(writer *w, int group, int var, const char *name, const char *text) {
+    if (w->rc == NC_NOERR) ok(w, nc_put_att_text(group, var, name, strlen(text), text));
+}
+
+static double longest_sampling(const writer *w) {
+    double longest = 0;
+    for (int64_t k = 0; k < w->view.chains; k++) {
+        double seconds = w->d->chain[w->view.used[k]].info.sample_seconds;
+        if (seconds > longest) longest = seconds;
+    }
+    return longest;
+}
+
+static void put_attributes(writer *w, int group) {
+    const sgfsi_json *h = w->d->header;
+    const char *version = sgfsi_json_get_text(h, "sgfs_version", SGFS_VERSION_TEXT);
+    put_text(w, group, NC_GLOBAL, "created_at", sgfsi_json_get_text(h, "created_at", ""));
+    put_text(w, group, NC_GLOBAL, "creation_library", "sgfs");
+    put_text(w, group, NC_GLOBAL, "creation_library_version", SGFS_VERSION_TEXT);
+    put_text(w, group, NC_GLOBAL, "creation_library_language", "C");
+    put_text(w, group, NC_GLOBAL, "inference_library", "sgfs");
+    put_text(w, group, NC_GLOBAL, "inference_library_version", version);
+    put_text(w, group, NC_GLOBAL, "model", sgfsi_json_get_text(h, "model", ""));
+    put_text(w, group, NC_GLOBAL, "sampler", sgfsi_json_get_text(h, "sampler", ""));
+    put_text(w, group, NC_GLOBAL, "state", w->d->state);
+    const double seconds = longest_sampling(w);
+    const long long warmup = sgfsi_json_get_int(h, "warmup", 0), thin = w->d->thin;
+    if (w->rc != NC_NOERR) return;
+    ok(w, nc_put_att_double(group, NC_GLOBAL, "sampling_time", NC_DOUBLE, 1, &seconds));
+    ok(w, nc_put_att_longlong(group, NC_GLOBAL, "tuning_steps", NC_INT64, 1, &warmup));
+    ok(w, nc_put_att_longlong(group, NC_GLOBAL, "thinned_by", NC_INT64, 1, &thin));
+}
+
+/* ---- dimensions and their coordinates ------------------------------------------------------ */
+
+/* A dimension with integer coordinates: values, or 0, 1, ... when values is NULL. */
+static int put_dim(writer *w, int group, const char *name, int64_t size, const int64_t *values) {
+    int dim = -1, var = -1;
+    if (w->rc != NC_NOERR || !ok(w, nc_def_dim(group, name, (size_t)size, &dim)) ||
+        !ok(w, nc_def_var(group, name, NC_INT64, 1, &dim, &var))) {
+        return -1;
+    }
+    long long *index = malloc((size_t)size * sizeof *index);
+    for (int64_t i = 0; index != NULL && i < size; i++)
+        index[i] = values == NULL ? i : values[i];
+    ok(w, index == NULL ? NC_ENOMEM : nc_put_var_longlong(group, var, index));
+    free(index);
+    return dim;
+}
+
+/* beta[age] in block beta is "age"; anything else is its own label. Returns a malloc'ed copy. */
+static char *make_label(const sgfs_draws *d, const field *f, int64_t i) {
+    const char *name = d->param[f->offset + i], *block;
+    int64_t rows, cols, offset = -1;
+    for (int64_t b = 0; sgfsi_draws_block(d, b, &block, &rows, &cols, &offset); b++) {
+        if (offset == f->offset) break;
+    }
+    size_t head = strlen(block), length = strlen(name);
+    bool inside = length > head + 2 && strncmp(name, block, head) == 0 && name[head] == '[' &&
+                  name[length - 1] == ']';
+    return inside ? strndup(name + head + 1, length - head - 2) : strdup(name);
+}
+
+/* A dimension whose coordinates are the names of a vector's parameters. */
+static int put_named_dim(writer *w, int group, const char *name, const field *f) {
+    int dim = -1, var = -1;
+    int64_t size = f->rows * f->cols;
+    if (w->rc != NC_NOERR || !ok(w, nc_def_dim(group, name, (size_t)size, &dim)) ||
+        !ok(w, nc_def_var(group, name, NC_STRING, 1, &dim, &var))) {
+        return -1;
+    }
+    for (size_t i = 0; i < (size_t)size && w->rc == NC_NOERR; i++) {
+        char *label = make_label(w->d, f, (int64_t)i);
+        const char *text = label;
+        ok(w, label == NULL ? NC_ENOMEM : nc_put_var1_string(group, var, &i, &text));
+        free(label);
+    }
+    return dim;
+}
+
+/* The dimensions after chain and draw; returns how many. */
+static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
+    char name[NC_MAX_NAME + 1];
+    if (f->rows * f->cols == 1) return 0;
+    bool matrix = f->rows > 1 && f->cols > 1;
+    snprintf(name, sizeof name, "%.230s_dim_0", f->name);
+    dims[0] = matrix ? put_dim(w, group, name, f->rows, NULL) : put_named_dim(w, group, name, f);
+    if (!matrix) return 1;
+    snprintf(name, sizeof name, "%.230s_dim_1", f->name);
+    dims[1] = put_dim(w, group, name, f->cols, NULL);
+    return 2;
+}
+
+/* ---- variables ----------------------------------------------------------------------------- */
+
+/* All draws of one chain for one variable, draws x size, into w->numbers. */
+static void gather(const writer *w, const field *f, int64_t k) {
+    const sgfsi_chain *c = &w->d->chain[w->view.used[k]];
+    const double *from = f->stat ? c->stats : c->theta;
+    int64_t width = f->stat ? w->d->S : w->d->D, size = f->rows * f->cols;
+    for (int64_t t = 0; t < w->view.draws; t++) {
+        memcpy(w->numbers + t * size, from + t * width + f->offset, (size_t)size * sizeof(double));
+        if (f->flag) w->numbers[t] = w->numbers[t] != 0;
+    }
+}
+
+/* One chain is start .. start + count in the file. */
+static void chain_slab(const writer *w, const field *f, int64_t k, size_t start[4],
+                       size_t count[4]) {
+    bool matrix = f->rows > 1 && f->cols > 1;
+    memset(start, 0, 4 * sizeof *start);
+    start[0] = (size_t)k;
+    count[0] = 1;
+    count[1] = (size_t)w->view.draws;
+    count[2] = (size_t)(matrix ? f->rows : f->rows * f->cols);
+    count[3] = (size_t)f->cols;
+}
+
+/* Chunks of about a megabyte, HDF5's cache, and of one chain. */
+static void set_storage(writer *w, int group, int var, const field *f) {
+    size_t start[4], chunk[4];
+    chain_slab(w, f, 0, start, chunk);
+    int64_t rows = CHUNK_NUMBERS / (f->rows * f->cols);
+    if (rows < 1) rows = 1;
+    if (rows < w->view.draws) chunk[1] = (size_t)rows;
+    if (w->rc != NC_NOERR || !ok(w, nc_def_var_chunking(group, var, NC_CHUNKED, chunk))) return;
+    ok(w, nc_def_var_deflate(group, var, 1, 1, 1)); /* noise hardly shrinks: the cheapest level */
+}
+
+static void put_field(writer *w, int group, const int sample_dims[2], const field *f) {
+    int dims[4] = {sample_dims[0], sample_dims[1], 0, 0}, var = -1;
+    int inner = put_inner_dims(w, group, f, dims + 2);
+    nc_type type = f->flag ? NC_BYTE : NC_DOUBLE;
+    if (w->rc != NC_NOERR || !ok(w, nc_def_var(group, f->name, type, 2 + inner, dims, &var)))
+        return;
+    set_storage(w, group, var, f);
+    if (f->flag) put_text(w, group, var, "dtype", "bool");
+    for (int64_t k = 0; k < w->view.chains && w->rc == NC_NOERR; k++) {
+        size_t start[4], count[4];
+        chain_slab(w, f, k, start, count);
+        gather(w, f, k);
+        ok(w, nc_put_vara_double(group, var, start, count, w->numbers));
+    }
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+static field block_field(const writer *w, int64_t b) {
+    const sgfsi_export_block *block = &w->blocks[b];
+    return (field){block->name, false, false, block->offset, block->rows, block->cols};
+}
+
+static field stat_field(const writer *w, int64_t s) {
+    const char *name = w->d->stat[s];
+    return (field){name, true, strcmp(name, "diverging") == 0, s, 1, 1};
+}
+
+static int put_group(writer *w, const char *name, int dims[2]) {
+    const char *sample_dims[2] = {"chain", "draw"};
+    int group = -1;
+    if (w->rc != NC_NOERR || !ok(w, nc_def_grp(w->file, name, &group))) return -1;
+    dims[0] = put_dim(w, group, "chain", w->view.chains, w->view.used);
+    dims[1] = put_dim(w, group, "draw", w->view.draws, NULL);
+    put_attributes(w, group);
+    if (w->rc == NC_NOERR) {
+        ok(w, nc_put_att_string(group, NC_GLOBAL, "sample_dims", 2, sample_dims));
+    }
+    return group;
+}
+
+static void put_groups(writer *w) {
+    int dims[2] = {-1, -1};
+    put_attributes(w, w->file);
+    int group = put_group(w, "posterior", dims);
+    for (int64_t b = 0; b < w->block_count && w->rc == NC_NOERR; b++) {
+        field f = block_field(w, b);
+        put_field(w, group, dims, &f);
+    }
+    if (w->d->S == 0) return;
+    group = put_group(w, "sample_stats", dims);
+    for (int64_t s = 0; s < w->d->S && w->rc == NC_NOERR; s++) {
+        field f = stat_field(w, s);
+        put_field(w, group, dims, &f);
+    }
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+/* The whole file as memory->size bytes at memory->memory, malloc'ed; NULL when something failed. */
+static void make_image(writer *w, NC_memio *image) {
+    enum { FIRST_BYTES = 1 << 16 }; /* the name stands nowhere and the size grows */
+    if (!ok(w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w->file))) return;
+    put_groups(w);
+    ok(w, nc_close_memio(w->file, image)); /* also after an error: it frees */
+}
+
+/* The name is taken first: a path that cannot be used is refused before the work. */
+static sgfs_status write_file(writer *w, const char *path, bool overwrite, sgfs_err *err) {
+    sgfsi_outfile out;
+    NC_memio image = {0};
+    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
+    if (status != SGFS_OK) return status;
+    pthread_mutex_lock(&library_lock);
+    make_image(w, &image);
+    pthread_mutex_unlock(&library_lock);
+    if (w->rc == NC_NOERR && image.memory != NULL) {
+        fwrite(image.memory, 1, image.size, out.f); /* commit looks at the stream's error */
+        status = sgfsi_outfile_commit(&out, err);
+    } else {
+        sgfsi_outfile_abandon(&out);
+        status = sgfsi_fail(err, SGFS_EIO, "%s: cannot make the netCDF file: %s.", path,
+                            nc_strerror(w->rc));
+    }
+    free(image.memory);
+    return status;
+}
+
+static sgfs_status prepare(writer *w, sgfs_err *err) {
+    int64_t widest = 1;
+    w->blocks = sgfsi_export_blocks(w->d, make_name, &w->block_count, err);
+    if (w->blocks == NULL) return SGFS_ENOMEM;
+    for (int64_t b = 0; b < w->block_count; b++) {
+        int64_t size = w->blocks[b].rows * w->blocks[b].cols;
+        if (size > widest) widest = size;
+    }
+    w->numbers = malloc((size_t)(widest * w->view.draws) * sizeof(double));
+    if (w->numbers == NULL) return sgfsi_fail_memory(err, "an export");
+    return SGFS_OK;
+}
+
+static sgfs_status write_netcdf(const sgfs_draws *d, const char *path, bool overwrite,
+                                sgfs_err *err) {
+    writer w = {.d = d, .rc = NC_NOERR};
+    sgfs_status status = sgfsi_export_view_open(&w.view, d, err);
+    if (status != SGFS_OK) return status;
+    status = prepare(&w, err);
+    if (status == SGFS_OK) status = write_file(&w, path, overwrite, err);
+    sgfsi_export_blocks_free(w.blocks, w.block_count);
+    free(w.numbers);
+    sgfsi_export_view_close(&w.view);
+    return status;
+}
+
+const sgfs_export_kind sgfs_export_netcdf = {
+    "netcdf", ".nc", "netCDF-4 in ArviZ's schema (arviz, xarray)", write_netcdf};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * runblock.h: the run file's bytes (docs/formats.md), for its writer (runfile.c) and reader
+ * (runread.c). Everything is little-endian whatever the machine.
+ */
+#ifndef SGFSI_RUNBLOCK_H
+#define SGFSI_RUNBLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* File head: magic, u32 version, u32 length of the JSON text, the text, u32 crc over all before. */
+extern const unsigned char sgfsi_run_magic[8]; /* 0x89 S G F S \r \n 0x1a */
+enum { SGFSI_RUN_VERSION = 1, SGFSI_RUN_PREFIX = 16, SGFSI_CRC_BYTES = 4 };
+enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
+
+/* Block kinds, and what an info block holds after its fixed numbers. */
+enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3 };
+enum { SGFSI_INFO_MEAN = 1, SGFSI_INFO_VAR = 2, SGFSI_INFO_COV = 4 };
+enum { SGFSI_INFO_BYTES = 40, SGFSI_STATE_MAX = 1024 };
+
+/* A block: this head, `bytes` of payload, u32 crc over head and payload. */
+enum { SGFSI_BLOCK_HEAD = 44 };
+typedef struct sgfsi_block {
+    uint32_t kind, chain, flags;
+    int64_t first, count;
+    uint64_t bytes;
+} sgfsi_block;
+
+void sgfsi_block_put(unsigned char out[SGFSI_BLOCK_HEAD], const sgfsi_block *block);
+/* False when no block begins here: wrong magic, or the head's own crc does not fit. */
+bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block);
+
+void sgfsi_put_u32(unsigned char *out, uint32_t x);
+void sgfsi_put_u64(unsigned char *out, uint64_t x);
+uint32_t sgfsi_get_u32(const unsigned char *in);
+uint64_t sgfsi_get_u64(const unsigned char *in);
+/* count doubles; returns where the next byte goes */
+unsigned char *sgfsi_put_doubles(unsigned char *out, const double *x, int64_t count);
+/* Turn count doubles into the machine's own in place; `bytes` must be aligned as malloc aligns. */
+double *sgfsi_get_doubles(unsigned char *bytes, int64_t count);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ * runfile.c: the writer of the run file, an append-only log of draws (docs/formats.md).
+ *
+ * The promises, and where they are kept:
+ *   - Killed at any moment, the file holds every block written before: a block is put together in
+ *     memory and appended by one loop of writes; bytes already there are never touched again.
+ *   - A full disk leaves whole blocks only: a write that fails is cut back (append_block), and the
+ *     caller is told how many draws are safe.
+ *   - Overwriting destroys nothing early: the new file begins as path.tmp and takes the old one's
+ *     place when its header is on the disk. The same descriptor then goes on.
+ *   - Two writers never meet: an exclusive flock is held on path.tmp and, after the rename, still
+ *     on the same file under its final name. Whoever comes second is refused at once.
+ *   - What is written can be read: the header passes through the reader's own checks first, and
+ *     each chain's blocks must follow each other without a gap.
+ *
+ * Not here: reading (runread.c), deciding when to write (the run), fsync per block (a power cut may
+ * cost the last seconds; a killed process costs nothing).
+ */
+#include "sink/runfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "sink/runblock.h"
+
+struct sgfsi_runfile {
+    int fd;
+    char *path, *temp;
+    pthread_mutex_t lock; /* over all below */
+    int64_t size;         /* bytes up to the end of the last whole block */
+    int64_t chains, D, S;
+    int64_t *next;        /* chains: index of the next draw of each */
+    unsigned char *bytes; /* the block being put together */
+    size_t room;
+};
+
+/* ---- appending ----------------------------------------------------------------------------- */
+
+/* All of it at the given place, or the errno of what went wrong. */
+static int write_all(int fd, const unsigned char *bytes, size_t count, int64_t at) {
+    while (count > 0) {
+        ssize_t n = pwrite(fd, bytes, count, (off_t)at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n < 0 ? errno : EIO;
+        bytes += n;
+        count -= (size_t)n;
+        at += n;
+    }
+    return 0;
+}
+
+static sgfs_status fail_write(const sgfsi_runfile *f, int error, sgfs_err *err) {
+    int64_t kept = 0;
+    for (int64_t c = 0; c < f->chains; c++)
+        kept += f->next[c];
+    return sgfsi_fail(
+        err, SGFS_EIO,
+        "%s: cannot write: %s; the file ends at its last whole block and keeps %lld draws.",
+        f->path, strerror(error), (long long)kept);
+}
+
+/* Room for a block with this many bytes of payload; NULL when memory is out. */
+static unsigned char *block_room(sgfsi_runfile *f, uint64_t payload) {
+    size_t wanted;
+    if (__builtin_add_overflow(payload, SGFSI_BLOCK_HEAD + SGFSI_CRC_BYTES, &wanted)) return NULL;
+    if (wanted > f->room) {
+        unsigned char *more = realloc(f->bytes, wanted);
+        if (more == NULL) return NULL;
+        f->bytes = more;
+        f->room = wanted;
+    }
+    return f->bytes + SGFSI_BLOCK_HEAD;
+}
+
+/* The payload stands in f->bytes already: add head and crc, append, or leave the file as it was. */
+static sgfs_status append_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs_err *err) {
+    size_t covered = SGFSI_BLOCK_HEAD + (size_t)block->bytes;
+    sgfsi_block_put(f->bytes, block);
+    sgfsi_put_u32(f->bytes + covered, sgfsi_crc32(0, f->bytes, covered));
+    size_t whole = covered + SGFSI_CRC_BYTES;
+    int error = write_all(f->fd, f->bytes, whole, f->size);
+    if (error != 0) {
+        if (ftruncate(f->fd, (off_t)f->size) != 0) {
+            /* Nothing more to do: the reader cuts the torn block off by itself. */
+        }
+        return fail_write(f, error, err);
+    }
+    f->size += (int64_t)whole;
+    return SGFS_OK;
+}
+
+static sgfs_status draws_locked(sgfsi_runfile *f, const sgfsi_block *block, const double *theta,
+                                const double *stats, sgfs_err *err) {
+    if (block->first != f->next[block->chain]) {
+        return sgfsi_fail(err, SGFS_EINTERNAL, "%s: draw %lld of chain %lld came after %lld draws.",
+                          f->path, (long long)block->first, (long long)block->chain,
+                          (long long)f->next[block->chain]);
+    }
+    unsigned char *out = block_room(f, block->bytes);
+    if (out == NULL) return sgfsi_fail_memory(err, "a block of draws");
+    out = sgfsi_put_doubles(out, theta, block->count * f->D);
+    if (f->S > 0) sgfsi_put_doubles(out, stats, block->count * f->S);
+    sgfs_status status = append_block(f, block, err);
+    if (status == SGFS_OK) f->next[block->chain] += block->count;
+    return status;
+}
+
+sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, int64_t count,
+                                const double *theta, const double *stats, sgfs_err *err) {
+    if (chain < 0 || chain >= f->chains || count < 0) {
+        return sgfsi_fail(err, SGFS_EINTERNAL, "%s: draws for chain %lld of %lld.", f->path,
+                          (long long)chain, (long long)f->chains);
+    }
+    if (count == 0) return SGFS_OK;
+    uint64_t bytes;
+    if (__builtin_mul_overflow((uint64_t)count, (uint64_t)(f->D + f->S) * 8, &bytes)) {
+        return sgfsi_fail_memory(err, "a block of draws");
+    }
+    sgfsi_block block = {SGFSI_BLOCK_DRAWS, (uint32_t)chain, 0, first, count, bytes};
+    pthread_mutex_lock(&f->lock);
+    sgfs_status status = draws_locked(f, &block, theta, stats, err);
+    pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
+static void put_info(unsigned char *out, const sgfsi_chain_info *info, int64_t D) {
+    const double seconds[2] = {info->warmup_seconds, info->sample_seconds};
+    sgfsi_put_u64(out, (uint64_t)info->iterations);
+    sgfsi_put_u64(out + 8, (uint64_t)info->rows_touched);
+    sgfsi_put_u64(out + 16, (uint64_t)info->interventions);
+    out = sgfsi_put_doubles(out + 24, seconds, 2);
+    if (info->mean != NULL) out = sgfsi_put_doubles(out, info->mean, D);
+    if (info->var != NULL) out = sgfsi_put_doubles(out, info->var, D);
+    if (info->cov != NULL) sgfsi_put_doubles(out, info->cov, D * D);
+}
+
+sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chain_info *info,
+                               sgfs_err *err) {
+    if (chain < 0 || chain >= f->chains) {
+        return sgfsi_fail(err, SGFS_EINTERNAL, "%s: moments for chain %lld of %lld.", f->path,
+                          (long long)chain, (long long)f->chains);
+    }
+    uint64_t D = (uint64_t)f->D;
+    sgfsi_block block = {SGFSI_BLOCK_INFO, (uint32_t)chain, 0, 0, 0, SGFSI_INFO_BYTES};
+    if (info->mean != NULL) block.flags |= SGFSI_INFO_MEAN, block.bytes += 8 * D;
+    if (info->var != NULL) block.flags |= SGFSI_INFO_VAR, block.bytes += 8 * D;
+    if (info->cov != NULL) block.flags |= SGFSI_INFO_COV, block.bytes += 8 * D * D;
+    pthread_mutex_lock(&f->lock);
+    unsigned char *out = block_room(f, block.bytes);
+    sgfs_status status = SGFS_OK;
+    if (out == NULL) {
+        status = sgfsi_fail_memory(err, "the moments of a chain");
+    } else {
+        put_info(out, info, f->D);
+        status = append_block(f, &block, err);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
+sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err) {
+    size_t length = strnlen(state, SGFSI_STATE_MAX);
+    sgfsi_block block = {SGFSI_BLOCK_END, 0, 0, 0, 0, length};
+    pthread_mutex_lock(&f->lock);
+    unsigned char *out = block_room(f, block.bytes);
+    sgfs_status status = SGFS_OK;
+    if (out == NULL) {
+        status = sgfsi_fail_memory(err, "the end of a run file");
+    } else {
+        memcpy(out, state, length);
+        status = append_block(f, &block, err);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
+/* ---- creating ------------------------------------------------------------------------------ */
+
+static sgfs_status fail_create(const char *path, int error, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write there: %s.", path, strerror(error));
+}
+
+static sgfs_status fail_busy(const char *path, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EIO,
+                      "%s: another process is writing this run; choose another name.", path);
+}
+
+static sgfs_status fail_exists(const char *path, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "%s: exists already; choose another name or add --overwrite.", path);
+}
+
+/* Only a plain file (or a link, which is replaced and not followed) may be overwritten. */
+static sgfs_status check_target(const char *path, bool overwrite, sgfs_err *err) {
+    struct stat st;
+    if (lstat(path, &st) != 0) return SGFS_OK;
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
+        return sgfsi_fail(err, SGFS_EIO, "%s: is not a plain file; give a file name.", path);
+    }
+    return overwrite ? SGFS_OK : fail_exists(path, err);
+}
+
+/* An exclusive lock at once or not at all. */
+static sgfs_status lock_fd(int fd, const char *path, sgfs_err *err) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return SGFS_OK;
+    if (errno == EWOULDBLOCK) return fail_busy(path, err);
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot lock: %s; write the run to a local folder.", path,
+                      strerror(errno));
+}
+
+/* path.tmp, ours alone. A stale one of a killed process is taken over; one that was renamed away
+ * between our open and our lock belongs to a writer who was faster. */
+static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
+    f->fd = open(f->temp, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (f->fd < 0) return fail_create(f->path, errno, err);
+    sgfs_status status = lock_fd(f->fd, f->path, err);
+    struct stat ours, named;
+    if (status == SGFS_OK && (fstat(f->fd, &ours) != 0 || lstat(f->temp, &named) != 0 ||
+                              ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)) {
+        status = fail_busy(f->path, err);
+    }
+    if (status == SGFS_OK && (!S_ISREG(ours.st_mode) || ftruncate(f->fd, 0) != 0)) {
+        status = fail_create(f->path, errno, err);
+    }
+    if (status != SGFS_OK) {
+        close(f->fd); /* the file itself is someone else's */
+        f->fd = -1;
+    }
+    return status;
+}
+
+static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err) {
+    size_t covered = SGFSI_RUN_PREFIX + length;
+    if (length > SGFSI_RUN_JSON_MAX) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "%s: the header is too long.", f->path);
+    }
+    unsigned char *bytes = malloc(covered + SGFSI_CRC_BYTES);
+    if (bytes == NULL) return sgfsi_fail_memory(err, "the run's header");
+    memcpy(bytes, sgfsi_run_magic, 8);
+    sgfsi_put_u32(bytes + 8, SGFSI_RUN_VERSION);
+    sgfsi_put_u32(bytes + 12, (uint32_t)length);
+    memcpy(bytes + SGFSI_RUN_PREFIX, json, length);
+    sgfsi_put_u32(bytes + covered, sgfsi_crc32(0, bytes, covered));
+    int error = write_all(f->fd, bytes, covered + SGFSI_CRC_BYTES, 0);
+    if (error == 0 && fsync(f->fd) != 0) error = errno;
+    free(bytes);
+    if (error != 0) return fail_create(f->path, error, err);
+    f->size = (int64_t)(covered + SGFSI_CRC_BYTES);
+    return SGFS_OK;
+}
+
+/* Give the file its name. Without overwrite a link is made, because unlike a rename it never
+ * replaces a file that appeared meanwhile; file systems without links get the rename. */
+static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
+    if (!overwrite) {
+        if (link(f->temp, f->path) == 0) {
+            return unlink(f->temp) == 0 ? SGFS_OK : fail_create(f->temp, errno, err);
+        }
+        if (errno == EEXIST) return fail_exists(f->path, err);
+    }
+    int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
+    sgfs_status status = old >= 0 ? lock_fd(old, f->path, err) : SGFS_OK;
+    if (status == SGFS_OK && rename(f->temp, f->path) != 0)
+        status = fail_create(f->path, errno, err);
+    if (old >= 0) close(old);
+    return status;
+}
+
+static void sync_folder(char *path) {
+    char *copy = strdup(path);
+    int fd = copy == NULL ? -1 : open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(copy);
+}
+
+/* Sizes from the header, by way of the reader's checks: we never write what we could not read. */
+static sgfs_status take_shape(sgfsi_runfile *f, const char *json, sgfs_err *err) {
+    sgfsi_json *copy = sgfsi_json_parse(json, strlen(json), "run header", err);
+    sgfs_draws *d = copy == NULL ? NULL : sgfsi_draws_new(copy, err);
+    if (d == NULL) return copy == NULL ? SGFS_EDATA : SGFS_ERUNFILE;
+    f->chains = d->chains;
+    f->D = d->D;
+    f->S = d->S;
+    sgfs_draws_free(d);
+    f->next = calloc((size_t)f->chains, sizeof *f->next);
+    return f->next != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a run file");
+}
+
+static void forget(sgfsi_runfile *f) {
+    pthread_mutex_destroy(&f->lock);
+    free(f->path);
+    free(f->temp);
+    free(f->next);
+    free(f->bytes);
+    free(f);
+}
+
+static sgfsi_runfile *new_runfile(const char *path) {
+    sgfsi_runfile *f = calloc(1, sizeof *f);
+    if (f == NULL) return NULL;
+    size_t room = strlen(path) + sizeof ".tmp";
+    f->fd = -1;
+    f->path = strdup(path);
+    f->temp = malloc(room);
+    pthread_mutex_init(&f->lock, NULL);
+    if (f->path == NULL || f->temp == NULL) {
+        forget(f);
+        return NULL;
+    }
+    snprintf(f->temp, room, "%s.tmp", path);
+    return f;
+}
+
+static sgfs_status create_locked(sgfsi_runfile *f, bool overwrite, const char *json,
+                                 sgfs_err *err) {
+    sgfs_status status = open_temp(f, err);
+    if (status != SGFS_OK) return status;
+    status = write_head(f, json, strlen(json), err);
+    if (status == SGFS_OK) status = take_name(f, overwrite, err);
+    if (status == SGFS_OK) {
+        sync_folder(f->path);
+        return SGFS_OK;
+    }
+    unlink(f->temp); /* while the lock is still ours */
+    close(f->fd);
+    return status;
+}
+
+sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
+                                    sgfs_err *err) {
+    sgfs_status status = check_target(path, overwrite, err);
+    if (status != SGFS_OK) return NULL;
+    sgfsi_runfile *f = new_runfile(path);
+    char *json = sgfsi_json_dump(header, false);
+    if (f != NULL && json != NULL) {
+        status = take_shape(f, json, err);
+        if (status == SGFS_OK) status = create_locked(f, overwrite, json, err);
+    } else {
+        status = sgfsi_fail_memory(err, "a run file");
+    }
+    free(json);
+    if (status == SGFS_OK) return f;
+    if (f != NULL) forget(f);
+    return NULL;
+}
+
+sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err) {
+    if (f == NULL) return SGFS_OK;
+    int error = fsync(f->fd) != 0 ? errno : 0;
+    if (close(f->fd) != 0 && error == 0) error = errno;
+    sgfs_status status = error == 0 ? SGFS_OK : fail_write(f, error, err);
+    forget(f);
+    return status;
+}
