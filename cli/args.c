@@ -80,8 +80,8 @@ static sgfs_status take_option(const sgfs_option_info *option, char *equals, int
     return sgfs_config_set(args->cfg, option->key, value, err);
 }
 
-static sgfs_status take_own(const cli_flag *flag, const char **slot, char *equals, int argc, char **argv,
-                            int *at, sgfs_err *err) {
+static sgfs_status take_own(const cli_flag *flag, const char **slot, char *equals, int argc,
+                            char **argv, int *at, sgfs_err *err) {
     if (flag->value == NULL && equals != NULL) {
         return cli_fail(err, SGFS_EUSAGE, "--%s takes no value.", flag->name);
     }
@@ -90,8 +90,8 @@ static sgfs_status take_own(const cli_flag *flag, const char **slot, char *equal
     return SGFS_OK;
 }
 
-static sgfs_status take_flag(const cli_command *command, int argc, char **argv, int *at, cli_args *args,
-                             sgfs_err *err) {
+static sgfs_status take_flag(const cli_command *command, int argc, char **argv, int *at,
+                             cli_args *args, sgfs_err *err) {
     char name[64];
     const char *word = argv[*at] + 2;
     char *equals = strchr(argv[*at], '=');
@@ -104,8 +104,10 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
     int own = find_own(command, name);
     if (strcmp(name, "quiet") == 0) return args->quiet = true, SGFS_OK;
     if (strcmp(name, "json") == 0) return args->json = true, SGFS_OK;
-    if (own >= 0) return take_own(&command->flags[own], &args->given[own], equals, argc, argv, at, err);
-    if (find_option(command, name, &option)) return take_option(&option, equals, argc, argv, at, args, err);
+    if (own >= 0)
+        return take_own(&command->flags[own], &args->given[own], equals, argc, argv, at, err);
+    if (find_option(command, name, &option))
+        return take_option(&option, equals, argc, argv, at, args, err);
     if (strncmp(name, "no-", 3) == 0 && equals == NULL && find_option(command, name + 3, &option) &&
         strcmp(option.type, "flag") == 0) {
         return sgfs_config_set(args->cfg, option.key, "false", err);
@@ -113,16 +115,20 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
     return unknown_flag(command, name, err);
 }
 
-sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, sgfs_err *err) {
+sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
+                      sgfs_err *err) {
     const int most = (int)(sizeof args->word / sizeof args->word[0]);
     bool only_words = false;
     for (int i = 0; i < argc; i++) {
         sgfs_status status = SGFS_OK;
         if (!only_words && strcmp(argv[i], "--") == 0) only_words = true;
         else if (!only_words && strcmp(argv[i], "-q") == 0) args->quiet = true;
-        else if (!only_words && strncmp(argv[i], "--", 2) == 0) status = take_flag(command, argc, argv, &i, args, err);
-        else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') status = unknown_flag(command, argv[i] + 1, err);
-        else if (args->words == most) status = cli_fail(err, SGFS_EUSAGE, "Too many arguments at \"%s\".", argv[i]);
+        else if (!only_words && strncmp(argv[i], "--", 2) == 0)
+            status = take_flag(command, argc, argv, &i, args, err);
+        else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0')
+            status = unknown_flag(command, argv[i] + 1, err);
+        else if (args->words == most)
+            status = cli_fail(err, SGFS_EUSAGE, "Too many arguments at \"%s\".", argv[i]);
         else args->word[args->words++] = argv[i];
         if (status != SGFS_OK) return status;
     }

@@ -32,7 +32,8 @@ extern const cli_command cmd_sample, cmd_summary, cmd_compare, cmd_export, cmd_s
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
-sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, sgfs_err *err);
+sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
+                      sgfs_err *err);
 const char *cli_given(const cli_command *command, const cli_args *args, const char *flag);
 sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

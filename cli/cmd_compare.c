@@ -6,13 +6,15 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {
-    {"reference", "FILE", "another run, or JSON {\"names\": [...], \"mean\": [...], \"cov\": [[...]]}"},
+    {"reference", "FILE",
+     "another run, or JSON {\"names\": [...], \"mean\": [...], \"cov\": [[...]]}"},
     {NULL, NULL, NULL}};
 
 static sgfs_status compare(cli_args *args, sgfs_err *err) {
     const char *reference = cli_given(&cmd_compare, args, "reference");
     if (args->words != 1 || reference == NULL) {
-        return cli_fail(err, SGFS_EUSAGE, "Name a run and a reference: sgfs compare fit.run --reference truth.json");
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Name a run and a reference: sgfs compare fit.run --reference truth.json");
     }
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;

@@ -5,11 +5,13 @@
 
 #include "cli.h"
 
-static const cli_flag flags[] = {{"overwrite", NULL, "replace an existing file"}, {NULL, NULL, NULL}};
+static const cli_flag flags[] = {{"overwrite", NULL, "replace an existing file"},
+                                 {NULL, NULL, NULL}};
 
 static sgfs_status export_run(cli_args *args, sgfs_err *err) {
     if (args->words != 2) {
-        return cli_fail(err, SGFS_EUSAGE, "Name a run and a file: sgfs export fit.run fit.nc (`sgfs list exports`)");
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Name a run and a file: sgfs export fit.run fit.nc (`sgfs list exports`)");
     }
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;

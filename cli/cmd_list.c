@@ -21,7 +21,8 @@ static void list_text(const char *stage) {
 static void list_json(const char *stage, bool first) {
     const char *name, *help;
     printf("%s\"%s\": [", first ? "" : ", ", stage);
-    for (int64_t i = 0; sgfs_list(stage, i, &name, &help); i++) printf("%s\"%s\"", i > 0 ? ", " : "", name);
+    for (int64_t i = 0; sgfs_list(stage, i, &name, &help); i++)
+        printf("%s\"%s\"", i > 0 ? ", " : "", name);
     putchar(']');
 }
 
@@ -39,7 +40,8 @@ static sgfs_status list(cli_args *args, sgfs_err *err) {
     if (found) return SGFS_OK;
     const char *near = sgfs_nearest(args->word[0], STAGES, stages);
     return cli_fail(err, SGFS_EUSAGE, "There is no list of \"%s\"%s%s%s.", args->word[0],
-                    near != NULL ? "; did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?" : "");
+                    near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                    near != NULL ? "\"?" : "");
 }
 
 const cli_command cmd_list = {

@@ -62,7 +62,8 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     running = NULL;
     if (closed != SGFS_OK && status == SGFS_OK) *err = closing;
     if (status == SGFS_ESTOPPED) {
-        cli_fail(err, status, "Stopped early: every draw so far is in %s; `sgfs summary %s` shows them.", path,
+        cli_fail(err, status,
+                 "Stopped early: every draw so far is in %s; `sgfs summary %s` shows them.", path,
                  path);
     }
     return status != SGFS_OK ? status : closed;
@@ -70,7 +71,8 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
 
 static sgfs_status sample(cli_args *args, sgfs_err *err);
 
-static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args *args, sgfs_err *err) {
+static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args *args,
+                              sgfs_err *err) {
     sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
     if (model == NULL) return err->code;
     sgfs_run *run = sgfs_run_open(model, args->cfg, err);
@@ -96,19 +98,24 @@ static bool is_model(const char *word) {
 
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256];
-    const char *data_path = cli_given(&cmd_sample, args, "data"), *path = cli_given(&cmd_sample, args, "out");
+    const char *data_path = cli_given(&cmd_sample, args, "data"),
+               *path = cli_given(&cmd_sample, args, "out");
     if (args->words != 1) {
-        return cli_fail(err, SGFS_EUSAGE, "Name one model: sgfs sample MODEL --data FILE (`sgfs list models`).");
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Name one model: sgfs sample MODEL --data FILE (`sgfs list models`).");
     }
-    if (!is_model(args->word[0])) return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
-    if (data_path == NULL) return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
+    if (!is_model(args->word[0]))
+        return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
+    if (data_path == NULL)
+        return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
     if (path == NULL) {
         snprintf(made, sizeof made, "%s.run", args->word[0]);
         path = made;
     }
     bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
     if (!overwrite && access(path, F_OK) == 0) { /* before the data are read, not after */
-        return cli_fail(err, SGFS_EUSAGE, "%s: exists already; choose another --out or add --overwrite.", path);
+        return cli_fail(err, SGFS_EUSAGE,
+                        "%s: exists already; choose another --out or add --overwrite.", path);
     }
     sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
     if (data == NULL) return err->code;
@@ -122,10 +129,11 @@ const cli_command cmd_sample = {
     .name = "sample",
     .brief = "draw from the posterior of a model given data",
     .usage = "MODEL --data FILE [options] [--out RUN]",
-    .examples = "  sgfs sample logistic --data data.npy\n"
-                "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
-                "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
-                "       --warmup 1000 --draws 5000 --chains 4 --seed 7 --out fit.run\n",
+    .examples =
+        "  sgfs sample logistic --data data.npy\n"
+        "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
+        "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
+        "       --warmup 1000 --draws 5000 --chains 4 --seed 7 --out fit.run\n",
     .stages = "run data prior fisher model sampler",
     .flags = flags,
     .run = sample,

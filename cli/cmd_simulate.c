@@ -6,12 +6,13 @@
 
 #include "cli.h"
 
-static const cli_flag flags[] = {{"out", "FILE", "the data file to write: .npy or .csv"},
-                                 {"truth", "FILE", "also write the truth, for sgfs compare --reference"},
-                                 {"seed", "K", "same seed, same data"},
-                                 {"prior-precision", "X", "lambda of the prior in the truth"},
-                                 {"overwrite", NULL, "replace existing files"},
-                                 {NULL, NULL, NULL}};
+static const cli_flag flags[] = {
+    {"out", "FILE", "the data file to write: .npy or .csv"},
+    {"truth", "FILE", "also write the truth, for sgfs compare --reference"},
+    {"seed", "K", "same seed, same data"},
+    {"prior-precision", "X", "lambda of the prior in the truth"},
+    {"overwrite", NULL, "replace existing files"},
+    {NULL, NULL, NULL}};
 
 /* Three options of other stages make sense here as well. */
 static sgfs_status borrow(cli_args *args, const char *flag, const char *key, sgfs_err *err) {
@@ -21,9 +22,11 @@ static sgfs_status borrow(cli_args *args, const char *flag, const char *key, sgf
 }
 
 static sgfs_status simulate(cli_args *args, sgfs_err *err) {
-    const char *out = cli_given(&cmd_simulate, args, "out"), *truth = cli_given(&cmd_simulate, args, "truth");
+    const char *out = cli_given(&cmd_simulate, args, "out"),
+               *truth = cli_given(&cmd_simulate, args, "truth");
     if (args->words != 1 || out == NULL) {
-        return cli_fail(err, SGFS_EUSAGE, "Name one model and a file: sgfs simulate logistic --out data.npy");
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Name one model and a file: sgfs simulate logistic --out data.npy");
     }
     sgfs_status status = borrow(args, "seed", "run.seed", err);
     if (status == SGFS_OK) status = borrow(args, "prior-precision", "prior.precision", err);
@@ -44,7 +47,8 @@ const cli_command cmd_simulate = {
     .name = "simulate",
     .brief = "make data with a known truth",
     .usage = "MODEL --out FILE [--truth FILE] [options]",
-    .examples = "  sgfs simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth truth.json\n"
+    .examples = "  sgfs simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth "
+                "truth.json\n"
                 "  sgfs simulate linear --rows 5000 --dim 3 --noise 0.5 --out data.csv\n",
     .stages = "simulate",
     .flags = flags,

@@ -8,7 +8,8 @@
 static const cli_flag flags[] = {{NULL, NULL, NULL}};
 
 static sgfs_status summary(cli_args *args, sgfs_err *err) {
-    if (args->words != 1) return cli_fail(err, SGFS_EUSAGE, "Name one run file: sgfs summary fit.run");
+    if (args->words != 1)
+        return cli_fail(err, SGFS_EUSAGE, "Name one run file: sgfs summary fit.run");
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
     sgfs_summary *s = sgfs_summary_new(draws, err);

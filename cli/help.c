@@ -18,14 +18,18 @@ void cli_overview(void) {
         printf("  %-10s %s\n", (*c)->name, (*c)->brief);
     }
     printf("  %-10s %s\n", "help", "sgfs help COMMAND: examples and every option");
-    printf("\nResults go to stdout, messages to stderr. Every command takes --json and --quiet.\n"
-           "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
-           "4 numerical failure, 5 input/output, 6 invalid run file, 75 stopped early (draws kept).\n");
+    printf(
+        "\nResults go to stdout, messages to stderr. Every command takes --json and --quiet.\n"
+        "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
+        "4 numerical failure, 5 input/output, 6 invalid run file, 75 stopped early (draws "
+        "kept).\n");
 }
 
 static const char *stage_title(const char *stage) {
-    static const char *const titles[][2] = {{"run", "Run"},          {"data", "Data"},
-                                            {"prior", "Prior"},      {"fisher", "Fisher matrix"},
+    static const char *const titles[][2] = {{"run", "Run"},
+                                            {"data", "Data"},
+                                            {"prior", "Prior"},
+                                            {"fisher", "Fisher matrix"},
                                             {"simulate", "Simulation"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
@@ -33,7 +37,8 @@ static const char *stage_title(const char *stage) {
     return stage;
 }
 
-static void print_flag(const char *name, const char *value, const char *help, const char *otherwise) {
+static void print_flag(const char *name, const char *value, const char *help,
+                       const char *otherwise) {
     char left[64];
     snprintf(left, sizeof left, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
     printf("  %-28s %s", left, help);

@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-/* ---- messages and progress --------------------------------------------------------------------------------- */
+/* ---- messages and progress ------------------------------------------------------------------- */
 
 static bool line_open = false; /* a progress line stands on the terminal */
 
@@ -47,13 +47,14 @@ void cli_progress(const sgfs_progress *p, void *user) {
     format_time(p->eta, eta);
     if (p->ess_per_s > 0) snprintf(ess, sizeof ess, ", %.3g ESS/s", p->ess_per_s);
     fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s, %s to go%s", live ? "\r" : "",
-            p->warmup ? "warm-up " : "sampling", 100.0 * (double)p->done / (double)p->total, (long long)p->done,
-            (long long)p->total, p->iterations_per_s, ess, eta, live ? "    " : "\n");
+            p->warmup ? "warm-up " : "sampling", 100.0 * (double)p->done / (double)p->total,
+            (long long)p->done, (long long)p->total, p->iterations_per_s, ess, eta,
+            live ? "    " : "\n");
     fflush(stderr);
     line_open = live;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */
 static int width_of(const char *text) {
@@ -85,8 +86,10 @@ static int widest(int64_t n, const sgfs_summary_row *row) {
 static void print_costs(const sgfs_summary *s) {
     printf("\n%lld chains x %lld kept draws; %.3g s of sampling, %.3g s in all (sum over chains); "
            "%.3g rows touched\n",
-           (long long)s->chains, (long long)s->draws, s->sample_seconds, s->seconds, s->rows_touched);
-    printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, 1/ATUC %.3g, "
+           (long long)s->chains, (long long)s->draws, s->sample_seconds, s->seconds,
+           s->rows_touched);
+    printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
+           "1/ATUC %.3g, "
            "%g ridges\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
 }
@@ -96,18 +99,19 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
     int width = widest(shown, s->row);
     printf("%s\nstate: %s\n\n", s->title, s->state);
     print_name("parameter", width);
-    printf(" %10s %10s %9s %10s %10s %10s %8s %8s %7s %8s\n", "mean", "sd", "mcse", "5%", "50%", "95%",
-           "ess_bulk", "ess_tail", "r_hat", "tau");
+    printf(" %10s %10s %9s %10s %10s %10s %8s %8s %7s %8s\n", "mean", "sd", "mcse", "5%", "50%",
+           "95%", "ess_bulk", "ess_tail", "r_hat", "tau");
     for (int64_t i = 0; i < shown; i++) {
         const sgfs_summary_row *r = &s->row[i];
-        const double value[] = {r->mean, r->sd, r->mcse, r->q5, r->q50, r->q95, r->ess_bulk, r->ess_tail,
-                                r->r_hat, r->tau};
+        const double value[] = {r->mean, r->sd,       r->mcse,     r->q5,    r->q50,
+                                r->q95,  r->ess_bulk, r->ess_tail, r->r_hat, r->tau};
         const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
         print_name(r->name, width);
         for (int k = 0; k < 10; k++) print_num(value[k], columns[k]);
         putchar('\n');
     }
-    if (shown < s->dim) printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
+    if (shown < s->dim)
+        printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
     for (int64_t i = 0; i < s->warnings; i++) printf("warning: %s\n", s->warning[i]);
 }
@@ -121,7 +125,8 @@ static void print_measure(const char *name, double x, double noise, const char *
 
 static void print_pair(const sgfs_compare *c, const char *what, const int64_t pair[2]) {
     if (pair[0] < 0) return;
-    printf("2-d marginal that agrees %s: %s, %s\n", what, c->row[pair[0]].name, c->row[pair[1]].name);
+    printf("2-d marginal that agrees %s: %s, %s\n", what, c->row[pair[0]].name,
+           c->row[pair[1]].name);
 }
 
 void cli_print_compare(const sgfs_compare *c) {
@@ -143,14 +148,16 @@ void cli_print_compare(const sgfs_compare *c) {
         putchar('\n');
     }
     putchar('\n');
-    print_measure("E1", c->E1, c->E1_noise, "relative error of the means; Monte Carlo noise alone gives about");
+    print_measure("E1", c->E1, c->E1_noise,
+                  "relative error of the means; Monte Carlo noise alone gives about");
     print_measure("E2", c->E2, c->E2_noise,
                   "relative error of the covariances; Monte Carlo noise alone gives about");
-    print_measure("trR", c->trR, c->trR_noise, "tr(C*^-1 C)/D, 1 is right; Monte Carlo noise alone gives +-");
+    print_measure("trR", c->trR, c->trR_noise,
+                  "tr(C*^-1 C)/D, 1 is right; Monte Carlo noise alone gives +-");
     print_pair(c, "best", c->best);
     print_pair(c, "worst", c->worst);
     if (c->true_total > 0) {
-        printf("generating values inside their 90 %% intervals: %lld of %lld\n", (long long)c->true_inside,
-               (long long)c->true_total);
+        printf("generating values inside their 90 %% intervals: %lld of %lld\n",
+               (long long)c->true_inside, (long long)c->true_total);
     }
 }

@@ -35,7 +35,7 @@ extern "C" {
 #define SGFS_API
 #endif
 
-/* ---- status and errors ------------------------------------------------------------------------ */
+/* ---- status and errors ----------------------------------------------------------------------- */
 
 /* The command line's exit code is minus the status, except SGFS_ENOMEM, which exits 1. */
 typedef enum sgfs_status {
@@ -59,7 +59,7 @@ SGFS_API const char *sgfs_version(void);
 SGFS_API const char *sgfs_status_text(sgfs_status status);
 SGFS_API void sgfs_text_free(char *text);
 
-/* ---- what there is: kinds and options --------------------------------------------------------- */
+/* ---- what there is: kinds and options -------------------------------------------------------- */
 
 /* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
  * "exports" or "backends". Returns false past the last row. */
@@ -81,7 +81,7 @@ SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
 /* The candidate that was probably meant by a mistyped word, or NULL. */
 SGFS_API const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates);
 
-/* ---- config ----------------------------------------------------------------------------------- */
+/* ---- config ---------------------------------------------------------------------------------- */
 
 typedef struct sgfs_config sgfs_config;
 
@@ -99,7 +99,7 @@ SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
 SGFS_API void sgfs_config_free(sgfs_config *cfg);
 
-/* ---- data ------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 typedef struct sgfs_data sgfs_data;
 
@@ -109,39 +109,40 @@ SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgf
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
     int64_t rows, cols;
-    const double *x;           /* rows x cols, row-major; or NULL and x32 given */
-    const float *x32;          /* rows x cols, row-major; or NULL */
-    int64_t row_stride;        /* elements from one row to the next; 0 means cols */
-    const double *y;           /* rows */
-    const char *const *names;  /* cols column names, or NULL for x1, x2, ... */
-    const char *target_name;   /* or NULL for "y" */
+    const double *x;          /* rows x cols, row-major; or NULL and x32 given */
+    const float *x32;         /* rows x cols, row-major; or NULL */
+    int64_t row_stride;       /* elements from one row to the next; 0 means cols */
+    const double *y;          /* rows */
+    const char *const *names; /* cols column names, or NULL for x1, x2, ... */
+    const char *target_name;  /* or NULL for "y" */
 } sgfs_arrays;
-SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err);
+SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg,
+                                   sgfs_err *err);
 SGFS_API int64_t sgfs_data_rows(const sgfs_data *data);
 SGFS_API void sgfs_data_free(sgfs_data *data);
 
-/* ---- model ------------------------------------------------------------------------------------ */
+/* ---- model ----------------------------------------------------------------------------------- */
 
 typedef struct sgfs_model sgfs_model;
 
 /* `name` is a row of sgfs_list("models"); data and cfg are borrowed and must outlive the model. */
-SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,
-                                     sgfs_err *err);
+SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data,
+                                     const sgfs_config *cfg, sgfs_err *err);
 SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);
 SGFS_API const char *sgfs_model_param(const sgfs_model *model, int64_t index);
 SGFS_API void sgfs_model_free(sgfs_model *model);
 
-/* ---- run -------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct sgfs_run sgfs_run;
 typedef struct sgfs_draws sgfs_draws;
 
 typedef struct sgfs_progress {
-    int64_t done, total;        /* iterations over all chains, warm-up included */
-    bool warmup;                /* still warming up */
-    double seconds, eta;        /* wall clock so far, and expected to go (negative: not known yet) */
-    double iterations_per_s;    /* over all chains */
-    double ess_per_s;           /* smallest over parameters, by batch means; 0 when not known yet */
+    int64_t done, total;     /* iterations over all chains, warm-up included */
+    bool warmup;             /* still warming up */
+    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
+    double iterations_per_s; /* over all chains */
+    double ess_per_s;        /* smallest over parameters, by batch means; 0 when not known yet */
 } sgfs_progress;
 typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
@@ -168,7 +169,7 @@ SGFS_API sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err);
 SGFS_API sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err);
 SGFS_API void sgfs_run_free(sgfs_run *run);
 
-/* ---- draws: the finished (or interrupted) run --------------------------------------------------- */
+/* ---- draws: the finished (or interrupted) run ------------------------------------------------ */
 
 SGFS_API sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err);
 
@@ -184,28 +185,28 @@ SGFS_API sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path
                                        sgfs_err *err);
 SGFS_API void sgfs_draws_free(sgfs_draws *draws);
 
-/* ---- summary and comparison --------------------------------------------------------------------- */
+/* ---- summary and comparison ------------------------------------------------------------------ */
 
 typedef struct sgfs_summary_row {
     const char *name;
-    double mean, sd, mcse;      /* mcse: Monte Carlo standard error of the mean */
+    double mean, sd, mcse; /* mcse: Monte Carlo standard error of the mean */
     double q5, q50, q95;
     double ess_bulk, ess_tail, r_hat;
-    double tau;                 /* autocorrelation time in iterations, of this parameter's mean */
+    double tau; /* autocorrelation time in iterations, of this parameter's mean */
 } sgfs_summary_row;
 
 typedef struct sgfs_summary {
-    int64_t dim, chains, draws; /* kept draws per chain */
-    sgfs_summary_row *row;      /* dim */
+    int64_t dim, chains, draws;     /* kept draws per chain */
+    sgfs_summary_row *row;          /* dim */
     double seconds, sample_seconds; /* chain-seconds in all, and those after warm-up */
     double rows_touched;            /* data rows read by all chains */
     double ess_min, ess_per_s;      /* smallest bulk ESS; per wall-clock second of sampling */
     double tau_max, inv_atuc;       /* 1 / (tau x seconds per iteration), slowest parameter */
     double interventions;           /* ridges added to keep the matrix positive definite */
     int64_t warnings;
-    char **warning;                 /* plain sentences */
-    const char *title;              /* model, sampler and data in one line */
-    const char *state;              /* "complete", "stopped early", "failed: ..." or "unfinished" */
+    char **warning;    /* plain sentences */
+    const char *title; /* model, sampler and data in one line */
+    const char *state; /* "complete", "stopped early", "failed: ..." or "unfinished" */
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);
@@ -222,15 +223,18 @@ typedef struct sgfs_compare {
     sgfs_compare_row *row; /* dim */
     double E1, E2, trR;    /* E2 and trR are NaN where the reference has no covariance */
     double E1_noise, E2_noise, trR_noise; /* what Monte Carlo error alone would give */
-    int64_t best[2], worst[2];  /* parameter pairs whose 2-d marginals agree best and worst; -1: none */
-    int64_t true_inside, true_total; /* generating values inside the 90 % interval; total 0: unknown */
+    int64_t best[2],
+        worst[2]; /* parameter pairs whose 2-d marginals agree best and worst; -1: none */
+    int64_t true_inside,
+        true_total; /* generating values inside the 90 % interval; total 0: unknown */
 } sgfs_compare;
 /* The reference is another run file, or JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
-SGFS_API sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err);
+SGFS_API sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference,
+                                        sgfs_err *err);
 SGFS_API char *sgfs_compare_json(const sgfs_compare *compare);
 SGFS_API void sgfs_compare_free(sgfs_compare *compare);
 
-/* ---- simulation --------------------------------------------------------------------------------- */
+/* ---- simulation ------------------------------------------------------------------------------ */
 
 /* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a truth:
  * the generating parameters, and the posterior's mode and curvature found on the full data, in the

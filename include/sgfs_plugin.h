@@ -20,12 +20,12 @@
 
 #include "sgfs.h"
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 typedef enum sgfs_option_type {
     SGFS_NUMBER,
     SGFS_INTEGER,
-    SGFS_FLAG,   /* "true" or "false"; on the command line --name or --no-name */
+    SGFS_FLAG, /* "true" or "false"; on the command line --name or --no-name */
     SGFS_TEXT,
     SGFS_CHOICE
 } sgfs_option_type;
@@ -33,8 +33,8 @@ typedef enum sgfs_option_type {
 /* One row. A table of them ends with a row whose key is NULL. A key may appear in the tables of several
  * kinds; type and default must then agree. */
 typedef struct sgfs_option {
-    const char *key;     /* "sampler.alpha" */
-    const char *flag;    /* "alpha" */
+    const char *key;  /* "sampler.alpha" */
+    const char *flag; /* "alpha" */
     sgfs_option_type type;
     const char *value;   /* default; "auto": the program chooses, and says what; "": none */
     double min, max;     /* bounds of numbers, both allowed; min > max means free */
@@ -42,21 +42,21 @@ typedef struct sgfs_option {
     const char *help;    /* one line, no full stop */
 } sgfs_option;
 
-/* ---- values that cross a stage border ------------------------------------------------------------ */
+/* ---- values that cross a stage border -------------------------------------------------------- */
 
 /* Rows of one minibatch (or of one block of a full pass), always double, whatever the storage. */
 typedef struct sgfs_batch {
     int64_t n, N, p;
     const double *x; /* n x p, row-major, intercept first where there is one */
     const double *y; /* n */
-    double gamma;    /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
+    double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
 } sgfs_batch;
 
 /* How the scores of one parameter block are handed over. */
 typedef enum sgfs_score_form {
-    SGFS_SCORE_DENSE,   /* `dense` n x (rows*cols) holds them */
-    SGFS_SCORE_OUTER,   /* score of row i = left_i (x) right_i; the model fills both */
-    SGFS_SCORE_INPUT    /* the same with right = the batch's x: nothing to copy */
+    SGFS_SCORE_DENSE, /* `dense` n x (rows*cols) holds them */
+    SGFS_SCORE_OUTER, /* score of row i = left_i (x) right_i; the model fills both */
+    SGFS_SCORE_INPUT  /* the same with right = the batch's x: nothing to copy */
 } sgfs_score_form;
 
 /* A named block of parameters, theta[offset .. offset + rows*cols), row-major. */
@@ -64,7 +64,7 @@ typedef struct sgfs_block {
     const char *name;
     int64_t rows, cols;
     sgfs_score_form form;
-    int64_t offset;      /* filled in by sgfsi_model_open */
+    int64_t offset; /* filled in by sgfsi_model_open */
 } sgfs_block;
 
 typedef struct sgfs_score_block {
@@ -83,15 +83,16 @@ typedef struct sgfs_scores {
     double loglik; /* summed over the batch; only when wanted */
 } sgfs_scores;
 
-/* ---- backend: arithmetic on row-major arrays ------------------------------------------------------ */
+/* ---- backend: arithmetic on row-major arrays ------------------------------------------------- */
 
 /* Triangular matrices are lower, row-major, with row length D. */
 typedef struct sgfs_backend {
     const char *name, *help;
     double (*dot)(int64_t n, const double *x, const double *y);
-    void (*axpy)(int64_t n, double a, const double *x, double *y);            /* y += a x */
+    void (*axpy)(int64_t n, double a, const double *x, double *y); /* y += a x */
     /* y = a X v + b y, X m x k */
-    void (*gemv)(int64_t m, int64_t k, double a, const double *X, const double *v, double b, double *y);
+    void (*gemv)(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
+                 double *y);
     /* y = a X' v + b y, X m x k */
     void (*gemv_t)(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
                    double *y);
@@ -102,14 +103,15 @@ typedef struct sgfs_backend {
     void (*syrk_t)(int64_t m, int64_t k, double a, const double *X, double b, double *C);
     /* lower triangle of A -> L with A = L L'; returns 0, or the order of the minor that failed */
     int64_t (*potrf)(int64_t D, double *A);
-    void (*trsv)(int64_t D, const double *L, bool transposed, double *x);     /* x = L^-1 x or L^-T x */
-    void (*trmv)(int64_t D, const double *L, bool transposed, double *x);     /* x = L x or L' x */
-    void (*symv)(int64_t D, const double *A, const double *x, double *y);     /* y = A x, lower triangle */
-    void (*exp)(int64_t n, const double *x, double *y);                       /* y = exp(x) */
-    void (*log1p)(int64_t n, const double *x, double *y);                     /* y = log(1 + x) */
+    void (*trsv)(int64_t D, const double *L, bool transposed, double *x); /* x = L^-1 x or L^-T x */
+    void (*trmv)(int64_t D, const double *L, bool transposed, double *x); /* x = L x or L' x */
+    void (*symv)(int64_t D, const double *A, const double *x,
+                 double *y);                              /* y = A x, lower triangle */
+    void (*exp)(int64_t n, const double *x, double *y);   /* y = exp(x) */
+    void (*log1p)(int64_t n, const double *x, double *y); /* y = log(1 + x) */
 } sgfs_backend;
 
-/* ---- model ---------------------------------------------------------------------------------------- */
+/* ---- model ----------------------------------------------------------------------------------- */
 
 typedef struct sgfs_model_kind {
     const char *name, *help;
@@ -130,7 +132,7 @@ typedef struct sgfs_model_kind {
     double (*simulate)(double eta, double noise, double normal, double uniform);
 } sgfs_model_kind;
 
-/* ---- fisher: an algebra of structured symmetric D x D matrices -------------------------------------- */
+/* ---- fisher: an algebra of structured symmetric D x D matrices ------------------------------- */
 
 typedef struct sgfs_fisher_kind sgfs_fisher_kind;
 
@@ -140,29 +142,30 @@ typedef struct sgfs_sym {
     const sgfs_fisher_kind *kind;
     const sgfs_backend *be;
     int64_t D;
-    double *a;       /* kind->size(D) numbers */
+    double *a; /* kind->size(D) numbers */
 } sgfs_sym;
 
 struct sgfs_fisher_kind {
     const char *name, *help;
-    const char *stan_metric;                                   /* dense_e, diag_e or unit_e */
-    int64_t (*size)(int64_t D);                                /* numbers stored */
-    int64_t (*work)(int64_t D, int64_t n);                     /* numbers of workspace for add_cov */
+    const char *stan_metric;               /* dense_e, diag_e or unit_e */
+    int64_t (*size)(int64_t D);            /* numbers stored */
+    int64_t (*work)(int64_t D, int64_t n); /* numbers of workspace for add_cov */
     void (*zero)(sgfs_sym *A);
     /* A = decay A + weight sum_i (g_i - gbar)(g_i - gbar)'; gbar: D numbers, NULL: do not centre */
     void (*add_cov)(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
                     const double *gbar, double *work);
-    void (*combine)(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C); /* A = bB + cC */
-    void (*add_diag)(sgfs_sym *A, double c, const double *d);  /* A += c diag(d); d NULL: identity */
-    int64_t (*factor)(sgfs_sym *A);                            /* A -> L, A = L L'; 0 or where it failed */
-    void (*solve)(const sgfs_sym *L, bool transposed, double *x);  /* x = L^-1 x or L^-T x */
+    void (*combine)(sgfs_sym *A, double b, const sgfs_sym *B, double c,
+                    const sgfs_sym *C);                       /* A = bB + cC */
+    void (*add_diag)(sgfs_sym *A, double c, const double *d); /* A += c diag(d); d NULL: identity */
+    int64_t (*factor)(sgfs_sym *A); /* A -> L, A = L L'; 0 or where it failed */
+    void (*solve)(const sgfs_sym *L, bool transposed, double *x);      /* x = L^-1 x or L^-T x */
     void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
-    void (*mul)(const sgfs_sym *A, const double *x, double *y);    /* y = A x (not factored) */
+    void (*mul)(const sgfs_sym *A, const double *x, double *y);        /* y = A x (not factored) */
     double (*trace)(const sgfs_sym *A);
     void (*diag)(const sgfs_sym *A, double *d);
 };
 
-/* ---- scheme: how the rows of a minibatch are drawn ---------------------------------------------------- */
+/* ---- scheme: how the rows of a minibatch are drawn ------------------------------------------- */
 
 typedef struct sgfs_scheme_kind {
     const char *name, *help;
@@ -174,14 +177,15 @@ typedef struct sgfs_scheme_kind {
                  int64_t *state, int64_t *rows);
 } sgfs_scheme_kind;
 
-/* ---- sampler --------------------------------------------------------------------------------------------- */
+/* ---- sampler --------------------------------------------------------------------------------- */
 
-typedef struct sgfs_sampler sgfs_sampler; /* sampler/sampler.h: posterior, matrices, streams of one chain */
+typedef struct sgfs_sampler
+    sgfs_sampler; /* sampler/sampler.h: posterior, matrices, streams of one chain */
 
 typedef struct sgfs_step {
-    int64_t t;        /* iteration, from 1, warm-up included */
-    int64_t warmup;   /* iterations of warm-up: t <= warmup is warming up */
-    bool want_lp;     /* this iteration's log density will be recorded */
+    int64_t t;      /* iteration, from 1, warm-up included */
+    int64_t warmup; /* iterations of warm-up: t <= warmup is warming up */
+    bool want_lp;   /* this iteration's log density will be recorded */
 } sgfs_step;
 
 typedef struct sgfs_sampler_kind {

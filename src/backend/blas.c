@@ -17,7 +17,8 @@ static void axpy(int64_t n, double a, const double *x, double *y) {
     cblas_daxpy((int)n, a, x, 1, y, 1);
 }
 
-static void gemv(int64_t m, int64_t k, double a, const double *X, const double *v, double b, double *y) {
+static void gemv(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
+                 double *y) {
     cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, a, X, (int)k, v, 1, b, y, 1);
 }
 
@@ -26,10 +27,10 @@ static void gemv_t(int64_t m, int64_t k, double a, const double *X, const double
     cblas_dgemv(CblasRowMajor, CblasTrans, (int)m, (int)k, a, X, (int)k, v, 1, b, y, 1);
 }
 
-static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B, double b,
-                    double *C) {
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)c, (int)m, a, A, (int)r, B, (int)c,
-                b, C, (int)c);
+static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B,
+                    double b, double *C) {
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)c, (int)m, a, A, (int)r, B,
+                (int)c, b, C, (int)c);
 }
 
 static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, double *C) {
@@ -41,13 +42,13 @@ static int64_t potrf(int64_t D, double *A) {
 }
 
 static void trsv(int64_t D, const double *L, bool transposed, double *x) {
-    cblas_dtrsv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit, (int)D, L,
-                (int)D, x, 1);
+    cblas_dtrsv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
+                (int)D, L, (int)D, x, 1);
 }
 
 static void trmv(int64_t D, const double *L, bool transposed, double *x) {
-    cblas_dtrmv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit, (int)D, L,
-                (int)D, x, 1);
+    cblas_dtrmv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
+                (int)D, L, (int)D, x, 1);
 }
 
 static void symv(int64_t D, const double *A, const double *x, double *y) {

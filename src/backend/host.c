@@ -21,7 +21,8 @@ static void scale(int64_t n, double b, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = b == 0 ? 0 : b * y[i];
 }
 
-static void gemv(int64_t m, int64_t k, double a, const double *X, const double *v, double b, double *y) {
+static void gemv(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
+                 double *y) {
     scale(m, b, y);
     for (int64_t i = 0; i < m; i++) y[i] += a * dot(k, X + i * k, v);
 }
@@ -32,8 +33,8 @@ static void gemv_t(int64_t m, int64_t k, double a, const double *X, const double
     for (int64_t i = 0; i < m; i++) axpy(k, a * v[i], X + i * k, y);
 }
 
-static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B, double b,
-                    double *C) {
+static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B,
+                    double b, double *C) {
     scale(r * c, b, C);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < r; j++) axpy(c, a * A[i * r + j], B + i * c, C + j * c);

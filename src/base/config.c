@@ -79,7 +79,7 @@ sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
     return copy;
 }
 
-/* ---- checking a value against its row ------------------------------------------------------------ */
+/* ---- checking a value against its row -------------------------------------------------------- */
 
 static bool is_choice(const char *choices, const char *value) {
     size_t n = strlen(value);
@@ -104,17 +104,19 @@ static sgfs_status check_number(const sgfs_option *row, const char *value, sgfs_
         sgfsi_format_num(low, row->min);
         sgfsi_format_num(high, row->max);
         if (row->max >= 1e300) {
-            return sgfsi_fail(err, SGFS_EUSAGE, "--%s must be a finite number of at least %s, not %s.",
-                              row->flag, low, value);
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--%s must be a finite number of at least %s, not %s.", row->flag,
+                              low, value);
         }
-        return sgfsi_fail(err, SGFS_EUSAGE, "--%s must lie between %s and %s, not %s.", row->flag, low,
-                          high, value);
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s must lie between %s and %s, not %s.", row->flag,
+                          low, high, value);
     }
     return SGFS_OK;
 }
 
 static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_err *err) {
-    if (strcmp(value, row->value) == 0) return SGFS_OK; /* "auto" and "" where they are the default */
+    if (strcmp(value, row->value) == 0)
+        return SGFS_OK; /* "auto" and "" where they are the default */
     switch (row->type) {
     case SGFS_NUMBER:
     case SGFS_INTEGER: return check_number(row, value, err);
@@ -123,8 +125,8 @@ static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_e
         return sgfsi_fail(err, SGFS_EUSAGE, "--%s is true or false, not \"%s\".", row->flag, value);
     case SGFS_CHOICE:
         if (is_choice(row->choices, value)) return SGFS_OK;
-        return sgfsi_fail(err, SGFS_EUSAGE, "--%s is one of %s, not \"%s\".", row->flag, row->choices,
-                          value);
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s is one of %s, not \"%s\".", row->flag,
+                          row->choices, value);
     case SGFS_TEXT: return SGFS_OK;
     }
     return SGFS_OK;
@@ -141,9 +143,11 @@ static sgfs_status unknown_key(const sgfs_config *cfg, const char *key, sgfs_err
         }
     }
     if (best != NULL && sgfsi_is_near(key, least)) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key, best);
+        return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key,
+                          best);
     }
-    return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\"; `sgfs help sample` lists them.", key);
+    return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\"; `sgfs help sample` lists them.",
+                      key);
 }
 
 static sgfs_status store(entry *e, const char *value, bool given, sgfs_err *err) {
@@ -168,19 +172,21 @@ sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value,
     return sgfs_config_set(cfg, key, text, err);
 }
 
-sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err) {
+sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value,
+                                 sgfs_err *err) {
     entry *e = find(cfg, key);
     assert(e != NULL);
     return store(e, value, e->given, err);
 }
 
-sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value,
+                                     sgfs_err *err) {
     char text[SGFSI_NUM_CHARS];
     sgfsi_format_num(text, value);
     return sgfsi_config_resolve(cfg, key, text, err);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 const char *sgfs_config_get(const sgfs_config *cfg, const char *key) {
     const entry *e = find(cfg, key);

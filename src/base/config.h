@@ -16,7 +16,8 @@ typedef struct sgfsi_option_set {
 typedef bool (*sgfsi_option_source)(int64_t index, sgfsi_option_set *set);
 
 extern const sgfs_option sgfsi_no_options[]; /* for kinds that have none */
-#define SGFSI_OPTIONS_END {NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL}
+#define SGFSI_OPTIONS_END                                                                          \
+    { NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL }
 
 sgfs_config *sgfsi_config_new(sgfsi_option_source source);
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
@@ -32,8 +33,10 @@ bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the 
 /* Walk the distinct rows in order of their tables; NULL past the last. */
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
 /* Put a chosen value in place of "auto" without marking it as given by the caller; not checked. */
-sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err);
-sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
+sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value,
+                                 sgfs_err *err);
+sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value,
+                                     sgfs_err *err);
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg);
 
 #endif

@@ -25,16 +25,17 @@ static sgfs_status fail_io(const char *what, const char *path, int error, sgfs_e
 static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
     struct stat st;
     if (lstat(path, &st) != 0) return SGFS_OK;
-    if (S_ISDIR(st.st_mode)) return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
+    if (S_ISDIR(st.st_mode))
+        return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
     if (!overwrite) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "%s: exists already; choose another name or add --overwrite.",
-                          path);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: exists already; choose another name or add --overwrite.", path);
     }
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite, bool want_stream,
-                               sgfs_err *err) {
+sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
+                               bool want_stream, sgfs_err *err) {
     memset(out, 0, sizeof *out);
     sgfs_status status = check_path(path, overwrite, err);
     if (status != SGFS_OK) return status;
@@ -131,7 +132,8 @@ char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *
         sgfsi_fail_memory(err, path);
     } else if (error != 0 || used > limit) {
         if (error != 0) fail_io("read", path, error, err);
-        else sgfsi_fail(err, SGFS_EDATA, "%s: larger than the %zu bytes allowed here.", path, limit);
+        else
+            sgfsi_fail(err, SGFS_EDATA, "%s: larger than the %zu bytes allowed here.", path, limit);
         free(text);
         text = NULL;
     } else {

@@ -86,7 +86,8 @@ void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x
 }
 
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
-    return json_dumps(plain(v), (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
+    return json_dumps(plain(v),
+                      (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
 }
 
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {

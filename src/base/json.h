@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-typedef struct sgfsi_json sgfsi_json; /* any JSON value; borrowed from its parent unless said otherwise */
+typedef struct sgfsi_json
+    sgfsi_json; /* any JSON value; borrowed from its parent unless said otherwise */
 
 sgfsi_json *sgfsi_json_object(void); /* caller's: free it, or give it to a parent */
 sgfsi_json *sgfsi_json_array(void);
@@ -28,13 +29,14 @@ char *sgfsi_json_dump(const sgfsi_json *v, bool indented);
 /* Parse; NULL with err filled on bad JSON (`what` names the source). Depth and duplicates are limited. */
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err);
 const sgfsi_json *sgfsi_json_get(const sgfsi_json *object, const char *key); /* NULL when absent */
-int64_t sgfsi_json_length(const sgfsi_json *array);                         /* -1: not an array */
+int64_t sgfsi_json_length(const sgfsi_json *array);                          /* -1: not an array */
 const sgfsi_json *sgfsi_json_at(const sgfsi_json *array, int64_t i);
 const char *sgfsi_json_get_text(const sgfsi_json *object, const char *key, const char *otherwise);
 double sgfsi_json_get_num(const sgfsi_json *object, const char *key, double otherwise);
 int64_t sgfsi_json_get_int(const sgfsi_json *object, const char *key, int64_t otherwise);
 const char *sgfsi_json_as_text(const sgfsi_json *v); /* NULL: not a string */
-bool sgfsi_json_as_num(const sgfsi_json *v, double *out); /* null reads as NaN; false: not a number */
+bool sgfsi_json_as_num(const sgfsi_json *v,
+                       double *out); /* null reads as NaN; false: not a number */
 bool sgfsi_json_as_int(const sgfsi_json *v, int64_t *out);
 
 #endif

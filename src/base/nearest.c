@@ -3,12 +3,18 @@
  */
 #include "base/nearest.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 63 };
 
 static int64_t min2(int64_t a, int64_t b) {
     return a < b ? a : b;
+}
+
+static bool same(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 int64_t sgfsi_distance(const char *a, const char *b) {
@@ -18,9 +24,9 @@ int64_t sgfsi_distance(const char *a, const char *b) {
     for (int64_t j = 0; j <= n; j++) d[0][j] = j;
     for (int64_t i = 1; i <= m; i++) {
         for (int64_t j = 1; j <= n; j++) {
-            int64_t change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            int64_t change = d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]);
             d[i][j] = min2(change, 1 + min2(d[i - 1][j], d[i][j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
                 d[i][j] = min2(d[i][j], d[i - 2][j - 2] + 1);
             }
         }

@@ -42,8 +42,7 @@ static bool is_digit(char c) {
     return (unsigned char)(c - '0') < 10;
 }
 
-/* ---- scanning -----------------------------------------------------------------------------------
- */
+/* ---- scanning -------------------------------------------------------------------------------- */
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /* Eight digits in three multiplications: neighbours are joined to pairs, to fours, to all. */
@@ -67,10 +66,8 @@ static bool take_eight(const char *s, uint64_t *m) {
 #endif
 
 static const char *scan_digits(const char *s, const char *end, uint64_t *m) {
-    while (end - s >= 8 && take_eight(s, m))
-        s += 8;
-    for (; s < end && is_digit(*s); s++)
-        *m = *m * 10 + (uint64_t)(*s - '0');
+    while (end - s >= 8 && take_eight(s, m)) s += 8;
+    for (; s < end && is_digit(*s); s++) *m = *m * 10 + (uint64_t)(*s - '0');
     return s;
 }
 
@@ -128,8 +125,7 @@ static const char *scan_word(const char *s, const char *end, double *out) {
     return NULL;
 }
 
-/* ---- the three ways -----------------------------------------------------------------------------
- */
+/* ---- the three ways -------------------------------------------------------------------------- */
 
 /* q x 2^exp2, plus something smaller than one unit of q when sticky, rounded half to even. */
 static double round_bits(uint64_t q, bool sticky, int exp2) {
@@ -222,8 +218,7 @@ static double convert(const decimal *d) {
     return convert_slowly(d);
 }
 
-/* ---- shared -------------------------------------------------------------------------------------
- */
+/* ---- shared ---------------------------------------------------------------------------------- */
 
 const char *sgfsi_parse_num(const char *s, const char *end, double *out) {
     decimal d;
@@ -235,8 +230,7 @@ const char *sgfsi_parse_num(const char *s, const char *end, double *out) {
 }
 
 static const char *skip_blanks(const char *s, const char *end) {
-    while (s < end && strchr(" \t\r\n", *s) != NULL)
-        s++;
+    while (s < end && strchr(" \t\r\n", *s) != NULL) s++;
     return s;
 }
 

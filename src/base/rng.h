@@ -10,14 +10,14 @@
 
 /* What a stream is for: two purposes never share numbers. Append only: the order is part of the bits. */
 typedef enum sgfsi_purpose {
-    SGFSI_ROWS = 1,      /* which rows the minibatch has */
-    SGFSI_NOISE = 2,     /* injected noise z1 */
-    SGFSI_PRIOR = 3,     /* the prior's noise z2 */
-    SGFSI_START = 4,     /* starting points */
-    SGFSI_FILL = 5,      /* rows of the batches that fill the Fisher matrix before the first move */
-    SGFSI_TRUTH = 6,     /* simulation: parameters */
-    SGFSI_FEATURES = 7,  /* simulation: columns */
-    SGFSI_TARGET = 8     /* simulation: targets */
+    SGFSI_ROWS = 1,     /* which rows the minibatch has */
+    SGFSI_NOISE = 2,    /* injected noise z1 */
+    SGFSI_PRIOR = 3,    /* the prior's noise z2 */
+    SGFSI_START = 4,    /* starting points */
+    SGFSI_FILL = 5,     /* rows of the batches that fill the Fisher matrix before the first move */
+    SGFSI_TRUTH = 6,    /* simulation: parameters */
+    SGFSI_FEATURES = 7, /* simulation: columns */
+    SGFSI_TARGET = 8    /* simulation: targets */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* ---- with replacement ---------------------------------------------------------------------------- */
+/* ---- with replacement ------------------------------------------------------------------------ */
 
 static double gamma_with(int64_t N, int64_t n) {
     return (double)(N + n) / (double)n;
@@ -24,8 +24,8 @@ static int64_t no_state(int64_t N, int64_t n) {
     return 0;
 }
 
-static void draw_with(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
-                      int64_t *state, int64_t *row) {
+static void draw_with(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain,
+                      uint32_t purpose, int64_t *state, int64_t *row) {
     (void)state;
     sgfsi_stream s = sgfsi_stream_at(seed, chain, t, purpose);
     sgfsi_indices(&s, n, N, row);
@@ -39,7 +39,7 @@ const sgfs_scheme_kind sgfs_scheme_with = {
     .draw = draw_with,
 };
 
-/* ---- without replacement --------------------------------------------------------------------------- */
+/* ---- without replacement --------------------------------------------------------------------- */
 
 static double gamma_without(int64_t N, int64_t n) {
     return (double)N / (double)n;
@@ -90,7 +90,7 @@ const sgfs_scheme_kind sgfs_scheme_without = {
     .draw = draw_without,
 };
 
-/* ---- the table and the chain's batches --------------------------------------------------------------- */
+/* ---- the table and the chain's batches ------------------------------------------------------- */
 
 const sgfs_scheme_kind *const sgfsi_schemes[] = {&sgfs_scheme_with, &sgfs_scheme_without, NULL};
 
@@ -101,8 +101,9 @@ const sgfs_scheme_kind *sgfsi_scheme_find(const char *name) {
     return NULL;
 }
 
-sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data, const sgfs_scheme_kind *scheme,
-                               int64_t n, sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
+                               const sgfs_scheme_kind *scheme, int64_t n, sgfsi_arena *arena,
+                               sgfs_err *err) {
     b->data = data;
     b->scheme = scheme;
     b->state = sgfsi_arena_alloc(arena, scheme->state(data->N, n), sizeof *b->state);
@@ -113,7 +114,11 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data, const sg
         return sgfsi_fail_memory(err, "a minibatch");
     }
     if (scheme->init != NULL) scheme->init(data->N, n, b->state);
-    b->batch = (sgfs_batch){.n = n, .N = data->N, .p = data->p, .x = b->x, .y = b->y,
+    b->batch = (sgfs_batch){.n = n,
+                            .N = data->N,
+                            .p = data->p,
+                            .x = b->x,
+                            .y = b->y,
                             .gamma = scheme->gamma(data->N, n)};
     return SGFS_OK;
 }

@@ -22,8 +22,9 @@ typedef struct sgfsi_batcher {
     sgfs_batch batch;
 } sgfsi_batcher;
 
-sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data, const sgfs_scheme_kind *scheme,
-                               int64_t n, sgfsi_arena *arena, sgfs_err *err);
+sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
+                               const sgfs_scheme_kind *scheme, int64_t n, sgfsi_arena *arena,
+                               sgfs_err *err);
 /* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps. */
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose);
 

@@ -8,48 +8,23 @@
  */
 #include "data/columns.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/number.h"
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
-/* ---- nearest names ------------------------------------------------------------------------------
- */
-
-static int least(int a, int b, int c) {
-    int m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Insertions, deletions and exchanges between the first 63 bytes of both, capitals ignored. */
-static int edit_distance(const char *a, const char *b) {
-    int row[NAME_CHARS + 1], n = (int)strnlen(a, NAME_CHARS - 1),
-                             m = (int)strnlen(b, NAME_CHARS - 1);
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int above = row[j];
-            int same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
-            row[j] = least(above + 1, row[j - 1] + 1, diagonal + !same);
-            diagonal = above;
-        }
-    }
-    return row[m];
-}
+/* ---- nearest names --------------------------------------------------------------------------- */
 
 /* Write `, did you mean "a" or "b"` into out, or nothing when no name is near. */
 static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t room) {
     int64_t best[NEAREST];
     int distance[NEAREST], found = 0, limit = 2 + (int)strnlen(asked, NAME_CHARS) / 4;
     for (int64_t i = 0; i < c->cols; i++) {
-        int d = edit_distance(asked, c->names[i]), at = found < NEAREST ? found : NEAREST - 1;
+        int d = (int)sgfsi_distance(asked, c->names[i]), at = found < NEAREST ? found : NEAREST - 1;
         if (d > limit || (found == NEAREST && d >= distance[at])) continue;
         if (found < NEAREST) found++;
         for (; at > 0 && distance[at - 1] > d; at--) {
@@ -67,8 +42,7 @@ static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t
     }
 }
 
-/* ---- one column ---------------------------------------------------------------------------------
- */
+/* ---- one column ------------------------------------------------------------------------------ */
 
 static sgfs_status fail_unknown(const sgfsi_columns *c, const char *flag, const char *asked,
                                 sgfs_err *err) {
@@ -108,18 +82,17 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const c
     return SGFS_OK;
 }
 
-/* ---- a feature list -----------------------------------------------------------------------------
- */
+/* ---- a feature list -------------------------------------------------------------------------- */
 
 static sgfs_status add_feature(const sgfsi_columns *c, int64_t i, unsigned char *role,
                                sgfs_err *err) {
-    if (role[i] == SGFSI_TARGET) {
+    if (role[i] == SGFSI_ROLE_TARGET) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: column %lld (\"%.40s\") is the target and cannot be a feature too; "
                           "choose another with --target or leave it out of --features.",
                           c->path, (long long)i + 1, c->names[i]);
     }
-    role[i] = SGFSI_FEATURE;
+    role[i] = SGFSI_ROLE_FEATURE;
     return SGFS_OK;
 }
 
@@ -163,29 +136,26 @@ static sgfs_status add_list(const sgfsi_columns *c, const char *list, unsigned c
     for (char *s = copy, *next; s != NULL && status == SGFS_OK; s = next) {
         next = strchr(s, ',');
         if (next != NULL) *next++ = '\0';
-        while (*s == ' ')
-            s++;
-        for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--)
-            s[n - 1] = '\0';
+        while (*s == ' ') s++;
+        for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--) s[n - 1] = '\0';
         status = add_token(c, s, role, err);
     }
     free(copy);
     return status;
 }
 
-/* ---- shared -------------------------------------------------------------------------------------
- */
+/* ---- shared ---------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
                                  unsigned char *role, sgfs_err *err) {
     bool all = options->features[0] == '\0';
-    memset(role, all ? SGFSI_FEATURE : SGFSI_UNUSED, (size_t)columns->cols);
+    memset(role, all ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE, (size_t)columns->cols);
     int64_t target = columns->cols - 1;
     if (options->target[0] != '\0') {
         sgfs_status status = find_column(columns, "target", options->target, &target, err);
         if (status != SGFS_OK) return status;
     }
-    role[target] = SGFSI_TARGET;
+    role[target] = SGFSI_ROLE_TARGET;
     return all ? SGFS_OK : add_list(columns, options->features, role, err);
 }
 
@@ -203,7 +173,6 @@ char **sgfsi_names_made_up(int64_t cols) {
 }
 
 void sgfsi_names_free(char **names, int64_t cols) {
-    for (int64_t i = 0; names != NULL && i < cols; i++)
-        free(names[i]);
+    for (int64_t i = 0; names != NULL && i < cols; i++) free(names[i]);
     free(names);
 }

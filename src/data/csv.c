@@ -53,8 +53,7 @@ typedef struct csv {
     missing missing;
 } csv;
 
-/* ---- sentences ----------------------------------------------------------------------------------
- */
+/* ---- sentences ------------------------------------------------------------------------------- */
 
 /* The start of a cell's text, fit for a message: one line, whole UTF-8 characters. */
 static void show_cell(const sgfsi_cell *cell, char out[SHOWN_CHARS + 8]) {
@@ -64,9 +63,8 @@ static void show_cell(const sgfsi_cell *cell, char out[SHOWN_CHARS + 8]) {
     }
     if (length <= SHOWN_CHARS) return;
     size_t cut = SHOWN_CHARS;
-    while (cut > 0 && ((unsigned char)out[cut - 1] & 0xC0) == 0x80)
-        cut--;                                                 /* tail bytes */
-    if (cut > 0 && (unsigned char)out[cut - 1] >= 0xC0) cut--; /* and their lead */
+    while (cut > 0 && ((unsigned char)out[cut - 1] & 0xC0) == 0x80) cut--; /* tail bytes */
+    if (cut > 0 && (unsigned char)out[cut - 1] >= 0xC0) cut--;             /* and their lead */
     memcpy(out + cut, "...", 4);
 }
 
@@ -134,8 +132,7 @@ static sgfs_status fail_missing(const csv *c, sgfs_err *err) {
         header_hint(c, m->line[0]));
 }
 
-/* ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* There is room: read_row made it. */
 static void store(csv *c, double x) {
@@ -222,20 +219,17 @@ static sgfs_status feature_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgf
 /* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
  * else. */
 static const char *plain_number(char delimiter, const char *s, const char *end, double *x) {
-    while (s < end && *s == ' ')
-        s++;
+    while (s < end && *s == ' ') s++;
     s = sgfsi_parse_num(s, end, x);
     if (s == NULL || !isfinite(*x)) return NULL;
     if (s < end && *s == delimiter) return s;
     if (delimiter != ' ') {
-        while (s < end && *s == ' ')
-            s++;
+        while (s < end && *s == ' ') s++;
     }
     return s == end || *s == delimiter || (delimiter == ' ' && *s == '\t') ? s : NULL;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static sgfs_status make_room(csv *c, sgfs_err *err) {
     size_t kept = (size_t)c->kept, size = c->options->single ? sizeof(float) : sizeof(double),
@@ -256,8 +250,8 @@ static sgfs_status odd_cell(csv *c, int64_t col, const char *s, const char *end,
     *stop = sgfsi_cell_scan(c->format.delimiter, s, end, &cell);
     if (*stop == NULL) return fail_quote(c, col, err);
     switch (c->role[col]) {
-    case SGFSI_FEATURE: return feature_cell(c, col, &cell, err);
-    case SGFSI_TARGET: return target_cell(c, col, &cell, err);
+    case SGFSI_ROLE_FEATURE: return feature_cell(c, col, &cell, err);
+    case SGFSI_ROLE_TARGET: return target_cell(c, col, &cell, err);
     default: return SGFS_OK;
     }
 }
@@ -271,7 +265,7 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
         bool number =
-            c->role[col] == SGFSI_FEATURE || (c->role[col] == SGFSI_TARGET && !c->text_target);
+            c->role[col] == SGFSI_ROLE_FEATURE || (c->role[col] == SGFSI_ROLE_TARGET && !c->text_target);
         stop = number ? plain_number(delimiter, s, end, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             store(c, x);
@@ -310,8 +304,7 @@ static sgfs_status read_rows(csv *c, sgfs_err *err) {
     return status;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names};
@@ -319,8 +312,7 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     if (c->role == NULL) return sgfsi_fail_memory(err, "column roles");
     sgfs_status status = sgfsi_columns_select(&columns, c->options, c->role, err);
     if (status != SGFS_OK) return status;
-    for (int64_t i = 0; i < c->format.cols; i++)
-        c->kept += c->role[i] != SGFSI_UNUSED;
+    for (int64_t i = 0; i < c->format.cols; i++) c->kept += c->role[i] != SGFSI_ROLE_NONE;
     return SGFS_OK;
 }
 
@@ -338,8 +330,8 @@ static sgfs_status hand_over(csv *c, sgfsi_table *table, sgfs_err *err) {
     }
     int64_t to = 0;
     for (int64_t i = 0; i < c->format.cols; i++) {
-        if (c->role[i] == SGFSI_UNUSED) continue;
-        if (c->role[i] == SGFSI_TARGET && c->text_target) t.text_col = to;
+        if (c->role[i] == SGFSI_ROLE_NONE) continue;
+        if (c->role[i] == SGFSI_ROLE_TARGET && c->text_target) t.text_col = to;
         t.names[to] = c->format.names[i];
         t.role[to++] = c->role[i];
         c->format.names[i] = NULL;

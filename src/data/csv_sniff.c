@@ -28,8 +28,7 @@
 
 enum { SAMPLE_RECORDS = 100, SAMPLE_BYTES = 1 << 18 };
 
-/* ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static bool is_word(const char *s, const char *end, const char *const *words) {
     size_t length = (size_t)(end - s);
@@ -43,8 +42,7 @@ static bool is_word(const char *s, const char *end, const char *const *words) {
 static bool is_decimal_comma(const char *s, const char *end) {
     if (s < end && (*s == '-' || *s == '+')) s++;
     const char *comma = s;
-    while (comma < end && *comma >= '0' && *comma <= '9')
-        comma++;
+    while (comma < end && *comma >= '0' && *comma <= '9') comma++;
     if (comma == s || comma == end || *comma != ',' || comma + 1 == end) return false;
     double ignored;
     bool digit = comma[1] >= '0' && comma[1] <= '9';
@@ -55,10 +53,8 @@ sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
     static const char *const missing[] = {"", "NA", "N/A", NULL};
     static const char *const perhaps[] = {"?", ".", "-", "null", "none", "#N/A", NULL};
     const char *s = cell->begin, *end = cell->end;
-    while (s < end && (*s == ' ' || *s == '\t'))
-        s++; /* blanks inside quotes */
-    while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
-        end--;
+    while (s < end && (*s == ' ' || *s == '\t')) s++; /* blanks inside quotes */
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t')) end--;
     if (sgfsi_parse_num(s, end, x) == end) {
         return isfinite(*x) ? SGFSI_CELL_NUMBER : SGFSI_CELL_MISSING;
     }
@@ -67,8 +63,7 @@ sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
     return is_decimal_comma(s, end) ? SGFSI_CELL_COMMA : SGFSI_CELL_TEXT;
 }
 
-/* ---- delimiter ----------------------------------------------------------------------------------
- */
+/* ---- delimiter ------------------------------------------------------------------------------- */
 
 /* How one delimiter cuts the first records. */
 typedef struct cut {
@@ -145,8 +140,7 @@ static sgfs_status choose_delimiter(const char *path, const char *option, char *
     return SGFS_OK;
 }
 
-/* ---- names and header ---------------------------------------------------------------------------
- */
+/* ---- names and header ------------------------------------------------------------------------ */
 
 static sgfs_status take_name(const sgfsi_cell *cell, char **name, sgfs_err *err) {
     size_t length = sgfsi_cell_text(cell, NULL, 0);
@@ -194,8 +188,7 @@ static void classify_record(const sgfsi_csv_format *f, const char *s, const char
 
 static int64_t count_kind(const unsigned char *kind, int64_t cols, sgfsi_cell_kind wanted) {
     int64_t n = 0;
-    for (int64_t i = 0; i < cols; i++)
-        n += kind[i] == wanted;
+    for (int64_t i = 0; i < cols; i++) n += kind[i] == wanted;
     return n;
 }
 

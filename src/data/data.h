@@ -27,21 +27,23 @@ typedef struct sgfsi_columns_run {
 struct sgfs_data {
     sgfsi_arena arena;
     sgfsi_table table;
-    char *path;                 /* or "(arrays)" */
-    int64_t N, p, features;     /* p = features + intercept */
+    char *path;             /* or "(arrays)" */
+    int64_t N, p, features; /* p = features + intercept */
     bool intercept;
-    sgfsi_column *feature;      /* features */
+    sgfsi_column *feature; /* features */
     sgfsi_columns_run *run;
     int64_t runs;
-    double *shift, *scale;      /* features; NULL: rows are taken as they are */
+    double *shift, *scale; /* features; NULL: rows are taken as they are */
     bool has_target;
     sgfsi_column target;
-    int64_t target_col;         /* table column, or -1: y is an array of its own */
-    const double *y;            /* N, borrowed, when target_col is -1 */
+    int64_t target_col; /* table column, or -1: y is an array of its own */
+    const double *y;    /* N, borrowed, when target_col is -1 */
 };
 
 extern const sgfs_option sgfsi_data_options[];
 
+/* Fill in the statistics of every column; refuses cells that are not finite. */
+sgfs_status sgfsi_data_measure(sgfs_data *d, sgfs_err *err);
 /* Rows first .. first+n-1 in order: x n x p, y n (either may be NULL). */
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y);
 /* Rows row[0..n-1] in any order. */

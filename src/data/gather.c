@@ -10,18 +10,11 @@
 
 enum { AHEAD = 6, LINE = 64 };
 
-size_t sgfsi_dtype_size(sgfsi_dtype type) {
-    static const unsigned char size[] = {[SGFSI_F64] = 8, [SGFSI_F32] = 4, [SGFSI_I64] = 8,
-                                         [SGFSI_I32] = 4, [SGFSI_I16] = 2, [SGFSI_I8] = 1,
-                                         [SGFSI_U8] = 1,  [SGFSI_U16] = 2, [SGFSI_U32] = 4};
-    return size[type];
-}
-
 /* out[0..n) = cells of one storage type. */
-#define CONVERT(name, type)                                                                            \
-    static void name(const void *cells, int64_t n, double *out) {                                      \
-        const type *cell = cells;                                                                      \
-        for (int64_t j = 0; j < n; j++) out[j] = (double)cell[j];                                      \
+#define CONVERT(name, type)                                                                        \
+    static void name(const void *cells, int64_t n, double *out) {                                  \
+        const type *cell = cells;                                                                  \
+        for (int64_t j = 0; j < n; j++) out[j] = (double)cell[j];                                  \
     }
 CONVERT(convert_f64, double)
 CONVERT(convert_f32, float)
@@ -36,11 +29,10 @@ CONVERT(convert_u32, uint32_t)
 typedef void (*convert_fn)(const void *cells, int64_t n, double *out);
 
 static convert_fn converter(sgfsi_dtype type) {
-    static const convert_fn of[] = {[SGFSI_F64] = convert_f64, [SGFSI_F32] = convert_f32,
-                                    [SGFSI_I64] = convert_i64, [SGFSI_I32] = convert_i32,
-                                    [SGFSI_I16] = convert_i16, [SGFSI_I8] = convert_i8,
-                                    [SGFSI_U8] = convert_u8,   [SGFSI_U16] = convert_u16,
-                                    [SGFSI_U32] = convert_u32};
+    static const convert_fn of[] = {
+        [SGFSI_F64] = convert_f64, [SGFSI_F32] = convert_f32, [SGFSI_I64] = convert_i64,
+        [SGFSI_I32] = convert_i32, [SGFSI_I16] = convert_i16, [SGFSI_I8] = convert_i8,
+        [SGFSI_U8] = convert_u8,   [SGFSI_U16] = convert_u16, [SGFSI_U32] = convert_u32};
     return of[type];
 }
 

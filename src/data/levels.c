@@ -12,8 +12,7 @@
 /* FNV-1a */
 static uint32_t hash(const char *text) {
     uint32_t h = 2166136261u;
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
+    for (; *text != '\0'; text++) h = (h ^ (unsigned char)*text) * 16777619u;
     return h;
 }
 
@@ -32,7 +31,6 @@ int64_t sgfsi_levels_index(sgfsi_levels *levels, const char *text) {
 }
 
 void sgfsi_levels_clear(sgfsi_levels *levels) {
-    for (int64_t i = 0; i < levels->count; i++)
-        free(levels->text[i]);
+    for (int64_t i = 0; i < levels->count; i++) free(levels->text[i]);
     memset(levels, 0, sizeof *levels);
 }

@@ -33,13 +33,11 @@ static bool is_delimiter(char delimiter, char c) {
     return c == delimiter || (delimiter == ' ' && c == '\t');
 }
 
-/* ---- the block ----------------------------------------------------------------------------------
- */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 static int64_t count_lines(const char *s, const char *end) {
     int64_t n = 0;
-    while (s < end && (s = memchr(s, '\n', (size_t)(end - s))) != NULL)
-        n++, s++;
+    while (s < end && (s = memchr(s, '\n', (size_t)(end - s))) != NULL) n++, s++;
     return n;
 }
 
@@ -134,8 +132,7 @@ void sgfsi_lines_close(sgfsi_lines *lines) {
     memset(lines, 0, sizeof *lines);
 }
 
-/* ---- records ------------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* Past the closing quote of the cell whose opening quote is at s; NULL when there is none. */
 static const char *close_quote(const char *s, const char *end) {
@@ -153,8 +150,7 @@ static const char *quoted_record_end(char delimiter, const char *s, const char *
                                      const char **open) {
     *open = NULL;
     for (;;) {
-        while (s < end && is_padding(delimiter, *s))
-            s++;
+        while (s < end && is_padding(delimiter, *s)) s++;
         if (s < end && *s == '"') {
             const char *after = close_quote(s, end);
             if (after == NULL) {
@@ -163,8 +159,7 @@ static const char *quoted_record_end(char delimiter, const char *s, const char *
             }
             s = after;
         }
-        while (s < end && *s != '\n' && !is_delimiter(delimiter, *s))
-            s++;
+        while (s < end && *s != '\n' && !is_delimiter(delimiter, *s)) s++;
         if (s == end) return NULL;
         if (*s == '\n') return s;
         s++;
@@ -217,8 +212,7 @@ static sgfs_status take(sgfsi_lines *l, const char **begin, const char **end, sg
 
 /* In a tab-separated file a line of tabs is a row of empty cells, not a blank line. */
 static bool is_blank_line(char delimiter, const char *s, const char *end) {
-    while (s < end && is_padding(delimiter, *s))
-        s++;
+    while (s < end && is_padding(delimiter, *s)) s++;
     return s == end;
 }
 
@@ -230,20 +224,16 @@ sgfs_status sgfsi_lines_next(sgfsi_lines *lines, const char **begin, const char 
         if (status != SGFS_OK) return status;
     } while (*begin != NULL && is_blank_line(lines->delimiter, *begin, *end));
     if (lines->delimiter == ' ' && *begin != NULL) { /* blanks at both ends separate nothing */
-        while (is_blank(**begin))
-            (*begin)++;
-        while (is_blank((*end)[-1]))
-            (*end)--;
+        while (is_blank(**begin)) (*begin)++;
+        while (is_blank((*end)[-1])) (*end)--;
     }
     return SGFS_OK;
 }
 
-/* ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 const char *sgfsi_cell_scan(char delimiter, const char *s, const char *end, sgfsi_cell *cell) {
-    while (s < end && is_padding(delimiter, *s))
-        s++;
+    while (s < end && is_padding(delimiter, *s)) s++;
     cell->quoted = s < end && *s == '"';
     cell->begin = s;
     if (cell->quoted) {
@@ -251,29 +241,25 @@ const char *sgfsi_cell_scan(char delimiter, const char *s, const char *end, sgfs
         if (s == NULL) return NULL; /* cannot be: the record was found by the same rule */
         cell->begin++;
         cell->end = s - 1;
-        while (s < end && delimiter != ' ' && is_padding(delimiter, *s))
-            s++;
+        while (s < end && delimiter != ' ' && is_padding(delimiter, *s)) s++;
         return s == end || is_delimiter(delimiter, *s) ? s : NULL;
     }
     if (delimiter == ' ') {
-        while (s < end && !is_blank(*s))
-            s++;
+        while (s < end && !is_blank(*s)) s++;
         cell->end = s;
         return s;
     }
     const char *stop = memchr(s, delimiter, (size_t)(end - s));
     if (stop == NULL) stop = end;
     cell->end = stop;
-    while (cell->end > cell->begin && is_padding(delimiter, cell->end[-1]))
-        cell->end--;
+    while (cell->end > cell->begin && is_padding(delimiter, cell->end[-1])) cell->end--;
     return stop;
 }
 
 const char *sgfsi_cell_next(char delimiter, const char *stop, const char *end) {
     if (stop == end) return NULL;
     if (delimiter != ' ') return stop + 1;
-    while (is_blank(*stop))
-        stop++; /* the record ends with something else */
+    while (is_blank(*stop)) stop++; /* the record ends with something else */
     return stop;
 }
 

@@ -38,16 +38,14 @@ typedef struct npy {
     size_t bytes; /* of the numbers */
 } npy;
 
-/* ---- the header's literal -----------------------------------------------------------------------
- */
+/* ---- the header's literal -------------------------------------------------------------------- */
 
 typedef struct cursor {
     const char *s, *end;
 } cursor;
 
 static void skip_blanks(cursor *c) {
-    while (c->s < c->end && (*c->s == ' ' || *c->s == '\n' || *c->s == '\t'))
-        c->s++;
+    while (c->s < c->end && (*c->s == ' ' || *c->s == '\n' || *c->s == '\t')) c->s++;
 }
 
 /* Take `text` if it comes next. */
@@ -185,8 +183,7 @@ static sgfs_status parse_literal(npy *a, cursor c, sgfs_err *err) {
     return seen == 7 && c.s == c.end ? SGFS_OK : fail_header(a, err);
 }
 
-/* ---- the file -----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static sgfs_status parse_file(npy *a, sgfs_err *err) {
     const unsigned char *b = a->file;
@@ -264,8 +261,7 @@ static sgfs_status map_file(npy *a, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* Column-major to row-major, tile by tile so that both sides stay in cache. */
 static void turn_round(const npy *a, char *out) {

@@ -10,27 +10,35 @@
 
 /* Element types a table may be stored in. Gathering converts to double. */
 typedef enum sgfsi_dtype {
-    SGFSI_F64, SGFSI_F32, SGFSI_I64, SGFSI_I32, SGFSI_I16, SGFSI_I8, SGFSI_U8, SGFSI_U16, SGFSI_U32
+    SGFSI_F64,
+    SGFSI_F32,
+    SGFSI_I64,
+    SGFSI_I32,
+    SGFSI_I16,
+    SGFSI_I8,
+    SGFSI_U8,
+    SGFSI_U16,
+    SGFSI_U32
 } sgfsi_dtype;
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
 /* What a column is for, by --target and --features. */
-typedef enum sgfsi_role { SGFSI_UNUSED = 0, SGFSI_FEATURE = 1, SGFSI_TARGET = 2 } sgfsi_role;
+typedef enum sgfsi_role { SGFSI_ROLE_NONE = 0, SGFSI_ROLE_FEATURE = 1, SGFSI_ROLE_TARGET = 2 } sgfsi_role;
 
 enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
 
 typedef struct sgfsi_table {
     int64_t rows, cols;
-    int64_t row_stride;     /* elements from one row to the next; rows are contiguous */
+    int64_t row_stride; /* elements from one row to the next; rows are contiguous */
     sgfsi_dtype type;
-    const void *cells;      /* rows x cols, row-major */
-    char **names;           /* cols; malloc'ed */
-    unsigned char *role;    /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
+    const void *cells;   /* rows x cols, row-major */
+    char **names;        /* cols; malloc'ed */
+    unsigned char *role; /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
                                table did not come from a file */
-    bool named;             /* names came from the file (a header), not made up as x1, x2, ... */
-    int64_t text_col;       /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
+    bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
+    int64_t text_col; /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
     int64_t levels;
-    char **level;           /* level texts in order of first appearance; malloc'ed */
+    char **level; /* level texts in order of first appearance; malloc'ed */
     /* Ownership: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
     void *owned;
     void *map;
@@ -41,11 +49,11 @@ void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zero
 
 /* What the reader needs to know of the options, looked up once by design.c. */
 typedef struct sgfsi_read_options {
-    const char *target;     /* name or 1-based number; "" : last column */
-    const char *features;   /* "a,b,3-7"; "" : all but the target */
-    const char *delimiter;  /* one character, "tab", or "auto" */
-    const char *header;     /* "auto", "yes", "no" */
-    bool single;            /* store as float */
+    const char *target;    /* name or 1-based number; "" : last column */
+    const char *features;  /* "a,b,3-7"; "" : all but the target */
+    const char *delimiter; /* one character, "tab", or "auto" */
+    const char *header;    /* "auto", "yes", "no" */
+    bool single;           /* store as float */
     bool target_may_be_text;
     const sgfsi_log *log;
 } sgfsi_read_options;
@@ -60,8 +68,8 @@ typedef struct sgfs_reader_kind {
 
 /* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The table
  * is filled on success only and holds nothing otherwise. */
-sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
-                             sgfs_err *err);
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
+                             sgfsi_table *table, sgfs_err *err);
 
 extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */

@@ -25,13 +25,14 @@ const sgfs_option sgfsi_average_options[] = {
      "before the first move, average over batches until rows >= this times D"},
     SGFSI_OPTIONS_END};
 
-sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind, const sgfs_backend *be,
-                               int64_t D, int64_t n, const sgfs_config *cfg, sgfsi_arena *arena,
-                               sgfs_err *err) {
+sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
+                               const sgfs_backend *be, int64_t D, int64_t n, const sgfs_config *cfg,
+                               sgfsi_arena *arena, sgfs_err *err) {
     sgfs_status status = sgfsi_sym_open(&a->I1, kind, be, D, arena, err);
     if (status != SGFS_OK) return status;
     a->work = SGFSI_DOUBLES(arena, kind->work(D, n));
-    if (a->work == NULL) return sgfsi_fail_memory(err, "the scores of a batch (a smaller --batch helps)");
+    if (a->work == NULL)
+        return sgfsi_fail_memory(err, "the scores of a batch (a smaller --batch helps)");
     a->harmonic = strcmp(sgfsi_config_text(cfg, "fisher.kappa"), "harmonic") == 0;
     a->divide_by_n = strcmp(sgfsi_config_text(cfg, "fisher.divisor"), "n") == 0;
     a->window = sgfsi_config_num(cfg, "fisher.window");

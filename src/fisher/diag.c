@@ -53,8 +53,8 @@ static void sum_squares(const sgfs_backend *be, const sgfs_score_block *b, int64
     be->gemm_tn(n, b->rows, b->cols, 1.0, left, right, 0.0, ss);
 }
 
-static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s, const double *gbar,
-                    double *room) {
+static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
+                    const double *gbar, double *room) {
     double *ss = room, n = (double)s->n;
     for (int64_t k = 0; k < s->blocks; k++) {
         sum_squares(A->be, &s->block[k], s->n, ss + s->block[k].offset, room + A->D);

@@ -14,27 +14,27 @@ extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
 /* A zero matrix of this kind, from the arena. */
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be, int64_t D,
-                           sgfsi_arena *arena, sgfs_err *err);
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be,
+                           int64_t D, sgfsi_arena *arena, sgfs_err *err);
 
-/* ---- the running average I1hat (average.c) --------------------------------------------------------------- */
+/* ---- the running average I1hat (average.c) --------------------------------------------------- */
 
 extern const sgfs_option sgfsi_average_options[];
 
 typedef struct sgfsi_average {
-    sgfs_sym I1;            /* estimate of Cov(g), the information of one row */
+    sgfs_sym I1; /* estimate of Cov(g), the information of one row */
     double *work;
-    bool harmonic;          /* kappa = 1/t from the first update on (the paper's) */
-    bool divide_by_n;       /* V divided by n, not n - 1 (the paper's SGFS-d) */
+    bool harmonic;    /* kappa = 1/t from the first update on (the paper's) */
+    bool divide_by_n; /* V divided by n, not n - 1 (the paper's SGFS-d) */
     double window;
-    int64_t updates;        /* so far */
-    int64_t settled;        /* updates after warm-up */
-    double base;            /* weight of what warm-up left, in batches */
+    int64_t updates; /* so far */
+    int64_t settled; /* updates after warm-up */
+    double base;     /* weight of what warm-up left, in batches */
 } sgfsi_average;
 
-sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind, const sgfs_backend *be,
-                               int64_t D, int64_t n, const sgfs_config *cfg, sgfsi_arena *arena,
-                               sgfs_err *err);
+sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
+                               const sgfs_backend *be, int64_t D, int64_t n, const sgfs_config *cfg,
+                               sgfsi_arena *arena, sgfs_err *err);
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup);
 

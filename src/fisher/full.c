@@ -43,8 +43,8 @@ static void form_row(const sgfs_score_block *b, int64_t i, const double *gbar, d
     }
 }
 
-static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s, const double *gbar,
-                    double *g) {
+static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
+                    const double *gbar, double *g) {
     for (int64_t k = 0; k < s->blocks; k++) {
         const sgfs_score_block *b = &s->block[k];
         const double *mean = gbar != NULL ? gbar + b->offset : NULL;

@@ -14,8 +14,9 @@ const sgfs_fisher_kind *sgfsi_fisher_find(const char *name) {
     return NULL;
 }
 
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be, int64_t D,
-                           sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be,
+                           int64_t D, sgfsi_arena *arena, sgfs_err *err) {
     *A = (sgfs_sym){.kind = kind, .be = be, .D = D, .a = SGFSI_DOUBLES(arena, kind->size(D))};
-    return A->a != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
+    return A->a != NULL ? SGFS_OK
+                        : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
 }

@@ -32,7 +32,8 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
-void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *eta) {
+void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                         double *eta) {
     m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
 }
 

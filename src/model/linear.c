@@ -15,9 +15,9 @@
 #include "model/glm.h"
 
 typedef struct linear {
-    bool known;            /* sigma is given */
-    double log_sigma;      /* when known, on the chain's scale */
-    double y_mean, y_sd;   /* (0, 1) unless standardised */
+    bool known;          /* sigma is given */
+    double log_sigma;    /* when known, on the chain's scale */
+    double y_mean, y_sd; /* (0, 1) unless standardised */
 } linear;
 
 static const double half_log_two_pi = 0.91893853320467274178;
@@ -37,8 +37,10 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     m->state = s;
     m->scratch_per_row = m->data->p + 2;
     if (m->data->target_col >= 0 && m->data->target_col == m->data->table.text_col) {
-        return sgfsi_fail(err, SGFS_EDATA, "%s: the target \"%s\" holds text (\"%s\", ...); linear regression "
-                          "needs numbers.", m->data->path, m->data->target.name, m->data->table.level[0]);
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: the target \"%s\" holds text (\"%s\", ...); linear regression "
+                          "needs numbers.",
+                          m->data->path, m->data->target.name, m->data->table.level[0]);
     }
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
@@ -59,8 +61,8 @@ static double log_sigma_of(const sgfs_model *m, const double *theta) {
     return s->known ? s->log_sigma : theta[m->D - 1];
 }
 
-static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b, sgfs_scores *s,
-                          double *scratch, sgfs_err *err) {
+static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          sgfs_scores *s, double *scratch, sgfs_err *err) {
     (void)scratch;
     (void)err;
     const linear *state = m->state;

@@ -16,7 +16,7 @@ typedef struct logistic {
     double one; /* the target value that counts as 1 */
 } logistic;
 
-/* ---- labels -------------------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 static const char *label_text(const sgfs_data *d, double value, char room[SGFSI_NUM_CHARS]) {
     bool is_text = d->target_col >= 0 && d->target_col == d->table.text_col;
@@ -31,16 +31,18 @@ static sgfs_status find_labels(sgfs_model *m, logistic *s, sgfs_err *err) {
     char room[2][SGFSI_NUM_CHARS];
     int64_t found = sgfsi_data_target_values(d, 2, value);
     if (found > 2) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the target \"%s\" has more than two values; logistic regression needs two "
-                          "(is --target the right column?).",
-                          d->path, d->target.name);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: the target \"%s\" has more than two values; logistic regression needs two "
+            "(is --target the right column?).",
+            d->path, d->target.name);
     }
     const char *zero = label_text(d, value[0], room[0]);
     if (found == 1) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: every row of the target \"%s\" is %s; logistic regression needs two classes.",
-                          d->path, d->target.name, zero);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: every row of the target \"%s\" is %s; logistic regression needs two classes.",
+            d->path, d->target.name, zero);
     }
     const char *one = label_text(d, value[1], room[1]);
     bool is_text = d->target_col >= 0 && d->target_col == d->table.text_col;
@@ -72,7 +74,7 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     return status == SGFS_OK ? find_labels(m, s, err) : status;
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 /* e = exp(-|eta|) */
 static void half_exp(const sgfs_model *m, int64_t n, const double *eta, double *e) {
@@ -80,8 +82,8 @@ static void half_exp(const sgfs_model *m, int64_t n, const double *eta, double *
     m->be->exp(n, e, e);
 }
 
-static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b, sgfs_scores *s,
-                          double *scratch, sgfs_err *err) {
+static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          sgfs_scores *s, double *scratch, sgfs_err *err) {
     (void)err;
     const logistic *state = m->state;
     double *residual = s->block[0].left, *eta = scratch, *e = scratch + b->n; /* n each */

@@ -57,10 +57,11 @@ static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
     if (status == SGFS_OK) qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
     for (int64_t i = 1; i < m->D && status == SGFS_OK; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
-        status = sgfsi_fail(err, SGFS_EDATA,
-                            "Two parameters would be called \"%s\"; rename a column in the data or leave "
-                            "one out with --features.",
-                            sorted[i]);
+        status = sgfsi_fail(
+            err, SGFS_EDATA,
+            "Two parameters would be called \"%s\"; rename a column in the data or leave "
+            "one out with --features.",
+            sorted[i]);
     }
     free(sorted);
     return status;
@@ -77,8 +78,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
 }
 
-sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data, const sgfs_config *cfg,
-                             sgfs_err *err) {
+sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
+                             const sgfs_config *cfg, sgfs_err *err) {
     sgfs_model *m = calloc(1, sizeof *m);
     if (m == NULL) {
         sgfsi_fail_memory(err, "the model");

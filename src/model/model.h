@@ -26,8 +26,8 @@ extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic;
 extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 
-sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data, const sgfs_config *cfg,
-                             sgfs_err *err);
+sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
+                             const sgfs_config *cfg, sgfs_err *err);
 
 /* For the kinds, while opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,

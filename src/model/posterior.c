@@ -8,7 +8,7 @@
 
 #include "model/prior.h"
 
-/* ---- room for the scores of n rows ---------------------------------------------------------------------- */
+/* ---- room for the scores of n rows ----------------------------------------------------------- */
 
 static sgfs_status open_scores(sgfs_scores *s, const sgfs_model *m, int64_t n, sgfsi_arena *arena,
                                sgfs_err *err) {
@@ -58,7 +58,7 @@ static double *make_ones(sgfsi_arena *arena, int64_t n) {
     return ones;
 }
 
-/* ---- minibatches ------------------------------------------------------------------------------------------ */
+/* ---- minibatches ----------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
                             int64_t n, sgfsi_arena *arena, sgfs_err *err) {
@@ -111,7 +111,7 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     return check_finite(m, G, err);
 }
 
-/* ---- the full data ------------------------------------------------------------------------------------------ */
+/* ---- the full data --------------------------------------------------------------------------- */
 
 enum { FULL_BLOCK = 1024 };
 

@@ -16,11 +16,11 @@
 typedef struct sgfsi_eval {
     const sgfs_model *model;
     sgfsi_batcher batcher;
-    sgfs_scores scores;      /* of the last batch */
-    double *gbar;            /* D, mean score of the last batch */
-    double *ones;            /* n */
+    sgfs_scores scores; /* of the last batch */
+    double *gbar;       /* D, mean score of the last batch */
+    double *ones;       /* n */
     double *scratch;
-    double gamma;            /* of the way the rows are drawn */
+    double gamma; /* of the way the rows are drawn */
     int64_t n, N, D;
     int64_t rows_touched;
 } sgfsi_eval;

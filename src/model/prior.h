@@ -6,8 +6,8 @@
 
 #include "model/model.h"
 
-sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err); /* fills m->precision */
-double sgfsi_prior_logp(const sgfs_model *m, const double *theta);      /* without the constant */
+sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);        /* fills m->precision */
+double sgfsi_prior_logp(const sgfs_model *m, const double *theta); /* without the constant */
 void sgfsi_prior_add_grad(const sgfs_model *m, const double *theta, double *G); /* G += grad */
 
 #endif

@@ -20,7 +20,7 @@ sgfs_config *sgfs_config_new(void) {
     return sgfsi_config_new(sgfsi_option_sets);
 }
 
-/* ---- models by name ---------------------------------------------------------------------------------------------------- */
+/* ---- models by name -------------------------------------------------------------------------- */
 
 static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
     const char *best = sgfsi_models[0]->name;
@@ -28,8 +28,9 @@ static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
         if (strcmp((*m)->name, name) == 0) return *m;
         if (sgfsi_distance(name, (*m)->name) < sgfsi_distance(name, best)) best = (*m)->name;
     }
-    sgfsi_fail(err, SGFS_EUSAGE, "There is no model \"%s\". Did you mean \"%s\"? `sgfs list models` shows all.",
-               name, best);
+    sgfsi_fail(err, SGFS_EUSAGE,
+               "There is no model \"%s\". Did you mean \"%s\"? `sgfs list models` shows all.", name,
+               best);
     return NULL;
 }
 
@@ -49,14 +50,15 @@ sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char 
     return sgfsi_simulate(kind, cfg, path, truth, err);
 }
 
-/* ---- what there is -------------------------------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 /* Every stage table is a NULL-ended list of pointers to structs that begin with name and help. */
 typedef struct named {
     const char *name, *help;
 } named;
 
-static bool list_kinds(const void *const *kinds, int64_t index, const char **name, const char **help) {
+static bool list_kinds(const void *const *kinds, int64_t index, const char **name,
+                       const char **help) {
     for (; *kinds != NULL && index > 0; kinds++) index--;
     if (*kinds == NULL) return false;
     *name = ((const named *)*kinds)->name;
@@ -95,12 +97,13 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
     if (strcmp(stage, "exports") == 0) return list_exports(index, name, help);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        if (strcmp(stage, tables[i].stage) == 0) return list_kinds(tables[i].kinds, index, name, help);
+        if (strcmp(stage, tables[i].stage) == 0)
+            return list_kinds(tables[i].kinds, index, name, help);
     }
     return false;
 }
 
-/* ---- options ---------------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static const char *type_name(sgfs_option_type type) {
     switch (type) {

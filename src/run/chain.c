@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 
-/* ---- opening ----------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* A chain further from its start than this many spreads (or prior deviations) has diverged. */
 static const double absurd = 1e6;
@@ -79,7 +79,7 @@ void sgfsi_walk_close(sgfsi_walk *w) {
     sgfsi_arena_free(&w->arena);
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
     for (int64_t j = 0; j < w->D; j++) {
@@ -93,11 +93,13 @@ static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
 static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
-    w->status = sgfsi_fail(&w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.300s. Draws before it "
-                           "are kept; try smaller steps (larger --alpha, smaller --epsilon), a larger --batch, "
-                           "or --standardize.",
-                           (long long)(w->index + 1), (long long)w->t,
-                           w->t <= w->plan->warmup ? " (warm-up)" : "", cause.text);
+    w->status = sgfsi_fail(
+        &w->err, cause.code,
+        "Chain %lld stopped at iteration %lld%s: %.300s. Draws before it "
+        "are kept; try smaller steps (larger --alpha, smaller --epsilon), a larger --batch, "
+        "or --standardize.",
+        (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
+        cause.text);
 }
 
 static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
@@ -122,15 +124,15 @@ void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
     if (w->status != SGFS_OK) explain_failure(w);
 }
 
-/* ---- handing over ---------------------------------------------------------------------------------------------------- */
+/* ---- handing over ---------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
     if (w->waiting == 0) return SGFS_OK;
-    sgfs_status status =
-        out->file != NULL ? sgfsi_runfile_draws(out->file, w->index, w->written, w->waiting,
-                                                w->draws_buffer, w->stats_buffer, err)
-                          : sgfsi_draws_append(out->memory, w->index, w->waiting, w->draws_buffer,
-                                               w->stats_buffer, err);
+    sgfs_status status = out->file != NULL
+                             ? sgfsi_runfile_draws(out->file, w->index, w->written, w->waiting,
+                                                   w->draws_buffer, w->stats_buffer, err)
+                             : sgfsi_draws_append(out->memory, w->index, w->waiting,
+                                                  w->draws_buffer, w->stats_buffer, err);
     if (status != SGFS_OK) return status;
     w->written += w->waiting;
     w->waiting = 0;
@@ -144,7 +146,8 @@ static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_er
     double divisor = m->count > 1 ? (double)(m->count - 1) : 1;
     info->var = SGFSI_DOUBLES(&w->arena, D);
     if (m->ss != NULL) info->cov = SGFSI_DOUBLES(&w->arena, D * D);
-    if (info->var == NULL || (m->ss != NULL && info->cov == NULL)) return sgfsi_fail_memory(err, "the moments");
+    if (info->var == NULL || (m->ss != NULL && info->cov == NULL))
+        return sgfsi_fail_memory(err, "the moments");
     info->mean = m->mean;
     for (int64_t i = 0; i < D; i++) {
         info->var[i] = m->var[i] / divisor;

@@ -20,11 +20,11 @@ typedef struct sgfsi_walk {
     sgfs_sampler sampler;
     sgfsi_moments moments;
     const sgfsi_plan *plan;
-    int64_t index, t;        /* which chain; iterations done, warm-up included */
+    int64_t index, t; /* which chain; iterations done, warm-up included */
     int64_t D, S;
-    double *theta, *user;    /* D each: the chain's scale and the user's */
-    double *start, *limit;   /* D each: a distance from the start that no posterior explains */
-    double *stats;           /* S of the last iteration */
+    double *theta, *user;  /* D each: the chain's scale and the user's */
+    double *start, *limit; /* D each: a distance from the start that no posterior explains */
+    double *stats;         /* S of the last iteration */
     int64_t waiting, room, written; /* kept draws in the buffer, its size, draws handed over */
     double *draws_buffer, *stats_buffer;
     double warmup_seconds, sample_seconds;

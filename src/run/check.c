@@ -12,16 +12,17 @@
 #include "base/nearest.h"
 #include "run/options.h"
 
-/* ---- kinds ------------------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
     const char *best = sgfsi_sampler_names[0].name;
     for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL; s++) {
         if (sgfsi_distance(name, s->name) < sgfsi_distance(name, best)) best = s->name;
     }
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "There is no sampler \"%s\". Did you mean \"%s\"? `sgfs list samplers` shows all.",
-                      name, best);
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "There is no sampler \"%s\". Did you mean \"%s\"? `sgfs list samplers` shows all.", name,
+        best);
 }
 
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err) {
@@ -30,9 +31,12 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_
     while (s->name != NULL && strcmp(s->name, name) != 0) s++;
     if (s->name == NULL) return unknown_sampler(name, err);
     const char *fisher = sgfsi_config_text(cfg, "fisher.kind");
-    if (s->fisher[0] != '\0' && sgfsi_config_given(cfg, "fisher.kind") && strcmp(s->fisher, fisher) != 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "--sampler %s already means --fisher %s; use --sampler sgfs to "
-                          "choose another.", name, s->fisher);
+    if (s->fisher[0] != '\0' && sgfsi_config_given(cfg, "fisher.kind") &&
+        strcmp(s->fisher, fisher) != 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--sampler %s already means --fisher %s; use --sampler sgfs to "
+                          "choose another.",
+                          name, s->fisher);
     }
     kinds->name = s->name;
     kinds->sampler = s->kind;
@@ -42,7 +46,7 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_
     return SGFS_OK;
 }
 
-/* ---- options that belong to somebody else ------------------------------------------------------------------- */
+/* ---- options that belong to somebody else ---------------------------------------------------- */
 
 static bool owns(const sgfsi_option_set *set, const char *key) {
     for (const sgfs_option *r = set->rows; r->key != NULL; r++) {
@@ -58,7 +62,8 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         if (!owns(&set, key)) continue;
         *other = set;
-        bool is_model = strcmp(set.stage, "model") == 0, is_sampler = strcmp(set.stage, "sampler") == 0;
+        bool is_model = strcmp(set.stage, "model") == 0,
+             is_sampler = strcmp(set.stage, "sampler") == 0;
         bool is_fisher = strcmp(set.stage, "fisher") == 0 || strcmp(key, "fisher.kind") == 0;
         if (is_model && strcmp(set.kind, model->kind->name) != 0) continue;
         if (is_sampler && strcmp(set.kind, kinds->sampler->name) != 0) continue;
@@ -74,19 +79,20 @@ static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
     for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
         sgfsi_option_set other;
         if (!sgfsi_config_given(cfg, row->key) || is_read(model, kinds, row->key, &other)) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning for model %s with sampler %s; it is read by "
-                          "%s %s.", row->flag, model->kind->name, kinds->name, other.stage,
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--%s has no meaning for model %s with sampler %s; it is read by "
+                          "%s %s.",
+                          row->flag, model->kind->name, kinds->name, other.stage,
                           other.kind[0] != '\0' ? other.kind : "matrices (sampler sgfs)");
     }
     return SGFS_OK;
 }
 
-/* ---- the paper's own settings -------------------------------------------------------------------------------- */
+/* ---- the paper's own settings ---------------------------------------------------------------- */
 
 static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs_err *err) {
-    static const char *const paper[][2] = {{"sampler.prior_in_matrix", "false"},
-                                           {"fisher.kappa", "harmonic"},
-                                           {"fisher.fill", "0"}};
+    static const char *const paper[][2] = {
+        {"sampler.prior_in_matrix", "false"}, {"fisher.kappa", "harmonic"}, {"fisher.fill", "0"}};
     bool wanted = strcmp(sgfsi_config_text(cfg, "run.preset"), "paper") == 0;
     if (!wanted || kinds->fisher == NULL) return SGFS_OK;
     sgfs_status status = SGFS_OK;
@@ -105,12 +111,14 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
     return status;
 }
 
-/* ---- lengths ---------------------------------------------------------------------------------------------------- */
+/* ---- lengths --------------------------------------------------------------------------------- */
 
 static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, sgfsi_plan *plan,
                               sgfs_err *err) {
     int64_t N = m->data->N;
-    if (N < 2) return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.", m->data->path);
+    if (N < 2)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
+                          m->data->path);
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) {
         int64_t most = N / 4 > 2 ? N / 4 : 2;
@@ -118,22 +126,26 @@ static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, sgfsi
         if (plan->n > most) plan->n = most;
     }
     if (plan->n > N) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "--batch %lld is more than the %lld rows of %s; it must lie "
-                          "between 2 and %lld.", (long long)plan->n, (long long)N, m->data->path, (long long)N);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--batch %lld is more than the %lld rows of %s; it must lie "
+                          "between 2 and %lld.",
+                          (long long)plan->n, (long long)N, m->data->path, (long long)N);
     }
     return SGFS_OK;
 }
 
 /* The step h = 2/(gamma (1 + alpha^2)) must stay below 2 or the chain only mirrors itself. */
-static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds, const sgfsi_plan *plan,
-                               sgfs_err *err) {
+static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
+                               const sgfsi_plan *plan, sgfs_err *err) {
     if (kinds->fisher == NULL) return SGFS_OK;
-    double alpha = fmin(sgfsi_config_num(cfg, "sampler.alpha"), sgfsi_config_num(cfg, "sampler.warmup_alpha"));
+    double alpha =
+        fmin(sgfsi_config_num(cfg, "sampler.alpha"), sgfsi_config_num(cfg, "sampler.warmup_alpha"));
     if (2 / (plan->gamma * (1 + alpha * alpha)) <= 1.9) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
-                      "the chain: use a smaller --batch, or --batch-scheme with.",
-                      (long long)plan->n);
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
+        "the chain: use a smaller --batch, or --batch-scheme with.",
+        (long long)plan->n);
 }
 
 static int64_t at_least(double x, int64_t least) {
@@ -148,8 +160,10 @@ static void plan_lengths(const sgfs_config *cfg, const sgfsi_kinds *kinds, sgfsi
         slow = 1 + a * a;
     }
     plan->warmup = sgfsi_config_int(cfg, "run.warmup");
-    if (sgfsi_config_auto(cfg, "run.warmup")) plan->warmup = at_least(10 * plan->gamma * slow, 1000);
-    bool draws_auto = sgfsi_config_auto(cfg, "run.draws"), thin_auto = sgfsi_config_auto(cfg, "run.thin");
+    if (sgfsi_config_auto(cfg, "run.warmup"))
+        plan->warmup = at_least(10 * plan->gamma * slow, 1000);
+    bool draws_auto = sgfsi_config_auto(cfg, "run.draws"),
+         thin_auto = sgfsi_config_auto(cfg, "run.thin");
     plan->draws = sgfsi_config_int(cfg, "run.draws");
     plan->thin = sgfsi_config_int(cfg, "run.thin");
     if (draws_auto) plan->draws = plan->tau > 0 ? at_least(250 * plan->tau, 1000) : 10000;
@@ -167,8 +181,11 @@ static sgfs_status record(sgfs_config *cfg, const sgfsi_plan *plan, sgfs_err *er
     const struct {
         const char *key;
         int64_t value;
-    } chosen[] = {{"run.batch", plan->n},     {"run.warmup", plan->warmup}, {"run.draws", plan->draws},
-                  {"run.thin", plan->thin},   {"run.threads", plan->threads}};
+    } chosen[] = {{"run.batch", plan->n},
+                  {"run.warmup", plan->warmup},
+                  {"run.draws", plan->draws},
+                  {"run.thin", plan->thin},
+                  {"run.threads", plan->threads}};
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0] && status == SGFS_OK; i++) {
         status = sgfsi_config_resolve_num(cfg, chosen[i].key, (double)chosen[i].value, err);
@@ -196,7 +213,8 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
                                                           : sgfsi_config_int(cfg, "run.threads");
     if (plan->threads > plan->chains) plan->threads = plan->chains;
     if (plan->thin > plan->draws) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "--thin %lld is more than --draws %lld: no draw would be kept.",
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--thin %lld is more than --draws %lld: no draw would be kept.",
                           (long long)plan->thin, (long long)plan->draws);
     }
     return record(cfg, plan, err);

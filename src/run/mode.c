@@ -42,7 +42,8 @@ static sgfs_status move(const sgfs_model *m, double *theta, search *s, sgfs_err 
         memcpy(theta, s->trial, (size_t)m->D * sizeof *theta);
         return SGFS_OK;
     }
-    return sgfsi_fail(err, SGFS_ENUMERIC, "The mode could not be found: no step uphill improves the density.");
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "The mode could not be found: no step uphill improves the density.");
 }
 
 /* cov = (L L')^-1 from the factor, column by column. */
@@ -56,13 +57,15 @@ static void invert(const sgfs_model *m, const double *L, double *cov) {
     }
 }
 
-static sgfs_status climb(const sgfs_model *m, double *theta, double *cov, search *s, sgfs_err *err) {
+static sgfs_status climb(const sgfs_model *m, double *theta, double *cov, search *s,
+                         sgfs_err *err) {
     m->kind->start(m, theta, s->trial);
     sgfs_status status = evaluate(m, theta, s, err);
     for (int64_t k = 0; k < MOST_STEPS && status == SGFS_OK; k++) {
         double length = newton_step(m, s);
         if (length < 0) {
-            return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix is singular at the mode; a prior "
+            return sgfsi_fail(err, SGFS_ENUMERIC,
+                              "The information matrix is singular at the mode; a prior "
                               "(--prior-precision above 0) would make it proper.");
         }
         if (length < 1e-8) {
@@ -72,8 +75,8 @@ static sgfs_status climb(const sgfs_model *m, double *theta, double *cov, search
         status = move(m, theta, s, err);
     }
     return status != SGFS_OK ? status
-                             : sgfsi_fail(err, SGFS_ENUMERIC, "The mode was not reached in %d steps.",
-                                          (int)MOST_STEPS);
+                             : sgfsi_fail(err, SGFS_ENUMERIC,
+                                          "The mode was not reached in %d steps.", (int)MOST_STEPS);
 }
 
 sgfs_status sgfsi_mode_find(const sgfs_model *m, double *theta, double *cov, int64_t *passes,

@@ -31,7 +31,7 @@ void sgfsi_moments_add(sgfsi_moments *m, const double *theta) {
     if (++m->waiting == ROWS) sgfsi_moments_flush(m);
 }
 
-/* ---- batch means ---------------------------------------------------------------------------------------------- */
+/* ---- batch means ----------------------------------------------------------------------------- */
 
 /* Two neighbouring slots become one. */
 static void halve_slots(sgfsi_moments *m) {
@@ -68,7 +68,7 @@ double sgfsi_moments_ess(const sgfsi_moments *m) {
     return isfinite(least) ? least : 0;
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------------------ */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 void sgfsi_moments_flush(sgfsi_moments *m) {
     int64_t D = m->D, n = m->waiting;
@@ -84,7 +84,8 @@ void sgfsi_moments_flush(sgfsi_moments *m) {
         for (int64_t j = 0; j < D; j++) m->var[j] += x[j] * x[j];
     }
     if (m->ss != NULL) m->be->syrk_t(n + 1, D, 1.0, m->buffer, 1.0, m->ss);
-    for (int64_t j = 0; j < D; j++) m->mean[j] += (m->block_mean[j] - m->mean[j]) * (double)n / total;
+    for (int64_t j = 0; j < D; j++)
+        m->mean[j] += (m->block_mean[j] - m->mean[j]) * (double)n / total;
     m->count += n;
     m->waiting = 0;
     if (n == ROWS) add_to_slot(m);

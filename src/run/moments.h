@@ -12,14 +12,14 @@ enum { SGFSI_MOMENTS_ROWS = 32, SGFSI_MOMENTS_SLOTS = 64 };
 
 typedef struct sgfsi_moments {
     const sgfs_backend *be;
-    int64_t D, count;        /* iterations merged */
-    int64_t waiting;         /* rows in the buffer */
-    double *buffer;          /* (ROWS + 1) x D */
-    double *mean;            /* D */
-    double *ss;              /* D x D lower, or NULL when only variances are kept */
-    double *var;             /* D, sums of squares */
-    double *block_mean;      /* D */
-    double *slot;            /* SLOTS x D, means of equal stretches of the chain */
+    int64_t D, count;                      /* iterations merged */
+    int64_t waiting;                       /* rows in the buffer */
+    double *buffer;                        /* (ROWS + 1) x D */
+    double *mean;                          /* D */
+    double *ss;                            /* D x D lower, or NULL when only variances are kept */
+    double *var;                           /* D, sums of squares */
+    double *block_mean;                    /* D */
+    double *slot;                          /* SLOTS x D, means of equal stretches of the chain */
     int64_t slots, slot_blocks, slot_fill; /* full slots; blocks per slot; blocks in the open one */
 } sgfsi_moments;
 

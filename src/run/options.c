@@ -33,7 +33,8 @@ static const sgfs_option run_options[] = {
      "paper: the literal settings of Ahn et al. 2012"},
     {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
      "arithmetic by OpenBLAS, or by the plain C reference"},
-    {"output.overwrite", "overwrite", SGFS_FLAG, "false", 1, 0, NULL, "replace an existing output file"},
+    {"output.overwrite", "overwrite", SGFS_FLAG, "false", 1, 0, NULL,
+     "replace an existing output file"},
     SGFSI_OPTIONS_END};
 
 bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {

@@ -15,7 +15,7 @@ typedef struct sgfsi_kinds {
     const sgfs_sampler_kind *sampler;
     const sgfs_fisher_kind *fisher; /* NULL where the sampler uses none */
     const sgfs_scheme_kind *scheme;
-    const char *name;               /* as the user knows it: "sgfs-f" */
+    const char *name; /* as the user knows it: "sgfs-f" */
 } sgfsi_kinds;
 
 /* Numbers that decide the length and cost of a run. */

@@ -19,7 +19,7 @@ double sgfsi_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- opening and closing -------------------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     run->walk = calloc((size_t)run->plan.chains, sizeof *run->walk);
@@ -60,12 +60,14 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 
 sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_kinds kinds;
-    return sgfsi_choose_kinds(cfg, &kinds, err) == SGFS_OK ? sgfsi_run_open(model, cfg, &kinds, err) : NULL;
+    return sgfsi_choose_kinds(cfg, &kinds, err) == SGFS_OK ? sgfsi_run_open(model, cfg, &kinds, err)
+                                                           : NULL;
 }
 
 sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
     if (run->out.file != NULL || run->walk[0].t > 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_attach: attach one file, before the first step.");
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_run_attach: attach one file, before the first step.");
     }
     sgfsi_json *header = sgfsi_run_header(run);
     run->out.file =
@@ -77,7 +79,8 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
 void sgfs_run_free(sgfs_run *run) {
     if (run == NULL) return;
     if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
-    for (int64_t c = 0; run->walk != NULL && c < run->plan.chains; c++) sgfsi_walk_close(&run->walk[c]);
+    for (int64_t c = 0; run->walk != NULL && c < run->plan.chains; c++)
+        sgfsi_walk_close(&run->walk[c]);
     free(run->walk);
     free(run->describe);
     sgfs_draws_free(run->out.memory);
@@ -85,7 +88,7 @@ void sgfs_run_free(sgfs_run *run) {
     free(run);
 }
 
-/* ---- walking -------------------------------------------------------------------------------------------------------------- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 static int64_t total_of(const sgfs_run *run) {
     return run->plan.warmup + run->plan.draws;
@@ -136,11 +139,12 @@ bool sgfs_run_done(const sgfs_run *run) {
     return true;
 }
 
-/* ---- the whole run ----------------------------------------------------------------------------------------------------- */
+/* ---- the whole run --------------------------------------------------------------------------- */
 
 static void report(const sgfs_run *run) {
     if (run->on_progress == NULL) return;
-    sgfs_progress p = {.total = total_of(run) * run->plan.chains, .seconds = run->seconds, .eta = -1};
+    sgfs_progress p = {
+        .total = total_of(run) * run->plan.chains, .seconds = run->seconds, .eta = -1};
     double ess = 0;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->walk[c].t;
@@ -149,7 +153,8 @@ static void report(const sgfs_run *run) {
     }
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
-    double sampling = run->walk[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
+    double sampling =
+        run->walk[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
     if (sampling > 0) p.ess_per_s = ess / sampling;
     run->on_progress(&p, run->progress_user);
 }
@@ -184,15 +189,17 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         if (status != SGFS_OK) return status;
         if (run->seconds >= limit) sgfs_run_stop(run); /* false without a limit: NaN */
         if (is_stopping(run) && !sgfs_run_done(run)) {
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld; every draw so far is "
-                              "kept.", (long long)run->walk[0].t, (long long)total_of(run));
+            return sgfsi_fail(err, SGFS_ESTOPPED,
+                              "Stopped early at iteration %lld of %lld; every draw so far is "
+                              "kept.",
+                              (long long)run->walk[0].t, (long long)total_of(run));
         }
         stretch = next_stretch(stretch, run->seconds - before);
     }
     return SGFS_OK;
 }
 
-/* ---- closing ------------------------------------------------------------------------------------------------------------- */
+/* ---- closing --------------------------------------------------------------------------------- */
 
 static const char *state_of(sgfs_run *run, char room[600]) {
     for (int64_t c = 0; c < run->plan.chains; c++) {
@@ -220,7 +227,8 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
         status = sgfsi_walk_flush(&run->walk[c], &run->out, err);
         if (status == SGFS_OK) status = sgfsi_walk_report(&run->walk[c], &run->out, true, err);
     }
-    if (status == SGFS_OK && run->out.file == NULL) status = end_memory(run, state_of(run, room), err);
+    if (status == SGFS_OK && run->out.file == NULL)
+        status = end_memory(run, state_of(run, room), err);
     if (run->out.file == NULL) return status;
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);

@@ -10,16 +10,16 @@
 
 struct sgfs_run {
     const sgfs_model *model;
-    sgfs_config *cfg;        /* private, every "auto" replaced */
+    sgfs_config *cfg; /* private, every "auto" replaced */
     sgfsi_kinds kinds;
     sgfsi_plan plan;
     sgfsi_output out;
-    sgfsi_walk *walk;        /* plan.chains */
+    sgfsi_walk *walk; /* plan.chains */
     char *describe;
-    atomic_int stop;         /* asked to stop; safe from a signal handler */
+    atomic_int stop; /* asked to stop; safe from a signal handler */
     sgfs_progress_fn on_progress;
     void *progress_user;
-    double seconds;          /* wall clock inside sgfs_run_step */
+    double seconds; /* wall clock inside sgfs_run_step */
     bool closed;
 };
 
@@ -29,6 +29,6 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
-double sgfsi_now(void); /* seconds of a monotonic clock */
+double sgfsi_now(void);                        /* seconds of a monotonic clock */
 
 #endif

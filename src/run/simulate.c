@@ -35,8 +35,8 @@ typedef struct simulation {
     int64_t rows, dim;
     double rho, noise;
     uint64_t seed;
-    double *theta;          /* 1 + dim: intercept first */
-    double *rows_room;      /* BLOCK x (dim + 1) */
+    double *theta;     /* 1 + dim: intercept first */
+    double *rows_room; /* BLOCK x (dim + 1) */
     bool csv;
 } simulation;
 
@@ -45,7 +45,7 @@ static bool ends_with(const char *text, const char *end) {
     return n >= k && strcmp(text + n - k, end) == 0;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void draw_truth(simulation *s) {
     sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
@@ -69,7 +69,7 @@ static void draw_row(const simulation *s, int64_t i, double *row) {
     row[s->dim] = s->kind->simulate(eta, s->noise, normal, uniform);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void write_head(const simulation *s, FILE *f) {
     if (s->csv) {
@@ -77,7 +77,8 @@ static void write_head(const simulation *s, FILE *f) {
         fputs("y\n", f);
         return;
     }
-    char head[256]; /* magic, version 1.0, length, dictionary padded so that the data start at 128 */
+    char
+        head[256]; /* magic, version 1.0, length, dictionary padded so that the data start at 128 */
     int n = snprintf(head, sizeof head,
                      "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }",
                      (long long)s->rows, (long long)(s->dim + 1));
@@ -99,7 +100,8 @@ static void write_rows(const simulation *s, int64_t n, FILE *f) {
     }
 }
 
-static sgfs_status write_data(const simulation *s, const char *path, bool overwrite, sgfs_err *err) {
+static sgfs_status write_data(const simulation *s, const char *path, bool overwrite,
+                              sgfs_err *err) {
     sgfsi_outfile out;
     sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
     if (status != SGFS_OK) return status;
@@ -112,7 +114,7 @@ static sgfs_status write_data(const simulation *s, const char *path, bool overwr
     return sgfsi_outfile_commit(&out, err);
 }
 
-/* ---- the truth ---------------------------------------------------------------------------------------------------------- */
+/* ---- the truth ------------------------------------------------------------------------------- */
 
 static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const double *mode,
                               const double *cov) {
@@ -120,10 +122,12 @@ static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const do
     sgfsi_json *theta = sgfsi_json_array();
     for (int64_t j = 0; j < m->D; j++) {
         sgfsi_json_text(names, NULL, m->param[j]);
-        sgfsi_json_num(theta, NULL, j <= s->dim ? s->theta[j] : log(s->noise)); /* log_sigma is last */
+        sgfsi_json_num(theta, NULL,
+                       j <= s->dim ? s->theta[j] : log(s->noise)); /* log_sigma is last */
         sgfsi_json_nums(rows, NULL, m->D, cov + j * m->D);
     }
-    sgfsi_json_text(o, "what", "posterior mode and inverse curvature on the full data; theta generated it");
+    sgfsi_json_text(o, "what",
+                    "posterior mode and inverse curvature on the full data; theta generated it");
     sgfsi_json_text(o, "prior_precision", sgfs_config_get(m->cfg, "prior.precision"));
     sgfsi_json_put(o, "names", names);
     sgfsi_json_nums(o, "mean", m->D, mode);
@@ -166,7 +170,7 @@ static sgfs_status write_truth(const simulation *s, const sgfs_config *cfg, cons
     sgfs_data *data = sgfs_data_open(path, cfg, err);
     sgfs_model *m = data != NULL ? sgfsi_model_open(s->kind, data, cfg, err) : NULL;
     sgfs_status status =
-        m != NULL ? find_truth(s, m, truth, sgfsi_config_flag(cfg, "output.overwrite"), err)
+        m != NULL     ? find_truth(s, m, truth, sgfsi_config_flag(cfg, "output.overwrite"), err)
         : err != NULL ? err->code
                       : SGFS_EINTERNAL;
     sgfs_model_free(m);
@@ -174,7 +178,7 @@ static sgfs_status write_truth(const simulation *s, const sgfs_config *cfg, cons
     return status;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, const char *path,
                            const char *truth, sgfs_err *err) {

@@ -13,11 +13,11 @@ struct sgfs_sampler {
     const sgfs_sampler_kind *kind;
     const sgfs_fisher_kind *fisher;
     const sgfs_config *cfg;
-    sgfsi_arena *arena;      /* the chain's; used while opening only */
+    sgfsi_arena *arena; /* the chain's; used while opening only */
     sgfsi_eval eval;
     uint64_t seed;
     uint32_t chain;
-    int64_t interventions;   /* ridges added because a factorisation failed */
+    int64_t interventions; /* ridges added because a factorisation failed */
     void *state;
 };
 
@@ -33,13 +33,13 @@ typedef struct sgfsi_sampler_name {
 } sgfsi_sampler_name;
 extern const sgfsi_sampler_name sgfsi_sampler_names[]; /* ends with a NULL name */
 
-/* ---- step size schedules of the plain gradient samplers (schedule.c) -------------------------------------- */
+/* ---- step size schedules of the plain gradient samplers (schedule.c) ------------------------- */
 
 extern const sgfs_option sgfsi_schedule_options[];
 
 typedef struct sgfsi_schedule {
-    double constant;     /* used when a is not given */
-    double a, b, delta;  /* eps_t = a (b + t)^-delta */
+    double constant;    /* used when a is not given */
+    double a, b, delta; /* eps_t = a (b + t)^-delta */
 } sgfsi_schedule;
 
 sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t N, sgfs_err *err);

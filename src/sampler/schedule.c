@@ -19,10 +19,12 @@ sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t
     (void)fisher;
     bool decays = !sgfsi_config_auto(cfg, "sampler.step_a");
     if (decays && !sgfsi_config_auto(cfg, "sampler.epsilon")) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "--epsilon is a constant step and --step-a a decaying one: give "
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--epsilon is a constant step and --step-a a decaying one: give "
                           "one of them.");
     }
-    if (!decays && (sgfsi_config_given(cfg, "sampler.step_b") || sgfsi_config_given(cfg, "sampler.step_delta"))) {
+    if (!decays && (sgfsi_config_given(cfg, "sampler.step_b") ||
+                    sgfsi_config_given(cfg, "sampler.step_delta"))) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--step-b and --step-delta need --step-a.");
     }
     if (decays || !sgfsi_config_auto(cfg, "sampler.epsilon")) return SGFS_OK;

@@ -23,11 +23,11 @@
 
 typedef struct sgfs {
     sgfsi_average average;
-    sgfs_sym L;             /* factor of K */
-    double *G, *z;          /* D each */
-    double *root_prior;     /* D, Lambda^1/2; NULL when the prior stays outside the matrix */
+    sgfs_sym L;         /* factor of K */
+    double *G, *z;      /* D each */
+    double *root_prior; /* D, Lambda^1/2; NULL when the prior stays outside the matrix */
     double alpha, warmup_alpha;
-    double ridge;           /* relative, asked for by option */
+    double ridge; /* relative, asked for by option */
     int64_t every, fill;
     bool filled;
 } sgfs;
@@ -47,7 +47,8 @@ static sgfs_status resolve(sgfs_config *cfg, const char *fisher, int64_t N, sgfs
     (void)N;
     bool eps_given = !sgfsi_config_auto(cfg, "sampler.epsilon");
     if (eps_given && !sgfsi_config_auto(cfg, "sampler.alpha")) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "--alpha and --epsilon say the same thing "
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--alpha and --epsilon say the same thing "
                           "(alpha = 2/sqrt(epsilon)): give one of them.");
     }
     double alpha = strcmp(fisher, "full") == 0 ? 0 : 2;
@@ -78,13 +79,13 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     s->ridge = sgfsi_config_num(cfg, "fisher.ridge");
     s->every = sgfsi_config_int(cfg, "fisher.every");
     s->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
-    sgfs_status status = sgfsi_average_open(&s->average, sampler->fisher, e->model->be, e->D, e->n, cfg,
-                                            sampler->arena, err);
+    sgfs_status status = sgfsi_average_open(&s->average, sampler->fisher, e->model->be, e->D, e->n,
+                                            cfg, sampler->arena, err);
     if (status != SGFS_OK) return status;
     return sgfsi_sym_open(&s->L, sampler->fisher, e->model->be, e->D, sampler->arena, err);
 }
 
-/* ---- the matrix ------------------------------------------------------------------------------------------- */
+/* ---- the matrix ------------------------------------------------------------------------------ */
 
 /* L L' = gamma N I1hat + 2 Lambda + ridge mean(diag) I; 0, or where the factorisation failed. */
 static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, double ridge) {
@@ -104,10 +105,11 @@ static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
         failed = build_factor(sampler, s, s->ridge + ridge);
     }
     if (failed == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
-                      "--prior-precision or --fisher-ridge would help)",
-                      sampler->eval.model->param[failed - 1]);
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
+        "--prior-precision or --fisher-ridge would help)",
+        sampler->eval.model->param[failed - 1]);
 }
 
 /* Batches at the starting point until rows >= fill x D: a matrix of too low rank would throw the chain. */
@@ -123,10 +125,11 @@ static sgfs_status fill(sgfs_sampler *sampler, sgfs *s, const double *theta, sgf
 }
 
 static bool is_due(const sgfs *s, const sgfs_step *now) {
-    return now->t <= now->warmup || s->average.updates == 0 || (now->t - now->warmup) % s->every == 0;
+    return now->t <= now->warmup || s->average.updates == 0 ||
+           (now->t - now->warmup) % s->every == 0;
 }
 
-/* ---- the step --------------------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static void draw_normals(const sgfs_sampler *sampler, int64_t t, uint32_t purpose, double *z) {
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, purpose);
@@ -157,7 +160,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
 
     sgfs_status status = s->filled ? SGFS_OK : fill(sampler, s, theta, err);
     if (status != SGFS_OK) return status;
-    status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G, now->want_lp ? &stats[0] : NULL, err);
+    status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
+                                 now->want_lp ? &stats[0] : NULL, err);
     if (status != SGFS_OK) return status;
     if (is_due(s, now)) {
         sgfsi_average_update(&s->average, &e->scores, e->gbar, warmup);
@@ -179,12 +183,15 @@ static double tau(const sgfs_config *cfg, double gamma) {
 
 static const char *caution(const sgfs_config *cfg, const char *fisher) {
     if (strcmp(fisher, "full") != 0) {
-        return "SGFS with a diagonal matrix is approximate where parameters are correlated: means are right, "
-               "variances and correlations may not be, most of all at small alpha. Compare with sgfs-f, or "
+        return "SGFS with a diagonal matrix is approximate where parameters are correlated: means "
+               "are right, "
+               "variances and correlations may not be, most of all at small alpha. Compare with "
+               "sgfs-f, or "
                "with a larger --alpha.";
     }
     if (!sgfsi_config_flag(cfg, "sampler.prior_in_matrix")) {
-        return "The prior is left out of the matrix, as in the paper: approximate where the prior matters.";
+        return "The prior is left out of the matrix, as in the paper: approximate where the prior "
+               "matters.";
     }
     return NULL;
 }
@@ -193,7 +200,8 @@ static const char *const stats[] = {"lp", "step_size", "grad_norm", "ridges", NU
 
 const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .name = "sgfs",
-    .help = "stochastic gradient Fisher scoring (needs --fisher; sgfs-f and sgfs-d are short for it)",
+    .help =
+        "stochastic gradient Fisher scoring (needs --fisher; sgfs-f and sgfs-d are short for it)",
     .options = options,
     .uses_fisher = true,
     .stats = stats,

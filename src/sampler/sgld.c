@@ -56,14 +56,17 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
 static const char *caution_sgld(const sgfs_config *cfg, const char *fisher) {
     (void)cfg;
     (void)fisher;
-    return "SGLD is approximate: at a large --epsilon the gradient noise inflates the variances, at a small one "
-           "the chain hardly moves, and R-hat and ESS see neither. Compare with sgfs-f, or with half the step.";
+    return "SGLD is approximate: at a large --epsilon the gradient noise inflates the variances, "
+           "at a small one "
+           "the chain hardly moves, and R-hat and ESS see neither. Compare with sgfs-f, or with "
+           "half the step.";
 }
 
 static const char *caution_sgd(const sgfs_config *cfg, const char *fisher) {
     (void)cfg;
     (void)fisher;
-    return "SGD is an optimiser: its iterates are not draws from the posterior, and their spread is not an "
+    return "SGD is an optimiser: its iterates are not draws from the posterior, and their spread "
+           "is not an "
            "uncertainty.";
 }
 

@@ -29,7 +29,7 @@ static sgfs_status bad_header(sgfs_err *err, const char *what) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "The run's header cannot be used: %s.", what);
 }
 
-/* ---- shape and names from the header ------------------------------------------------------- */
+/* ---- shape and names from the header --------------------------------------------------------- */
 
 /* Copy an array of strings; *out is malloc'ed, as are its strings. Names are never empty. */
 static sgfs_status copy_names(const sgfsi_json *array, int64_t count, char **out, const char *what,
@@ -141,7 +141,7 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
     return true;
 }
 
-/* ---- filling ------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 /* Room for `wanted` rows of `width` numbers; the old array stays valid on failure. */
 static bool grow(double **array, int64_t wanted, int64_t width) {
@@ -230,7 +230,7 @@ int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_cou
     return common;
 }
 
-/* ---- the public view ----------------------------------------------------------------------- */
+/* ---- the public view ------------------------------------------------------------------------- */
 
 sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
     return sgfsi_runfile_read(path, err);
@@ -263,10 +263,8 @@ void sgfs_draws_free(sgfs_draws *draws) {
         free(chain->info.cov);
         free(chain->info.var);
     }
-    for (int64_t i = 0; draws->param != NULL && i < draws->D; i++)
-        free(draws->param[i]);
-    for (int64_t i = 0; draws->stat != NULL && i < draws->S; i++)
-        free(draws->stat[i]);
+    for (int64_t i = 0; draws->param != NULL && i < draws->D; i++) free(draws->param[i]);
+    for (int64_t i = 0; draws->stat != NULL && i < draws->S; i++) free(draws->stat[i]);
     free(draws->param);
     free(draws->stat);
     free(draws->chain);

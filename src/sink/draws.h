@@ -10,30 +10,30 @@
 
 /* Moments and costs of one chain over every iteration after warm-up, thinned away or not. */
 typedef struct sgfsi_chain_info {
-    int64_t iterations;     /* after warm-up */
-    int64_t rows_touched;   /* warm-up included */
-    int64_t interventions;  /* ridges added, warm-up included */
+    int64_t iterations;    /* after warm-up */
+    int64_t rows_touched;  /* warm-up included */
+    int64_t interventions; /* ridges added, warm-up included */
     double warmup_seconds, sample_seconds;
-    double *mean;           /* D, or NULL */
-    double *cov;            /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
-    double *var;            /* D, same divisor */
+    double *mean; /* D, or NULL */
+    double *cov;  /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
+    double *var;  /* D, same divisor */
 } sgfsi_chain_info;
 
 typedef struct sgfsi_chain {
     int64_t draws, capacity;
-    double *theta;          /* draws x D, row-major, on the user's scale */
-    double *stats;          /* draws x S */
+    double *theta; /* draws x D, row-major, on the user's scale */
+    double *stats; /* draws x S */
     sgfsi_chain_info info;
 } sgfsi_chain;
 
 struct sgfs_draws {
-    sgfsi_json *header;     /* the run file's header, see docs/formats.md */
+    sgfsi_json *header; /* the run file's header, see docs/formats.md */
     int64_t chains, D, S;
-    char **param;           /* D names, malloc'ed */
-    char **stat;            /* S names, malloc'ed; stat[0] is "lp" */
-    sgfsi_chain *chain;     /* chains */
+    char **param;       /* D names, malloc'ed */
+    char **stat;        /* S names, malloc'ed; stat[0] is "lp" */
+    sgfsi_chain *chain; /* chains */
     int64_t thin;
-    char *state;            /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+    char *state; /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
 };
 
 /* An empty set of draws whose shape and names come from `header` (taken over, also on failure). */
@@ -53,13 +53,14 @@ int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_cou
 bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
                        int64_t *cols, int64_t *offset);
 
-/* ---- exports: one file each --------------------------------------------------------------------- */
+/* ---- exports: one file each ------------------------------------------------------------------ */
 typedef struct sgfs_export_kind {
-    const char *name, *suffix, *help;  /* suffix: ".stan.csv"; the longest that fits wins */
+    const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */
     /* Write to `path` (complete or not at all, through base/file.h). */
     sgfs_status (*write)(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err);
 } sgfs_export_kind;
-extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv, sgfs_export_npy;
+extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
+    sgfs_export_npy;
 extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- by name ------------------------------------------------------------------------------- */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 static const sgfs_export_kind *find_kind(const char *path) {
     const sgfs_export_kind *best = NULL;
@@ -44,7 +44,7 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
     return kind->write(draws, path, overwrite, err);
 }
 
-/* ---- what is exported ---------------------------------------------------------------------- */
+/* ---- what is exported ------------------------------------------------------------------------ */
 
 sgfs_status sgfsi_export_view_open(sgfsi_export_view *view, const sgfs_draws *d, sgfs_err *err) {
     view->used = malloc((size_t)d->chains * sizeof *view->used);
@@ -67,7 +67,7 @@ int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name) {
     return -1;
 }
 
-/* ---- blocks with safe names ---------------------------------------------------------------- */
+/* ---- blocks with safe names ------------------------------------------------------------------ */
 
 static bool taken(const sgfsi_export_block *blocks, int64_t count, const char *name) {
     for (int64_t b = 0; b < count; b++) {
@@ -100,8 +100,7 @@ sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *
                                         int64_t *count, sgfs_err *err) {
     const char *name;
     int64_t rows, cols, offset, n = 0;
-    while (sgfsi_draws_block(d, n, &name, &rows, &cols, &offset))
-        n++;
+    while (sgfsi_draws_block(d, n, &name, &rows, &cols, &offset)) n++;
     sgfsi_export_block *blocks = calloc((size_t)n + 1, sizeof *blocks);
     for (int64_t b = 0; blocks != NULL && b < n; b++) {
         (void)sgfsi_draws_block(d, b, &name, &rows, &cols, &offset);
@@ -118,7 +117,6 @@ sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *
 }
 
 void sgfsi_export_blocks_free(sgfsi_export_block *blocks, int64_t count) {
-    for (int64_t b = 0; blocks != NULL && b < count; b++)
-        free(blocks[b].name);
+    for (int64_t b = 0; blocks != NULL && b < count; b++) free(blocks[b].name);
     free(blocks);
 }

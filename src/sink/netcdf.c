@@ -51,15 +51,14 @@ static bool ok(writer *w, int rc) {
     return w->rc == NC_NOERR;
 }
 
-/* ---- names and attributes ------------------------------------------------------------------ */
+/* ---- names and attributes -------------------------------------------------------------------- */
 
 /* netCDF names: no / or control characters, no odd first character, no blank at the end. */
 static void make_name(char *text) {
     size_t n = strlen(text);
     if (n > NAME_MAX_BYTES) {
         n = NAME_MAX_BYTES;
-        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
-            n--; /* not inside a character */
+        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) n--; /* not inside a character */
         text[n] = '\0';
     }
     for (char *c = text; *c != '\0'; c++) {
@@ -110,7 +109,7 @@ static void put_attributes(writer *w, int group) {
     ok(w, nc_put_att_longlong(group, NC_GLOBAL, "thinned_by", NC_INT64, 1, &thin));
 }
 
-/* ---- dimensions and their coordinates ------------------------------------------------------ */
+/* ---- dimensions and their coordinates -------------------------------------------------------- */
 
 /* A dimension with integer coordinates: values, or 0, 1, ... when values is NULL. */
 static int put_dim(writer *w, int group, const char *name, int64_t size, const int64_t *values) {
@@ -120,8 +119,7 @@ static int put_dim(writer *w, int group, const char *name, int64_t size, const i
         return -1;
     }
     long long *index = malloc((size_t)size * sizeof *index);
-    for (int64_t i = 0; index != NULL && i < size; i++)
-        index[i] = values == NULL ? i : values[i];
+    for (int64_t i = 0; index != NULL && i < size; i++) index[i] = values == NULL ? i : values[i];
     ok(w, index == NULL ? NC_ENOMEM : nc_put_var_longlong(group, var, index));
     free(index);
     return dim;
@@ -170,7 +168,7 @@ static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
     return 2;
 }
 
-/* ---- variables ----------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 /* All draws of one chain for one variable, draws x size, into w->numbers. */
 static void gather(const writer *w, const field *f, int64_t k) {
@@ -222,7 +220,7 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
     }
 }
 
-/* ---- groups -------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static field block_field(const writer *w, int64_t b) {
     const sgfsi_export_block *block = &w->blocks[b];
@@ -263,7 +261,7 @@ static void put_groups(writer *w) {
     }
 }
 
-/* ---- the file ------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* The whole file as memory->size bytes at memory->memory, malloc'ed; NULL when something failed. */
 static void make_image(writer *w, NC_memio *image) {

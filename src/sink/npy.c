@@ -36,8 +36,7 @@ static void write_numbers(FILE *f, const double *x, int64_t count) {
         for (int64_t i = 0; i < n; i++) {
             uint64_t word;
             memcpy(&word, &x[done + i], 8);
-            for (int k = 0; k < 8; k++)
-                bytes[i * 8 + k] = (unsigned char)(word >> (8 * k));
+            for (int k = 0; k < 8; k++) bytes[i * 8 + k] = (unsigned char)(word >> (8 * k));
         }
         fwrite(bytes, 8, (size_t)n, f);
     }

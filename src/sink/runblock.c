@@ -17,26 +17,22 @@ const unsigned char sgfsi_run_magic[8] = {0x89, 'S', 'G', 'F', 'S', '\r', '\n', 
 static const unsigned char block_magic[4] = {'S', 'G', 'B', 'K'};
 
 void sgfsi_put_u32(unsigned char *out, uint32_t x) {
-    for (int k = 0; k < 4; k++)
-        out[k] = (unsigned char)(x >> (8 * k));
+    for (int k = 0; k < 4; k++) out[k] = (unsigned char)(x >> (8 * k));
 }
 
 void sgfsi_put_u64(unsigned char *out, uint64_t x) {
-    for (int k = 0; k < 8; k++)
-        out[k] = (unsigned char)(x >> (8 * k));
+    for (int k = 0; k < 8; k++) out[k] = (unsigned char)(x >> (8 * k));
 }
 
 uint32_t sgfsi_get_u32(const unsigned char *in) {
     uint32_t x = 0;
-    for (int k = 0; k < 4; k++)
-        x |= (uint32_t)in[k] << (8 * k);
+    for (int k = 0; k < 4; k++) x |= (uint32_t)in[k] << (8 * k);
     return x;
 }
 
 uint64_t sgfsi_get_u64(const unsigned char *in) {
     uint64_t x = 0;
-    for (int k = 0; k < 8; k++)
-        x |= (uint64_t)in[k] << (8 * k);
+    for (int k = 0; k < 8; k++) x |= (uint64_t)in[k] << (8 * k);
     return x;
 }
 

@@ -43,7 +43,7 @@ struct sgfsi_runfile {
     size_t room;
 };
 
-/* ---- appending ----------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------- */
 
 /* All of it at the given place, or the errno of what went wrong. */
 static int write_all(int fd, const unsigned char *bytes, size_t count, int64_t at) {
@@ -60,8 +60,7 @@ static int write_all(int fd, const unsigned char *bytes, size_t count, int64_t a
 
 static sgfs_status fail_write(const sgfsi_runfile *f, int error, sgfs_err *err) {
     int64_t kept = 0;
-    for (int64_t c = 0; c < f->chains; c++)
-        kept += f->next[c];
+    for (int64_t c = 0; c < f->chains; c++) kept += f->next[c];
     return sgfsi_fail(
         err, SGFS_EIO,
         "%s: cannot write: %s; the file ends at its last whole block and keeps %lld draws.",
@@ -183,7 +182,7 @@ sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err
     return status;
 }
 
-/* ---- creating ------------------------------------------------------------------------------ */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static sgfs_status fail_create(const char *path, int error, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EIO, "%s: cannot write there: %s.", path, strerror(error));

@@ -67,7 +67,7 @@ static sgfs_status make_room(reader *r, size_t wanted, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* ---- the head ------------------------------------------------------------------------------ */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 static sgfs_status fail_head(const reader *r, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: the header of this run file is cut off or damaged.",
@@ -121,7 +121,7 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
     return parse_head(r, length, err);
 }
 
-/* ---- blocks -------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Does the payload's length follow from the rest of the head? NULL: yes; otherwise what is wrong.
  */
@@ -196,8 +196,7 @@ static sgfs_status take_state(reader *r, size_t length, sgfs_err *err) {
     char *state = malloc(length + 1);
     assert(r->bytes != NULL); /* the crc at least stood there */
     if (state == NULL) return sgfsi_fail_memory(err, r->path);
-    for (size_t i = 0; i < length; i++)
-        state[i] = r->bytes[i] < 0x20 ? '?' : (char)r->bytes[i];
+    for (size_t i = 0; i < length; i++) state[i] = r->bytes[i] < 0x20 ? '?' : (char)r->bytes[i];
     state[length] = '\0';
     free(r->d->state);
     r->d->state = state;

@@ -36,7 +36,7 @@ typedef struct writer {
     double *work; /* D: means of the chain at hand */
 } writer;
 
-/* ---- names and order ----------------------------------------------------------------------- */
+/* ---- names and order ------------------------------------------------------------------------- */
 
 /* A Stan identifier: letters, digits and _, a letter first, no __ at the end. */
 static void make_identifier(char *text) {
@@ -48,8 +48,7 @@ static void make_identifier(char *text) {
         if (letter || digit) text[n++] = *c;
         else if (n > 0 && text[n - 1] != '_') text[n++] = '_';
     }
-    while (n > 0 && text[n - 1] == '_')
-        n--;
+    while (n > 0 && text[n - 1] == '_') n--;
     text[n] = '\0';
     if (n > 0 && !(text[0] >= '0' && text[0] <= '9')) return;
     memmove(text + 1, text, n + 1);
@@ -84,13 +83,12 @@ static void write_columns(FILE *f, const writer *w) {
     fputc('\n', f);
 }
 
-/* ---- config and footer --------------------------------------------------------------------- */
+/* ---- config and footer ----------------------------------------------------------------------- */
 
 /* One line of the config; the value is freed of what readers would trip over. */
 static void write_text(FILE *f, const char *key, const char *value) {
     fprintf(f, "# %s = ", key);
-    for (const char *c = value; *c != '\0'; c++)
-        fputc(*c == '=' || (*c & 0xE0) == 0 ? '_' : *c, f);
+    for (const char *c = value; *c != '\0'; c++) fputc(*c == '=' || (*c & 0xE0) == 0 ? '_' : *c, f);
     fputc('\n', f);
 }
 
@@ -143,7 +141,7 @@ static void write_footer(FILE *f, const sgfsi_chain_info *info) {
     fputs("# \n", f);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void write_number(FILE *f, double x) {
     char text[SGFSI_NUM_CHARS] = "";
@@ -180,8 +178,7 @@ static void write_draws(FILE *f, const writer *w, const sgfsi_chain *c) {
 /* Mean of parameter i over the draws that are exported. */
 static double mean_of(const writer *w, const sgfsi_chain *c, int64_t i) {
     double sum = 0;
-    for (int64_t t = 0; t < w->view.draws; t++)
-        sum += c->theta[t * w->d->D + i];
+    for (int64_t t = 0; t < w->view.draws; t++) sum += c->theta[t * w->d->D + i];
     return sum / (double)w->view.draws;
 }
 
@@ -200,8 +197,7 @@ static double cov_of(const writer *w, const sgfsi_chain *c, int64_t i, int64_t j
 static void write_metric(FILE *f, const writer *w, const sgfsi_chain *c) {
     int64_t D = w->d->D;
     bool dense = strcmp(w->metric, "dense_e") == 0, unit = strcmp(w->metric, "unit_e") == 0;
-    for (int64_t i = 0; i < D; i++)
-        w->work[i] = mean_of(w, c, i);
+    for (int64_t i = 0; i < D; i++) w->work[i] = mean_of(w, c, i);
     fputs(dense ? "# Elements of inverse mass matrix:\n"
                 : "# Diagonal elements of inverse mass matrix:\n",
           f);
@@ -226,7 +222,7 @@ static void write_chain(FILE *f, const writer *w, int64_t chain) {
     write_footer(f, &c->info);
 }
 
-/* ---- files: all of them or none ------------------------------------------------------------ */
+/* ---- files: all of them or none -------------------------------------------------------------- */
 
 /* fit.stan.csv -> fit_2.stan.csv for the second of several chains; malloc'ed. */
 static char *chain_path(const char *path, int64_t chain, int64_t chains) {
@@ -284,8 +280,7 @@ static sgfs_status write_all(const writer *w, const char *path, bool overwrite, 
         write_chain(out[k].f, w, w->view.used[k]);
     }
     if (status == SGFS_OK) status = commit_all(w, out, path, overwrite, err);
-    for (int64_t k = 0; k < w->view.chains; k++)
-        sgfsi_outfile_abandon(&out[k]);
+    for (int64_t k = 0; k < w->view.chains; k++) sgfsi_outfile_abandon(&out[k]);
     sgfsi_arena_free(&arena);
     return status;
 }

@@ -29,10 +29,8 @@ static inline void put_sample_block(sgfsi_json *blocks, const char *name, int64_
 static inline sgfsi_json *sample_header(const char *metric) {
     sgfsi_json *h = sgfsi_json_object(), *params = sgfsi_json_array(), *stats = sgfsi_json_array();
     sgfsi_json *blocks = sgfsi_json_array();
-    for (int i = 0; i < RUN_D; i++)
-        sgfsi_json_text(params, NULL, run_params[i]);
-    for (int i = 0; i < RUN_S; i++)
-        sgfsi_json_text(stats, NULL, run_stats[i]);
+    for (int i = 0; i < RUN_D; i++) sgfsi_json_text(params, NULL, run_params[i]);
+    for (int i = 0; i < RUN_S; i++) sgfsi_json_text(stats, NULL, run_stats[i]);
     put_sample_block(blocks, "beta", 1, 4);
     put_sample_block(blocks, "log_sigma", 1, 1);
     put_sample_block(blocks, "W/out", 2, 3);
@@ -69,10 +67,8 @@ static inline double sample_stat(int64_t c, int64_t t, int64_t s) {
 static inline void fill_sample(int64_t c, int64_t first, int64_t count, double *theta,
                                double *stats) {
     for (int64_t t = 0; t < count; t++) {
-        for (int64_t i = 0; i < RUN_D; i++)
-            theta[t * RUN_D + i] = sample_theta(c, first + t, i);
-        for (int64_t s = 0; s < RUN_S; s++)
-            stats[t * RUN_S + s] = sample_stat(c, first + t, s);
+        for (int64_t i = 0; i < RUN_D; i++) theta[t * RUN_D + i] = sample_theta(c, first + t, i);
+        for (int64_t s = 0; s < RUN_S; s++) stats[t * RUN_S + s] = sample_stat(c, first + t, s);
     }
 }
 

@@ -89,8 +89,7 @@ static void assert_cells(const sgfsi_table *t, int64_t rows, int64_t cols, const
 
 static const double square[] = {2.385, -17.25, 0.5, 1e-7, 381.125, 1};
 
-/* ---- ways of writing ----------------------------------------------------------------------------
- */
+/* ---- ways of writing ------------------------------------------------------------------------- */
 
 static void test_the_same_table_written_in_many_ways(void **state) {
     (void)state;
@@ -118,8 +117,8 @@ static void test_the_same_table_written_in_many_ways(void **state) {
         assert_string_equal(t.names[1], "dose");
         assert_string_equal(t.names[2], "y");
         assert_int_equal(t.text_col, -1);
-        assert_true(t.role[0] == SGFSI_FEATURE && t.role[1] == SGFSI_FEATURE);
-        assert_int_equal(t.role[2], SGFSI_TARGET);
+        assert_true(t.role[0] == SGFSI_ROLE_FEATURE && t.role[1] == SGFSI_ROLE_FEATURE);
+        assert_int_equal(t.role[2], SGFSI_ROLE_TARGET);
         sgfsi_table_free(&t);
     }
 }
@@ -233,8 +232,7 @@ static void test_large_file_across_blocks(void **state) {
         s += sprintf(s, "%.17g,", (double)(i * i) / 7.0);
         if (i == 60000) {
             *s++ = '"';
-            for (int k = 0; k < 1500000; k++)
-                *s++ = k % 10 == 0 ? '\n' : 'q';
+            for (int k = 0; k < 1500000; k++) *s++ = k % 10 == 0 ? '\n' : 'q';
             *s++ = '"';
         } else if (i % 3 == 0) {
             s += sprintf(s, "\"p\"\"%lld,\n\"", (long long)i);
@@ -282,8 +280,7 @@ static void test_gzip(void **state) {
     assert_saved_fails(&usual, SGFS_EDATA, "damaged", NULL);
 }
 
-/* ---- columns ------------------------------------------------------------------------------------
- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static void test_columns_are_chosen(void **state) {
     (void)state;
@@ -312,7 +309,7 @@ static void test_columns_are_chosen(void **state) {
         for (int64_t k = 0; k < t.cols; k++) {
             strcat(strcat(joined, t.names[k]), " ");
             assert_true(cell(&t, 0, k) == cases[i].first[k]);
-            targets += t.role[k] == SGFSI_TARGET;
+            targets += t.role[k] == SGFSI_ROLE_TARGET;
         }
         assert_string_equal(joined, cases[i].names);
         assert_int_equal(targets, 1);
@@ -331,7 +328,7 @@ static void test_made_up_names_count_file_columns(void **state) {
     assert_cells(&t, 2, 3, wanted);
     assert_string_equal(t.names[0], "x2");
     assert_string_equal(t.names[2], "x4");
-    assert_int_equal(t.role[1], SGFSI_TARGET);
+    assert_int_equal(t.role[1], SGFSI_ROLE_TARGET);
     assert_int_equal(sgfsi_table_column(&t, "x4"), 2);
     assert_int_equal(sgfsi_table_column(&t, "2"), 1);
     assert_int_equal(sgfsi_table_column(&t, "4"), -1);
@@ -368,8 +365,7 @@ static void test_unknown_columns(void **state) {
     assert_saved_fails(&options, SGFS_EUSAGE, "\"dup\"", "2 and 3", "number", NULL);
 }
 
-/* ---- the target as text -------------------------------------------------------------------------
- */
+/* ---- the target as text ---------------------------------------------------------------------- */
 
 static void test_text_target(void **state) {
     (void)state;
@@ -404,8 +400,7 @@ static void test_mixed_target_is_text_throughout(void **state) {
 static void test_too_many_levels(void **state) {
     (void)state;
     char *text = malloc(40000), *s = text + sprintf(text, "a,city\n");
-    for (int i = 0; i < 1000; i++)
-        s += sprintf(s, "%d.5,town %d\n", i, i);
+    for (int i = 0; i < 1000; i++) s += sprintf(s, "%d.5,town %d\n", i, i);
     save(text);
     sgfsi_table t = read_saved(&usual);
     assert_int_equal(t.levels, 1000);
@@ -417,8 +412,7 @@ static void test_too_many_levels(void **state) {
     free(text);
 }
 
-/* ---- faults -------------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static void test_text_among_the_features(void **state) {
     (void)state;

@@ -32,8 +32,7 @@ static void save(int version, const char *literal, size_t align, const void *dat
     size_t start = version == 1 ? 10 : 12, length = strlen(literal);
     assert_true(start + length + align + bytes < sizeof file);
     memcpy(file + start, literal, length);
-    while (align != 0 && (start + length + 1) % align != 0)
-        file[start + length++] = ' ';
+    while (align != 0 && (start + length + 1) % align != 0) file[start + length++] = ' ';
     file[start + length++] = '\n';
     file[6] = (unsigned char)version;
     file[8] = (unsigned char)length;
@@ -91,7 +90,7 @@ static void test_versions_and_spellings(void **state) {
             assert_int_equal(t.text_col, -1);
             assert_string_equal(t.names[0], "x1");
             assert_string_equal(t.names[2], "y");
-            assert_true(t.role[0] == SGFSI_FEATURE && t.role[2] == SGFSI_TARGET);
+            assert_true(t.role[0] == SGFSI_ROLE_FEATURE && t.role[2] == SGFSI_ROLE_TARGET);
             sgfsi_table_free(&t);
             sgfsi_table_free(&t);
         }
@@ -109,8 +108,7 @@ static void test_types(void **state) {
                  {"|u1", SGFSI_U8, 1},  {"<u2", SGFSI_U16, 2}, {"<u4", SGFSI_U32, 4},
                  {"|b1", SGFSI_U8, 1}};
     unsigned char data[48];
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (unsigned char)(i * 37 + 11);
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37 + 11);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         char literal[128];
         snprintf(literal, sizeof literal,
@@ -146,8 +144,7 @@ static void test_fortran_order_is_turned_round(void **state) {
     assert_true(said[0] == '0' && strstr(said, "Fortran") != NULL);
     sgfsi_table_free(&t);
     unsigned char wide[75 * 7 * 2]; /* more than a tile */
-    for (size_t i = 0; i < sizeof wide; i++)
-        wide[i] = (unsigned char)(i * i + 5 * i);
+    for (size_t i = 0; i < sizeof wide; i++) wide[i] = (unsigned char)(i * i + 5 * i);
     save(1, "{'descr': '<i2', 'fortran_order': True, 'shape': (7, 75), }", 64, wide, sizeof wide);
     t = read_saved(&usual);
     for (int r = 0; r < 7; r++) {
@@ -181,14 +178,14 @@ static void test_columns_are_chosen(void **state) {
     sgfsi_table t = read_saved(&options);
     assert_int_equal(t.cols, 3); /* all of them stay, mapped */
     assert_string_equal(t.names[2], "x3");
-    assert_true(t.role[0] == SGFSI_TARGET && t.role[1] == SGFSI_UNUSED &&
-                t.role[2] == SGFSI_FEATURE);
+    assert_true(t.role[0] == SGFSI_ROLE_TARGET && t.role[1] == SGFSI_ROLE_NONE &&
+                t.role[2] == SGFSI_ROLE_FEATURE);
     sgfsi_table_free(&t);
     options.features = "";
     options.target = "y";
     save(1, literal, 64, table, sizeof table);
     t = read_saved(&options);
-    assert_int_equal(t.role[2], SGFSI_TARGET);
+    assert_int_equal(t.role[2], SGFSI_ROLE_TARGET);
     sgfsi_table_free(&t);
     options.target = "x4";
     save(1, literal, 64, table, sizeof table);

@@ -98,8 +98,7 @@ static void test_nasty_decimals(void **state) {
         "3.7455744005952583e15",
         "2.385e17",
         "1.7453292519943295e-02"};
-    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
-        assert_reads_like_strtod(text[i]);
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) assert_reads_like_strtod(text[i]);
 }
 
 /* A half-way case whose last digit stands behind more zeros than any buffer of ours keeps. */

@@ -49,10 +49,8 @@ static sgfsi_runfile *create(bool overwrite, sgfs_err *err) {
 /* Two chains of three, 5 + 4 and 6 draws; moments for chain 0; ended. */
 static void write_small(void) {
     double mean[RUN_D], var[RUN_D], cov[RUN_D * RUN_D];
-    for (int i = 0; i < RUN_D; i++)
-        mean[i] = 2.385 * i, var[i] = 0.17 + i;
-    for (int i = 0; i < RUN_D * RUN_D; i++)
-        cov[i] = 1.0 / (3 + i);
+    for (int i = 0; i < RUN_D; i++) mean[i] = 2.385 * i, var[i] = 0.17 + i;
+    for (int i = 0; i < RUN_D * RUN_D; i++) cov[i] = 1.0 / (3 + i);
     sgfsi_chain_info info = {100, 7215, 3, 0.25, 1.75, mean, cov, var}, bare = {.iterations = 99};
     sgfsi_runfile *f = create(true, NULL);
     assert_non_null(f);
@@ -110,7 +108,7 @@ static void what_is_written_is_read_back(void **state) {
     sgfs_draws_free(d);
 }
 
-/* ---- damage -------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void write_bytes(const char *to, const char *bytes, size_t count) {
     FILE *f = fopen(to, "wb");
@@ -276,7 +274,7 @@ static void forged_blocks_are_refused(void **state) {
     free(head);
 }
 
-/* ---- creating ------------------------------------------------------------------------------ */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static void an_existing_file_is_refused(void **state) {
     (void)state;
@@ -353,7 +351,7 @@ static void a_second_writer_is_refused(void **state) {
     assert_int_equal(sgfsi_runfile_close(f, &err), SGFS_OK);
 }
 
-/* ---- appending ----------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------- */
 
 static void draws_out_of_order_are_refused(void **state) {
     (void)state;
@@ -417,16 +415,13 @@ static void threads_append_side_by_side(void **state) {
         jobs[c] = (job){f, c, SGFS_OK};
         assert_int_equal(pthread_create(&thread[c], NULL, append_chain, &jobs[c]), 0);
     }
-    for (int c = 0; c < RUN_CHAINS; c++)
-        pthread_join(thread[c], NULL);
-    for (int c = 0; c < RUN_CHAINS; c++)
-        assert_int_equal(jobs[c].status, SGFS_OK);
+    for (int c = 0; c < RUN_CHAINS; c++) pthread_join(thread[c], NULL);
+    for (int c = 0; c < RUN_CHAINS; c++) assert_int_equal(jobs[c].status, SGFS_OK);
     assert_int_equal(sgfsi_runfile_close(f, &err), SGFS_OK);
     sgfs_draws *d = sgfs_draws_open(path, &err);
     assert_non_null(d);
     check_prefix(d);
-    for (int c = 0; c < RUN_CHAINS; c++)
-        assert_int_equal(d->chain[c].draws, 300);
+    for (int c = 0; c < RUN_CHAINS; c++) assert_int_equal(d->chain[c].draws, 300);
     assert_string_equal(d->state, "unfinished");
     sgfs_draws_free(d);
 }
