@@ -17,9 +17,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagnostics/sums.h"
+
 bool sgfsi_autocorr_init(sgfsi_autocorr *w, sgfsi_arena *arena, int64_t n) {
     w->n = n;
-    for (w->size = 2; w->size < 2 * n;)
+    for (w->size = 4; w->size < 2 * n;)
         w->size *= 2;
     w->re = SGFSI_DOUBLES(arena, w->size);
     w->im = SGFSI_DOUBLES(arena, w->size);
@@ -65,6 +67,23 @@ static void join_level(const sgfsi_autocorr *w, double *restrict re, double *res
     }
 }
 
+/* The last two levels on the way there, h = 2 and 1, where the roots are 1 and -i. */
+static void split_fours(double *re, double *im, int64_t size) {
+    for (int64_t i = 0; i < size; i += 4) {
+        double *r = re + i, *m = im + i;
+        double r02 = r[0] + r[2], r13 = r[1] + r[3], m02 = m[0] + m[2], m13 = m[1] + m[3];
+        double dr02 = r[0] - r[2], dr13 = r[1] - r[3], dm02 = m[0] - m[2], dm13 = m[1] - m[3];
+        r[0] = r02 + r13;
+        m[0] = m02 + m13;
+        r[1] = r02 - r13;
+        m[1] = m02 - m13;
+        r[2] = dr02 + dm13;
+        m[2] = dm02 - dr13;
+        r[3] = dr02 - dm13;
+        m[3] = dm02 + dr13;
+    }
+}
+
 enum { CACHED = 2048 }; /* numbers: 32 KiB in two parts */
 
 static void transform_there(const sgfsi_autocorr *w, double *re, double *im, int64_t size) {
@@ -74,10 +93,11 @@ static void transform_there(const sgfsi_autocorr *w, double *re, double *im, int
         transform_there(w, re + size / 2, im + size / 2, size / 2);
         return;
     }
-    for (int64_t h = size / 2; h >= 1; h /= 2) {
+    for (int64_t h = size / 2; h > 2; h /= 2) {
         for (int64_t i = 0; i < size; i += 2 * h)
             split_level(w, re + i, im + i, h);
     }
+    split_fours(re, im, size);
 }
 
 static void transform_back(const sgfsi_autocorr *w, double *re, double *im, int64_t size) {
@@ -95,13 +115,7 @@ static void transform_back(const sgfsi_autocorr *w, double *re, double *im, int6
 
 /* x about its mean into part, zeros behind it. Returns the mean. */
 static double load_centred(const sgfsi_autocorr *w, const double *x, double *part) {
-    double sum = 0.0, rest = 0.0;
-    for (int64_t t = 0; t < w->n; t++)
-        sum += x[t];
-    double mean = sum / (double)w->n;
-    for (int64_t t = 0; t < w->n; t++)
-        rest += x[t] - mean; /* what rounding left */
-    mean += rest / (double)w->n;
+    double mean = sgfsi_mean(w->n, x);
     for (int64_t t = 0; t < w->n; t++)
         part[t] = x[t] - mean;
     memset(part + w->n, 0, (size_t)(w->size - w->n) * sizeof *part);

@@ -19,6 +19,8 @@
 
 #include <math.h>
 
+#include "diagnostics/sums.h"
+
 static bool is_constant(const double *x, int64_t count) {
     double low = x[0], high = x[0];
     for (int64_t i = 1; i < count; i++) {
@@ -27,16 +29,6 @@ static bool is_constant(const double *x, int64_t count) {
     }
     double size = fmax(fabs(low), fabs(high));
     return high - low <= 1e-15 * fmin(1.0, size);
-}
-
-static double variance(const double *x, int64_t n) {
-    double mean = 0.0, squares = 0.0;
-    for (int64_t i = 0; i < n; i++)
-        mean += x[i];
-    mean /= (double)n;
-    for (int64_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
-    return squares / (double)(n - 1);
 }
 
 /* Geyer's sum over rho, n lags with rho[0] = 1. Changes rho. */
@@ -68,7 +60,8 @@ static double ess_of(sgfsi_trace *w, const double *x) {
     if (is_constant(x, w->count)) return all;
     sgfsi_autocov(&w->autocorr, w->m, x, w->half_mean, w->rho);
     double W = w->rho[0] * n / (n - 1.0);
-    double var_plus = w->rho[0] + variance(w->half_mean, w->m);
+    double var_plus =
+        w->rho[0] + sgfsi_variance(w->m, w->half_mean, sgfsi_mean(w->m, w->half_mean));
     w->rho[0] = 1.0;
     for (int64_t t = 1; t < w->half; t++)
         w->rho[t] = 1.0 - (W - w->rho[t]) / var_plus;

@@ -13,26 +13,17 @@
 
 #include <math.h>
 
-/* Mean and variance (divisor n - 1) of n numbers. */
-static void describe(const double *x, int64_t n, double *mean, double *variance) {
-    double sum = 0.0, squares = 0.0;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i];
-    *mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        squares += (x[i] - *mean) * (x[i] - *mean);
-    *variance = squares / (double)(n - 1);
-}
+#include "diagnostics/sums.h"
 
 static double rhat_of(sgfsi_trace *t, const double *x) {
-    double n = (double)t->half, W = 0.0, grand, between;
+    double n = (double)t->half, W = 0.0;
     for (int64_t i = 0; i < t->m; i++) {
-        double variance;
-        describe(x + i * t->half, t->half, &t->half_mean[i], &variance);
-        W += variance / (double)t->m;
+        const double *series = x + i * t->half;
+        t->half_mean[i] = sgfsi_mean(t->half, series);
+        W += sgfsi_variance(t->half, series, t->half_mean[i]) / (double)t->m;
     }
-    describe(t->half_mean, t->m, &grand, &between);
-    return sqrt((n * between / W + n - 1.0) / n);
+    double B = n * sgfsi_variance(t->m, t->half_mean, sgfsi_mean(t->m, t->half_mean));
+    return sqrt((B / W + n - 1.0) / n);
 }
 
 double sgfsi_rhat(sgfsi_trace *t) {

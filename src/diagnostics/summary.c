@@ -38,29 +38,42 @@ static void fill_row(sgfsi_trace *t, int64_t thin, sgfs_summary_row *row) {
     row->tau = (double)thin * (double)(t->chains * t->draws) / ess_mean;
 }
 
-static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summary *s,
-                             sgfs_err *err) {
+/* One thread's share of the parameters, with a workspace of its own; false when memory ran out.
+ * Each row is computed by one thread, so the numbers do not depend on how many there are. */
+static bool fill_share(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary_row *row) {
     sgfsi_arena work = {0};
-    sgfsi_moments moments;
-    sgfs_status status = sgfsi_moments_of(d, used, false, &work, &moments, err);
     sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
     const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
-    if (status == SGFS_OK && (t == NULL || column == NULL)) {
-        status = sgfsi_fail_memory(err, "sorting the draws");
-    }
-    for (int64_t i = 0; status == SGFS_OK && i < d->D; i++) {
-        sgfs_summary_row *row = &s->shown.row[i];
+    bool ready = t != NULL && column != NULL;
+#pragma omp for schedule(dynamic)
+    for (int64_t i = 0; i < d->D; i++) {
+        if (!ready) continue;
         for (int64_t c = 0; c < used->chains; c++)
             column[c] = d->chain[used->chain[c]].theta + i;
         sgfsi_trace_load(t, column, d->D);
-        fill_row(t, d->thin > 0 ? d->thin : 1, row);
+        fill_row(t, d->thin > 0 ? d->thin : 1, &row[i]);
+    }
+    sgfsi_arena_free(&work);
+    return ready;
+}
+
+static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summary *s,
+                             sgfs_err *err) {
+    sgfsi_moments moments;
+    sgfs_status status = sgfsi_moments_of(d, used, false, &s->arena, &moments, err);
+    if (status != SGFS_OK) return status;
+    int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
+#pragma omp parallel reduction(+ : short_of_memory) if (large)
+    short_of_memory += !fill_share(d, used, s->shown.row);
+    if (short_of_memory > 0) return sgfsi_fail_memory(err, "sorting the draws");
+    for (int64_t i = 0; i < d->D; i++) {
+        sgfs_summary_row *row = &s->shown.row[i];
         row->mean = moments.mean[i];
         row->sd = sqrt(moments.var[i]);
         row->name = sgfsi_arena_text(&s->arena, d->param[i]);
-        if (row->name == NULL) status = sgfsi_fail_memory(err, "the names of the parameters");
+        if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
     }
-    sgfsi_arena_free(&work);
-    return status;
+    return SGFS_OK;
 }
 
 /* Costs of every chain, with draws or not; rates of those that have draws. */

@@ -21,6 +21,7 @@ typedef struct sgfsi_trace {
     double mean, sd;              /* of all kept draws, divisor one less than their number */
     double q5, q50, q95;          /* linear between order statistics, as numpy's default */
     double *split;                /* m x half */
+    double *middle;               /* chains: the draws left over when draws is odd */
     double *z;                    /* m x half: the same, rank-normalised */
     double *scratch;              /* m x half: for whoever transforms the draws next */
     sgfsi_ranked *sorted, *spare; /* chains x draws; after loading the first count of sorted hold */
