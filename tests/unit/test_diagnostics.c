@@ -366,15 +366,15 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
     sgfsi_json_free(m.d.header);
 }
 
-/* Two chains of 400 draws of four parameters: fine, one chain shifted, slow, fine. */
+/* Two chains of 400 draws of four parameters: fine, slow, one chain shifted, fine. */
 static void make_long(made *m, double *theta, char **names) {
-    static char name[4][8] = {"fine", "shifted", "slow", "also"};
+    static char name[4][8] = {"fine", "slow", "shifted", "also"};
     make_draws(m);
     sgfsi_stream stream = sgfsi_stream_at(41, 0, 0, SGFSI_NOISE);
     sgfsi_normals(&stream, 3200, theta);
     for (int64_t i = 0; i < 800; i++) {
-        if (i >= 400) theta[i * 4 + 1] += 2.0;
-        if (i % 400 > 0) theta[i * 4 + 2] += 0.97 * theta[(i - 1) * 4 + 2];
+        if (i >= 400) theta[i * 4 + 2] += 2.0;
+        if (i % 400 > 0) theta[i * 4 + 1] += 0.97 * theta[(i - 1) * 4 + 1];
     }
     for (int i = 0; i < 4; i++)
         names[i] = name[i];
@@ -407,9 +407,9 @@ static void test_summary_names_the_worst(void **state) {
     char *json = sgfs_summary_json(s);
     assert_non_null(json);
     sgfsi_json *back = sgfsi_json_parse(json, strlen(json), "summary", NULL);
-    const sgfsi_json *param = sgfsi_json_at(sgfsi_json_get(back, "params"), 2);
+    const sgfsi_json *param = sgfsi_json_at(sgfsi_json_get(back, "params"), 1);
     assert_string_equal(sgfsi_json_get_text(param, "name", ""), "slow");
-    assert_close(sgfsi_json_get_num(param, "tau", 0.0), s->row[2].tau, 0.0, "tau in JSON");
+    assert_close(sgfsi_json_get_num(param, "tau", 0.0), s->row[1].tau, 0.0, "tau in JSON");
     assert_int_equal(sgfsi_json_length(sgfsi_json_get(back, "warnings")), s->warnings);
     sgfsi_json_free(back);
     free(json);
@@ -466,15 +466,20 @@ static void test_trR_of_larger_matrices(void **state) {
 
 static void test_pairs_by_divergence(void **state) {
     (void)state;
-    const double mean[] = {0.0, 0.0, 1.0}, ref_mean[] = {0.0, 0.0, 0.0};
+    const double mean[] = {1.0, 0.0, 0.0}, ref_mean[] = {0.0, 0.0, 0.0};
     const double cov[] = {1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0};
     const double ref[] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
     sgfsi_gaussians g = {3, mean, cov, ref_mean, ref};
     int64_t best[2], worst[2];
-    assert_close(sgfsi_pair_divergence(&g, 0, 1), 0.5 * (3.0 + 1.5) - 2.0, 1e-14, "variance 2");
+    assert_close(sgfsi_pair_divergence(&g, 1, 2), 0.5 * (3.0 + 1.5) - 2.0, 1e-14, "variance 2");
     assert_close(sgfsi_pair_divergence(&g, 0, 2), 1.0, 1e-14, "mean 1");
     sgfsi_pair_extremes(&g, best, worst);
-    assert_true(best[0] == 0 && best[1] == 1 && worst[0] == 1 && worst[1] == 2);
+    assert_true(best[0] == 1 && best[1] == 2 && worst[0] == 0 && worst[1] == 1);
+    const double P[] = {2.0, 0.5, 0.5, 1.0}, Q[] = {4.0, 1.0, 1.0, 1.25}, d[] = {0.5, 1.0};
+    sgfsi_gaussians two = {2, d, P, ref_mean, Q};
+    /* tr(P^-1 Q) = 5.5/1.75, d'P^-1 d = 1, tr(Q^-1 P) = 1.375, d'Q^-1 d = 3.3125/4 */
+    double expected = 0.5 * (5.5 / 1.75 + 1.0 + 1.375 + 3.3125 / 4.0) - 2.0;
+    assert_close(sgfsi_pair_divergence(&two, 0, 1), expected, 1e-14, "correlated pair");
     g.D = 1;
     sgfsi_pair_extremes(&g, best, worst);
     assert_true(best[0] == -1 && worst[1] == -1);
