@@ -81,7 +81,10 @@ static int64_t draws_needed(const sgfs_summary *s, double ess) {
 static void judge_state(list *out, const sgfs_draws *d, const sgfsi_used *used) {
     const char *state = out->summary->state;
     if (strncmp(state, "failed", 6) == 0) {
-        warn(out, "The run %s. The numbers below are of the draws made before that.", state);
+        int length = (int)strlen(state); /* without the full stop it may bring along */
+        if (state[length - 1] == '.') length--;
+        warn(out, "The run %.*s. The numbers below are of the draws made before that.", length,
+             state);
     } else if (strcmp(state, "complete") != 0) {
         warn(out, "The run is %s: the numbers below are of the draws made so far.", state);
     }
@@ -132,10 +135,12 @@ static void judge_rhat(list *out) {
     int64_t over = name_worst(s, rhat_badness, RHAT_MOST, names);
     if (over == 0) return;
     sgfsi_format_digits(number, worst, 3);
+    int64_t more = 2 * s->draws;
+    if (s->ess_min > 0.0 && draws_needed(s, s->ess_min) > more) more = draws_needed(s, s->ess_min);
     warn(out,
          "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains do not "
-         "agree yet. Make at least twice the draws, or a longer warm-up.",
-         (long long)over, (long long)s->dim, number, names);
+         "agree yet. Make at least %lld draws per chain (now %lld), or a longer warm-up.",
+         (long long)over, (long long)s->dim, number, names, (long long)more, (long long)s->draws);
 }
 
 static void judge_ess(list *out) {

@@ -24,7 +24,7 @@
 #include "diagnostics/normal.h"
 #include "diagnostics/sums.h"
 
-enum { DIGIT_BITS = 11, DIGITS = 6, BUCKETS = 1 << DIGIT_BITS };
+enum { DIGIT_BITS = 11, DIGITS = 6, BUCKETS = 1 << DIGIT_BITS, COUNTERS = DIGITS * BUCKETS };
 
 static uint64_t key_of(double x) {
     uint64_t bits;
@@ -55,7 +55,7 @@ static bool allocate(sgfsi_trace *t, sgfsi_arena *arena) {
     t->middle = SGFSI_DOUBLES(arena, t->chains);
     t->sorted = sgfsi_arena_alloc(arena, all, sizeof *t->sorted);
     t->spare = sgfsi_arena_alloc(arena, all, sizeof *t->spare);
-    t->bucket = sgfsi_arena_alloc(arena, DIGITS * BUCKETS, sizeof *t->bucket);
+    t->bucket = sgfsi_arena_alloc(arena, COUNTERS, sizeof *t->bucket);
     return t->split && t->z && t->scratch && t->normal_score && t->rho && t->half_mean &&
            t->middle && t->sorted && t->spare && t->bucket &&
            sgfsi_autocorr_init(&t->autocorr, arena, t->half);
@@ -114,16 +114,16 @@ static void spread(sgfsi_trace *t) {
 /* Least significant digit first; a pass in which all digits agree is skipped. */
 static void sort(sgfsi_trace *t) {
     int64_t all = t->chains * t->draws;
-    memset(t->bucket, 0, DIGITS * BUCKETS * sizeof *t->bucket);
+    memset(t->bucket, 0, COUNTERS * sizeof *t->bucket);
     for (int64_t i = 0; i < all; i++) {
-        for (int d = 0; d < DIGITS; d++) {
+        for (int64_t d = 0; d < DIGITS; d++) {
             t->bucket[d * BUCKETS +
                       (int64_t)(t->sorted[i].key >> (d * DIGIT_BITS) & (BUCKETS - 1))]++;
         }
     }
-    for (int d = 0; d < DIGITS; d++) {
+    for (int64_t d = 0; d < DIGITS; d++) {
         int64_t *bucket = t->bucket + d * BUCKETS, start = 0;
-        int shift = d * DIGIT_BITS;
+        int64_t shift = d * DIGIT_BITS;
         if (bucket[t->sorted[0].key >> shift & (BUCKETS - 1)] == all) continue;
         for (int64_t b = 0; b < BUCKETS; b++) {
             int64_t here = bucket[b];

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Makes chains.json: chains and what ArviZ says of them, for tests/unit/test_diagnostics.c.
 
-Run by hand (python3 tests/golden/make_chains.py, with arviz 0.23, numpy and scipy) only when a chain is
-added; the file is stored, so that the tests need no Python. ArviZ refuses R-hat for one chain; there its
-own pieces are put together for the two halves, which is what sgfs reports.
+Run by hand (python3 tests/golden/make_chains.py, with arviz 0.23, numpy and scipy) only when a
+chain is added; the file is stored, so that the tests need no Python. ArviZ refuses R-hat for one
+chain; there its own pieces are put together for the two halves, which is what sgfs reports.
 """
 import json
 import pathlib
@@ -69,10 +69,10 @@ def rhat(x):
 
 
 def ess_tail(x):
-    """ArviZ's, but with numpy's quantile where scipy's mquantiles (which ArviZ uses) is wrong by rounding.
+    """ArviZ's, but with numpy's quantile where scipy's mquantiles, its own, is wrong by rounding.
 
-    Between two equal draws a, mquantiles returns (1 - g) a + g a, which may come out one bit below a;
-    then x <= quantile misses every draw tied with it. numpy.quantile returns a.
+    Between two equal draws a, mquantiles returns (1 - g) a + g a, which may come out one bit below
+    a; then x <= quantile misses every draw tied with it. numpy.quantile returns a.
     """
     if x.shape[1] < 4:
         return numpy.nan
@@ -103,11 +103,12 @@ def main():
     warnings.simplefilter("ignore")
     rng = numpy.random.default_rng(SEED)
     # Twelve digits are kept, and ArviZ sees what is kept.
-    cases = {k: numpy.array([[float(f"{v:.12g}") for v in c] for c in x]) for k, x in make_cases(rng).items()}
+    cases = {name: numpy.array([[float(f"{v:.12g}") for v in chain] for chain in x])
+             for name, x in make_cases(rng).items()}
     p = [1e-300, 1e-100, 1e-20, 1e-9, 1e-4, 0.0031, 0.02425, 0.1, 0.2385, 0.25, 0.4321, 0.4999999,
          0.5, 0.50001, 0.7, 0.75, 0.9, 0.999, 0.9999999]
     out = {
-        "made_by": f"make_chains.py, arviz {arviz.__version__}, numpy {numpy.__version__}, seed {SEED}",
+        "made_by": f"make_chains.py, arviz {arviz.__version__}, seed {SEED}",
         "normal": {"p": p, "x": scipy.stats.norm.ppf(p).tolist()},
         "cases": [describe(k, x) for k, x in cases.items()],
     }

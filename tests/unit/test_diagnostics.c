@@ -359,8 +359,10 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
     sgfs_summary_free(s);
     m.chain[1].draws = 0;
     m.theta[0][3] = NAN;
+    strcpy(m.state, "failed: chain 1 left.");
     s = sgfs_summary_new(&m.d, NULL);
     assert_true(warns(s, "only one chain"));
+    assert_true(warns(s, "The run failed: chain 1 left. The numbers"));
     assert_true(warns(s, "1 of 2 parameters have draws that are not finite numbers (first: b)"));
     sgfs_summary_free(s);
     sgfsi_json_free(m.d.header);
@@ -397,6 +399,7 @@ static void test_summary_names_the_worst(void **state) {
     assert_true(warns(s, "R-hat is over 1.01 for 2 of 4 parameters"));
     assert_true(warns(s, "worst: shifted, slow)"));
     assert_true(warns(s, "ESS is under 100 per chain for 2 of 4 parameters"));
+    assert_true(warns(s, "draws per chain (now 400), or a longer warm-up"));
     double needed = 400.0 * 200.0 / s->ess_min;
     for (int64_t i = 0; i < s->warnings; i++) {
         const char *about = strstr(s->warning[i], "About ");
