@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * advice.c: warnings in plain sentences, each with what to do.
+ *
+ * Thresholds are those of Vehtari et al. (2021): R-hat at most 1.01, bulk and tail ESS at least 100
+ * per chain. Where more draws would help, their number is given: ESS grows in proportion to the
+ * draws, so draws needed = draws x 100 chains / ESS. What the run itself had to say (state,
+ * interventions, the header's "cautions") is passed on. Nothing here changes a number.
+ */
+#include "diagnostics/advice.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum { NAMED = 3, OWN_WARNINGS = 12, TEXT = 640, NAME = 60 };
+static const double RHAT_MOST = 1.01, ESS_PER_CHAIN = 100.0;
+
+typedef struct list {
+    sgfs_summary *summary;
+    sgfsi_arena *arena;
+    bool full; /* memory ran out */
+} list;
+
+SGFSI_PRINTF(2, 3) static void warn(list *out, const char *format, ...) {
+    char text[TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    char *copy = sgfsi_arena_text(out->arena, text);
+    if (copy == NULL) out->full = true;
+    else out->summary->warning[out->summary->warnings++] = copy;
+}
+
+typedef double (*badness_fn)(const sgfs_summary_row *row);
+
+static double rhat_badness(const sgfs_summary_row *row) {
+    return row->r_hat;
+}
+
+static double ess_badness(const sgfs_summary_row *row) {
+    return -fmin(row->ess_bulk, row->ess_tail); /* fmin passes over a NaN */
+}
+
+/* Rows worse than bound, and the worst of them by name: "beta[3], beta[1] and 4 more". */
+static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double bound,
+                          char text[TEXT]) {
+    int64_t worst[NAMED], found = 0, over = 0;
+    for (int64_t i = 0; i < s->dim; i++) {
+        double bad = badness(&s->row[i]);
+        if (!(bad > bound)) continue;
+        over++;
+        int64_t k = found < NAMED ? found++ : NAMED - 1;
+        if (over > NAMED && !(bad > badness(&s->row[worst[k]]))) continue;
+        for (; k > 0 && badness(&s->row[worst[k - 1]]) < bad; k--)
+            worst[k] = worst[k - 1];
+        worst[k] = i;
+    }
+    text[0] = '\0';
+    for (int64_t k = 0; k < found; k++) {
+        size_t used = strlen(text);
+        snprintf(text + used, TEXT - used, "%s%.*s", k > 0 ? ", " : "", (int)NAME,
+                 s->row[worst[k]].name);
+    }
+    size_t used = strlen(text);
+    if (over > found)
+        snprintf(text + used, TEXT - used, " and %lld more", (long long)(over - found));
+    return over;
+}
+
+/* Draws per chain that would bring `ess` to the threshold, rounded up to two digits. */
+static int64_t draws_needed(const sgfs_summary *s, double ess) {
+    double need = ceil((double)s->draws * ESS_PER_CHAIN * (double)s->chains / ess);
+    double unit = pow(10.0, fmax(0.0, floor(log10(need)) - 1.0));
+    return (int64_t)(ceil(need / unit) * unit);
+}
+
+static void judge_state(list *out, const sgfs_draws *d, const sgfsi_used *used) {
+    const char *state = out->summary->state;
+    if (strncmp(state, "failed", 6) == 0) {
+        int length = (int)strlen(state); /* without the full stop it may bring along */
+        if (state[length - 1] == '.') length--;
+        warn(out, "The run %.*s. The numbers below are of the draws made before that.", length,
+             state);
+    } else if (strcmp(state, "complete") != 0) {
+        warn(out, "The run is %s: the numbers below are of the draws made so far.", state);
+    }
+    if (used->chains < d->chains) {
+        warn(out, "%lld of %lld chains have no draws and are left out.",
+             (long long)(d->chains - used->chains), (long long)d->chains);
+    }
+    int64_t longest = 0;
+    for (int64_t c = 0; c < used->chains; c++) {
+        int64_t draws = d->chain[used->chain[c]].draws;
+        longest = draws > longest ? draws : longest;
+    }
+    if (longest > used->draws) {
+        warn(out,
+             "The chains differ in length (%lld to %lld draws): quantiles, ESS and R-hat use the "
+             "first %lld draws of each.",
+             (long long)used->draws, (long long)longest, (long long)used->draws);
+    }
+}
+
+static void judge_numbers(list *out) {
+    const sgfs_summary *s = out->summary;
+    int64_t broken = 0, first = -1;
+    for (int64_t i = 0; i < s->dim; i++) {
+        if (isfinite(s->row[i].q50)) continue;
+        if (broken++ == 0) first = i;
+    }
+    if (broken > 0) {
+        warn(out,
+             "%lld of %lld parameters have draws that are not finite numbers (first: %.*s): the "
+             "chain diverged; lower the step (raise alpha) or strengthen the prior.",
+             (long long)broken, (long long)s->dim, (int)NAME, s->row[first].name);
+    }
+    if (s->draws < 4) {
+        warn(out,
+             "With %lld draws per chain ESS and R-hat cannot be computed; at least 4 are needed, "
+             "some hundreds make sense.",
+             (long long)s->draws);
+    }
+}
+
+static void judge_rhat(list *out) {
+    const sgfs_summary *s = out->summary;
+    char names[TEXT], number[SGFSI_NUM_CHARS];
+    double worst = 0.0;
+    for (int64_t i = 0; i < s->dim; i++)
+        worst = fmax(worst, s->row[i].r_hat);
+    int64_t over = name_worst(s, rhat_badness, RHAT_MOST, names);
+    if (over == 0) return;
+    sgfsi_format_digits(number, worst, 3);
+    int64_t more = 2 * s->draws;
+    if (s->ess_min > 0.0 && draws_needed(s, s->ess_min) > more) more = draws_needed(s, s->ess_min);
+    warn(out,
+         "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains do not "
+         "agree yet. Make at least %lld draws per chain (now %lld), or a longer warm-up.",
+         (long long)over, (long long)s->dim, number, names, (long long)more, (long long)s->draws);
+}
+
+static void judge_ess(list *out) {
+    const sgfs_summary *s = out->summary;
+    char names[TEXT], number[SGFSI_NUM_CHARS];
+    double bound = ESS_PER_CHAIN * (double)s->chains, least = INFINITY;
+    for (int64_t i = 0; i < s->dim; i++)
+        least = fmin(least, -ess_badness(&s->row[i]));
+    int64_t over = name_worst(s, ess_badness, -bound, names);
+    if (over == 0) return;
+    sgfsi_format_digits(number, least, 3);
+    warn(out,
+         "ESS is under 100 per chain for %lld of %lld parameters (down to %s in all; worst: %s). "
+         "About %lld draws per chain would be enough (now %lld).",
+         (long long)over, (long long)s->dim, number, names, (long long)draws_needed(s, least),
+         (long long)s->draws);
+}
+
+static void judge_run(list *out) {
+    const sgfs_summary *s = out->summary;
+    if (s->chains < 2) {
+        warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
+                  "another start would end elsewhere. Run at least two chains, better four.");
+    }
+    if (s->interventions > 0.0) {
+        warn(out,
+             "A ridge was added %.0f times to keep the matrix positive definite: the curvature is "
+             "poorly known in some direction. A larger batch, a longer warm-up or a stronger prior "
+             "helps.",
+             s->interventions);
+    }
+}
+
+sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
+                         sgfsi_arena *arena, sgfs_err *err) {
+    const sgfsi_json *cautions = sgfsi_json_get(d->header, "cautions");
+    int64_t passed_on = sgfsi_json_length(cautions);
+    passed_on = passed_on < 0 ? 0 : passed_on;
+    list out = {.summary = summary, .arena = arena};
+    summary->warning = sgfsi_arena_alloc(arena, OWN_WARNINGS + passed_on, sizeof *summary->warning);
+    if (summary->warning == NULL) return sgfsi_fail_memory(err, "the warnings");
+    judge_state(&out, d, used);
+    judge_numbers(&out);
+    judge_rhat(&out);
+    judge_ess(&out);
+    judge_run(&out);
+    for (int64_t i = 0; i < passed_on; i++) {
+        const char *text = sgfsi_json_as_text(sgfsi_json_at(cautions, i));
+        if (text == NULL) continue;
+        char *copy = sgfsi_arena_text(arena, text); /* as it is, however long */
+        if (copy == NULL) out.full = true;
+        else summary->warning[summary->warnings++] = copy;
+    }
+    return out.full ? sgfsi_fail_memory(err, "the warnings") : SGFS_OK;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ * compare.c: a run against a reference: E1, E2 and trR of measures.c with what chance alone would
+ * give, one z per parameter, and the pairs of parameters whose joint marginals agree best and
+ * worst.
+ *
+ * Moments are over every iteration where the run has them (moments.c); Monte Carlo errors come from
+ * the kept draws (summary.c):
+ *     z = (m - m*) / sqrt(mcse^2 + mcse*^2),   mcse* = 0 where the reference is taken as exact.
+ * A pair's ellipse at two standard deviations needs its mean and 2 x 2 covariance: both are in the
+ * JSON.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "diagnostics/measures.h"
+#include "diagnostics/moments.h"
+#include "diagnostics/reference.h"
+
+/* Mean and covariance (xx, xy, yy) of a pair, in the run and in the reference. */
+typedef struct pair {
+    double divergence, mean[2], ref_mean[2], cov[3], ref_cov[3];
+} pair;
+
+/* The public struct comes first, so that its pointer is also ours. */
+typedef struct compare {
+    sgfs_compare shown;
+    sgfsi_arena arena;
+    pair best, worst;
+} compare;
+
+/* Everything the rows and measures are made of. */
+typedef struct sides {
+    const sgfs_draws *draws;
+    sgfsi_used used;
+    sgfsi_moments run;
+    sgfsi_reference ref;
+    sgfs_summary *summary;
+} sides;
+
+static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_err *err) {
+    for (int64_t i = 0; i < s->run.D; i++) {
+        sgfs_compare_row *row = &out->shown.row[i];
+        const sgfs_summary_row *known = &s->summary->row[i];
+        row->name = sgfsi_arena_text(&out->arena, known->name);
+        if (row->name == NULL) return sgfsi_fail_memory(err, "the comparison");
+        row->mean = s->run.mean[i];
+        row->reference = s->ref.mean[i];
+        row->sd = sqrt(s->run.var[i]);
+        row->reference_sd = s->ref.cov != NULL ? sqrt(s->ref.cov[i * s->run.D + i]) : NAN;
+        double ref_error = s->ref.error[i];
+        if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
+        error[i] = hypot(known->mcse, ref_error);
+        row->z = (row->mean - row->reference) / error[i];
+        if (s->ref.theta == NULL || isnan(known->q5)) continue;
+        out->shown.true_total++;
+        double truth = s->ref.theta[i];
+        if (truth >= known->q5 && truth <= known->q95) out->shown.true_inside++;
+    }
+    return SGFS_OK;
+}
+
+static pair pair_of(const sgfsi_gaussians *g, const int64_t at[2]) {
+    int64_t i = at[0], j = at[1], D = g->D;
+    pair p = {.divergence = NAN};
+    if (i < 0) return p;
+    p.divergence = sgfsi_pair_divergence(g, i, j);
+    for (int k = 0; k < 2; k++) {
+        p.mean[k] = g->mean[at[k]];
+        p.ref_mean[k] = g->ref_mean[at[k]];
+    }
+    for (int k = 0; k < 3; k++) {
+        int64_t entry = k == 0 ? i * D + i : k == 1 ? i * D + j : j * D + j;
+        p.cov[k] = g->cov[entry];
+        p.ref_cov[k] = g->ref_cov[entry];
+    }
+    return p;
+}
+
+static void compare_covariances(const sides *s, double *scratch, compare *out) {
+    int64_t D = s->run.D;
+    int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
+    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
+    out->shown.E2 = sgfsi_measure_E2(D, s->run.cov, s->ref.cov);
+    out->shown.E2_noise = sgfsi_noise_E2(D, s->ref.cov, v);
+    out->shown.trR = sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch);
+    out->shown.trR_noise = sgfsi_noise_trR(D, v);
+    sgfsi_gaussians g = {D, s->run.mean, s->run.cov, s->ref.mean, s->ref.cov};
+    sgfsi_pair_extremes(&g, out->shown.best, out->shown.worst);
+    out->best = pair_of(&g, out->shown.best);
+    out->worst = pair_of(&g, out->shown.worst);
+}
+
+static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err) {
+    bool want_cov = s->ref.cov != NULL;
+    int64_t D = s->draws->D;
+    sgfs_status status = sgfsi_used_of(s->draws, work, &s->used, err);
+    if (status == SGFS_OK) {
+        status = sgfsi_moments_of(s->draws, &s->used, want_cov, work, &s->run, err);
+    }
+    if (status != SGFS_OK) return status;
+    double *error = SGFSI_DOUBLES(work, D),
+           *scratch = SGFSI_DOUBLES(work, want_cov ? D * (D + 1) : 1);
+    out->shown.row = sgfsi_arena_alloc(&out->arena, D, sizeof *out->shown.row);
+    if (error == NULL || scratch == NULL || out->shown.row == NULL) {
+        return sgfsi_fail_memory(err, "the comparison");
+    }
+    out->shown.dim = D;
+    out->shown.E2 = out->shown.trR = out->shown.E2_noise = out->shown.trR_noise = NAN;
+    for (int k = 0; k < 2; k++)
+        out->shown.best[k] = out->shown.worst[k] = -1;
+    status = fill_rows(s, error, out, err);
+    out->shown.E1 = sgfsi_measure_E1(D, s->run.mean, s->ref.mean);
+    out->shown.E1_noise = sgfsi_noise_E1(D, error, s->ref.mean);
+    if (want_cov) compare_covariances(s, scratch, out);
+    return status;
+}
+
+sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err) {
+    sgfsi_arena work = {0};
+    sides s = {.draws = draws};
+    compare *out = calloc(1, sizeof *out);
+    if (out == NULL) {
+        sgfsi_fail_memory(err, "the comparison");
+        return NULL;
+    }
+    sgfs_status status =
+        sgfsi_reference_read(reference, draws->D, draws->param, &work, &s.ref, err);
+    if (status == SGFS_OK) {
+        s.summary = sgfs_summary_new(draws, err);
+        status = s.summary == NULL ? SGFS_EDATA : fill(&s, &work, out, err);
+    }
+    sgfs_summary_free(s.summary);
+    sgfsi_arena_free(&work);
+    if (status == SGFS_OK) return &out->shown;
+    sgfs_compare_free(&out->shown);
+    return NULL;
+}
+
+void sgfs_compare_free(sgfs_compare *shown) {
+    if (shown == NULL) return;
+    compare *c = (compare *)shown;
+    sgfsi_arena_free(&c->arena);
+    free(c);
+}
+
+static sgfsi_json *gaussian_json(const double mean[2], const double cov[3]) {
+    sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
+    sgfsi_json_nums(out, "mean", 2, mean);
+    sgfsi_json_nums(rows, NULL, 2, cov);
+    sgfsi_json_nums(rows, NULL, 2, cov + 1);
+    sgfsi_json_put(out, "cov", rows);
+    return out;
+}
+
+/* Left out (null) when there is no such pair. */
+static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, const int64_t at[2],
+                     const pair *p) {
+    if (at[0] < 0) {
+        sgfsi_json_text(in, key, NULL);
+        return;
+    }
+    sgfsi_json *out = sgfsi_json_object(), *names = sgfsi_json_array();
+    for (int k = 0; k < 2; k++)
+        sgfsi_json_text(names, NULL, c->row[at[k]].name);
+    sgfsi_json_put(out, "names", names);
+    sgfsi_json_num(out, "divergence", p->divergence);
+    sgfsi_json_put(out, "run", gaussian_json(p->mean, p->cov));
+    sgfsi_json_put(out, "reference", gaussian_json(p->ref_mean, p->ref_cov));
+    sgfsi_json_put(in, key, out);
+}
+
+static sgfsi_json *row_json(const sgfs_compare_row *row) {
+    sgfsi_json *out = sgfsi_json_object();
+    sgfsi_json_text(out, "name", row->name);
+    sgfsi_json_num(out, "mean", row->mean);
+    sgfsi_json_num(out, "reference", row->reference);
+    sgfsi_json_num(out, "sd", row->sd);
+    sgfsi_json_num(out, "reference_sd", row->reference_sd);
+    sgfsi_json_num(out, "z", row->z);
+    return out;
+}
+
+char *sgfs_compare_json(const sgfs_compare *shown) {
+    const compare *c = (const compare *)shown;
+    sgfsi_json *out = sgfsi_json_object(), *params = sgfsi_json_array();
+    sgfsi_json_int(out, "dim", shown->dim);
+    sgfsi_json_num(out, "E1", shown->E1);
+    sgfsi_json_num(out, "E1_noise", shown->E1_noise);
+    sgfsi_json_num(out, "E2", shown->E2);
+    sgfsi_json_num(out, "E2_noise", shown->E2_noise);
+    sgfsi_json_num(out, "trR", shown->trR);
+    sgfsi_json_num(out, "trR_noise", shown->trR_noise);
+    sgfsi_json_int(out, "true_inside", shown->true_inside);
+    sgfsi_json_int(out, "true_total", shown->true_total);
+    put_pair(out, "best", shown, shown->best, &c->best);
+    put_pair(out, "worst", shown, shown->worst, &c->worst);
+    for (int64_t i = 0; i < shown->dim; i++)
+        sgfsi_json_put(params, NULL, row_json(&shown->row[i]));
+    sgfsi_json_put(out, "params", params);
+    char *text = sgfsi_json_dump(out, true);
+    sgfsi_json_free(out);
+    return text;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * ess.h: effective sample sizes of one parameter. NaN with fewer than 4 draws per chain or when a
+ * draw is not finite; a parameter that never moves has all its draws, as in ArviZ.
+ */
+#ifndef SGFSI_ESS_H
+#define SGFSI_ESS_H
+
+#include "diagnostics/trace.h"
+
+double sgfsi_ess_mean(sgfsi_trace *t);
+double sgfsi_ess_bulk(sgfsi_trace *t);
+double sgfsi_ess_tail(sgfsi_trace *t); /* overwrites t->scratch */
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ * moments.c: pooled mean and covariance.
+ *
+ * Each chain keeps running moments of every iteration after warm-up, thinned away or not. Where all
+ * the chains used have them they are pooled: n_c iterations, mean m_c, covariance C_c of chain c, n
+ * = sum n_c (Chan, Golub, LeVeque 1983, for any number of parts), m = sum n_c m_c / n,    (n - 1) C
+ * = sum (n_c - 1) C_c + n_c (m_c - m)(m_c - m)'. They are better than the kept draws' when a run
+ * was thinned: dropped iterations carry information too. Otherwise the kept draws are summed,
+ * shifted by the mean first so that nothing cancels.
+ */
+#include "diagnostics/moments.h"
+
+#include <math.h>
+
+sgfs_status sgfsi_used_of(const sgfs_draws *d, sgfsi_arena *arena, sgfsi_used *used,
+                          sgfs_err *err) {
+    used->chain = sgfsi_arena_alloc(arena, d->chains, sizeof *used->chain);
+    if (used->chain == NULL) return sgfsi_fail_memory(err, "the list of chains");
+    used->draws = sgfsi_draws_common(d, used->chain, &used->chains);
+    if (used->chains > 0 && used->draws > 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "The run (%s) has no draws after warm-up, so there is nothing to summarise; "
+                      "let it run longer.",
+                      d->state != NULL ? d->state : "unfinished");
+}
+
+/* Is what is wanted there for every iteration of every chain used? */
+static bool have_running(const sgfs_draws *d, const sgfsi_used *used, bool want_cov) {
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        if (info->iterations < 1 || info->mean == NULL) return false;
+        if (want_cov ? info->cov == NULL : info->var == NULL && info->cov == NULL) return false;
+    }
+    return true;
+}
+
+static void pool_means(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moments *out) {
+    for (int64_t c = 0; c < used->chains; c++)
+        out->count += d->chain[used->chain[c]].info.iterations;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        double weight = (double)info->iterations / (double)out->count;
+        for (int64_t i = 0; i < out->D; i++)
+            out->mean[i] += weight * info->mean[i];
+    }
+}
+
+/* Chain c's part of (n - 1) C, entry (i, j). */
+static double pooled_entry(const sgfsi_chain_info *info, const sgfsi_moments *out, int64_t i,
+                           int64_t j) {
+    double n = (double)info->iterations, within = 0.0;
+    if (n > 1.0) {
+        bool diagonal_only = i == j && info->var != NULL;
+        within = (n - 1.0) * (diagonal_only ? info->var[i] : info->cov[i * out->D + j]);
+    }
+    return within + n * (info->mean[i] - out->mean[i]) * (info->mean[j] - out->mean[j]);
+}
+
+static void pool_running(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moments *out) {
+    out->every_iteration = true;
+    pool_means(d, used, out);
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        for (int64_t i = 0; i < out->D; i++) {
+            out->var[i] += pooled_entry(info, out, i, i);
+            for (int64_t j = 0; out->cov != NULL && j <= i; j++) {
+                out->cov[i * out->D + j] += pooled_entry(info, out, i, j);
+            }
+        }
+    }
+}
+
+static void mean_of_draws(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moments *out) {
+    int64_t D = out->D;
+    out->count = used->chains * used->draws;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *theta = d->chain[used->chain[c]].theta; /* draws x D */
+        for (int64_t t = 0; t < used->draws; t++) {
+            for (int64_t i = 0; i < D; i++)
+                out->mean[i] += theta[t * D + i];
+        }
+    }
+    for (int64_t i = 0; i < D; i++)
+        out->mean[i] /= (double)out->count;
+}
+
+/* shifted: D numbers of scratch. */
+static void pool_draws(const sgfs_draws *d, const sgfsi_used *used, double *shifted,
+                       sgfsi_moments *out) {
+    int64_t D = out->D;
+    mean_of_draws(d, used, out);
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *theta = d->chain[used->chain[c]].theta; /* draws x D */
+        for (int64_t t = 0; t < used->draws; t++) {
+            for (int64_t i = 0; i < D; i++)
+                shifted[i] = theta[t * D + i] - out->mean[i];
+            for (int64_t i = 0; i < D; i++) {
+                out->var[i] += shifted[i] * shifted[i];
+                double *row = out->cov != NULL ? out->cov + i * D : NULL;
+                for (int64_t j = 0; row != NULL && j <= i; j++)
+                    row[j] += shifted[i] * shifted[j];
+            }
+        }
+    }
+}
+
+/* Divide, and fill the upper triangle. */
+static void finish(sgfsi_moments *out) {
+    double scale = out->count > 1 ? 1.0 / (double)(out->count - 1) : NAN;
+    for (int64_t i = 0; i < out->D; i++) {
+        out->var[i] *= scale;
+        for (int64_t j = 0; out->cov != NULL && j <= i; j++) {
+            out->cov[j * out->D + i] = out->cov[i * out->D + j] *= scale;
+        }
+    }
+}
+
+sgfs_status sgfsi_moments_of(const sgfs_draws *d, const sgfsi_used *used, bool want_cov,
+                             sgfsi_arena *arena, sgfsi_moments *out, sgfs_err *err) {
+    int64_t D = d->D;
+    *out = (sgfsi_moments){.D = D};
+    out->mean = SGFSI_DOUBLES(arena, D);
+    out->var = SGFSI_DOUBLES(arena, D);
+    double *shifted = SGFSI_DOUBLES(arena, D);
+    if (want_cov) out->cov = sgfsi_arena_alloc(arena, D, (size_t)D * sizeof(double));
+    if (!out->mean || !out->var || !shifted || (want_cov && out->cov == NULL)) {
+        return sgfsi_fail_memory(err, "the pooled moments");
+    }
+    if (have_running(d, used, want_cov)) pool_running(d, used, out);
+    else pool_draws(d, used, shifted, out);
+    finish(out);
+    return SGFS_OK;
+}

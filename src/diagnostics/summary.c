@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ * summary.c: the table a run is read by: one row per parameter, and what the run cost.
+ *
+ * Quantiles, ESS, R-hat and mcse come from the kept draws, the first so many that every chain used
+ * has; they agree with ArviZ on the exported draws. Mean and sd come from the running moments of
+ * every iteration where the run has them: better when it was thinned (see moments.c). mcse is then
+ * that of the kept draws' mean, a little on the safe side. tau      = thin x chains x draws / ESS
+ * of the mean (no ranks): iterations per independent draw ess_per_s = smallest bulk ESS / wall
+ * clock of sampling; chains run side by side, so the longest inv_atuc = 1 / (largest tau x seconds
+ * per iteration of one chain); Ahn et al. (2012), section 5.1
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "diagnostics/advice.h"
+#include "diagnostics/ess.h"
+#include "diagnostics/moments.h"
+#include "diagnostics/rhat.h"
+
+/* The public struct comes first, so that its pointer is also ours. */
+typedef struct summary {
+    sgfs_summary shown;
+    sgfsi_arena arena;
+} summary;
+
+static void fill_row(sgfsi_trace *t, int64_t thin, sgfs_summary_row *row) {
+    double ess_mean = sgfsi_ess_mean(t);
+    row->q5 = t->q5;
+    row->q50 = t->q50;
+    row->q95 = t->q95;
+    row->mcse = t->sd / sqrt(ess_mean);
+    row->ess_bulk = sgfsi_ess_bulk(t);
+    row->ess_tail = sgfsi_ess_tail(t);
+    row->r_hat = sgfsi_rhat(t);
+    row->tau = (double)thin * (double)(t->chains * t->draws) / ess_mean;
+}
+
+/* One thread's share of the parameters, with a workspace of its own; false when memory ran out.
+ * Each row is computed by one thread, so the numbers do not depend on how many there are. */
+static bool fill_share(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary_row *row) {
+    sgfsi_arena work = {0};
+    sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
+    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
+    bool ready = t != NULL && column != NULL;
+#pragma omp for schedule(dynamic)
+    for (int64_t i = 0; i < d->D; i++) {
+        if (!ready) continue;
+        for (int64_t c = 0; c < used->chains; c++)
+            column[c] = d->chain[used->chain[c]].theta + i;
+        sgfsi_trace_load(t, column, d->D);
+        fill_row(t, d->thin > 0 ? d->thin : 1, &row[i]);
+    }
+    sgfsi_arena_free(&work);
+    return ready;
+}
+
+static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summary *s,
+                             sgfs_err *err) {
+    sgfsi_moments moments;
+    sgfs_status status = sgfsi_moments_of(d, used, false, &s->arena, &moments, err);
+    if (status != SGFS_OK) return status;
+    int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
+#pragma omp parallel reduction(+ : short_of_memory) if (large)
+    short_of_memory += !fill_share(d, used, s->shown.row);
+    if (short_of_memory > 0) return sgfsi_fail_memory(err, "sorting the draws");
+    for (int64_t i = 0; i < d->D; i++) {
+        sgfs_summary_row *row = &s->shown.row[i];
+        row->mean = moments.mean[i];
+        row->sd = sqrt(moments.var[i]);
+        row->name = sgfsi_arena_text(&s->arena, d->param[i]);
+        if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
+    }
+    return SGFS_OK;
+}
+
+/* Costs of every chain, with draws or not; rates of those that have draws. */
+static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *s) {
+    for (int64_t c = 0; c < d->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[c].info;
+        s->seconds += info->warmup_seconds + info->sample_seconds;
+        s->sample_seconds += info->sample_seconds;
+        s->rows_touched += (double)info->rows_touched;
+        s->interventions += (double)info->interventions;
+    }
+    double wall = 0.0, seconds = 0.0, iterations = 0.0;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        wall = fmax(wall, info->sample_seconds);
+        seconds += info->sample_seconds;
+        iterations += (double)info->iterations;
+    }
+    s->ess_min = INFINITY; /* fmin and fmax pass over NaN */
+    s->tau_max = -INFINITY;
+    for (int64_t i = 0; i < s->dim; i++) {
+        s->ess_min = fmin(s->ess_min, s->row[i].ess_bulk);
+        s->tau_max = fmax(s->tau_max, s->row[i].tau);
+    }
+    if (!isfinite(s->ess_min)) s->ess_min = NAN;
+    if (!isfinite(s->tau_max)) s->tau_max = NAN;
+    s->ess_per_s = wall > 0.0 ? s->ess_min / wall : NAN;
+    s->inv_atuc = seconds > 0.0 ? iterations / (s->tau_max * seconds) : NAN;
+}
+
+/* The header's own title, or what it says of model, sampler and data: "logistic, sgfs,
+ * flights.csv". */
+static const char *title_of(const sgfs_draws *d, sgfsi_arena *arena) {
+    static const char *const part[] = {"model", "sampler", "data"};
+    char text[512] = "";
+    const char *title = sgfsi_json_get_text(d->header, "title", NULL);
+    if (title != NULL) return sgfsi_arena_text(arena, title);
+    for (int i = 0; i < 3; i++) {
+        const sgfsi_json *value = sgfsi_json_get(d->header, part[i]);
+        const char *word = sgfsi_json_as_text(value);
+        if (word == NULL) word = sgfsi_json_get_text(value, "name", NULL);
+        size_t used = strlen(text);
+        if (word != NULL) {
+            snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", word);
+        }
+    }
+    return sgfsi_arena_text(arena, text);
+}
+
+static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
+    sgfsi_used used;
+    sgfs_status status = sgfsi_used_of(d, &s->arena, &used, err);
+    if (status != SGFS_OK) return status;
+    s->shown.dim = d->D;
+    s->shown.chains = used.chains;
+    s->shown.draws = used.draws;
+    s->shown.title = title_of(d, &s->arena);
+    s->shown.state = sgfsi_arena_text(&s->arena, d->state != NULL ? d->state : "unfinished");
+    s->shown.row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *s->shown.row);
+    if (!s->shown.title || !s->shown.state || !s->shown.row) {
+        return sgfsi_fail_memory(err, "the summary");
+    }
+    status = fill_rows(d, &used, s, err);
+    if (status != SGFS_OK) return status;
+    fill_costs(d, &used, &s->shown);
+    return sgfsi_advise(d, &used, &s->shown, &s->arena, err);
+}
+
+sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err) {
+    summary *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        sgfsi_fail_memory(err, "the summary");
+        return NULL;
+    }
+    if (fill(draws, s, err) == SGFS_OK) return &s->shown;
+    sgfs_summary_free(&s->shown);
+    return NULL;
+}
+
+void sgfs_summary_free(sgfs_summary *shown) {
+    if (shown == NULL) return;
+    summary *s = (summary *)shown;
+    sgfsi_arena_free(&s->arena);
+    free(s);
+}
+
+static sgfsi_json *row_json(const sgfs_summary_row *row) {
+    sgfsi_json *out = sgfsi_json_object();
+    sgfsi_json_text(out, "name", row->name);
+    sgfsi_json_num(out, "mean", row->mean);
+    sgfsi_json_num(out, "sd", row->sd);
+    sgfsi_json_num(out, "mcse", row->mcse);
+    sgfsi_json_num(out, "q5", row->q5);
+    sgfsi_json_num(out, "q50", row->q50);
+    sgfsi_json_num(out, "q95", row->q95);
+    sgfsi_json_num(out, "ess_bulk", row->ess_bulk);
+    sgfsi_json_num(out, "ess_tail", row->ess_tail);
+    sgfsi_json_num(out, "r_hat", row->r_hat);
+    sgfsi_json_num(out, "tau", row->tau);
+    return out;
+}
+
+static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
+    sgfsi_json_num(out, "seconds", s->seconds);
+    sgfsi_json_num(out, "sample_seconds", s->sample_seconds);
+    sgfsi_json_num(out, "rows_touched", s->rows_touched);
+    sgfsi_json_num(out, "ess_min", s->ess_min);
+    sgfsi_json_num(out, "ess_per_s", s->ess_per_s);
+    sgfsi_json_num(out, "tau_max", s->tau_max);
+    sgfsi_json_num(out, "inv_atuc", s->inv_atuc);
+    sgfsi_json_num(out, "interventions", s->interventions);
+}
+
+char *sgfs_summary_json(const sgfs_summary *s) {
+    sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
+    sgfsi_json *params = sgfsi_json_array();
+    sgfsi_json_text(out, "title", s->title);
+    sgfsi_json_text(out, "state", s->state);
+    sgfsi_json_int(out, "chains", s->chains);
+    sgfsi_json_int(out, "draws", s->draws);
+    sgfsi_json_int(out, "dim", s->dim);
+    put_costs(out, s);
+    for (int64_t i = 0; i < s->warnings; i++)
+        sgfsi_json_text(warnings, NULL, s->warning[i]);
+    for (int64_t i = 0; i < s->dim; i++)
+        sgfsi_json_put(params, NULL, row_json(&s->row[i]));
+    sgfsi_json_put(out, "warnings", warnings);
+    sgfsi_json_put(out, "params", params);
+    char *text = sgfsi_json_dump(out, true);
+    sgfsi_json_free(out);
+    return text;
+}
