@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * args.c: the words after the subcommand. Flags come from the library's option table and from the command's
- * own list; --name VALUE and --name=VALUE both work, switches take --no-name, a typo gets a suggestion. (Not
- * getopt_long: it accepts abbreviations, which would turn every new option into a break of old scripts.)
+ * args.c: the words after the subcommand. Flags come from the library's option table and from the
+ * command's own list; --name VALUE and --name=VALUE both work, switches take --no-name, a typo gets
+ * a suggestion. (Not getopt_long: it accepts abbreviations, which would turn every new option into
+ * a break of old scripts.)
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cli.h: the command line program, over sgfs.h only. A subcommand is one file and one row in main.c.
+ * cli.h: the command line program, over sgfs.h only. A subcommand is one file and one row in
+ * main.c.
  */
 #ifndef SGFS_CLI_H
 #define SGFS_CLI_H

@@ -39,7 +39,7 @@ static const char *stage_title(const char *stage) {
 
 static void print_flag(const char *name, const char *value, const char *help,
                        const char *otherwise) {
-    char left[64];
+    char left[192];
     snprintf(left, sizeof left, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
     printf("  %-28s %s", left, help);
     if (otherwise[0] != '\0') printf(" [%s]", otherwise);
@@ -54,9 +54,10 @@ static void print_option(const sgfs_option_info *o) {
     print_flag(o->flag, value, o->help, strcmp(o->value, "auto") == 0 ? "" : o->value);
 }
 
-/* A flag's help has to stay on one line with its name: switches that are on by default are shown as --no-. */
+/* A flag's help has to stay on one line with its name: switches that are on by default are shown as
+ * --no-. */
 static void print_switch(const sgfs_option_info *o) {
-    char name[64], help[160];
+    char name[128], help[256];
     bool on = strcmp(o->value, "true") == 0;
     snprintf(name, sizeof name, "%s%s", on ? "no-" : "", o->flag);
     snprintf(help, sizeof help, "%s%s", on ? "do not " : "", o->help);

@@ -9,12 +9,13 @@
  *
  * Conventions
  *   - Handles are opaque. Every ..._free takes NULL.
- *   - A function that can fail returns sgfs_status (0 is ok, negative is an error) or NULL, and fills
- *     the caller's sgfs_err (which may be NULL) with a sentence: what, where, what to do.
+ *   - A function that can fail returns sgfs_status (0 is ok, negative is an error) or NULL, and
+ * fills the caller's sgfs_err (which may be NULL) with a sentence: what, where, what to do.
  *   - Strings and arrays passed in are copied unless the comment says "borrowed".
  *   - Strings returned as `const char *` belong to the handle they came from; strings returned as
  *     `char *` belong to the caller: give them back with sgfs_text_free.
- *   - The library never prints, never exits, installs no signal handlers and keeps no mutable globals.
+ *   - The library never prints, never exits, installs no signal handlers and keeps no mutable
+ * globals.
  *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs help
  *     sample` lists every key; sgfs_option_at walks the same table.
  */
@@ -236,9 +237,9 @@ SGFS_API void sgfs_compare_free(sgfs_compare *compare);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 
-/* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a truth:
- * the generating parameters, and the posterior's mode and curvature found on the full data, in the
- * form sgfs_compare_new reads. `truth` may be NULL. */
+/* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a
+ * truth: the generating parameters, and the posterior's mode and curvature found on the full data,
+ * in the form sgfs_compare_new reads. `truth` may be NULL. */
 SGFS_API sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
                                    const char *truth, sgfs_err *err);
 

@@ -30,8 +30,8 @@ typedef enum sgfs_option_type {
     SGFS_CHOICE
 } sgfs_option_type;
 
-/* One row. A table of them ends with a row whose key is NULL. A key may appear in the tables of several
- * kinds; type and default must then agree. */
+/* One row. A table of them ends with a row whose key is NULL. A key may appear in the tables of
+ * several kinds; type and default must then agree. */
 typedef struct sgfs_option {
     const char *key;  /* "sampler.alpha" */
     const char *flag; /* "alpha" */
@@ -75,7 +75,8 @@ typedef struct sgfs_score_block {
     double *dense;       /* n x (rows*cols), or NULL when factored */
 } sgfs_score_block;
 
-/* Per-row scores of a batch, factored where the model allows, with what was asked for beside them. */
+/* Per-row scores of a batch, factored where the model allows, with what was asked for beside them.
+ */
 typedef struct sgfs_scores {
     int64_t n, D, blocks;
     sgfs_score_block *block;
@@ -118,7 +119,8 @@ typedef struct sgfs_model_kind {
     const sgfs_option *options;
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
-    /* Fill the blocks of s (and s->loglik when wanted) for the rows of b at theta. Must not allocate. */
+    /* Fill the blocks of s (and s->loglik when wanted) for the rows of b at theta. Must not
+     * allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err);
     /* Add the expected Fisher information of the rows to A (D x D, lower). NULL: not available. */

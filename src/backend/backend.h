@@ -10,8 +10,8 @@ extern const sgfs_backend sgfs_backend_host, sgfs_backend_blas;
 extern const sgfs_backend *const sgfsi_backends[]; /* NULL-terminated; the first is the default */
 const sgfs_backend *sgfsi_backend_find(const char *name);
 
-/* Chains are the unit of parallel work, so BLAS runs single-threaded inside them: returns the number of
- * threads it had, for the caller to put back. */
+/* Chains are the unit of parallel work, so BLAS runs single-threaded inside them: returns the
+ * number of threads it had, for the caller to put back. */
 int sgfsi_blas_threads(int threads);
 /* Name and kernel of the BLAS in use, for the run file's header. */
 const char *sgfsi_blas_config(void);

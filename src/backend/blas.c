@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * blas.c: OpenBLAS and LAPACKE; the only file that sees their headers.
  *
- * Our matrices are row-major with a lower triangle. LAPACKE's row-major calls transpose into a copy, so
- * potrf is called column-major with an upper triangle: the same bytes, no copy.
+ * Our matrices are row-major with a lower triangle. LAPACKE's row-major calls transpose into a
+ * copy, so potrf is called column-major with an upper triangle: the same bytes, no copy.
  */
 #include <cblas.h>
 #include <lapacke.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * host.c: plain readable C. The reference every other backend is compared with, for ever; also what runs
- * where no BLAS is wanted. Matrices are row-major; triangles are lower.
+ * host.c: plain readable C. The reference every other backend is compared with, for ever; also what
+ * runs where no BLAS is wanted. Matrices are row-major; triangles are lower.
  */
 #include <math.h>
 

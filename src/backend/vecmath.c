@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * vecmath.c: exp and log1p over arrays.
  *
- * Compiled with -ffast-math, alone in the project: only under that flag does glibc declare its vector
- * functions (libmvec, at most 4 units in the last place off). Where it has none, these are plain loops.
- * Nothing else belongs in this file, and callers pass finite numbers.
+ * Compiled with -ffast-math, alone in the project: only under that flag does glibc declare its
+ * vector functions (libmvec, at most 4 units in the last place off). Where it has none, these are
+ * plain loops. Nothing else belongs in this file, and callers pass finite numbers.
  */
 #include <math.h>
 

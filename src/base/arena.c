@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arena.c: one aligned, zeroed allocation per piece, chained. Pieces are few and large (workspaces),
- * so a piece per allocation costs nothing and lets AddressSanitizer see each one's borders.
+ * arena.c: one aligned, zeroed allocation per piece, chained. Pieces are few and large
+ * (workspaces), so a piece per allocation costs nothing and lets AddressSanitizer see each one's
+ * borders.
  */
 #include "base/arena.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * config.c: one value per distinct key of the option sets it was made with. Values are kept as text, so
- * that what goes into a run file's header is exactly what was asked for; numbers are checked when set.
+ * config.c: one value per distinct key of the option sets it was made with. Values are kept as
+ * text, so that what goes into a run file's header is exactly what was asked for; numbers are
+ * checked when set.
  */
 #include "base/config.h"
 

@@ -7,7 +7,8 @@
 #include "base/err.h"
 #include "sgfs_plugin.h"
 
-/* One owner of options and its rows: {"sampler", "sgfs", rows}; kind "" where the stage owns them. */
+/* One owner of options and its rows: {"sampler", "sgfs", rows}; kind "" where the stage owns them.
+ */
 typedef struct sgfsi_option_set {
     const char *stage, *kind;
     const sgfs_option *rows;
@@ -23,7 +24,8 @@ sgfs_config *sgfsi_config_new(sgfsi_option_source source);
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
 
-/* The value in force. The key must exist (asserted); "auto" and "" read as NaN, -1 or the text itself. */
+/* The value in force. The key must exist (asserted); "auto" and "" read as NaN, -1 or the text
+ * itself. */
 double sgfsi_config_num(const sgfs_config *cfg, const char *key);
 int64_t sgfsi_config_int(const sgfs_config *cfg, const char *key);
 bool sgfsi_config_flag(const sgfs_config *cfg, const char *key);

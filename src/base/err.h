@@ -18,7 +18,8 @@ sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
 /* The same for running out of memory while making room for `what`. */
 sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
 
-/* Where notes and warnings go; a NULL function drops them. Passed by pointer to whoever may speak. */
+/* Where notes and warnings go; a NULL function drops them. Passed by pointer to whoever may speak.
+ */
 typedef struct sgfsi_log {
     sgfs_message_fn fn;
     void *user;

@@ -21,7 +21,8 @@ static sgfs_status fail_io(const char *what, const char *path, int error, sgfs_e
     return sgfsi_fail(err, SGFS_EIO, "%s: cannot %s: %s.", path, what, strerror(error));
 }
 
-/* Early and complete checks of the final name, so that nothing is computed for a path we cannot use. */
+/* Early and complete checks of the final name, so that nothing is computed for a path we cannot
+ * use. */
 static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
     struct stat st;
     if (lstat(path, &st) != 0) return SGFS_OK;

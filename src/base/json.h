@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * json.h: the little JSON we need, over jansson, so that its header appears in one file.
- * Builders never fail visibly: what found no memory is left out, and sgfsi_json_dump may return NULL.
+ * Builders never fail visibly: what found no memory is left out, and sgfsi_json_dump may return
+ * NULL.
  */
 #ifndef SGFSI_JSON_H
 #define SGFSI_JSON_H
@@ -26,7 +27,8 @@ void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v); /* takes v 
 /* Text of the value (caller frees with free), indented or in one line; NULL when memory ran out. */
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented);
 
-/* Parse; NULL with err filled on bad JSON (`what` names the source). Depth and duplicates are limited. */
+/* Parse; NULL with err filled on bad JSON (`what` names the source). Depth and duplicates are
+ * limited. */
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err);
 const sgfsi_json *sgfsi_json_get(const sgfsi_json *object, const char *key); /* NULL when absent */
 int64_t sgfsi_json_length(const sgfsi_json *array);                          /* -1: not an array */

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* Edit distance of two words, capitals ignored, swaps of neighbours counted once; words past 63 bytes are cut. */
+/* Edit distance of two words, capitals ignored, swaps of neighbours counted once; words past 63
+ * bytes are cut. */
 int64_t sgfsi_distance(const char *a, const char *b);
 /* Is `candidate`, at this distance, close enough to `word` to suggest it? */
 int sgfsi_is_near(const char *word, int64_t distance);

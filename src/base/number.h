@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 /* Read a decimal number at s, not past end. Returns where it stopped, or NULL when no number stands
- * there. Correctly rounded. Accepts nan, inf and infinity in any case; no hexadecimal, no leading blanks. */
+ * there. Correctly rounded. Accepts nan, inf and infinity in any case; no hexadecimal, no leading
+ * blanks. */
 const char *sgfsi_parse_num(const char *s, const char *end, double *out);
-/* The whole zero-terminated text is one number (or one integer, 1e6 allowed), blanks around it allowed. */
+/* The whole zero-terminated text is one number (or one integer, 1e6 allowed), blanks around it
+ * allowed. */
 bool sgfsi_text_num(const char *text, double *out);
 bool sgfsi_text_int(const char *text, int64_t *out);
 

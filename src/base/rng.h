@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * rng.h: random numbers without state. Philox4x32-10 (Random123) is a function of a key and a counter;
- * here the key is the seed and the counter names (chain, iteration, purpose, position). So a resumed run,
- * any number of threads and any device see the same numbers.
+ * rng.h: random numbers without state. Philox4x32-10 (Random123) is a function of a key and a
+ * counter; here the key is the seed and the counter names (chain, iteration, purpose, position). So
+ * a resumed run, any number of threads and any device see the same numbers.
  */
 #ifndef SGFSI_RNG_H
 #define SGFSI_RNG_H
 
 #include <stdint.h>
 
-/* What a stream is for: two purposes never share numbers. Append only: the order is part of the bits. */
+/* What a stream is for: two purposes never share numbers. Append only: the order is part of the
+ * bits. */
 typedef enum sgfsi_purpose {
     SGFSI_ROWS = 1,     /* which rows the minibatch has */
     SGFSI_NOISE = 2,    /* injected noise z1 */

@@ -5,8 +5,8 @@
  * (docs/math.md, section 3):
  *   with replacement      Cov(N gbar) = (N^2/n) Cov(g)             gamma = (N + n)/n
  *   without replacement   Cov(N gbar) = (N^2/n)(1 - n/N) Cov(g)    gamma = N/n
- * Walking through a shuffled epoch is deliberately absent: its batches are negatively correlated and the
- * noise cancels (0.43 of the right variance at alpha 0; tests/stat shows it).
+ * Walking through a shuffled epoch is deliberately absent: its batches are negatively correlated
+ * and the noise cancels (0.43 of the right variance at alpha 0; tests/stat shows it).
  */
 #include "data/batch.h"
 

@@ -264,8 +264,8 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
     sgfs_status status = make_room(c, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number =
-            c->role[col] == SGFSI_ROLE_FEATURE || (c->role[col] == SGFSI_ROLE_TARGET && !c->text_target);
+        bool number = c->role[col] == SGFSI_ROLE_FEATURE ||
+                      (c->role[col] == SGFSI_ROLE_TARGET && !c->text_target);
         stop = number ? plain_number(delimiter, s, end, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             store(c, x);

@@ -4,8 +4,8 @@
  *
  *     file -> reader (table.h) -> design (here) -> gather (batch.c) -> sgfs_batch
  *
- * Storage keeps the file's own type (f64, f32, integers); gathering converts, standardises and puts the
- * intercept in front, so that every model sees one kind of row: double, row-major, n x p.
+ * Storage keeps the file's own type (f64, f32, integers); gathering converts, standardises and puts
+ * the intercept in front, so that every model sees one kind of row: double, row-major, n x p.
  */
 #ifndef SGFSI_DATA_H
 #define SGFSI_DATA_H

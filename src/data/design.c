@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * design.c: from a table (or the caller's arrays) to a design: target and features selected, every column
- * looked through once (finite? constant? mean and spread?), standardising decided.
+ * design.c: from a table (or the caller's arrays) to a design: target and features selected, every
+ * column looked through once (finite? constant? mean and spread?), standardising decided.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * gather.c: rows of the table, converted to double, standardised, with the intercept in front.
  *
- * This is the loop that touches main memory: rows of a minibatch lie anywhere in the table, so the row a
- * few places ahead is prefetched while this one is copied.
+ * This is the loop that touches main memory: rows of a minibatch lie anywhere in the table, so the
+ * row a few places ahead is prefetched while this one is copied.
  */
 #include "data/data.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * measure.c: one look at every cell before sampling: is it finite, what is the column's mean, spread and
- * range. Later, minibatches are taken on trust.
+ * measure.c: one look at every cell before sampling: is it finite, what is the column's mean,
+ * spread and range. Later, minibatches are taken on trust.
  */
 #include <math.h>
 #include <stdlib.h>

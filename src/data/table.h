@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them possibly
- * text (the target's levels). A reader fills it, design.c (data.h) selects features and target from it.
+ * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them
+ * possibly text (the target's levels). A reader fills it, design.c (data.h) selects features and
+ * target from it.
  */
 #ifndef SGFSI_TABLE_H
 #define SGFSI_TABLE_H
@@ -23,7 +24,11 @@ typedef enum sgfsi_dtype {
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
 /* What a column is for, by --target and --features. */
-typedef enum sgfsi_role { SGFSI_ROLE_NONE = 0, SGFSI_ROLE_FEATURE = 1, SGFSI_ROLE_TARGET = 2 } sgfsi_role;
+typedef enum sgfsi_role {
+    SGFSI_ROLE_NONE = 0,
+    SGFSI_ROLE_FEATURE = 1,
+    SGFSI_ROLE_TARGET = 2
+} sgfsi_role;
 
 enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
 
@@ -66,16 +71,16 @@ typedef struct sgfs_reader_kind {
                         sgfs_err *err);
 } sgfs_reader_kind;
 
-/* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The table
- * is filled on success only and holds nothing otherwise. */
+/* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
+ * table is filled on success only and holds nothing otherwise. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err);
 
 extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 
-/* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the chosen
- * columns only, so numbers count those: for what the user wrote, use role instead. */
+/* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the
+ * chosen columns only, so numbers count those: for what the user wrote, use role instead. */
 int64_t sgfsi_table_column(const sgfsi_table *table, const char *name);
 
 #endif

@@ -55,8 +55,7 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
         over++;
         int64_t k = found < NAMED ? found++ : NAMED - 1;
         if (over > NAMED && !(bad > badness(&s->row[worst[k]]))) continue;
-        for (; k > 0 && badness(&s->row[worst[k - 1]]) < bad; k--)
-            worst[k] = worst[k - 1];
+        for (; k > 0 && badness(&s->row[worst[k - 1]]) < bad; k--) worst[k] = worst[k - 1];
         worst[k] = i;
     }
     text[0] = '\0';
@@ -130,8 +129,7 @@ static void judge_rhat(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT], number[SGFSI_NUM_CHARS];
     double worst = 0.0;
-    for (int64_t i = 0; i < s->dim; i++)
-        worst = fmax(worst, s->row[i].r_hat);
+    for (int64_t i = 0; i < s->dim; i++) worst = fmax(worst, s->row[i].r_hat);
     int64_t over = name_worst(s, rhat_badness, RHAT_MOST, names);
     if (over == 0) return;
     sgfsi_format_digits(number, worst, 3);
@@ -147,8 +145,7 @@ static void judge_ess(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT], number[SGFSI_NUM_CHARS];
     double bound = ESS_PER_CHAIN * (double)s->chains, least = INFINITY;
-    for (int64_t i = 0; i < s->dim; i++)
-        least = fmin(least, -ess_badness(&s->row[i]));
+    for (int64_t i = 0; i < s->dim; i++) least = fmin(least, -ess_badness(&s->row[i]));
     int64_t over = name_worst(s, ess_badness, -bound, names);
     if (over == 0) return;
     sgfsi_format_digits(number, least, 3);

@@ -21,8 +21,7 @@
 
 bool sgfsi_autocorr_init(sgfsi_autocorr *w, sgfsi_arena *arena, int64_t n) {
     w->n = n;
-    for (w->size = 4; w->size < 2 * n;)
-        w->size *= 2;
+    for (w->size = 4; w->size < 2 * n;) w->size *= 2;
     w->re = SGFSI_DOUBLES(arena, w->size);
     w->im = SGFSI_DOUBLES(arena, w->size);
     w->power = SGFSI_DOUBLES(arena, w->size);
@@ -94,8 +93,7 @@ static void transform_there(const sgfsi_autocorr *w, double *re, double *im, int
         return;
     }
     for (int64_t h = size / 2; h > 2; h /= 2) {
-        for (int64_t i = 0; i < size; i += 2 * h)
-            split_level(w, re + i, im + i, h);
+        for (int64_t i = 0; i < size; i += 2 * h) split_level(w, re + i, im + i, h);
     }
     split_fours(re, im, size);
 }
@@ -108,16 +106,14 @@ static void transform_back(const sgfsi_autocorr *w, double *re, double *im, int6
         return;
     }
     for (int64_t h = 1; h < size; h *= 2) {
-        for (int64_t i = 0; i < size; i += 2 * h)
-            join_level(w, re + i, im + i, h);
+        for (int64_t i = 0; i < size; i += 2 * h) join_level(w, re + i, im + i, h);
     }
 }
 
 /* x about its mean into part, zeros behind it. Returns the mean. */
 static double load_centred(const sgfsi_autocorr *w, const double *x, double *part) {
     double mean = sgfsi_mean(w->n, x);
-    for (int64_t t = 0; t < w->n; t++)
-        part[t] = x[t] - mean;
+    for (int64_t t = 0; t < w->n; t++) part[t] = x[t] - mean;
     memset(part + w->n, 0, (size_t)(w->size - w->n) * sizeof *part);
     return mean;
 }
@@ -139,6 +135,5 @@ void sgfsi_autocov(sgfsi_autocorr *w, int64_t m, const double *x, double *mean, 
     memset(w->im, 0, (size_t)w->size * sizeof *w->im);
     transform_back(w, w->re, w->im, w->size);
     double scale = 1.0 / ((double)w->size * (double)w->n * (double)m);
-    for (int64_t k = 0; k < w->n; k++)
-        out[k] = w->re[k] * scale;
+    for (int64_t k = 0; k < w->n; k++) out[k] = w->re[k] * scale;
 }

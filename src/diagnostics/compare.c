@@ -106,8 +106,7 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     }
     out->shown.dim = D;
     out->shown.E2 = out->shown.trR = out->shown.E2_noise = out->shown.trR_noise = NAN;
-    for (int k = 0; k < 2; k++)
-        out->shown.best[k] = out->shown.worst[k] = -1;
+    for (int k = 0; k < 2; k++) out->shown.best[k] = out->shown.worst[k] = -1;
     status = fill_rows(s, error, out, err);
     out->shown.E1 = sgfsi_measure_E1(D, s->run.mean, s->ref.mean);
     out->shown.E1_noise = sgfsi_noise_E1(D, error, s->ref.mean);
@@ -160,8 +159,7 @@ static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, con
         return;
     }
     sgfsi_json *out = sgfsi_json_object(), *names = sgfsi_json_array();
-    for (int k = 0; k < 2; k++)
-        sgfsi_json_text(names, NULL, c->row[at[k]].name);
+    for (int k = 0; k < 2; k++) sgfsi_json_text(names, NULL, c->row[at[k]].name);
     sgfsi_json_put(out, "names", names);
     sgfsi_json_num(out, "divergence", p->divergence);
     sgfsi_json_put(out, "run", gaussian_json(p->mean, p->cov));
@@ -194,8 +192,7 @@ char *sgfs_compare_json(const sgfs_compare *shown) {
     sgfsi_json_int(out, "true_total", shown->true_total);
     put_pair(out, "best", shown, shown->best, &c->best);
     put_pair(out, "worst", shown, shown->worst, &c->worst);
-    for (int64_t i = 0; i < shown->dim; i++)
-        sgfsi_json_put(params, NULL, row_json(&shown->row[i]));
+    for (int64_t i = 0; i < shown->dim; i++) sgfsi_json_put(params, NULL, row_json(&shown->row[i]));
     sgfsi_json_put(out, "params", params);
     char *text = sgfsi_json_dump(out, true);
     sgfsi_json_free(out);

@@ -48,8 +48,7 @@ static double geyer_tau(double *rho, int64_t n) {
         }
     }
     double sum = 0.0;
-    for (t = 0; t <= K; t++)
-        sum += rho[t];
+    for (t = 0; t <= K; t++) sum += rho[t];
     return -1.0 + 2.0 * sum + last;
 }
 
@@ -63,8 +62,7 @@ static double ess_of(sgfsi_trace *w, const double *x) {
     double var_plus =
         w->rho[0] + sgfsi_variance(w->m, w->half_mean, sgfsi_mean(w->m, w->half_mean));
     w->rho[0] = 1.0;
-    for (int64_t t = 1; t < w->half; t++)
-        w->rho[t] = 1.0 - (W - w->rho[t]) / var_plus;
+    for (int64_t t = 1; t < w->half; t++) w->rho[t] = 1.0 - (W - w->rho[t]) / var_plus;
     double tau = geyer_tau(w->rho, w->half), least = 1.0 / log10(all);
     return all / (tau < least ? least : tau);
 }
@@ -78,8 +76,7 @@ double sgfsi_ess_bulk(sgfsi_trace *t) {
 }
 
 static double ess_below(sgfsi_trace *t, double bound) {
-    for (int64_t i = 0; i < t->count; i++)
-        t->scratch[i] = t->split[i] <= bound ? 1.0 : 0.0;
+    for (int64_t i = 0; i < t->count; i++) t->scratch[i] = t->split[i] <= bound ? 1.0 : 0.0;
     return ess_of(t, t->scratch);
 }
 

@@ -37,8 +37,7 @@ static bool cholesky(int64_t D, const double *a, double *L) {
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j <= i; j++) {
             double sum = a[i * D + j];
-            for (int64_t k = 0; k < j; k++)
-                sum -= L[i * D + k] * L[j * D + k];
+            for (int64_t k = 0; k < j; k++) sum -= L[i * D + k] * L[j * D + k];
             if (i == j && !(sum > 0.0)) return false;
             L[i * D + j] = i == j ? sqrt(sum) : sum / L[j * D + j];
         }
@@ -48,12 +47,10 @@ static bool cholesky(int64_t D, const double *a, double *L) {
 
 /* Row r of L^-1 into x (r + 1 numbers): x L = e_r', from the right, along rows of L. */
 static void inverse_row(int64_t D, const double *L, int64_t r, double *x) {
-    for (int64_t i = 0; i <= r; i++)
-        x[i] = i == r ? 1.0 : 0.0;
+    for (int64_t i = 0; i <= r; i++) x[i] = i == r ? 1.0 : 0.0;
     for (int64_t k = r; k >= 0; k--) {
         x[k] /= L[k * D + k];
-        for (int64_t i = 0; i < k; i++)
-            x[i] -= x[k] * L[k * D + i];
+        for (int64_t i = 0; i < k; i++) x[i] -= x[k] * L[k * D + i];
     }
 }
 
@@ -65,8 +62,7 @@ double sgfsi_measure_trR(int64_t D, const double *cov, const double *ref, double
         inverse_row(D, L, r, x);
         for (int64_t i = 0; i <= r; i++) {
             double sum = 0.5 * cov[i * D + i] * x[i]; /* half, since the rest counts twice */
-            for (int64_t k = 0; k < i; k++)
-                sum += cov[i * D + k] * x[k];
+            for (int64_t k = 0; k < i; k++) sum += cov[i * D + k] * x[k];
             trace += 2.0 * x[i] * sum;
         }
     }

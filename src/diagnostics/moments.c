@@ -40,8 +40,7 @@ static void pool_means(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moment
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
         double weight = (double)info->iterations / (double)out->count;
-        for (int64_t i = 0; i < out->D; i++)
-            out->mean[i] += weight * info->mean[i];
+        for (int64_t i = 0; i < out->D; i++) out->mean[i] += weight * info->mean[i];
     }
 }
 
@@ -76,12 +75,10 @@ static void mean_of_draws(const sgfs_draws *d, const sgfsi_used *used, sgfsi_mom
     for (int64_t c = 0; c < used->chains; c++) {
         const double *theta = d->chain[used->chain[c]].theta; /* draws x D */
         for (int64_t t = 0; t < used->draws; t++) {
-            for (int64_t i = 0; i < D; i++)
-                out->mean[i] += theta[t * D + i];
+            for (int64_t i = 0; i < D; i++) out->mean[i] += theta[t * D + i];
         }
     }
-    for (int64_t i = 0; i < D; i++)
-        out->mean[i] /= (double)out->count;
+    for (int64_t i = 0; i < D; i++) out->mean[i] /= (double)out->count;
 }
 
 /* shifted: D numbers of scratch. */
@@ -92,13 +89,11 @@ static void pool_draws(const sgfs_draws *d, const sgfsi_used *used, double *shif
     for (int64_t c = 0; c < used->chains; c++) {
         const double *theta = d->chain[used->chain[c]].theta; /* draws x D */
         for (int64_t t = 0; t < used->draws; t++) {
-            for (int64_t i = 0; i < D; i++)
-                shifted[i] = theta[t * D + i] - out->mean[i];
+            for (int64_t i = 0; i < D; i++) shifted[i] = theta[t * D + i] - out->mean[i];
             for (int64_t i = 0; i < D; i++) {
                 out->var[i] += shifted[i] * shifted[i];
                 double *row = out->cov != NULL ? out->cov + i * D : NULL;
-                for (int64_t j = 0; row != NULL && j <= i; j++)
-                    row[j] += shifted[i] * shifted[j];
+                for (int64_t j = 0; row != NULL && j <= i; j++) row[j] += shifted[i] * shifted[j];
             }
         }
     }

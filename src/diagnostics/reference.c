@@ -44,8 +44,7 @@ static int by_name(const void *a, const void *b) {
 
 static name_at *sorted_names(sgfsi_arena *arena, int64_t D, const char *const *names) {
     name_at *out = sgfsi_arena_alloc(arena, D, sizeof *out);
-    for (int64_t i = 0; out != NULL && i < D; i++)
-        out[i] = (name_at){names[i], i};
+    for (int64_t i = 0; out != NULL && i < D; i++) out[i] = (name_at){names[i], i};
     if (out != NULL && D > 0) qsort(out, (size_t)D, sizeof *out, by_name);
     return out;
 }
@@ -242,8 +241,7 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     for (int64_t i = 0; i < D; i++) {
         out->mean[i] = m.mean[order[i]];
         out->error[i] = summary->row[order[i]].mcse;
-        for (int64_t k = 0; k < D; k++)
-            out->cov[i * D + k] = m.cov[order[i] * D + order[k]];
+        for (int64_t k = 0; k < D; k++) out->cov[i * D + k] = m.cov[order[i] * D + order[k]];
     }
     out->v =
         sgfsi_reference_noise(summary, m.count, m.every_iteration || d->thin < 1 ? 1 : d->thin);

@@ -48,8 +48,7 @@ static bool fill_share(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
 #pragma omp for schedule(dynamic)
     for (int64_t i = 0; i < d->D; i++) {
         if (!ready) continue;
-        for (int64_t c = 0; c < used->chains; c++)
-            column[c] = d->chain[used->chain[c]].theta + i;
+        for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].theta + i;
         sgfsi_trace_load(t, column, d->D);
         fill_row(t, d->thin > 0 ? d->thin : 1, &row[i]);
     }
@@ -196,10 +195,8 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "draws", s->draws);
     sgfsi_json_int(out, "dim", s->dim);
     put_costs(out, s);
-    for (int64_t i = 0; i < s->warnings; i++)
-        sgfsi_json_text(warnings, NULL, s->warning[i]);
-    for (int64_t i = 0; i < s->dim; i++)
-        sgfsi_json_put(params, NULL, row_json(&s->row[i]));
+    for (int64_t i = 0; i < s->warnings; i++) sgfsi_json_text(warnings, NULL, s->warning[i]);
+    for (int64_t i = 0; i < s->dim; i++) sgfsi_json_put(params, NULL, row_json(&s->row[i]));
     sgfsi_json_put(out, "warnings", warnings);
     sgfsi_json_put(out, "params", params);
     char *text = sgfsi_json_dump(out, true);

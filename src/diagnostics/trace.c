@@ -151,12 +151,10 @@ static double quantile(const sgfsi_trace *t, double p) {
  */
 static void score(const sgfsi_trace *t, const sgfsi_ranked *sorted, double *out) {
     for (int64_t i = 0, j; i < t->count; i = j) {
-        for (j = i + 1; j < t->count && sorted[j].key == sorted[i].key;)
-            j++;
+        for (j = i + 1; j < t->count && sorted[j].key == sorted[i].key;) j++;
         double z = t->normal_score[i];
         if (j > i + 1) z = score_of(0.5 * (double)(i + 1 + j), t->count);
-        for (int64_t k = i; k < j; k++)
-            out[sorted[k].at] = z;
+        for (int64_t k = i; k < j; k++) out[sorted[k].at] = z;
     }
 }
 

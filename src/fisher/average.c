@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * average.c: the running average of the batches' covariances,
- *     I1hat <- (1 - kappa) I1hat + kappa V,   V = sum_i (g_i - gbar)(g_i - gbar)' / (n - 1)   (eq. 12).
+ *     I1hat <- (1 - kappa) I1hat + kappa V,   V = sum_i (g_i - gbar)(g_i - gbar)' / (n - 1)   (eq.
+ * 12).
  *
- * kappa: the paper's 1/t from t = 1 keeps the huge scores of a poor start for ever. The default forgets in
- * warm-up (kappa = max(1/t, 1/window)) and then averages from there on (kappa = 1/(window + t - t_warm)).
- * Updates are counted, not iterations, so --fisher-every changes nothing here.
+ * kappa: the paper's 1/t from t = 1 keeps the huge scores of a poor start for ever. The default
+ * forgets in warm-up (kappa = max(1/t, 1/window)) and then averages from there on (kappa =
+ * 1/(window + t - t_warm)). Updates are counted, not iterations, so --fisher-every changes nothing
+ * here.
  */
 #include <string.h>
 

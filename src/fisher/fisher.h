@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fisher.h: the rows of the Fisher table, and the running average that every sampler with a Fisher matrix
- * shares.
+ * fisher.h: the rows of the Fisher table, and the running average that every sampler with a Fisher
+ * matrix shares.
  */
 #ifndef SGFSI_FISHER_H
 #define SGFSI_FISHER_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * full.c: a full symmetric D x D matrix, row-major, of which the lower triangle is kept.
  *
- * The covariance of scores is one syrk of the centred n x D score matrix. Centring first costs nothing (it
- * happens while the rows are formed from their factors) and avoids the cancellation of G'G - n gbar gbar'.
- * The decay of the running average rides along as syrk's beta, so A is passed over once.
+ * The covariance of scores is one syrk of the centred n x D score matrix. Centring first costs
+ * nothing (it happens while the rows are formed from their factors) and avoids the cancellation of
+ * G'G - n gbar gbar'. The decay of the running average rides along as syrk's beta, so A is passed
+ * over once.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * glm.c: the parts of generalised linear models that do not depend on the likelihood.
  *
- * Score of row i for beta: g_i = residual_i x_i, handed over in factors (left = residual, right = the
- * batch's own rows), so that no n x D array is made unless a full matrix needs one.
+ * Score of row i for beta: g_i = residual_i x_i, handed over in factors (left = residual, right =
+ * the batch's own rows), so that no n x D array is made unless a full matrix needs one.
  *
  * Standardised columns are x~_j = (x_j - m_j)/s_j, so
  *     b_0 + sum_j b_j x~_j  =  (b_0 - sum_j b_j m_j/s_j) + sum_j (b_j/s_j) x_j.

@@ -4,10 +4,10 @@
  *     log p(y|x) = -log sigma - r^2/(2 sigma^2) - log(2 pi)/2,  r = y - x'beta
  *     g_beta = (r/sigma^2) x,   g_log_sigma = r^2/sigma^2 - 1
  *
- * sigma is the parameter log_sigma unless --sigma fixes it. beta is a factored block, log_sigma a dense
- * one beside it. With --standardize the target is standardised too, y~ = (y - m)/s, because a prior of
- * unit scale is meant for numbers of unit scale; draws go back to the user's scale by
- *     beta = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
+ * sigma is the parameter log_sigma unless --sigma fixes it. beta is a factored block, log_sigma a
+ * dense one beside it. With --standardize the target is standardised too, y~ = (y - m)/s, because a
+ * prior of unit scale is meant for numbers of unit scale; draws go back to the user's scale by beta
+ * = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
  */
 #include <math.h>
 #include <string.h>
@@ -89,8 +89,8 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     if (!s->known) A[m->D * m->D - 1] += 2 * (double)b->n;
 }
 
-/* The mean and the spread of the target: from there a step of Fisher scoring is never wild, whatever the
- * target's units are. */
+/* The mean and the spread of the target: from there a step of Fisher scoring is never wild,
+ * whatever the target's units are. */
 static void start(const sgfs_model *m, double *theta, double *spread) {
     const linear *s = m->state;
     const sgfsi_column *y = &m->data->target;

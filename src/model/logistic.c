@@ -3,8 +3,9 @@
  *
  *     log p(y|x) = y eta - softplus(eta),   g = (y - sigmoid(eta)) x,   weight = p (1 - p)
  *
- * sigmoid and softplus share one exp of -|eta|, so nothing overflows. The target has two values of any
- * kind (0/1, -1/1, two texts); the larger one, in the order of numbers or of the alphabet, counts as 1.
+ * sigmoid and softplus share one exp of -|eta|, so nothing overflows. The target has two values of
+ * any kind (0/1, -1/1, two texts); the larger one, in the order of numbers or of the alphabet,
+ * counts as 1.
  */
 #include <math.h>
 #include <string.h>

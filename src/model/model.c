@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * model.c: opening a model: the kind declares blocks, offsets and names are laid out, the prior is read.
+ * model.c: opening a model: the kind declares blocks, offsets and names are laid out, the prior is
+ * read.
  */
 #include "model/model.h"
 

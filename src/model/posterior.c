@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * posterior.c: assembles gradients from batches, scores and prior. The only place that adds them up.
+ * posterior.c: assembles gradients from batches, scores and prior. The only place that adds them
+ * up.
  */
 #include "model/posterior.h"
 

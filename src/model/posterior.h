@@ -3,9 +3,10 @@
  *
  *     G = grad log prior(theta) + N gbar,   gbar the mean score of the minibatch
  *
- * An sgfsi_eval is one chain's view with its own buffers. After sgfsi_eval_gradient it also holds the
- * per-row scores and gbar, from which the Fisher stage estimates the noise. The general step (docs/math.md
- * section 7) needs nothing else: with control variates the same call will hand over differences of scores.
+ * An sgfsi_eval is one chain's view with its own buffers. After sgfsi_eval_gradient it also holds
+ * the per-row scores and gbar, from which the Fisher stage estimates the noise. The general step
+ * (docs/math.md section 7) needs nothing else: with control variates the same call will hand over
+ * differences of scores.
  */
 #ifndef SGFSI_POSTERIOR_H
 #define SGFSI_POSTERIOR_H
@@ -30,13 +31,14 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
                             int64_t n, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain);
 
-/* The stochastic gradient of the log posterior for iteration t. lp (may be NULL): an unbiased estimate
- * of the log posterior density, up to a constant. A gradient that is not finite is SGFS_ENUMERIC. */
+/* The stochastic gradient of the log posterior for iteration t. lp (may be NULL): an unbiased
+ * estimate of the log posterior density, up to a constant. A gradient that is not finite is
+ * SGFS_ENUMERIC. */
 sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 double *G, double *lp, sgfs_err *err);
 
-/* Full data, streamed in blocks: log density (up to the prior's constant), gradient and expected Fisher
- * information plus prior precision (A: D x D lower, may be NULL). */
+/* Full data, streamed in blocks: log density (up to the prior's constant), gradient and expected
+ * Fisher information plus prior precision (A: D x D lower, may be NULL). */
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
                                  double *A, sgfs_err *err);
 

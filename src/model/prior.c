@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * prior.c: the Gaussian prior. lambda applies to every parameter, the intercept included, on the scale
- * the chain lives on (with --standardize: the standardised one).
+ * prior.c: the Gaussian prior. lambda applies to every parameter, the intercept included, on the
+ * scale the chain lives on (with --standardize: the standardised one).
  */
 #include "model/prior.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * chain.c: one chain walking. The step itself is the sampler's; here it is started, watched and recorded.
+ * chain.c: one chain walking. The step itself is the sampler's; here it is started, watched and
+ * recorded.
  */
 #include "run/chain.h"
 
@@ -139,7 +140,8 @@ sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *e
     return SGFS_OK;
 }
 
-/* Full covariance and variances from the sums of squares, into fresh pieces of the chain's arena. */
+/* Full covariance and variances from the sums of squares, into fresh pieces of the chain's arena.
+ */
 static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_err *err) {
     sgfsi_moments *m = &w->moments;
     int64_t D = w->D;

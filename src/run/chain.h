@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * chain.h: one chain: its sampler, its place, its moments, and draws waiting to be written. A chain touches
- * nothing that another chain touches, except the sink, which locks.
+ * chain.h: one chain: its sampler, its place, its moments, and draws waiting to be written. A chain
+ * touches nothing that another chain touches, except the sink, which locks.
  */
 #ifndef SGFSI_CHAIN_H
 #define SGFSI_CHAIN_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * check.c: chooses what was left to the program and refuses what cannot work, before any work is done.
+ * check.c: chooses what was left to the program and refuses what cannot work, before any work is
+ * done.
  *
- * The automatic lengths rest on the theory of the quadratic posterior (docs/math.md): the chain forgets its
- * start by a factor e every gamma/2 iterations at alpha 0, and its autocorrelation time is
- * tau = gamma (1 + alpha^2) - 1.
+ * The automatic lengths rest on the theory of the quadratic posterior (docs/math.md): the chain
+ * forgets its start by a factor e every gamma/2 iterations at alpha 0, and its autocorrelation time
+ * is tau = gamma (1 + alpha^2) - 1.
  */
 #include <math.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
                                 const sgfsi_kinds *kinds, sgfs_err *err) {
     const sgfs_option *row;
     for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        sgfsi_option_set other;
+        sgfsi_option_set other = {"", "", NULL};
         if (!sgfsi_config_given(cfg, row->key) || is_read(model, kinds, row->key, &other)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--%s has no meaning for model %s with sampler %s; it is read by "

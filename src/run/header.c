@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * header.c: everything a run file says of how it came about (docs/formats.md), and the one line a user sees.
+ * header.c: everything a run file says of how it came about (docs/formats.md), and the one line a
+ * user sees.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * mode.c: Fisher scoring with step halving,
  *     theta <- theta + s A^-1 G,   A = expected information + Lambda,
- * and the Gaussian at the mode (Laplace). It shares no code with the samplers beyond scores and curvature.
+ * and the Gaussian at the mode (Laplace). It shares no code with the samplers beyond scores and
+ * curvature.
  */
 #include "run/mode.h"
 
@@ -21,7 +22,8 @@ static sgfs_status evaluate(const sgfs_model *m, const double *theta, search *s,
     return sgfsi_posterior_full(m, theta, &s->lp, s->G, s->A, err);
 }
 
-/* step = A^-1 G; returns its length in posterior standard deviations, |L^-1 G|, or -1. A becomes L. */
+/* step = A^-1 G; returns its length in posterior standard deviations, |L^-1 G|, or -1. A becomes L.
+ */
 static double newton_step(const sgfs_model *m, search *s) {
     if (m->be->potrf(m->D, s->A) != 0) return -1;
     memcpy(s->step, s->G, (size_t)m->D * sizeof *s->step);

@@ -6,9 +6,9 @@
 
 #include "model/posterior.h"
 
-/* Fisher scoring from the model's own start until a step is below 1e-8 posterior standard deviations.
- * theta: D, out. cov: D x D full, out: inverse of the expected information plus prior there (Laplace).
- * passes (may be NULL): passes over the data. */
+/* Fisher scoring from the model's own start until a step is below 1e-8 posterior standard
+ * deviations. theta: D, out. cov: D x D full, out: inverse of the expected information plus prior
+ * there (Laplace). passes (may be NULL): passes over the data. */
 sgfs_status sgfsi_mode_find(const sgfs_model *m, double *theta, double *cov, int64_t *passes,
                             sgfs_err *err);
 

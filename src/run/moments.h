@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * moments.h: mean and covariance of every iteration, thinned away or not, and a running estimate of the
- * effective sample size for the progress line.
+ * moments.h: mean and covariance of every iteration, thinned away or not, and a running estimate of
+ * the effective sample size for the progress line.
  */
 #ifndef SGFSI_MOMENTS_H
 #define SGFSI_MOMENTS_H

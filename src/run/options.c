@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * options.c: the options of the run itself, and the list of all option sets. A new model or sampler is
- * found through its stage's table and needs no edit here.
+ * options.c: the options of the run itself, and the list of all option sets. A new model or sampler
+ * is found through its stage's table and needs no edit here.
  */
 #include "run/options.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * run.c: the loop that drives the stages. No arithmetic happens here.
  *
- * Chains are the unit of parallel work. sgfs_run_all advances all of them in short stretches, so that
- * progress, stopping and what is in the file stay even between chains; a chain's numbers depend on nothing
- * but its own state, so neither threads nor the length of the stretches change a bit of them.
+ * Chains are the unit of parallel work. sgfs_run_all advances all of them in short stretches, so
+ * that progress, stopping and what is in the file stay even between chains; a chain's numbers
+ * depend on nothing but its own state, so neither threads nor the length of the stretches change a
+ * bit of them.
  */
 #include "run/run.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * simulate.c: data with a known truth, streamed to a .npy or .csv file, any number of rows.
  *
- *     x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j,  e ~ N(0, 1);   eta = intercept + x'beta;   y ~ model(eta)
+ *     x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j,  e ~ N(0, 1);   eta = intercept + x'beta;   y ~
+ * model(eta)
  *
  * beta_j ~ N(0, (1.5^2)/dim), intercept ~ N(0, 0.25). The truth file holds these generating values
- * ("theta") and, found by Fisher scoring on the data just written, the posterior's mode and inverse curvature
- * ("mean", "cov"): with many rows the posterior is Gaussian to high accuracy, and this is what draws are to be
- * compared with.
+ * ("theta") and, found by Fisher scoring on the data just written, the posterior's mode and inverse
+ * curvature
+ * ("mean", "cov"): with many rows the posterior is Gaussian to high accuracy, and this is what
+ * draws are to be compared with.
  */
 #include "run/simulate.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * sampler.h: one chain's sampler: what every kind is handed, and the rows of the sampler table.
  *
- * A sampler sees the posterior (sgfsi_eval) and the algebra of symmetric matrices (sgfs_sym), never rows.
+ * A sampler sees the posterior (sgfsi_eval) and the algebra of symmetric matrices (sgfs_sym), never
+ * rows.
  */
 #ifndef SGFSI_SAMPLER_H
 #define SGFSI_SAMPLER_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * schedule.c: step sizes of SGLD and SGD: constant, or eps_t = a (b + t)^-delta (Welling and Teh 2011).
+ * schedule.c: step sizes of SGLD and SGD: constant, or eps_t = a (b + t)^-delta (Welling and Teh
+ * 2011).
  */
 #include <math.h>
 

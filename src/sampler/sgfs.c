@@ -10,10 +10,10 @@
  *   Lambda   prior precision                            D (diagonal)
  *   alpha    2/sqrt(eps); 0 is the largest step and injects no noise
  *
- * Where the log posterior is quadratic the stationary law is exact for every alpha with the full matrix.
- * Before the first move I1hat is filled with batches at the starting point; in warm-up alpha is 0, so that
- * the chain reaches the mode as Fisher scoring does. Any structure of sgfs_sym works: this file does
- * not know which it has.
+ * Where the log posterior is quadratic the stationary law is exact for every alpha with the full
+ * matrix. Before the first move I1hat is filled with batches at the starting point; in warm-up
+ * alpha is 0, so that the chain reaches the mode as Fisher scoring does. Any structure of sgfs_sym
+ * works: this file does not know which it has.
  */
 #include <math.h>
 #include <string.h>
@@ -97,7 +97,8 @@ static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, double ridge) 
     return f->factor(&s->L);
 }
 
-/* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted. */
+/* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted.
+ */
 static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
     int64_t failed = build_factor(sampler, s, s->ridge);
     for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
@@ -112,7 +113,8 @@ static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
         sampler->eval.model->param[failed - 1]);
 }
 
-/* Batches at the starting point until rows >= fill x D: a matrix of too low rank would throw the chain. */
+/* Batches at the starting point until rows >= fill x D: a matrix of too low rank would throw the
+ * chain. */
 static sgfs_status fill(sgfs_sampler *sampler, sgfs *s, const double *theta, sgfs_err *err) {
     for (int64_t k = 0; k < s->fill; k++) {
         sgfs_status status =

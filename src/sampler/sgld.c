@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * sgld.c: stochastic gradient Langevin dynamics (Welling and Teh 2011; eq. 1 of the paper, C = I), and
- * the same without noise, stochastic gradient ascent:
+ * sgld.c: stochastic gradient Langevin dynamics (Welling and Teh 2011; eq. 1 of the paper, C = I),
+ * and the same without noise, stochastic gradient ascent:
  *
  *     theta += (eps_t/2) G + sqrt(eps_t) z,   z ~ N(0, I)       (SGD: no z)
  *
- * SGLD has no correction for the minibatch noise: right in the limit of small eps only. SGD is an optimiser,
- * its iterates are not draws.
+ * SGLD has no correction for the minibatch noise: right in the limit of small eps only. SGD is an
+ * optimiser, its iterates are not draws.
  */
 #include <math.h>
 

@@ -272,3 +272,29 @@ void sgfs_draws_free(sgfs_draws *draws) {
     sgfsi_json_free(draws->header);
     free(draws);
 }
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+static sgfs_status copy_chain(sgfs_draws *to, const sgfs_draws *from, int64_t c, sgfs_err *err) {
+    const sgfsi_chain *chain = &from->chain[c];
+    sgfs_status status = sgfsi_draws_append(to, c, chain->draws, chain->theta, chain->stats, err);
+    return status == SGFS_OK ? sgfsi_draws_set_info(to, c, &chain->info, err) : status;
+}
+
+sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
+    sgfs_draws *copy = sgfsi_draws_new(sgfsi_json_copy(d->header), err);
+    if (copy == NULL) return NULL;
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < d->chains && status == SGFS_OK; c++)
+        status = copy_chain(copy, d, c, err);
+    char *state = strdup(d->state);
+    if (status == SGFS_OK && state == NULL) status = sgfsi_fail_memory(err, "the draws");
+    if (status != SGFS_OK) {
+        free(state);
+        sgfs_draws_free(copy);
+        return NULL;
+    }
+    free(copy->state);
+    copy->state = state;
+    return copy;
+}

@@ -49,7 +49,8 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err);
 /* Draws per chain that every chain used has: chains without any draw are dropped from the count.
  * used (may be NULL): room for `chains` indices of the chains that have draws. */
 int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count);
-/* Blocks of parameters from the header: name, rows, cols, offset of block b; false past the last. */
+/* Blocks of parameters from the header: name, rows, cols, offset of block b; false past the last.
+ */
 bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
                        int64_t *cols, int64_t *offset);
 

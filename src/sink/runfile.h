@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * runfile.h: the append-only run file (docs/formats.md). Blocks are whole or, after a crash, the last one
- * is cut off on reading. Appending is safe from several threads.
+ * runfile.h: the append-only run file (docs/formats.md). Blocks are whole or, after a crash, the
+ * last one is cut off on reading. Appending is safe from several threads.
  */
 #ifndef SGFSI_RUNFILE_H
 #define SGFSI_RUNFILE_H
@@ -9,8 +9,8 @@
 
 typedef struct sgfsi_runfile sgfsi_runfile;
 
-/* Create path (an existing one is refused with SGFS_EUSAGE unless overwrite) and write the header. A
- * second process on the same file is refused (flock). header: borrowed. */
+/* Create path (an existing one is refused with SGFS_EUSAGE unless overwrite) and write the header.
+ * A second process on the same file is refused (flock). header: borrowed. */
 sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
                                     sgfs_err *err);
 /* One block of draws of one chain; first: index of the first of them in that chain. */

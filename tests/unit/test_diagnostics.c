@@ -71,8 +71,7 @@ static sgfsi_trace *load_case(sgfsi_arena *arena, const sgfsi_json *stored) {
     const double **row = sgfsi_arena_alloc(arena, m, sizeof *row);
     for (int64_t c = 0; c < m; c++) {
         row[c] = x + c * n;
-        for (int64_t t = 0; t < n; t++)
-            x[c * n + t] = number_at(sgfsi_json_at(chains, c), t);
+        for (int64_t t = 0; t < n; t++) x[c * n + t] = number_at(sgfsi_json_at(chains, c), t);
     }
     sgfsi_trace *trace = sgfsi_trace_new(arena, m, n);
     assert_non_null(trace);
@@ -121,19 +120,15 @@ static double *make_series(sgfsi_arena *arena, int64_t m, int64_t n) {
     double *x = SGFSI_DOUBLES(arena, m * n);
     sgfsi_stream stream = sgfsi_stream_at(2385, 0, 0, SGFSI_NOISE);
     sgfsi_normals(&stream, m * n, x);
-    for (int64_t i = 1; i < m * n; i++)
-        x[i] += 0.6 * x[i - 1];
-    for (int64_t i = 0; i < m * n; i++)
-        x[i] += 7.25 * (double)(i / n);
+    for (int64_t i = 1; i < m * n; i++) x[i] += 0.6 * x[i - 1];
+    for (int64_t i = 0; i < m * n; i++) x[i] += 7.25 * (double)(i / n);
     return x;
 }
 
 static double direct_autocov(const double *x, int64_t n, int64_t lag) {
     double mean = 0.0, sum = 0.0;
-    for (int64_t t = 0; t < n; t++)
-        mean += x[t] / (double)n;
-    for (int64_t t = 0; t + lag < n; t++)
-        sum += (x[t] - mean) * (x[t + lag] - mean);
+    for (int64_t t = 0; t < n; t++) mean += x[t] / (double)n;
+    for (int64_t t = 0; t + lag < n; t++) sum += (x[t] - mean) * (x[t + lag] - mean);
     return sum / (double)n;
 }
 
@@ -146,14 +141,11 @@ static void check_autocov(int64_t m, int64_t n) {
     sgfsi_autocov(&w, m, x, mean, out);
     for (int64_t lag = 0; lag < n; lag++) {
         double expected = 0.0;
-        for (int64_t i = 0; i < m; i++)
-            expected += direct_autocov(x + i * n, n, lag) / (double)m;
+        for (int64_t i = 0; i < m; i++) expected += direct_autocov(x + i * n, n, lag) / (double)m;
         assert_true(fabs(out[lag] - expected) < 1e-13 * (1.0 + out[0]));
     }
-    for (int64_t t = 0; t < m * n; t++)
-        mean[t / n] -= x[t] / (double)n;
-    for (int64_t i = 0; i < m; i++)
-        assert_true(fabs(mean[i]) < 1e-11);
+    for (int64_t t = 0; t < m * n; t++) mean[t / n] -= x[t] / (double)n;
+    for (int64_t i = 0; i < m; i++) assert_true(fabs(mean[i]) < 1e-11);
     sgfsi_arena_free(&arena);
 }
 
@@ -170,8 +162,7 @@ static void test_tiny_scale_is_not_called_constant(void **state) {
     (void)state;
     sgfsi_arena arena = {0};
     double *x = make_series(&arena, 1, 400), *y = SGFSI_DOUBLES(&arena, 400);
-    for (int64_t i = 0; i < 400; i++)
-        y[i] = 0x1p-70 * x[i];
+    for (int64_t i = 0; i < 400; i++) y[i] = 0x1p-70 * x[i];
     const double *one[] = {x}, *two[] = {y};
     sgfsi_trace *t = sgfsi_trace_new(&arena, 1, 400);
     sgfsi_trace_load(t, one, 1);
@@ -241,8 +232,7 @@ static void add_infos(made *m) {
         info->mean = m->mean[c];
         info->cov = m->cov[c];
         info->var = m->var[c];
-        for (int i = 0; i < DIM; i++)
-            m->var[c][i] = m->cov[c][i * DIM + i];
+        for (int i = 0; i < DIM; i++) m->var[c][i] = m->cov[c][i * DIM + i];
         info->warmup_seconds = 0.5;
         info->sample_seconds = c == 0 ? 2.0 : 3.0;
         info->rows_touched = 1000;
@@ -378,8 +368,7 @@ static void make_long(made *m, double *theta, char **names) {
         if (i >= 400) theta[i * 4 + 2] += 2.0;
         if (i % 400 > 0) theta[i * 4 + 1] += 0.97 * theta[(i - 1) * 4 + 1];
     }
-    for (int i = 0; i < 4; i++)
-        names[i] = name[i];
+    for (int i = 0; i < 4; i++) names[i] = name[i];
     m->d.D = 4;
     m->d.param = names;
     for (int c = 0; c < 2; c++) {

@@ -1,0 +1,85 @@
+# A thin front: installs what is missing, then drives CMake. `make help` lists the targets.
+PRESET ?= release
+BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+
+# What the library needs, and what only the tests need.
+DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
+             zlib1g-dev libnetcdf-dev libcmocka-dev
+TEST_DEPS := python3 python3-venv locales
+VENV      := build-venv
+
+.PHONY: all help deps test-deps demo test test-asan test-long bench install format lint clean
+all: deps
+	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
+	@cmake --build $(BUILD) -j$(JOBS)
+
+help:
+	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
+	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
+	@echo "make test       every test; make test-asan: the same under AddressSanitizer and UBSan"
+	@echo "make test-long  the longer statistical runs"
+	@echo "make bench      speed, as ratios to the bare BLAS calls"
+	@echo "make install    into PREFIX=$(PREFIX)"
+	@echo "make format lint clean"
+
+# Debian: install what dpkg does not know as installed. Elsewhere: say what is needed and go on.
+define install_packages
+	@if ! command -v dpkg-query > /dev/null; then \
+	    echo "Not a Debian system: make sure these (or their like) are installed: $(1)"; \
+	else \
+	    missing=""; \
+	    for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q "ok installed" || missing="$$missing $$p"; done; \
+	    if [ -n "$$missing" ]; then \
+	        echo "Installing$$missing"; \
+	        sudo=""; [ "$$(id -u)" = 0 ] || sudo="sudo"; \
+	        if [ -n "$$sudo" ] && ! command -v sudo > /dev/null; then \
+	            echo "Run as root: apt-get install$$missing"; exit 1; fi; \
+	        { $$sudo apt-get update -qq && \
+	          DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing; } > /dev/null \
+	        || { echo "apt-get could not install:$$missing"; exit 1; }; \
+	    fi; \
+	fi
+endef
+
+deps:
+	$(call install_packages,$(DEPS))
+
+test-deps: deps
+	$(call install_packages,$(TEST_DEPS))
+
+# Readers from PyPI that our files are tested with; without them those tests are left out, with a message.
+$(VENV)/ready: tests/requirements.txt | test-deps
+	@echo "Preparing the Python side of the tests"
+	@python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt \
+	    && touch $@
+
+demo: all
+	@sh examples/demo.sh $(BUILD)/sgfs
+
+test: $(VENV)/ready
+	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_PYTHON=$(CURDIR)/$(VENV)/bin/python -DSGFS_TESTS=ON"
+	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) -LE long
+
+test-asan:
+	@$(MAKE) --no-print-directory test PRESET=asan
+
+test-long: $(VENV)/ready
+	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_PYTHON=$(CURDIR)/$(VENV)/bin/python -DSGFS_TESTS=ON"
+	@ctest --test-dir $(BUILD) --output-on-failure -L long
+
+bench: all
+	@for b in $(BUILD)/bench/*; do if [ -f $$b ] && [ -x $$b ]; then $$b || exit 1; fi; done
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+lint: all
+	@clang-tidy --quiet -p $(BUILD) $$(git ls-files 'src/*.c' 'cli/*.c')
+
+clean:
+	@rm -rf build build-dev build-asan build-portable

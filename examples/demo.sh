@@ -1,0 +1,12 @@
+#!/bin/sh
+# The first five minutes: data with a known truth, one command to sample them, and the comparison.
+set -e
+sgfs=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+run() { printf '\n$ sgfs %s\n' "$*"; "$sgfs" "$@"; }
+run simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth truth.json
+run sample logistic --data data.npy --sampler sgfs-f --seed 7 --out fit.run
+run compare fit.run --reference truth.json
