@@ -211,7 +211,7 @@ static double tau2_of(double gamma, double alpha) {
     return (1 + rho * rho) / (1 - rho * rho);
 }
 
-static double E2_noise(const problem *q, double tau2, double T) {
+static inline double E2_noise(const problem *q, double tau2, double T) {
     double top = 0, bottom = 0;
     for (int64_t i = 0; i < q->D; i++) {
         for (int64_t j = 0; j < q->D; j++) {
@@ -223,7 +223,7 @@ static double E2_noise(const problem *q, double tau2, double T) {
     return sqrt(2 / M_PI) * top / bottom * sqrt(tau2 / T);
 }
 
-static double trR_noise(const problem *q, double tau2, double T) {
+static inline double trR_noise(const problem *q, double tau2, double T) {
     return sqrt(2 * tau2 / (T * (double)q->D));
 }
 

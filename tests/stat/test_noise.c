@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * What the minibatch noise really is: gamma belongs to the way rows are drawn, an epoch walk is wrong, and each
+ * known-wrong version of SGFS is caught by the check that the right one passes (closed.h).
+ */
+#include "stat/closed.h"
+
+/* ---- a Gaussian with unknown mean: x_i ~ N(theta, I), g_i = x_i - theta */
+
+static sgfs_status open_mean(sgfs_model *m, sgfs_err *err) {
+    if (sgfsi_model_add_block(m, "theta", 1, m->data->p, SGFS_SCORE_DENSE) == NULL) return SGFS_ENOMEM;
+    return sgfsi_model_room_for_names(m, err);
+}
+
+static sgfs_status mean_scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                               sgfs_scores *s, double *scratch, sgfs_err *err) {
+    (void)scratch;
+    (void)err;
+    s->loglik = 0;
+    for (int64_t i = 0; i < b->n * m->D; i++) {
+        double gap = b->x[i] - theta[i % m->D];
+        s->block[0].dense[i] = gap;
+        s->loglik -= 0.5 * gap * gap;
+    }
+    return SGFS_OK;
+}
+
+static void mean_start(const sgfs_model *m, double *theta, double *spread) {
+    for (int64_t j = 0; j < m->D; j++) {
+        theta[j] = 0;
+        spread[j] = 1;
+    }
+}
+
+static const sgfs_option none[] = {SGFSI_OPTIONS_END};
+static const sgfs_model_kind gauss_mean = {.name = "gauss-mean",
+                                           .help = "test only",
+                                           .options = none,
+                                           .open = open_mean,
+                                           .scores = mean_scores,
+                                           .start = mean_start};
+
+/* N rows whitened so that their sample covariance (divisor N) is exactly I: Cov(g) = I, A = N I. */
+static problem whitened(int64_t N, int64_t D, uint64_t seed) {
+    problem q = regression(N, D, 1e-9, D, seed);
+    double *S = need((size_t)(D * D), sizeof *S), *mean = need((size_t)D, sizeof *mean);
+    for (int64_t i = 0; i < N * D; i++) mean[i % D] += q.x[i] / (double)N;
+    for (int64_t i = 0; i < N * D; i++) q.x[i] -= mean[i % D];
+    sgfs_backend_host.syrk_t(N, D, 1 / (double)N, q.x, 0, S);
+    assert_int_equal(sgfs_backend_host.potrf(D, S), 0);
+    for (int64_t i = 0; i < N; i++) sgfs_backend_host.trsv(D, S, false, q.x + i * D);
+    for (int64_t i = 0; i < N * D; i++) q.x[i] += 0.731 * (double)(i % D + 1);
+    for (int64_t j = 0; j < D; j++) {
+        for (int64_t k = 0; k < D; k++) {
+            q.A[j * D + k] = j == k ? (double)N : 0;
+            q.C[j * D + k] = j == k ? 1 / (double)N : 0;
+        }
+        q.mu[j] = 0.731 * (double)(j + 1);
+    }
+    free(S);
+    free(mean);
+    return q;
+}
+
+/* ---- ways of drawing rows, right and wrong */
+
+static double gamma_with(int64_t N, int64_t n) {
+    return (double)(N + n) / (double)n;
+}
+
+static double gamma_without(int64_t N, int64_t n) {
+    return (double)N / (double)n;
+}
+
+static double gamma_inverted(int64_t N, int64_t n) {
+    return (double)(N + n) / (double)N;
+}
+
+/* Walk through a shuffled epoch, as deep-learning loaders do. State: a permutation of the rows. */
+static int64_t epoch_state(int64_t N, int64_t n) {
+    (void)n;
+    return N;
+}
+
+static void epoch_draw(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
+                       int64_t *permutation, int64_t *row) {
+    int64_t per_epoch = N / n, at = t % per_epoch;
+    if (at == 0 || permutation[0] == permutation[1]) { /* a new epoch, or the very first call */
+        sgfsi_stream s = sgfsi_stream_at(seed, chain, t, purpose + 100);
+        for (int64_t i = 0; i < N; i++) permutation[i] = i;
+        for (int64_t i = N - 1; i > 0; i--) {
+            int64_t j, swap = permutation[i];
+            sgfsi_indices(&s, 1, i + 1, &j);
+            permutation[i] = permutation[j];
+            permutation[j] = swap;
+        }
+    }
+    memcpy(row, permutation + at * n, (size_t)n * sizeof *row);
+}
+
+static sgfs_scheme_kind scheme_of(const sgfs_scheme_kind *rows, double (*gamma)(int64_t, int64_t)) {
+    sgfs_scheme_kind s = *rows;
+    s.gamma = gamma;
+    return s;
+}
+
+/* tr(C*^-1 C)/D at N 2000, D 5, n 200, alpha 0; 1.2e6 iterations: sd 0.0014 with tau2 = 5.5. */
+static void check_cell(const char *name, const sgfs_scheme_kind *rows, double (*gamma)(int64_t, int64_t),
+                       double expected, double tolerance) {
+    problem q = whitened(2000, 5, 21);
+    sgfs_scheme_kind scheme = scheme_of(rows, gamma);
+    const setting settings[] = {{"data.intercept", "false"}, {"sampler.alpha", "0"}, {"run.batch", "200"},
+                                {"run.draws", "300000"}, {"run.thin", "300000"}, {"fisher.every", "10"},
+                                {NULL, NULL}};
+    outcome o;
+    assert_int_equal(run_on(&q, &gauss_mean, settings, &scheme, NULL, &o), SGFS_OK);
+    print_message("%-32s trR %.4f, expected %.4f\n", name, o.trR, expected);
+    assert_true(fabs(o.trR - expected) < tolerance);
+    outcome_free(&o);
+    problem_free(&q);
+}
+
+/* The first four have closed forms: Var is in proportion to (true gamma - 1)/(gamma used - 1). The last two
+ * are the prototype's measurements (2e6 samples; MATH section 3). */
+static void test_gamma_belongs_to_the_scheme(void **state) {
+    (void)state;
+    const sgfs_scheme_kind epoch = {.name = "epoch", .help = "test only", .state = epoch_state,
+                                    .draw = epoch_draw};
+    check_cell("with, (N+n)/n", &sgfs_scheme_with, gamma_with, 1.0, 0.006);
+    check_cell("with, N/n", &sgfs_scheme_with, gamma_without, 10.0 / 9, 0.006);
+    check_cell("without, (N+n)/n", &sgfs_scheme_without, gamma_with, 0.9, 0.006);
+    check_cell("without, N/n", &sgfs_scheme_without, gamma_without, 1.0, 0.006);
+    check_cell("epoch, (N+n)/n", &epoch, gamma_with, 0.428, 0.01);
+    check_cell("epoch, N/n", &epoch, gamma_without, 0.507, 0.01);
+}
+
+/* ---- known-wrong samplers */
+
+typedef enum mistake {
+    NONE,
+    HALF_NOISE,        /* eta ~ N(0, 2B/eps) instead of 4B/eps */
+    STORE_INCREMENT,   /* theta = the step, not theta + the step */
+    SYNTHETIC_NOISE,   /* minibatch noise added on top of the real one */
+    HALVING            /* the step size halves on a fixed clock */
+} mistake;
+
+static mistake made; /* which one the sampler below makes */
+
+typedef struct wrong {
+    sgfsi_average average;
+    sgfs_sym L;
+    double *G, *z;
+} wrong;
+
+static sgfs_status open_wrong(sgfs_sampler *s, sgfs_err *err) {
+    wrong *w = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
+    const sgfsi_eval *e = &s->eval;
+    w->G = SGFSI_DOUBLES(s->arena, e->D);
+    w->z = SGFSI_DOUBLES(s->arena, e->D);
+    s->state = w;
+    sgfs_status status =
+        sgfsi_average_open(&w->average, s->fisher, e->model->be, e->D, e->n, s->cfg, s->arena, err);
+    return status != SGFS_OK ? status : sgfsi_sym_open(&w->L, s->fisher, e->model->be, e->D, s->arena, err);
+}
+
+static void normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, purpose);
+    sgfsi_normals(&stream, s->eval.D, z);
+}
+
+/* Algorithm 1 with B = gamma N I1hat, and one mistake. */
+static sgfs_status step_wrong(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,
+                              sgfs_err *err) {
+    wrong *w = s->state;
+    sgfsi_eval *e = &s->eval;
+    const sgfs_fisher_kind *f = s->fisher;
+    double alpha = now->t <= now->warmup ? 0 : sgfsi_config_num(s->cfg, "sampler.alpha");
+    if (made == HALVING) alpha *= pow(sqrt(2), (double)now->t / 2000);
+    sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, w->G, NULL, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_average_update(&w->average, &e->scores, e->gbar, now->t <= now->warmup);
+    f->combine(&w->L, e->gamma * (double)e->N, &w->average.I1, 0, NULL);
+    if (f->factor(&w->L) != 0) return sgfsi_fail(err, SGFS_ENUMERIC, "not positive definite");
+    if (made == SYNTHETIC_NOISE) { /* (N^2/n) Cov(g) = (gamma - 1)/gamma K */
+        normals(s, now->t, SGFSI_PRIOR, w->z);
+        f->mul_factor(&w->L, false, w->z);
+        for (int64_t j = 0; j < e->D; j++) w->G[j] += sqrt((e->gamma - 1) / e->gamma) * w->z[j];
+    }
+    f->solve(&w->L, false, w->G);
+    normals(s, now->t, SGFSI_NOISE, w->z);
+    double noise = alpha * (made == HALF_NOISE ? sqrt(0.5) : 1);
+    for (int64_t j = 0; j < e->D; j++) w->G[j] += noise * w->z[j];
+    f->solve(&w->L, true, w->G);
+    for (int64_t j = 0; j < e->D; j++) {
+        theta[j] = (made == STORE_INCREMENT ? 0 : theta[j]) + 2 / (1 + alpha * alpha) * w->G[j];
+    }
+    stats[0] = 0;
+    return SGFS_OK;
+}
+
+/* Variance 1/N per coordinate; is_right as for the real sampler. A chain that runs away is caught, too. */
+static bool passes(mistake m, const sgfs_scheme_kind *scheme, const char *alpha) {
+    sgfs_sampler_kind kind = sgfs_sampler_sgfs;
+    problem q = whitened(2000, 5, 22);
+    kind.open = open_wrong;
+    kind.step = step_wrong;
+    made = m;
+    const setting settings[] = {{"data.intercept", "false"}, {"sampler.alpha", alpha}, {"run.batch", "200"},
+                                {"run.warmup", "2000"}, {"run.draws", "150000"}, {"run.thin", "150000"},
+                                {NULL, NULL}};
+    outcome o;
+    sgfs_status status = run_on(&q, &gauss_mean, settings, scheme, &kind, &o);
+    bool right = status == SGFS_OK && is_right(&q, &o, 11, atof(alpha)) && o.E1 < 0.002;
+    print_message("mistake %d: status %d, trR %.4g, E1 %.2g: %s\n", (int)m, (int)status, o.trR, o.E1,
+                  right ? "passes" : "caught");
+    outcome_free(&o);
+    problem_free(&q);
+    return right;
+}
+
+static void test_the_plain_algorithm_passes(void **state) {
+    (void)state;
+    assert_true(passes(NONE, NULL, "1"));
+}
+
+static void test_half_noise_is_caught(void **state) {
+    (void)state;
+    assert_false(passes(HALF_NOISE, NULL, "1"));
+}
+
+static void test_stored_increment_is_caught(void **state) {
+    (void)state;
+    assert_false(passes(STORE_INCREMENT, NULL, "1"));
+}
+
+static void test_synthetic_noise_is_caught(void **state) {
+    (void)state;
+    assert_false(passes(SYNTHETIC_NOISE, NULL, "0"));
+}
+
+static void test_halving_steps_are_caught(void **state) {
+    (void)state;
+    assert_false(passes(HALVING, NULL, "1"));
+}
+
+/* gamma = (N+n)/N: alpha 1 keeps the step inside what the program's own check allows. */
+static void test_inverted_gamma_is_caught(void **state) {
+    (void)state;
+    sgfs_scheme_kind scheme = scheme_of(&sgfs_scheme_with, gamma_inverted);
+    assert_false(passes(NONE, &scheme, "1"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gamma_belongs_to_the_scheme), cmocka_unit_test(test_the_plain_algorithm_passes),
+        cmocka_unit_test(test_half_noise_is_caught),        cmocka_unit_test(test_stored_increment_is_caught),
+        cmocka_unit_test(test_synthetic_noise_is_caught),   cmocka_unit_test(test_halving_steps_are_caught),
+        cmocka_unit_test(test_inverted_gamma_is_caught),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
