@@ -94,6 +94,7 @@ static sgfs_status standardize(sgfs_data *d, sgfs_err *err) {
 static sgfs_status finish(sgfs_data *d, const sgfs_config *cfg, sgfs_err *err) {
     d->intercept = sgfsi_config_flag(cfg, "data.intercept");
     d->N = d->table.rows;
+    d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
     sgfs_status status = select_columns(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, err);
     if (status != SGFS_OK) return status;

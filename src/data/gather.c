@@ -10,85 +10,82 @@
 
 enum { AHEAD = 6, LINE = 64 };
 
-/* out[0..n) = cells of one storage type. */
-#define CONVERT(name, type)                                                                        \
-    static void name(const void *cells, int64_t n, double *out) {                                  \
-        const type *cell = cells;                                                                  \
-        for (int64_t j = 0; j < n; j++) out[j] = (double)cell[j];                                  \
+/* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
+ * `first` on where row is NULL. Either output may be NULL. */
+#define GATHER(name, type)                                                                         \
+    static void name(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,  \
+                     double *y) {                                                                  \
+        const type *cells = d->table.cells;                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const type *cell = cells + (row != NULL ? row[i] : first + i) * d->table.row_stride;   \
+            if (row != NULL && i + AHEAD < n) prefetch_row(d, row[i + AHEAD]);                     \
+            if (y != NULL && d->target_col >= 0) y[i] = (double)cell[d->target_col];               \
+            if (x == NULL) continue;                                                               \
+            double *restrict out = x + i * d->p;                                                   \
+            if (d->intercept) *out++ = 1.0;                                                        \
+            for (int64_t r = 0; r < d->runs; r++) {                                                \
+                const type *restrict from = cell + d->run[r].first;                                \
+                int64_t count = d->run[r].count;                                                   \
+                for (int64_t j = 0; j < count; j++) out[j] = (double)from[j];                      \
+                out += count;                                                                      \
+            }                                                                                      \
+        }                                                                                          \
     }
-CONVERT(convert_f64, double)
-CONVERT(convert_f32, float)
-CONVERT(convert_i64, int64_t)
-CONVERT(convert_i32, int32_t)
-CONVERT(convert_i16, int16_t)
-CONVERT(convert_i8, int8_t)
-CONVERT(convert_u8, uint8_t)
-CONVERT(convert_u16, uint16_t)
-CONVERT(convert_u32, uint32_t)
-
-typedef void (*convert_fn)(const void *cells, int64_t n, double *out);
-
-static convert_fn converter(sgfsi_dtype type) {
-    static const convert_fn of[] = {
-        [SGFSI_F64] = convert_f64, [SGFSI_F32] = convert_f32, [SGFSI_I64] = convert_i64,
-        [SGFSI_I32] = convert_i32, [SGFSI_I16] = convert_i16, [SGFSI_I8] = convert_i8,
-        [SGFSI_U8] = convert_u8,   [SGFSI_U16] = convert_u16, [SGFSI_U32] = convert_u32};
-    return of[type];
-}
-
-static const char *row_start(const sgfs_data *d, int64_t row) {
-    size_t size = sgfsi_dtype_size(d->table.type);
-    return (const char *)d->table.cells + (size_t)(row * d->table.row_stride) * size;
-}
-
-static void one_row(const sgfs_data *d, convert_fn convert, int64_t row, double *x) {
-    const char *cells = row_start(d, row);
-    size_t size = sgfsi_dtype_size(d->table.type);
-    if (d->intercept) *x++ = 1.0;
-    double *out = x;
-    for (int64_t r = 0; r < d->runs; r++) {
-        convert(cells + (size_t)d->run[r].first * size, d->run[r].count, out);
-        out += d->run[r].count;
-    }
-    if (d->scale == NULL) return;
-    for (int64_t j = 0; j < d->features; j++) x[j] = (x[j] - d->shift[j]) * d->scale[j];
-}
-
-static double one_target(const sgfs_data *d, convert_fn convert, int64_t row) {
-    double y;
-    if (d->target_col < 0) return d->y[row];
-    convert(row_start(d, row) + (size_t)d->target_col * sgfsi_dtype_size(d->table.type), 1, &y);
-    return y;
-}
 
 static void prefetch_row(const sgfs_data *d, int64_t row) {
-    const char *cells = row_start(d, row);
-    int64_t bytes = d->table.cols * (int64_t)sgfsi_dtype_size(d->table.type);
-    for (int64_t b = 0; b < bytes && b < 8 * LINE; b += LINE) __builtin_prefetch(cells + b);
+    const char *cells = (const char *)d->table.cells + row * d->row_bytes;
+    for (int64_t b = 0; b < d->row_bytes && b < 8 * LINE; b += LINE) __builtin_prefetch(cells + b);
+}
+
+GATHER(gather_f64, double)
+GATHER(gather_f32, float)
+GATHER(gather_i64, int64_t)
+GATHER(gather_i32, int32_t)
+GATHER(gather_i16, int16_t)
+GATHER(gather_i8, int8_t)
+GATHER(gather_u8, uint8_t)
+GATHER(gather_u16, uint16_t)
+GATHER(gather_u32, uint32_t)
+
+typedef void (*gather_fn)(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n,
+                          double *x, double *y);
+
+static const gather_fn gather_of[] = {
+    [SGFSI_F64] = gather_f64, [SGFSI_F32] = gather_f32, [SGFSI_I64] = gather_i64,
+    [SGFSI_I32] = gather_i32, [SGFSI_I16] = gather_i16, [SGFSI_I8] = gather_i8,
+    [SGFSI_U8] = gather_u8,   [SGFSI_U16] = gather_u16, [SGFSI_U32] = gather_u32};
+
+static void standardize(const sgfs_data *d, int64_t n, double *x) {
+    int64_t first = d->p - d->features;
+    for (int64_t i = 0; i < n; i++) {
+        double *v = x + i * d->p + first;
+        for (int64_t j = 0; j < d->features; j++) v[j] = (v[j] - d->shift[j]) * d->scale[j];
+    }
+}
+
+static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
+                   double *y) {
+    gather_of[d->table.type](d, row, first, n, x, y);
+    if (x != NULL && d->scale != NULL) standardize(d, n, x);
+    if (y == NULL || d->target_col >= 0) return;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = d->has_target ? d->y[row != NULL ? row[i] : first + i] : 0;
 }
 
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y) {
-    convert_fn convert = converter(d->table.type);
-    for (int64_t i = 0; i < n; i++) {
-        if (x != NULL) one_row(d, convert, first + i, x + i * d->p);
-        if (y != NULL) y[i] = d->has_target ? one_target(d, convert, first + i) : 0.0;
-    }
+    gather(d, NULL, first, n, x, y);
 }
 
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
-    convert_fn convert = converter(d->table.type);
-    for (int64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) prefetch_row(d, row[i + AHEAD]);
-        one_row(d, convert, row[i], x + i * d->p);
-        y[i] = d->has_target ? one_target(d, convert, row[i]) : 0.0;
-    }
+    gather(d, row, 0, n, x, y);
 }
 
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value) {
     int64_t count = 0;
-    convert_fn convert = converter(d->table.type);
+    double block[256];
     for (int64_t i = 0; i < d->N; i++) {
-        double y = one_target(d, convert, i);
+        if (i % 256 == 0) gather(d, NULL, i, d->N - i < 256 ? d->N - i : 256, NULL, block);
+        double y = block[i % 256];
         int64_t at = 0;
         while (at < count && value[at] < y) at++;
         if (at < count && value[at] == y) continue;

@@ -3,8 +3,8 @@
  *
  * Linear regression with known sigma and prior lambda has the posterior N(mu, A^-1) with
  *     A = X'X/sigma^2 + lambda I,   mu = A^-1 X'y/sigma^2.
- * tr(A C)/D of the draws' covariance C must be 1; its Monte Carlo error, and that of E2, follow from the
- * autocorrelation of the chain (MATH: rho = 1 - 2/(gamma (1 + alpha^2))).
+ * tr(A C)/D of the draws' covariance C must be 1; its Monte Carlo error, and that of E2, follow
+ * from the autocorrelation of the chain (MATH: rho = 1 - 2/(gamma (1 + alpha^2))).
  */
 #ifndef TEST_CLOSED_H
 #define TEST_CLOSED_H
@@ -23,14 +23,14 @@
 
 typedef struct problem {
     int64_t N, D;
-    double *x, *y;          /* N x D, N */
+    double *x, *y; /* N x D, N */
     double lambda;
-    double *A, *C, *mu;     /* precision, covariance, mean */
+    double *A, *C, *mu; /* precision, covariance, mean */
 } problem;
 
 /* Moments over every iteration of all chains, and what they say. */
 typedef struct outcome {
-    int64_t T;              /* iterations in all */
+    int64_t T; /* iterations in all */
     double *mean, *cov;
     double E1, E2, trR;
     sgfs_run *run;
@@ -61,10 +61,11 @@ static void solve_closed_form(problem *q, const double *b) {
     free(L);
 }
 
-/* Correlated columns (AR(1), rho 0.7); columns from `zero_from` on are zero. The noise is +-size: with size 1
- * the squared residuals are 1, so the empirical covariance of the scores equals the curvature (up to D/N)
- * and SGFS is exact. With Gaussian noise the two differ by a few percent at N = 2000, which shifts
- * variances by about 0.4 % (test_misspecified_noise measures that effect where it is large). */
+/* Correlated columns (AR(1), rho 0.7); columns from `zero_from` on are zero. The noise is +-size:
+ * with size 1 the squared residuals are 1, so the empirical covariance of the scores equals the
+ * curvature (up to D/N) and SGFS is exact. With Gaussian noise the two differ by a few percent at N
+ * = 2000, which shifts variances by about 0.4 % (test_misspecified_noise measures that effect where
+ * it is large). */
 static problem noisy_regression(int64_t N, int64_t D, double lambda, int64_t zero_from, double size,
                                 uint64_t seed) {
     problem q = {.N = N, .D = D, .lambda = lambda};
@@ -104,7 +105,7 @@ static void problem_free(problem *q) {
     free(q->mu);
 }
 
-/* ---- running a sampler on it */
+/* ---- running a sampler on it ----------------------------------------------------------------- */
 
 typedef struct setting {
     const char *key, *value;
@@ -129,7 +130,8 @@ static void pool(outcome *o, int64_t D) {
     for (int64_t c = 0; c < d->chains; c++) {
         const sgfsi_chain_info *k = &d->chain[c].info;
         assert_non_null(k->cov);
-        for (int64_t j = 0; j < D; j++) o->mean[j] += k->mean[j] * (double)k->iterations / (double)o->T;
+        for (int64_t j = 0; j < D; j++)
+            o->mean[j] += k->mean[j] * (double)k->iterations / (double)o->T;
     }
     for (int64_t c = 0; c < d->chains; c++) {
         const sgfsi_chain_info *k = &d->chain[c].info;
@@ -159,15 +161,16 @@ static void judge(outcome *o, const problem *q) {
     o->E2 = gap2 / size2;
 }
 
-/* Run to the end in memory with kinds of the test's own where given (NULL: as the config says). The status
- * is returned so that a chain that diverges can be an expected result. */
+/* Run to the end in memory with kinds of the test's own where given (NULL: as the config says). The
+ * status is returned so that a chain that diverges can be an expected result. */
 static sgfs_status run_on(const problem *q, const sgfs_model_kind *model, const setting *settings,
                           const sgfs_scheme_kind *scheme, const sgfs_sampler_kind *sampler,
                           outcome *o) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
-    if (sgfs_config_set_num(cfg, "prior.precision", q->lambda, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfs_config_set_num(cfg, "prior.precision", q->lambda, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) fail_msg("%s", err.text);
     sgfs_model *m = sgfsi_model_open(model, data, cfg, &err);
@@ -200,7 +203,7 @@ static void outcome_free(outcome *o) {
     free(o->cov);
 }
 
-/* ---- what Monte Carlo error alone gives */
+/* ---- what Monte Carlo error alone gives ------------------------------------------------------ */
 
 static double rho_of(double gamma, double alpha) {
     return 1 - 2 / (gamma * (1 + alpha * alpha));
@@ -227,9 +230,9 @@ static inline double trR_noise(const problem *q, double tau2, double T) {
     return sqrt(2 * tau2 / (T * (double)q->D));
 }
 
-/* The check: trR within 1 % of 1, and E2 at most 1.5 times what sampling noise gives. T is chosen by the
- * callers so that 1 % is at least three standard deviations of trR: a false alarm in about 1 of 400 for a
- * random seed, none for the fixed ones. */
+/* The check: trR within 1 % of 1, and E2 at most 1.5 times what sampling noise gives. T is chosen
+ * by the callers so that 1 % is at least three standard deviations of trR: a false alarm in about 1
+ * of 400 for a random seed, none for the fixed ones. */
 static bool is_right(const problem *q, const outcome *o, double gamma, double alpha) {
     double tau2 = tau2_of(gamma, alpha), expected = E2_noise(q, tau2, (double)o->T);
     return fabs(o->trR - 1) <= 0.01 && o->E2 <= 1.5 * expected;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Variances against closed forms: SGFS-f is exact on a Gaussian posterior, for every alpha and both ways of
- * drawing rows, and its autocorrelation time is the one theory gives.
+ * Variances against closed forms: SGFS-f is exact on a Gaussian posterior, for every alpha and both
+ * ways of drawing rows, and its autocorrelation time is the one theory gives.
  */
 #include "stat/closed.h"
 
@@ -40,16 +40,18 @@ static void check_case(const grid_case *g, const char *scheme, double alpha) {
     assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
     double tau2 = tau2_of(gamma, alpha);
     print_message("N %5lld D %2lld %7s alpha %g: trR %.4f +- %.4f  E2 %.4f (noise %.4f)  E1 %.5f\n",
-                  (long long)g->N, (long long)g->D, scheme, alpha, o.trR, trR_noise(&q, tau2, (double)o.T),
-                  o.E2, E2_noise(&q, tau2, (double)o.T), o.E1);
+                  (long long)g->N, (long long)g->D, scheme, alpha, o.trR,
+                  trR_noise(&q, tau2, (double)o.T), o.E2, E2_noise(&q, tau2, (double)o.T), o.E1);
     assert_true(is_right(&q, &o, gamma, alpha));
     outcome_free(&o);
     problem_free(&q);
 }
 
 static void check_grid(const char *scheme) {
-    static const grid_case grid[] = {
-        {2000, 5, "200", "1"}, {2000, 20, "200", "1"}, {10000, 5, "1000", "10"}, {10000, 20, "1000", "10"}};
+    static const grid_case grid[] = {{2000, 5, "200", "1"},
+                                     {2000, 20, "200", "1"},
+                                     {10000, 5, "1000", "10"},
+                                     {10000, 20, "1000", "10"}};
     for (size_t i = 0; i < sizeof grid / sizeof grid[0]; i++) {
         for (int alpha = 0; alpha <= 2; alpha++) check_case(&grid[i], scheme, alpha);
     }
@@ -69,9 +71,10 @@ static void test_exact_without_replacement(void **state) {
 static void test_strong_prior_stays_exact(void **state) {
     (void)state;
     problem q = regression(10000, 20, 100.0, 20, 12);
-    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"}, {"sampler.alpha", "0"},
-                                {"run.batch", "1000"}, {"fisher.every", "10"}, {"run.draws", "60000"},
-                                {"run.thin", "60000"}, {NULL, NULL}};
+    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"},
+                                {"sampler.alpha", "0"},      {"run.batch", "1000"},
+                                {"fisher.every", "10"},      {"run.draws", "60000"},
+                                {"run.thin", "60000"},       {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
     print_message("lambda 100: trR %.4f E2 %.4f\n", o.trR, o.E2);
@@ -84,14 +87,21 @@ static void test_strong_prior_stays_exact(void **state) {
 static void test_zero_columns_are_prior_draws(void **state) {
     (void)state;
     problem q = regression(2000, 7, 1.0, 5, 13);
-    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"}, {"sampler.alpha", "0"},
-                                {"run.batch", "200"}, {"run.draws", "100000"}, {"run.thin", "100000"},
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"model.sigma", "1"},
+                                {"sampler.alpha", "0"},
+                                {"run.batch", "200"},
+                                {"run.draws", "100000"},
+                                {"run.thin", "100000"},
                                 {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
-    print_message("zero columns: trR %.4f, variances %.4f %.4f\n", o.trR, o.cov[5 * 7 + 5], o.cov[6 * 7 + 6]);
-    assert_true(is_right(&q, &o, 11, 0)); /* E2 is dominated by the two prior variances, at tau2 <= 5.5 */
-    for (int64_t j = 5; j < 7; j++) {     /* 4e5 independent draws: sd of the variance 0.0022, of the mean 0.0016 */
+    print_message("zero columns: trR %.4f, variances %.4f %.4f\n", o.trR, o.cov[5 * 7 + 5],
+                  o.cov[6 * 7 + 6]);
+    assert_true(
+        is_right(&q, &o, 11, 0)); /* E2 is dominated by the two prior variances, at tau2 <= 5.5 */
+    for (int64_t j = 5; j < 7;
+         j++) { /* 4e5 independent draws: sd of the variance 0.0022, of the mean 0.0016 */
         assert_true(fabs(o.cov[j * 7 + j] - 1) < 4 * 0.0022);
         assert_true(fabs(o.mean[j]) < 4 * 0.0016);
     }
@@ -103,9 +113,10 @@ static void test_zero_columns_are_prior_draws(void **state) {
 static void test_batch_smaller_than_dimension(void **state) {
     (void)state;
     problem q = regression(2000, 20, 1.0, 20, 14);
-    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"}, {"sampler.alpha", "0"},
-                                {"run.batch", "15"}, {"run.warmup", "5000"}, {"run.draws", "400000"},
-                                {"run.thin", "400000"}, {"fisher.every", "5"}, {NULL, NULL}};
+    const setting settings[] = {
+        {"data.intercept", "false"}, {"model.sigma", "1"},   {"sampler.alpha", "0"},
+        {"run.batch", "15"},         {"run.warmup", "5000"}, {"run.draws", "400000"},
+        {"run.thin", "400000"},      {"fisher.every", "5"},  {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
     print_message("n 15 < D 20: trR %.4f E2 %.4f\n", o.trR, o.E2);
@@ -114,24 +125,30 @@ static void test_batch_smaller_than_dimension(void **state) {
     problem_free(&q);
 }
 
-/* Scores m times as spread as the curvature says (noise of size 1.5, sigma = 1: m = 2.25): the variance is off
- * by (gamma - 1)/(gamma - 1/m), no more: the noise itself carries the covariance of the scores. */
+/* Scores m times as spread as the curvature says (noise of size 1.5, sigma = 1: m = 2.25): the
+ * variance is off by (gamma - 1)/(gamma - 1/m), no more: the noise itself carries the covariance of
+ * the scores. */
 static void test_misspecified_noise(void **state) {
     (void)state;
     problem q = noisy_regression(2000, 5, 1.0, 5, 1.5, 16);
-    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"}, {"sampler.alpha", "0"},
-                                {"run.batch", "1000"}, {"run.draws", "50000"}, {"run.thin", "50000"},
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"model.sigma", "1"},
+                                {"sampler.alpha", "0"},
+                                {"run.batch", "1000"},
+                                {"run.draws", "50000"},
+                                {"run.thin", "50000"},
                                 {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
     double expected = (3.0 - 1) / (3.0 - 1 / 2.25);
-    print_message("scores 2.25 times too spread, gamma 3: trR %.4f, theory %.4f\n", o.trR, expected);
+    print_message("scores 2.25 times too spread, gamma 3: trR %.4f, theory %.4f\n", o.trR,
+                  expected);
     assert_true(fabs(o.trR / expected - 1) < 0.01); /* sd 0.002 */
     outcome_free(&o);
     problem_free(&q);
 }
 
-/* ---- autocorrelation time */
+/* ---- autocorrelation time -------------------------------------------------------------------- */
 
 /* Lag-1 autocorrelation over all chains and parameters, deviations from the closed-form mean. */
 static double lag1(const sgfs_draws *d, const problem *q) {
@@ -140,7 +157,8 @@ static double lag1(const sgfs_draws *d, const problem *q) {
         const sgfsi_chain *k = &d->chain[c];
         for (int64_t t = 0; t + 1 < k->draws; t++) {
             for (int64_t j = 0; j < q->D; j++) {
-                double a = k->theta[t * q->D + j] - q->mu[j], b = k->theta[(t + 1) * q->D + j] - q->mu[j];
+                double a = k->theta[t * q->D + j] - q->mu[j],
+                       b = k->theta[(t + 1) * q->D + j] - q->mu[j];
                 top += a * b / q->C[j * q->D + j];
                 bottom += a * a / q->C[j * q->D + j];
             }
@@ -152,9 +170,13 @@ static double lag1(const sgfs_draws *d, const problem *q) {
 static void check_tau(const problem *q, double alpha) {
     char room[32];
     sgfs_err err;
-    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"},
-                                {"sampler.alpha", text_of(alpha, room)}, {"run.batch", "200"},
-                                {"run.draws", "100000"}, {"run.thin", "1"}, {NULL, NULL}};
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"model.sigma", "1"},
+                                {"sampler.alpha", text_of(alpha, room)},
+                                {"run.batch", "200"},
+                                {"run.draws", "100000"},
+                                {"run.thin", "1"},
+                                {NULL, NULL}};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);

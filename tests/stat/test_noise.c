@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * What the minibatch noise really is: gamma belongs to the way rows are drawn, an epoch walk is wrong, and each
- * known-wrong version of SGFS is caught by the check that the right one passes (closed.h).
+ * What the minibatch noise really is: gamma belongs to the way rows are drawn, an epoch walk is
+ * wrong, and each known-wrong version of SGFS is caught by the check that the right one passes
+ * (closed.h).
  */
 #include "stat/closed.h"
 
-/* ---- a Gaussian with unknown mean: x_i ~ N(theta, I), g_i = x_i - theta */
+/* ---- a Gaussian with unknown mean: x_i ~ N(theta, I), g_i = x_i - theta ---------------------- */
 
 static sgfs_status open_mean(sgfs_model *m, sgfs_err *err) {
-    if (sgfsi_model_add_block(m, "theta", 1, m->data->p, SGFS_SCORE_DENSE) == NULL) return SGFS_ENOMEM;
+    if (sgfsi_model_add_block(m, "theta", 1, m->data->p, SGFS_SCORE_DENSE) == NULL)
+        return SGFS_ENOMEM;
     return sgfsi_model_room_for_names(m, err);
 }
 
@@ -61,7 +63,7 @@ static problem whitened(int64_t N, int64_t D, uint64_t seed) {
     return q;
 }
 
-/* ---- ways of drawing rows, right and wrong */
+/* ---- ways of drawing rows, right and wrong --------------------------------------------------- */
 
 static double gamma_with(int64_t N, int64_t n) {
     return (double)(N + n) / (double)n;
@@ -81,8 +83,8 @@ static int64_t epoch_state(int64_t N, int64_t n) {
     return N;
 }
 
-static void epoch_draw(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
-                       int64_t *permutation, int64_t *row) {
+static void epoch_draw(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain,
+                       uint32_t purpose, int64_t *permutation, int64_t *row) {
     int64_t per_epoch = N / n, at = t % per_epoch;
     if (at == 0 || permutation[0] == permutation[1]) { /* a new epoch, or the very first call */
         sgfsi_stream s = sgfsi_stream_at(seed, chain, t, purpose + 100);
@@ -104,12 +106,16 @@ static sgfs_scheme_kind scheme_of(const sgfs_scheme_kind *rows, double (*gamma)(
 }
 
 /* tr(C*^-1 C)/D at N 2000, D 5, n 200, alpha 0; 1.2e6 iterations: sd 0.0014 with tau2 = 5.5. */
-static void check_cell(const char *name, const sgfs_scheme_kind *rows, double (*gamma)(int64_t, int64_t),
-                       double expected, double tolerance) {
+static void check_cell(const char *name, const sgfs_scheme_kind *rows,
+                       double (*gamma)(int64_t, int64_t), double expected, double tolerance) {
     problem q = whitened(2000, 5, 21);
     sgfs_scheme_kind scheme = scheme_of(rows, gamma);
-    const setting settings[] = {{"data.intercept", "false"}, {"sampler.alpha", "0"}, {"run.batch", "200"},
-                                {"run.draws", "300000"}, {"run.thin", "300000"}, {"fisher.every", "10"},
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"sampler.alpha", "0"},
+                                {"run.batch", "200"},
+                                {"run.draws", "300000"},
+                                {"run.thin", "300000"},
+                                {"fisher.every", "10"},
                                 {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &gauss_mean, settings, &scheme, NULL, &o), SGFS_OK);
@@ -119,12 +125,12 @@ static void check_cell(const char *name, const sgfs_scheme_kind *rows, double (*
     problem_free(&q);
 }
 
-/* The first four have closed forms: Var is in proportion to (true gamma - 1)/(gamma used - 1). The last two
- * are the prototype's measurements (2e6 samples; MATH section 3). */
+/* The first four have closed forms: Var is in proportion to (true gamma - 1)/(gamma used - 1). The
+ * last two are the prototype's measurements (2e6 samples; MATH section 3). */
 static void test_gamma_belongs_to_the_scheme(void **state) {
     (void)state;
-    const sgfs_scheme_kind epoch = {.name = "epoch", .help = "test only", .state = epoch_state,
-                                    .draw = epoch_draw};
+    const sgfs_scheme_kind epoch = {
+        .name = "epoch", .help = "test only", .state = epoch_state, .draw = epoch_draw};
     check_cell("with, (N+n)/n", &sgfs_scheme_with, gamma_with, 1.0, 0.006);
     check_cell("with, N/n", &sgfs_scheme_with, gamma_without, 10.0 / 9, 0.006);
     check_cell("without, (N+n)/n", &sgfs_scheme_without, gamma_with, 0.9, 0.006);
@@ -133,14 +139,14 @@ static void test_gamma_belongs_to_the_scheme(void **state) {
     check_cell("epoch, N/n", &epoch, gamma_without, 0.507, 0.01);
 }
 
-/* ---- known-wrong samplers */
+/* ---- known-wrong samplers -------------------------------------------------------------------- */
 
 typedef enum mistake {
     NONE,
-    HALF_NOISE,        /* eta ~ N(0, 2B/eps) instead of 4B/eps */
-    STORE_INCREMENT,   /* theta = the step, not theta + the step */
-    SYNTHETIC_NOISE,   /* minibatch noise added on top of the real one */
-    HALVING            /* the step size halves on a fixed clock */
+    HALF_NOISE,      /* eta ~ N(0, 2B/eps) instead of 4B/eps */
+    STORE_INCREMENT, /* theta = the step, not theta + the step */
+    SYNTHETIC_NOISE, /* minibatch noise added on top of the real one */
+    HALVING          /* the step size halves on a fixed clock */
 } mistake;
 
 static mistake made; /* which one the sampler below makes */
@@ -159,7 +165,8 @@ static sgfs_status open_wrong(sgfs_sampler *s, sgfs_err *err) {
     s->state = w;
     sgfs_status status =
         sgfsi_average_open(&w->average, s->fisher, e->model->be, e->D, e->n, s->cfg, s->arena, err);
-    return status != SGFS_OK ? status : sgfsi_sym_open(&w->L, s->fisher, e->model->be, e->D, s->arena, err);
+    return status != SGFS_OK ? status
+                             : sgfsi_sym_open(&w->L, s->fisher, e->model->be, e->D, s->arena, err);
 }
 
 static void normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z) {
@@ -197,21 +204,26 @@ static sgfs_status step_wrong(sgfs_sampler *s, const sgfs_step *now, double *the
     return SGFS_OK;
 }
 
-/* Variance 1/N per coordinate; is_right as for the real sampler. A chain that runs away is caught, too. */
+/* Variance 1/N per coordinate; is_right as for the real sampler. A chain that runs away is caught,
+ * too. */
 static bool passes(mistake m, const sgfs_scheme_kind *scheme, const char *alpha) {
     sgfs_sampler_kind kind = sgfs_sampler_sgfs;
     problem q = whitened(2000, 5, 22);
     kind.open = open_wrong;
     kind.step = step_wrong;
     made = m;
-    const setting settings[] = {{"data.intercept", "false"}, {"sampler.alpha", alpha}, {"run.batch", "200"},
-                                {"run.warmup", "2000"}, {"run.draws", "150000"}, {"run.thin", "150000"},
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"sampler.alpha", alpha},
+                                {"run.batch", "200"},
+                                {"run.warmup", "2000"},
+                                {"run.draws", "150000"},
+                                {"run.thin", "150000"},
                                 {NULL, NULL}};
     outcome o;
     sgfs_status status = run_on(&q, &gauss_mean, settings, scheme, &kind, &o);
     bool right = status == SGFS_OK && is_right(&q, &o, 11, atof(alpha)) && o.E1 < 0.002;
-    print_message("mistake %d: status %d, trR %.4g, E1 %.2g: %s\n", (int)m, (int)status, o.trR, o.E1,
-                  right ? "passes" : "caught");
+    print_message("mistake %d: status %d, trR %.4g, E1 %.2g: %s\n", (int)m, (int)status, o.trR,
+                  o.E1, right ? "passes" : "caught");
     outcome_free(&o);
     problem_free(&q);
     return right;
@@ -251,9 +263,12 @@ static void test_inverted_gamma_is_caught(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gamma_belongs_to_the_scheme), cmocka_unit_test(test_the_plain_algorithm_passes),
-        cmocka_unit_test(test_half_noise_is_caught),        cmocka_unit_test(test_stored_increment_is_caught),
-        cmocka_unit_test(test_synthetic_noise_is_caught),   cmocka_unit_test(test_halving_steps_are_caught),
+        cmocka_unit_test(test_gamma_belongs_to_the_scheme),
+        cmocka_unit_test(test_the_plain_algorithm_passes),
+        cmocka_unit_test(test_half_noise_is_caught),
+        cmocka_unit_test(test_stored_increment_is_caught),
+        cmocka_unit_test(test_synthetic_noise_is_caught),
+        cmocka_unit_test(test_halving_steps_are_caught),
         cmocka_unit_test(test_inverted_gamma_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

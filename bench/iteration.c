@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ * iteration.c: microseconds per iteration of logistic regression, D = 51, N = 10,000, n = 500,
+ * beside the bare syrk + potrf of the same BLAS in the same run. One thread, best of several short
+ * rounds taken in turn, so that a busy machine slows all of them alike.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "run/run.h"
+
+enum { N = 10000, P = 50, D = 51, BATCH = 500, ROUNDS = 12, STEPS = 400 };
+
+typedef struct contender {
+    const char *name;
+    const char *settings[8]; /* key, value, ..., NULL */
+    sgfs_config *cfg;
+    sgfs_model *model;
+    sgfs_run *run;
+    double best; /* microseconds */
+} contender;
+
+static void give_up(const char *what) {
+    fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}
+
+static void make_data(double *x, double *y) {
+    double theta[D], uniform;
+    sgfsi_stream s = sgfsi_stream_at(1, 0, 0, SGFSI_TRUTH);
+    sgfsi_normals(&s, D, theta);
+    for (int64_t i = 0; i < N; i++) {
+        double eta = theta[0];
+        sgfsi_stream row = sgfsi_stream_at(1, 0, i, SGFSI_FEATURES);
+        sgfsi_normals(&row, P, x + i * P);
+        sgfsi_uniforms(&row, 1, &uniform);
+        for (int64_t j = 0; j < P; j++) eta += 0.2 * theta[j + 1] * x[i * P + j];
+        y[i] = eta > 4 * (uniform - 0.5) ? 1 : 0;
+    }
+}
+
+static void open_contender(contender *c, const sgfs_data *data) {
+    sgfs_err err;
+    c->cfg = sgfs_config_new();
+    sgfs_config_set(c->cfg, "run.chains", "1", NULL);
+    sgfs_config_set(c->cfg, "run.batch", "500", NULL);
+    sgfs_config_set(c->cfg, "run.warmup", "1000", NULL);
+    sgfs_config_set(c->cfg, "run.draws", "100000000", NULL);
+    sgfs_config_set(c->cfg, "run.thin", "100000000", NULL);
+    for (int i = 0; c->settings[i] != NULL; i += 2) {
+        if (sgfs_config_set(c->cfg, c->settings[i], c->settings[i + 1], &err) != SGFS_OK)
+            give_up(err.text);
+    }
+    c->model = sgfs_model_open("logistic", data, c->cfg, &err);
+    c->run = c->model != NULL ? sgfs_run_open(c->model, c->cfg, &err) : NULL;
+    if (c->run == NULL || sgfs_run_step(c->run, 1500, &err) != SGFS_OK) give_up(err.text);
+    c->best = 1e30;
+}
+
+static void time_contender(contender *c) {
+    sgfs_err err;
+    double before = sgfsi_now();
+    if (sgfs_run_step(c->run, STEPS, &err) != SGFS_OK) give_up(err.text);
+    double us = 1e6 * (sgfsi_now() - before) / STEPS;
+    if (us < c->best) c->best = us;
+}
+
+/* The floor: V and its Cholesky factor, nothing else. */
+static double time_bare(const double *g, const double *spd, double *A) {
+    double before = sgfsi_now();
+    for (int k = 0; k < STEPS; k++) {
+        memcpy(A, spd, sizeof(double) * D * D);
+        sgfs_backend_blas.syrk_t(BATCH, D, 1e-3, g, 0.9, A);
+        if (sgfs_backend_blas.potrf(D, A) != 0) give_up("potrf failed");
+    }
+    return 1e6 * (sgfsi_now() - before) / STEPS;
+}
+
+int main(void) {
+    contender list[] = {
+        {.name = "sgfs-f", .settings = {"sampler.alpha", "0", NULL}},
+        {.name = "sgfs-f, alpha 1", .settings = {"sampler.alpha", "1", NULL}},
+        {.name = "sgfs-f, fisher every 10th",
+         .settings = {"sampler.alpha", "0", "fisher.every", "10", NULL}},
+        {.name = "sgfs-d", .settings = {"sampler.kind", "sgfs-d", NULL}},
+        {.name = "sgld", .settings = {"sampler.kind", "sgld", NULL}},
+    };
+    enum { COUNT = sizeof list / sizeof list[0] };
+    double *x = malloc(sizeof *x * N * P), *y = malloc(sizeof *y * N);
+    double *g = malloc(sizeof *g * BATCH * D), *A = calloc(D * D, sizeof *A),
+           *spd = calloc(D * D, sizeof *spd);
+    if (x == NULL || y == NULL || g == NULL || A == NULL || spd == NULL) give_up("out of memory");
+    sgfsi_stream s = sgfsi_stream_at(2, 0, 0, SGFSI_FEATURES);
+    sgfsi_normals(&s, BATCH * D, g);
+    for (int64_t j = 0; j < D; j++) spd[j * D + j] = 1 + (double)j;
+    make_data(x, y);
+
+    sgfs_err err;
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
+    sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+    if (data == NULL) give_up(err.text);
+    for (int c = 0; c < COUNT; c++) open_contender(&list[c], data);
+    (void)sgfsi_blas_threads(1);
+    double bare = 1e30;
+    for (int r = 0; r < ROUNDS; r++) {
+        double us = time_bare(g, spd, A);
+        bare = us < bare ? us : bare;
+        for (int c = 0; c < COUNT; c++) time_contender(&list[c]);
+    }
+    printf(
+        "logistic, N 10,000, D 51, n 500, one thread, best of %d x %d iterations (OpenBLAS %s)\n",
+        ROUNDS, STEPS, sgfsi_blas_core());
+    printf("  %-28s %8.1f us   1.00\n", "bare syrk + potrf", bare);
+    for (int c = 0; c < COUNT; c++) {
+        printf("  %-28s %8.1f us  %5.2f\n", list[c].name, list[c].best, list[c].best / bare);
+        sgfs_run_free(list[c].run);
+        sgfs_model_free(list[c].model);
+        sgfs_config_free(list[c].cfg);
+    }
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    free(x), free(y), free(g), free(A), free(spd);
+    return 0;
+}
