@@ -261,6 +261,74 @@ static void test_inverted_gamma_is_caught(void **state) {
     assert_false(passes(NONE, &scheme, "1"));
 }
 
+/* ---- the plain samplers, against the closed form of their own stationary variance ------------ */
+
+/* theta' = (1 - a) theta + (eps/2) noise + sqrt(eps) z,  a = eps N/2,  Var(noise) = (gamma - 1) N:
+ * Var = (eps z + (eps^2/4)(gamma - 1) N) / (1 - (1 - a)^2), with z = 1 for SGLD and 0 for SGD. */
+static void check_plain(const char *kind, const char *epsilon, double z) {
+    problem q = whitened(2000, 5, 23);
+    const setting settings[] = {{"data.intercept", "false"},  {"sampler.kind", kind},
+                                {"sampler.epsilon", epsilon}, {"run.batch", "200"},
+                                {"run.warmup", "2000"},       {"run.draws", "200000"},
+                                {"run.thin", "200000"},       {NULL, NULL}};
+    outcome o;
+    assert_int_equal(run_on(&q, &gauss_mean, settings, NULL, NULL, &o), SGFS_OK);
+    double eps = atof(epsilon), a = eps * 2000 / 2, rho = 1 - a;
+    double variance = (eps * z + eps * eps / 4 * 10 * 2000) / (1 - rho * rho);
+    double sd = sqrt(2 * (1 + rho * rho) / (1 - rho * rho) / ((double)o.T * 5));
+    print_message("%s eps %s: trR %.4f, closed form %.4f +- %.4f\n", kind, epsilon, o.trR,
+                  variance * 2000, variance * 2000 * sd);
+    assert_true(fabs(o.trR / (variance * 2000) - 1) < 4 * sd);
+    assert_true(o.E1 < 0.002);
+    outcome_free(&o);
+    problem_free(&q);
+}
+
+static void test_sgld_has_its_known_bias(void **state) {
+    (void)state;
+    check_plain("sgld", "1e-4", 1);
+    check_plain("sgld", "5e-4", 1);
+}
+
+static void test_sgd_has_the_spread_of_its_noise(void **state) {
+    (void)state;
+    check_plain("sgd", "5e-4", 0);
+}
+
+/* On an uncorrelated posterior the diagonal is the whole matrix. */
+static void test_sgfs_d_is_exact_without_correlation(void **state) {
+    (void)state;
+    problem q = whitened(2000, 5, 24);
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"sampler.kind", "sgfs-d"},
+                                {"sampler.alpha", "1"},
+                                {"run.batch", "200"},
+                                {"run.draws", "200000"},
+                                {"run.thin", "200000"},
+                                {NULL, NULL}};
+    outcome o;
+    assert_int_equal(run_on(&q, &gauss_mean, settings, NULL, NULL, &o), SGFS_OK);
+    print_message("sgfs-d, no correlation: trR %.4f\n", o.trR);
+    assert_true(is_right(&q, &o, 11, 1));
+    outcome_free(&o);
+    problem_free(&q);
+}
+
+/* eps_t = a (b + t)^-delta, as the statistics record it. */
+static void test_decaying_steps(void **state) {
+    (void)state;
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config_set(cfg, "sampler.step_a", "0.3", NULL);
+    sgfs_config_set(cfg, "sampler.step_b", "17", NULL);
+    sgfs_config_set(cfg, "sampler.step_delta", "0.9", NULL);
+    sgfsi_schedule s = sgfsi_schedule_open(cfg);
+    for (int64_t t = 1; t < 1000; t += 83) {
+        double expected = 0.3 / pow(17 + (double)t, 0.9);
+        assert_true(fabs(sgfsi_schedule_at(&s, t) / expected - 1) < 1e-12);
+    }
+    sgfs_config_free(cfg);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gamma_belongs_to_the_scheme),
@@ -270,6 +338,10 @@ int main(void) {
         cmocka_unit_test(test_synthetic_noise_is_caught),
         cmocka_unit_test(test_halving_steps_are_caught),
         cmocka_unit_test(test_inverted_gamma_is_caught),
+        cmocka_unit_test(test_sgld_has_its_known_bias),
+        cmocka_unit_test(test_sgd_has_the_spread_of_its_noise),
+        cmocka_unit_test(test_sgfs_d_is_exact_without_correlation),
+        cmocka_unit_test(test_decaying_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

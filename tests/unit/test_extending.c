@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The model of docs/extending.md, compiled from that page, samples: its posterior mean lies where the simulated
- * truth is, and its gradient is right.
+ * The model of docs/extending.md, compiled from that page, samples: its posterior mean lies where
+ * the simulated truth is, and its gradient is right.
  */
 #include <math.h>
 #include <setjmp.h>
