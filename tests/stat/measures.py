@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""What a run is measured by, what chance alone gives, and the thresholds of the tests (docs/math.md,
+section 9). A run is an array of draws x D, the truth a mean and a covariance."""
+import numpy as np
+from scipy.linalg import solve_discrete_lyapunov
+
+
+def E1(mean, true_mean):
+    return np.abs(mean - true_mean).sum() / np.abs(true_mean).sum()
+
+
+def E2(cov, true_cov):
+    return np.abs(cov - true_cov).sum() / np.abs(true_cov).sum()
+
+
+def trR(cov, true_cov):
+    return np.trace(np.linalg.solve(true_cov, cov)) / len(cov)
+
+
+# ---- the size of Monte Carlo noise ----------------------------------------------------------------
+
+
+def c1(true_mean, true_cov):
+    """E1 of one independent draw's worth of noise: expect c1 sqrt(tau/T)."""
+    return np.sqrt(2 / np.pi) * np.sqrt(np.diag(true_cov)).sum() / np.abs(true_mean).sum()
+
+
+def c2(true_cov):
+    """The same for E2: expect c2 sqrt(tau2/T)."""
+    var = np.diag(true_cov)
+    return np.sqrt(2 / np.pi) * np.sqrt(np.outer(var, var) + true_cov**2).sum() / np.abs(true_cov).sum()
+
+
+def tau(gamma, alpha):
+    """Autocorrelation time of SGFS on a quadratic posterior."""
+    return gamma * (1 + alpha**2) - 1
+
+
+def tau2(gamma, alpha):
+    """That of its squares: an AR(1) chain with coefficient rho."""
+    rho = 1 - 2 / (gamma * (1 + alpha**2))
+    return (1 + rho**2) / (1 - rho**2)
+
+
+class Thresholds:
+    """Section 9: E2 <= 1.3 c2 sqrt(tau2/T) + 0.005 (1.5 where T/tau < 300), E1 <= 1.8 c1 sqrt(tau/T) + 0.0005,
+    trR within max(0.02, 4 sqrt(2 tau2/(T D))) of 1."""
+
+    def __init__(self, true_mean, true_cov, draws, gamma, alpha):
+        t, t2 = tau(gamma, alpha), tau2(gamma, alpha)
+        self.expected_E2 = c2(true_cov) * np.sqrt(t2 / draws)
+        self.E2 = (1.5 if draws / t < 300 else 1.3) * self.expected_E2 + 0.005
+        self.E1 = 1.8 * c1(true_mean, true_cov) * np.sqrt(t / draws) + 0.0005
+        self.trR = max(0.02, 4 * np.sqrt(2 * t2 / (draws * len(true_mean))))
+
+
+# ---- autocorrelation time -------------------------------------------------------------------------
+
+
+def pooled_tau(draws, true_mean, true_cov, window):
+    """1 + 2 sum of rho(s), s <= window, with rho averaged over the coordinates that the truth makes
+    independent; and its standard error (Sokal 1997: relative variance 2(2 window + 1)/T each)."""
+    T, D = draws.shape
+    z = np.linalg.solve(np.linalg.cholesky(true_cov), (draws - true_mean).T)
+    size = 1 << (T + window).bit_length()
+    power = np.zeros(size // 2 + 1)
+    for row in z:  # one coordinate at a time: memory
+        power += np.abs(np.fft.rfft(row, size))**2
+    autocov = np.fft.irfft(power, size)[:window + 1] / (T - np.arange(window + 1))
+    value = 1 + 2 * autocov[1:].sum() / autocov[0]
+    return value, value * np.sqrt(2 * (2 * window + 1) / (T * D))
+
+
+# ---- linear theory --------------------------------------------------------------------------------
+
+
+class LinearChain:
+    """theta += P (G + noise of covariance S) + noise of covariance Q, where G has the regression -A (theta -
+    mean) on theta. A = C*^-1 holds exactly for the truth's covariance C* (Stein), so that this is the best
+    linear description of a chain that is near the truth. tau is pooled as in pooled_tau; trR and trR_error
+    are the expectation and standard error after T draws (about their own mean, which takes tau/T off)."""
+
+    def __init__(self, true_cov, P, S, Q, T):
+        D = len(true_cov)
+        M = np.eye(D) - P @ np.linalg.inv(true_cov)
+        cov = solve_discrete_lyapunov(M, P @ S @ P.T + Q)
+        # coordinates in which C* = I and I - M is diagonal (P is symmetric)
+        rate, basis = np.linalg.eigh(_whiten(true_cov, P))
+        rho, var = 1 - rate, np.diag(basis.T @ _whiten(true_cov, cov) @ basis)
+        tau = (1 + rho) / (1 - rho)
+        self.tau = tau.mean()
+        self.trR = (var * (1 - tau / T)).mean()
+        self.trR_error = np.sqrt(2 * np.sum(var**2 * (1 + rho**2) / (1 - rho**2)) / T) / D
+
+
+def _whiten(true_cov, matrix):
+    """L^-1 matrix L^-T, L L' = C*."""
+    L = np.linalg.cholesky(true_cov)
+    return np.linalg.solve(L, np.linalg.solve(L, matrix).T)
