@@ -54,12 +54,24 @@ void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out) {
 __extension__ typedef unsigned __int128 uint128;
 
 /* Multiply and shift: the bias of N/2^64 is below anything a run could see. */
+int64_t sgfsi_word_index(uint64_t word, int64_t N) {
+    return (int64_t)(((uint128)word * (uint64_t)N) >> 64);
+}
+
+void sgfsi_words(sgfsi_stream *s, int64_t n, uint64_t *out) {
+    uint64_t word[2];
+    for (int64_t i = 0; i < n; i += 2) {
+        next_words(s, word);
+        out[i] = word[0];
+        if (i + 1 < n) out[i + 1] = word[1];
+    }
+}
+
 void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out) {
     uint64_t word[2];
     for (int64_t i = 0; i < n; i += 2) {
         next_words(s, word);
-        for (int64_t k = 0; k < 2 && i + k < n; k++) {
-            out[i + k] = (int64_t)(((uint128)word[k] * (uint64_t)N) >> 64);
-        }
+        out[i] = sgfsi_word_index(word[0], N);
+        if (i + 1 < n) out[i + 1] = sgfsi_word_index(word[1], N);
     }
 }

@@ -30,5 +30,7 @@ sgfsi_stream sgfsi_stream_at(uint64_t seed, uint32_t chain, int64_t iteration, u
 void sgfsi_uniforms(sgfsi_stream *s, int64_t n, double *out);            /* in (0, 1) */
 void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out);             /* Box-Muller */
 void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out); /* uniform on 0 .. N-1 */
+void sgfsi_words(sgfsi_stream *s, int64_t n, uint64_t *out);             /* 64 random bits each */
+int64_t sgfsi_word_index(uint64_t word, int64_t N); /* one word to one index on 0 .. N-1 */
 
 #endif

@@ -65,15 +65,20 @@ static bool insert(int64_t *slot, int64_t size, int64_t v) {
     }
 }
 
+static int64_t without_state(int64_t N, int64_t n) {
+    return set_size(N, n) + n;
+}
+
 /* R. Floyd's algorithm: a uniform subset of n in O(n), whatever N. */
 static void draw_without(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain,
                          uint32_t purpose, int64_t *state, int64_t *row) {
     int64_t size = set_size(N, n);
+    uint64_t *word = (uint64_t *)state + size; /* n */
     memset(state, 0, (size_t)size * sizeof *state);
     sgfsi_stream s = sgfsi_stream_at(seed, chain, t, purpose);
+    sgfsi_words(&s, n, word);
     for (int64_t i = 0; i < n; i++) {
-        int64_t top = N - n + i, v;
-        sgfsi_indices(&s, 1, top + 1, &v);
+        int64_t top = N - n + i, v = sgfsi_word_index(word[i], top + 1);
         if (!insert(state, size, v)) {
             v = top;
             (void)insert(state, size, v);
@@ -86,7 +91,7 @@ const sgfs_scheme_kind sgfs_scheme_without = {
     .name = "without",
     .help = "a fresh subset each iteration, without replacement; gamma = N/n",
     .gamma = gamma_without,
-    .state = set_size,
+    .state = without_state,
     .draw = draw_without,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * sgfs.c: stochastic gradient Fisher scoring (Ahn, Korattikara, Welling 2012, Algorithm 1) with
- * B = gamma N I1hat and the prior counted in the matrix (docs/math.md section 3):
+ * B = gamma N I1hat and the prior counted in the matrix (docs/math.md section 2):
  *
  *     K = L L' = gamma N I1hat + 2 Lambda
  *     theta += 2/(1 + alpha^2) L^-T ( L^-1 (G + Lambda^1/2 z2) + alpha z1 ),   z1, z2 ~ N(0, I)
@@ -170,7 +170,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
         status = refactor(sampler, s, err);
         if (status != SGFS_OK) return status;
     }
-    stats[1] = 2 / (e->gamma * (1 + alpha * alpha)); /* h of docs/math.md section 7 */
+    stats[1] = 2 / (e->gamma * (1 + alpha * alpha)); /* h of docs/math.md, section 1 */
     stats[2] = sqrt(e->model->be->dot(e->D, s->G, s->G));
     solve_step(sampler, s, now->t, alpha, s->G);
     e->model->be->axpy(e->D, 2 / (1 + alpha * alpha), s->G, theta);
