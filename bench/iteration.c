@@ -79,9 +79,9 @@ static double time_bare(const double *g, const double *spd, double *A) {
 
 int main(void) {
     contender list[] = {
-        {.name = "sgfs-f", .settings = {"sampler.alpha", "0", NULL}},
-        {.name = "sgfs-f, alpha 1", .settings = {"sampler.alpha", "1", NULL}},
-        {.name = "sgfs-f, fisher every 10th",
+        {.name = "sgfs-f", .settings = {"sampler.alpha", "0", "fisher.every", "1", NULL}},
+        {.name = "sgfs-f, alpha 1", .settings = {"sampler.alpha", "1", "fisher.every", "1", NULL}},
+        {.name = "sgfs-f, every 10th (default)",
          .settings = {"sampler.alpha", "0", "fisher.every", "10", NULL}},
         {.name = "sgfs-d", .settings = {"sampler.kind", "sgfs-d", NULL}},
         {.name = "sgld", .settings = {"sampler.kind", "sgld", NULL}},

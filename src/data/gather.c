@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { AHEAD = 6, LINE = 64 };
+enum { AHEAD = 8, LINE = 64 };
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */

@@ -92,8 +92,10 @@ static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
 /* ---- the paper's own settings ---------------------------------------------------------------- */
 
 static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs_err *err) {
-    static const char *const paper[][2] = {
-        {"sampler.prior_in_matrix", "false"}, {"fisher.kappa", "harmonic"}, {"fisher.fill", "0"}};
+    static const char *const paper[][2] = {{"sampler.prior_in_matrix", "false"},
+                                           {"fisher.kappa", "harmonic"},
+                                           {"fisher.fill", "0"},
+                                           {"fisher.every", "1"}};
     bool wanted = strcmp(sgfsi_config_text(cfg, "run.preset"), "paper") == 0;
     if (!wanted || kinds->fisher == NULL) return SGFS_OK;
     sgfs_status status = SGFS_OK;

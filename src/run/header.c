@@ -109,13 +109,17 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
     out[0] = '\0';
     if (x != x) return;
     sgfsi_format_digits(number, x, 4);
-    snprintf(out, room, ", %s %s", key + 8, number);
+    int used = snprintf(out, room, ", %s %s", key + 8, number);
+    int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
+    if (every > 1 && used > 0 && (size_t)used < room) {
+        snprintf(out + used, room - (size_t)used, ", Fisher every %lldth", (long long)every);
+    }
 }
 
 char *sgfsi_run_describe(const sgfs_run *run) {
     const sgfsi_plan *p = &run->plan;
     const size_t room = 512;
-    char *text = malloc(room), step[64], thin[64] = "";
+    char *text = malloc(room), step[128], thin[64] = "";
     if (text == NULL) return NULL;
     describe_step(run, step, sizeof step);
     if (p->thin > 1) snprintf(thin, sizeof thin, ", every %lldth kept", (long long)p->thin);
