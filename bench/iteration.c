@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/ticker.h"
 #include "run/run.h"
 
 enum { N = 10000, P = 50, D = 51, BATCH = 500, ROUNDS = 12, STEPS = 400 };

@@ -19,9 +19,10 @@
 struct sgfsi_bytes {
     gzFile gz;
     const char *path;
+    double size; /* bytes on disk */
 };
 
-static sgfs_status check_path(const char *path, sgfs_err *err) {
+static sgfs_status check_path(const char *path, double *size, sgfs_err *err) {
     struct stat st;
     if (stat(path, &st) != 0) {
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(errno));
@@ -35,16 +36,19 @@ static sgfs_status check_path(const char *path, sgfs_err *err) {
                           "file first.",
                           path);
     }
+    *size = (double)st.st_size;
     return SGFS_OK;
 }
 
 sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
     *in = NULL;
-    sgfs_status status = check_path(path, err);
+    double size;
+    sgfs_status status = check_path(path, &size, err);
     if (status != SGFS_OK) return status;
     sgfsi_bytes *b = calloc(1, sizeof *b);
     if (b == NULL) return sgfsi_fail_memory(err, "a file");
     b->path = path;
+    b->size = size;
     errno = 0;
     b->gz = gzopen(path, "rb");
     if (b->gz == NULL) {
@@ -86,6 +90,11 @@ sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *go
         return code == Z_OK || code == Z_STREAM_END ? SGFS_OK : fail_read(in, code, text, err);
     }
     return SGFS_OK;
+}
+
+double sgfsi_bytes_fraction(const sgfsi_bytes *in) {
+    double at = (double)gzoffset(in->gz);
+    return in->size > 0 && at < in->size ? at / in->size : 1;
 }
 
 void sgfsi_bytes_close(sgfsi_bytes *in) {

@@ -29,6 +29,5 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
-double sgfsi_now(void);                        /* seconds of a monotonic clock */
 
 #endif

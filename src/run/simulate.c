@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "base/ticker.h"
 #include "run/mode.h"
 
 const sgfs_option sgfsi_simulate_options[] = {
@@ -37,6 +38,7 @@ typedef struct simulation {
     int64_t rows, dim;
     double rho, noise;
     uint64_t seed;
+    const sgfsi_log *log;
     double *theta;     /* 1 + dim: intercept first */
     double *rows_room; /* BLOCK x (dim + 1) */
     bool csv;
@@ -107,11 +109,13 @@ static sgfs_status write_data(const simulation *s, const char *path, bool overwr
     sgfsi_outfile out;
     sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
     if (status != SGFS_OK) return status;
+    sgfsi_ticker ticker = sgfsi_ticker_start(s->log, "Simulating");
     write_head(s, out.f);
     for (int64_t first = 0; first < s->rows && !ferror(out.f); first += BLOCK) {
         int64_t n = s->rows - first < BLOCK ? s->rows - first : BLOCK;
         for (int64_t i = 0; i < n; i++) draw_row(s, first + i, s->rows_room + i * (s->dim + 1));
         write_rows(s, n, out.f);
+        sgfsi_tick(&ticker, (double)first / (double)s->rows);
     }
     return sgfsi_outfile_commit(&out, err);
 }
@@ -190,6 +194,7 @@ sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, 
                     .rho = sgfsi_config_num(cfg, "simulate.correlation"),
                     .noise = sgfsi_config_num(cfg, "simulate.noise"),
                     .seed = (uint64_t)sgfsi_config_int(cfg, "run.seed"),
+                    .log = sgfsi_config_log(cfg),
                     .csv = ends_with(path, ".csv")};
     sgfsi_arena arena = {NULL};
     bool overwrite = sgfsi_config_flag(cfg, "output.overwrite");
