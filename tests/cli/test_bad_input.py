@@ -84,11 +84,16 @@ def write_npys(folder):
     np.save(folder / "nan.npy", a)
 
 
+def head_of(run):
+    """Bytes of a run file's head: magic, version, length, JSON, checksum."""
+    return 16 + struct.unpack("<I", run[12:16])[0] + 4
+
+
 def write_runs(sgfs):
     folder = sgfs.folder
     sgfs.sample("logistic", "good.csv")
     whole = (folder / "fit.run").read_bytes()
-    head = 16 + struct.unpack("<I", whole[12:16])[0] + 4  # magic, version, length, JSON, checksum
+    head = head_of(whole)
     (folder / "cut_head.run").write_bytes(whole[:60])
     (folder / "no_draws.run").write_bytes(whole[:head])
     (folder / "flipped.run").write_bytes(whole[:head + 80] + bytes([whole[head + 80] ^ 1])
@@ -255,6 +260,8 @@ TABLE = [
     ("output is a directory", to("folder"), IO, r"folder: is a directory; give a file name"),
     ("the same with --overwrite", to("folder", "--overwrite"), IO, r"folder: is a directory; give"),
     ("output exists", to("fit.run"), USAGE, r"fit\.run: exists already; .*--overwrite"),
+    ("the same, told before the data are read",
+     ("sample", "logistic", "--data", "ragged.csv", "--out", "fit.run"), USAGE, r"fit\.run: exists already"),
     # run files
     ("summary of a CSV", ("summary", "good.csv"), RUNFILE, r"good\.csv: not a run file of sgfs"),
     ("export of a CSV", ("export", "good.csv", "new.npy"), RUNFILE, r"good\.csv: not a run file of sgfs"),
@@ -373,17 +380,20 @@ def test_a_failing_run_leaves_the_old_output_alone(sgfs):
     assert (sgfs.folder / "fit.run").read_bytes() == before
 
 
-def test_a_run_cut_anywhere_is_read_or_refused(site):
-    """Never a crash, and never a draw that was not made."""
+def test_a_run_cut_anywhere(site):
+    """Without its whole head a run is refused; cut later it is what a killed run leaves, and holds the
+    draws of its whole blocks: never one that was not made."""
     whole = (site.folder / "fit.run").read_bytes()
-    all_draws = site.draws("fit.run")
-    for cut in np.linspace(0, len(whole) - 1, 25).astype(int):
+    all_draws, head, lengths = site.draws("fit.run"), head_of(whole), set()
+    for cut in (0, 7, 15, head // 2, head - 1, *np.linspace(head, len(whole) - 1, 25).astype(int)):
         (site.folder / "piece.run").write_bytes(whole[:cut])
         done = site("export", "piece.run", "piece.npy", "--overwrite", "-q")
-        assert done.returncode in (0, DATA, RUNFILE), done.stderr
+        assert done.returncode in ((RUNFILE,) if cut < head else (0, DATA)), (cut, done.stderr)
         if done.returncode == 0:
             draws = np.load(site.folder / "piece.npy")
             assert (draws == all_draws[:draws.shape[0], :draws.shape[1]]).all()
+            lengths.add(draws.shape[1])
+    assert len(lengths) > 1 and max(lengths) == all_draws.shape[1]
 
 
 def test_results_that_cannot_be_written(site):

@@ -216,6 +216,7 @@ def test_two_writers_of_one_run(site):
     process.kill()
     process.communicate()
     assert done.returncode == IO and "busy.run: another process is writing" in done.stderr
+    assert not list(site.folder.glob("busy.run.tmp*"))
 
 
 def limit_files(size):
@@ -233,6 +234,13 @@ def test_disk_full(site, reference):
     draws = check_whole_draws(site, reference)
     assert 2 * draws.shape[1] <= kept < 2 * draws.shape[1] + 100, "chains differ by a stretch at most"
     assert "state: unfinished" in site.ok("summary", "long.run").stdout
+
+
+def test_disk_full_from_the_start(site):
+    names = set(os.listdir(site.folder))
+    done = site("sample", "logistic", "--data", "good.csv", *SHORT, "--out", "head.run", preexec_fn=limit_files(100))
+    assert done.returncode == IO and "head.run: cannot write there: File too large" in done.stderr
+    assert set(os.listdir(site.folder)) == names
 
 
 @pytest.mark.parametrize("suffix", ["npy", "csv", "stan.csv", "nc"])
