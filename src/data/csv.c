@@ -165,10 +165,18 @@ static bool overflows(const csv *c, double x) {
     return c->options->single && !isfinite((float)x);
 }
 
+/* Text in the target, to be named if nothing can be done with it. */
+static void note_text(csv *c, const sgfsi_cell *cell) {
+    c->text_line = c->lines.record_line;
+    show_cell(cell, c->text);
+}
+
 static sgfs_status store_level(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     char text[LEVEL_CHARS];
     size_t length = sgfsi_cell_text(cell, text, sizeof text);
-    int64_t level = length < sizeof text ? sgfsi_levels_index(&c->levels, text) : SGFSI_LEVELS_FULL;
+    bool too_long = length >= sizeof text;
+    int64_t level = too_long ? SGFSI_LEVELS_FULL : sgfsi_levels_index(&c->levels, text);
+    if (too_long) note_text(c, cell);
     if (level == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "target levels");
     if (level == SGFSI_LEVELS_FULL) { /* the first text is the news, not the last level */
         return sgfsi_fail(
@@ -199,8 +207,7 @@ static sgfs_status target_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs
     default:
         if (c->text_target) return store_level(c, col, cell, err);
         c->restart = true;
-        c->text_line = c->lines.record_line;
-        show_cell(cell, c->text);
+        note_text(c, cell);
         store(c, 0.0);
         return SGFS_OK;
     }

@@ -232,7 +232,7 @@ def test_disk_full(site, reference):
     assert process.returncode == IO and out == ""
     kept = int(re.search(r"long\.run: cannot write: File too large; .* keeps (\d+) draws", err)[1])
     draws = check_whole_draws(site, reference)
-    assert 2 * draws.shape[1] <= kept < 2 * draws.shape[1] + 100, "chains differ by a stretch at most"
+    assert 2 * draws.shape[1] <= kept <= 40000 / draws[0, 0].nbytes, "one chain may be ahead"
     assert "state: unfinished" in site.ok("summary", "long.run").stdout
 
 
