@@ -65,10 +65,12 @@ static sgfs_status unknown_flag(const cli_command *command, const char *flag, sg
                     command->name);
 }
 
-/* The value of --flag: behind "=", or the next word. */
+/* The value of --flag: behind "=", or the next word unless that is a flag itself (`--data --out x`
+ * forgot a value; one that does begin so can still be given behind "="). */
 static const char *value_of(char *equals, int argc, char **argv, int *at) {
     if (equals != NULL) return equals + 1;
-    return *at + 1 < argc ? argv[++*at] : NULL;
+    if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) return NULL;
+    return argv[++*at];
 }
 
 static sgfs_status take_option(const sgfs_option_info *option, char *equals, int argc, char **argv,
@@ -86,8 +88,10 @@ static sgfs_status take_own(const cli_flag *flag, const char **slot, char *equal
     if (flag->value == NULL && equals != NULL) {
         return cli_fail(err, SGFS_EUSAGE, "--%s takes no value.", flag->name);
     }
-    *slot = flag->value == NULL ? "" : value_of(equals, argc, argv, at);
-    if (*slot == NULL) return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", flag->name);
+    if (flag->value == NULL) return *slot = "", SGFS_OK;
+    *slot = value_of(equals, argc, argv, at);
+    if (*slot == NULL || **slot == '\0')
+        return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", flag->name);
     return SGFS_OK;
 }
 
@@ -103,8 +107,11 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
 
     sgfs_option_info option;
     int own = find_own(command, name);
-    if (strcmp(name, "quiet") == 0) return args->quiet = true, SGFS_OK;
-    if (strcmp(name, "json") == 0) return args->json = true, SGFS_OK;
+    bool quiet = strcmp(name, "quiet") == 0, json = strcmp(name, "json") == 0;
+    if ((quiet || json) && equals != NULL)
+        return cli_fail(err, SGFS_EUSAGE, "--%s takes no value.", name);
+    if (quiet) return args->quiet = true, SGFS_OK;
+    if (json) return args->json = true, SGFS_OK;
     if (own >= 0)
         return take_own(&command->flags[own], &args->given[own], equals, argc, argv, at, err);
     if (find_option(command, name, &option))

@@ -26,22 +26,37 @@ static void list_json(const char *stage, bool first) {
     putchar(']');
 }
 
+static bool is_stage(const char *word) {
+    for (int i = 0; i < STAGES; i++) {
+        if (strcmp(word, stages[i]) == 0) return true;
+    }
+    return false;
+}
+
+static sgfs_status unknown_stage(const char *word, sgfs_err *err) {
+    const char *near = sgfs_nearest(word, STAGES, stages);
+    if (near == NULL) {
+        return cli_fail(err, SGFS_EUSAGE, "There is no list of \"%s\"; `sgfs help list` shows all.",
+                        word);
+    }
+    return cli_fail(err, SGFS_EUSAGE, "There is no list of \"%s\"; did you mean \"%s\"?", word,
+                    near);
+}
+
 static sgfs_status list(cli_args *args, sgfs_err *err) {
-    bool found = args->words == 0, first = true;
+    const char *wanted = args->words > 0 ? args->word[0] : NULL;
+    if (args->words > 1) return cli_fail(err, SGFS_EUSAGE, "Name one list, or none for all.");
+    if (wanted != NULL && !is_stage(wanted)) return unknown_stage(wanted, err);
+    bool first = true;
     if (args->json) putchar('{');
     for (int i = 0; i < STAGES; i++) {
-        if (args->words > 0 && strcmp(args->word[0], stages[i]) != 0) continue;
-        found = true;
+        if (wanted != NULL && strcmp(wanted, stages[i]) != 0) continue;
         if (args->json) list_json(stages[i], first);
         else list_text(stages[i]);
         first = false;
     }
     if (args->json) puts("}");
-    if (found) return SGFS_OK;
-    const char *near = sgfs_nearest(args->word[0], STAGES, stages);
-    return cli_fail(err, SGFS_EUSAGE, "There is no list of \"%s\"%s%s%s.", args->word[0],
-                    near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
-                    near != NULL ? "\"?" : "");
+    return SGFS_OK;
 }
 
 const cli_command cmd_list = {

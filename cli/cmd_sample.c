@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -62,14 +63,11 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     running = NULL;
     if (closed != SGFS_OK && status == SGFS_OK) *err = closing;
     if (status == SGFS_ESTOPPED) {
-        cli_fail(err, status,
-                 "Stopped early: every draw so far is in %s; `sgfs summary %s` shows them.", path,
-                 path);
+        const sgfs_err stopped = *err;
+        cli_fail(err, status, "%.200s The run is in %.250s (`sgfs summary`).", stopped.text, path);
     }
     return status != SGFS_OK ? status : closed;
 }
-
-static sgfs_status sample(cli_args *args, sgfs_err *err);
 
 static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args *args,
                               sgfs_err *err) {
@@ -96,6 +94,18 @@ static bool is_model(const char *word) {
     return false;
 }
 
+/* An output that cannot be is refused before the data are read, not after. */
+static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
+    struct stat st;
+    if (lstat(path, &st) != 0) return SGFS_OK;
+    if (S_ISDIR(st.st_mode))
+        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
+    if (overwrite) return SGFS_OK;
+    return cli_fail(err, SGFS_EUSAGE,
+                    "%s: exists already; choose another --out or add --overwrite.", path);
+}
+
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256];
     const char *data_path = cli_given(&cmd_sample, args, "data"),
@@ -112,11 +122,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
         snprintf(made, sizeof made, "%s.run", args->word[0]);
         path = made;
     }
-    bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
-    if (!overwrite && access(path, F_OK) == 0) { /* before the data are read, not after */
-        return cli_fail(err, SGFS_EUSAGE,
-                        "%s: exists already; choose another --out or add --overwrite.", path);
-    }
+    if (check_out(path, args->cfg, err) != SGFS_OK) return err->code;
     sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);

@@ -19,13 +19,15 @@ enum { NAME_CHARS = 64, NEAREST = 3 };
 
 /* ---- nearest names --------------------------------------------------------------------------- */
 
-/* Write `, did you mean "a" or "b"` into out, or nothing when no name is near. */
+/* Write `; did you mean "a" or "b"` into out, or nothing when no name is near. A name that shares
+ * no letter with what was asked is not near, however short both are. */
 static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t room) {
     int64_t best[NEAREST];
-    int distance[NEAREST], found = 0, limit = 2 + (int)strnlen(asked, NAME_CHARS) / 4;
+    int length = (int)strnlen(asked, NAME_CHARS);
+    int distance[NEAREST], found = 0, limit = 2 + length / 4;
     for (int64_t i = 0; i < c->cols; i++) {
         int d = (int)sgfsi_distance(asked, c->names[i]), at = found < NEAREST ? found : NEAREST - 1;
-        if (d > limit || (found == NEAREST && d >= distance[at])) continue;
+        if (d > limit || d >= length || (found == NEAREST && d >= distance[at])) continue;
         if (found < NEAREST) found++;
         for (; at > 0 && distance[at - 1] > d; at--) {
             best[at] = best[at - 1];

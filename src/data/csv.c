@@ -49,6 +49,9 @@ typedef struct csv {
     size_t used, room; /* in cells */
     bool text_target;  /* the target is levels */
     bool restart;      /* text met in a target taken for numbers */
+    int64_t text_line; /* where that was */
+    int64_t text_level;
+    char text[SHOWN_CHARS + 8];
     sgfsi_levels levels;
     missing missing;
 } csv;
@@ -162,21 +165,28 @@ static bool overflows(const csv *c, double x) {
     return c->options->single && !isfinite((float)x);
 }
 
+/* Text in the target, to be named if nothing can be done with it. */
+static void note_text(csv *c, const sgfsi_cell *cell) {
+    c->text_line = c->lines.record_line;
+    show_cell(cell, c->text);
+}
+
 static sgfs_status store_level(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     char text[LEVEL_CHARS];
     size_t length = sgfsi_cell_text(cell, text, sizeof text);
-    int64_t level = length < sizeof text ? sgfsi_levels_index(&c->levels, text) : SGFSI_LEVELS_FULL;
+    bool too_long = length >= sizeof text;
+    int64_t level = too_long ? SGFSI_LEVELS_FULL : sgfsi_levels_index(&c->levels, text);
+    if (too_long) note_text(c, cell);
     if (level == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "target levels");
-    if (level == SGFSI_LEVELS_FULL) {
-        char shown[SHOWN_CHARS + 8];
-        show_cell(cell, shown);
+    if (level == SGFSI_LEVELS_FULL) { /* the first text is the news, not the last level */
         return sgfsi_fail(
             err, SGFS_EDATA,
             "%s:%lld: the target, column %lld (\"%.40s\"), holds text (here \"%s\") with "
             "more than %d different values or very long ones; is --target the right column?",
-            c->path, (long long)c->lines.record_line, (long long)col + 1, c->format.names[col],
-            shown, SGFSI_MAX_LEVELS);
+            c->path, (long long)c->text_line, (long long)col + 1, c->format.names[col], c->text,
+            SGFSI_MAX_LEVELS);
     }
+    if (c->lines.record_line == c->text_line) c->text_level = level;
     store(c, (double)level);
     return SGFS_OK;
 }
@@ -197,6 +207,7 @@ static sgfs_status target_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs
     default:
         if (c->text_target) return store_level(c, col, cell, err);
         c->restart = true;
+        note_text(c, cell);
         store(c, 0.0);
         return SGFS_OK;
     }
@@ -338,6 +349,8 @@ static sgfs_status hand_over(csv *c, sgfsi_table *table, sgfs_err *err) {
     }
     if (c->text_target) memcpy(t.level, c->levels.text, (size_t)c->levels.count * sizeof *t.level);
     t.levels = c->levels.count;
+    t.text_line = c->text_line;
+    t.text_level = c->text_level;
     c->levels.count = 0;
     void *trimmed =
         realloc(c->cells, c->used * (c->options->single ? sizeof(float) : sizeof(double)));

@@ -58,6 +58,7 @@ static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
 
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     double least = INFINITY, most = 0;
+    if (d->N < 2) return; /* in one row everything is constant */
     for (int64_t j = 0; j < d->features; j++) {
         const sgfsi_column *c = &d->feature[j];
         if (c->sd == 0) {

@@ -42,6 +42,7 @@ typedef struct sgfsi_table {
                                table did not come from a file */
     bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
     int64_t text_col; /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
+    int64_t text_line, text_level; /* its first cell that is no number: the line, the level */
     int64_t levels;
     char **level; /* level texts in order of first appearance; malloc'ed */
     /* Ownership: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */

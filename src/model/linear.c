@@ -36,11 +36,13 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
     m->scratch_per_row = m->data->p + 2;
-    if (m->data->target_col >= 0 && m->data->target_col == m->data->table.text_col) {
+    const sgfsi_table *t = &m->data->table;
+    if (m->data->target_col >= 0 && m->data->target_col == t->text_col) {
         return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the target \"%s\" holds text (\"%s\", ...); linear regression "
+                          "%s:%lld: the target \"%s\" holds text (\"%.60s\"); linear regression "
                           "needs numbers.",
-                          m->data->path, m->data->target.name, m->data->table.level[0]);
+                          m->data->path, (long long)t->text_line, m->data->target.name,
+                          t->level[t->text_level]);
     }
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;

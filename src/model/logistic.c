@@ -28,15 +28,17 @@ static const char *label_text(const sgfs_data *d, double value, char room[SGFSI_
 
 static sgfs_status find_labels(sgfs_model *m, logistic *s, sgfs_err *err) {
     const sgfs_data *d = m->data;
-    double value[3];
-    char room[2][SGFSI_NUM_CHARS];
-    int64_t found = sgfsi_data_target_values(d, 2, value);
+    double value[4];
+    char room[3][SGFSI_NUM_CHARS];
+    int64_t found = sgfsi_data_target_values(d, 3, value);
     if (found > 2) {
         return sgfsi_fail(
             err, SGFS_EDATA,
-            "%s: the target \"%s\" has more than two values; logistic regression needs two "
-            "(is --target the right column?).",
-            d->path, d->target.name);
+            "%s: the target \"%s\" has more than two values (%.40s, %.40s, %.40s%s); logistic "
+            "regression needs two (is --target the right column?).",
+            d->path, d->target.name, label_text(d, value[0], room[0]),
+            label_text(d, value[1], room[1]), label_text(d, value[2], room[2]),
+            found > 3 ? ", ..." : "");
     }
     const char *zero = label_text(d, value[0], room[0]);
     if (found == 1) {

@@ -60,15 +60,19 @@ static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
         if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
         status = sgfsi_fail(
             err, SGFS_EDATA,
-            "Two parameters would be called \"%s\"; rename a column in the data or leave "
+            "%s: two parameters would be called \"%s\"; rename a column in the data or leave "
             "one out with --features.",
-            sorted[i]);
+            m->data->path, sorted[i]);
     }
     free(sorted);
     return status;
 }
 
 static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
+    if (m->data->N < 2) { /* before a model wonders at its one target value */
+        return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
+                          m->data->path);
+    }
     sgfs_status status = m->kind->open(m, err);
     if (status != SGFS_OK) return status;
     if (m->D < 1 || m->param == NULL) {

@@ -119,9 +119,6 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
 static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, sgfsi_plan *plan,
                               sgfs_err *err) {
     int64_t N = m->data->N;
-    if (N < 2)
-        return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
-                          m->data->path);
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) {
         int64_t most = N / 4 > 2 ? N / 4 : 2;

@@ -174,6 +174,18 @@ static int64_t next_stretch(int64_t stretch, double took) {
     return next > 1 ? next : 1;
 }
 
+static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
+    long long t = run->walk[0].t, total = total_of(run);
+    if (t < run->plan.warmup + run->plan.thin) {
+        return sgfsi_fail(err, SGFS_ESTOPPED,
+                          "Stopped early at iteration %lld of %lld, before the first draw.", t,
+                          total);
+    }
+    return sgfsi_fail(err, SGFS_ESTOPPED,
+                      "Stopped early at iteration %lld of %lld; every draw so far is kept.", t,
+                      total);
+}
+
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     double limit = sgfsi_config_num(run->cfg, "run.max_time"), noted = 0;
     int64_t stretch = 16;
@@ -185,10 +197,7 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         if (status != SGFS_OK) return status;
         if (run->seconds >= limit) sgfs_run_stop(run); /* false without a limit: NaN */
         if (is_stopping(run) && !sgfs_run_done(run)) {
-            return sgfsi_fail(err, SGFS_ESTOPPED,
-                              "Stopped early at iteration %lld of %lld; every draw so far is "
-                              "kept.",
-                              (long long)run->walk[0].t, (long long)total_of(run));
+            return tell_stopped(run, err);
         }
         stretch = next_stretch(stretch, run->seconds - before);
     }

@@ -392,6 +392,8 @@ static void test_mixed_target_is_text_throughout(void **state) {
     assert_int_equal(t.levels, 4);
     assert_string_equal(t.level[0], "7");
     assert_string_equal(t.level[2], "none");
+    assert_int_equal(t.text_line, 4);
+    assert_int_equal(t.text_level, 2);
     sgfsi_table_free(&t);
     assert_text_fails("a,y\n2.5,yes\n3.5,\n4.5,NA\n", ":3:", "column 2", "\"y\"", "empty",
                       "2 such");
@@ -408,7 +410,10 @@ static void test_too_many_levels(void **state) {
     assert_true(cell(&t, 731, 1) == 731);
     sgfsi_table_free(&t);
     sprintf(s, "1.5,one more\n");
-    assert_text_fails(text, ":1002:", "\"city\"", "1000", "--target");
+    assert_text_fails(text, ":2:", "\"city\"", "\"town 0\"", "1000", "--target");
+    s = text + sprintf(text, "a,y\n"); /* one slip among many numbers: its line is the news */
+    for (int i = 0; i < 1200; i++) s += sprintf(s, i == 731 ? "2,1.5x\n" : "2,%d.5\n", i);
+    assert_text_fails(text, ":733:", "\"y\"", "\"1.5x\"");
     free(text);
 }
 
