@@ -84,6 +84,7 @@ sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
 
 static bool is_choice(const char *choices, const char *value) {
     size_t n = strlen(value);
+    if (strchr(value, '|') != NULL) return false; /* "with|without" is two of them */
     for (const char *c = choices; n > 0 && c != NULL; c = strchr(c, '|')) {
         if (*c == '|') c++;
         if (strncmp(c, value, n) == 0 && (c[n] == '|' || c[n] == '\0')) return true;
