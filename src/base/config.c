@@ -103,6 +103,10 @@ static sgfs_status check_number(const sgfs_option *row, const char *value, sgfs_
     if (whole) x = (double)i;
     if (!isfinite(x) || (row->min <= row->max && (x < row->min || x > row->max))) {
         char low[SGFSI_NUM_CHARS], high[SGFSI_NUM_CHARS];
+        if (row->min > row->max) {
+            return sgfsi_fail(err, SGFS_EUSAGE, "--%s must be a finite number, not %s.", row->flag,
+                              value);
+        }
         sgfsi_format_num(low, row->min);
         sgfsi_format_num(high, row->max);
         if (row->max >= 1e300) {
