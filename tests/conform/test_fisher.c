@@ -44,7 +44,8 @@ typedef struct batch {
 
 static void make_block(batch *b, int k, const form *f, int64_t n, uint64_t seed) {
     int64_t d = f->rows * f->cols, D = b->s.D;
-    double *left = numbers(n * (f->dense ? d : f->rows), seed), *right = numbers(n * f->cols, ~seed);
+    double *left = numbers(n * (f->dense ? d : f->rows), seed),
+           *right = numbers(n * f->cols, ~seed);
     b->room[2 * k] = left;
     b->room[2 * k + 1] = right;
     b->block[k] = (sgfs_score_block){.offset = D, .rows = f->rows, .cols = f->cols};
@@ -54,9 +55,9 @@ static void make_block(batch *b, int k, const form *f, int64_t n, uint64_t seed)
     for (int64_t i = 0; i < n; i++) left[i * (f->dense ? d : f->rows)] += 0.6; /* mean not 0 */
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < d; j++) {
-            b->g[i * MOST + D + j] = f->dense ? left[i * d + j]
-                                              : left[i * f->rows + j / f->cols] *
-                                                    right[i * f->cols + j % f->cols];
+            b->g[i * MOST + D + j] =
+                f->dense ? left[i * d + j]
+                         : left[i * f->rows + j / f->cols] * right[i * f->cols + j % f->cols];
         }
     }
     b->s.D += d;
@@ -204,7 +205,8 @@ static void test_equal_scores_have_no_covariance(void **state) {
 
 /* ---- the algebra ----------------------------------------------------------------------------- */
 
-/* A positive definite matrix of D = 13: a covariance of 19 scores, and something on the diagonal. */
+/* A positive definite matrix of D = 13: a covariance of 19 scores, and something on the diagonal.
+ */
 static sgfs_sym make_definite(sgfsi_arena *arena, const sgfs_fisher_kind *f, uint64_t seed) {
     batch b;
     make_batch(&b, 4, MOST_ROWS, seed);
@@ -338,8 +340,8 @@ static void test_definite_after_1000_updates(void **state) {
             sgfsi_arena arena = {NULL};
             sgfs_config *cfg = config(kappas[k], "50", "n-1");
             sgfsi_average a = {.updates = 0};
-            assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, 13, 2, cfg, &arena, NULL),
-                             SGFS_OK);
+            assert_int_equal(
+                sgfsi_average_open(&a, f, &sgfs_backend_blas, 13, 2, cfg, &arena, NULL), SGFS_OK);
             for (uint64_t t = 0; t < 1000; t++) {
                 batch b;
                 make_batch(&b, 4, 2, 100 + t);

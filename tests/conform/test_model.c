@@ -91,7 +91,8 @@ static void set(bench *b, const char *key, const char *value) {
 
 static void open_model(bench *b, const float *x32, const double *x) {
     sgfs_err err = {0};
-    sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x = x, .x32 = x32, .y = b->y, .names = names};
+    sgfs_arrays arrays = {
+        .rows = ROWS, .cols = COLS, .x = x, .x32 = x32, .y = b->y, .names = names};
     sgfs_model_free(b->m);
     sgfs_data_free(b->data);
     b->data = sgfs_data_wrap(&arrays, b->cfg, &err);
@@ -174,9 +175,9 @@ static void expand(const sgfs_scores *s, int64_t i, double *g) {
         for (int64_t r = 0; r < o->rows; r++) {
             for (int64_t c = 0; c < o->cols; c++) {
                 int64_t d = o->rows * o->cols, at = r * o->cols + c;
-                g[o->offset + at] = o->dense != NULL ? o->dense[i * d + at]
-                                                     : o->left[i * o->rows + r] *
-                                                           o->right[i * o->cols + c];
+                g[o->offset + at] = o->dense != NULL
+                                        ? o->dense[i * d + at]
+                                        : o->left[i * o->rows + r] * o->right[i * o->cols + c];
             }
         }
     }
@@ -520,8 +521,8 @@ static void check_columns(bench *b) {
         for (int64_t i = 0; i < ROWS; i++) ss += pow(x[i * p + first + j] - mean, 2) / (ROWS - 1);
         if (b->is.standardize) {
             assert_near(ss, 1, tolerance, b->label);
-            assert_near(mean, b->is.intercept ? 0 : raw / b->data->feature[j].sd,
-                        tolerance * 100, b->label);
+            assert_near(mean, b->is.intercept ? 0 : raw / b->data->feature[j].sd, tolerance * 100,
+                        b->label);
         } else {
             assert_near(mean, raw, tolerance * 100, b->label);
             assert_near(sqrt(ss), b->data->feature[j].sd, tolerance, b->label);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_scheme.c: the two things a sampler relies on, for every row of sgfsi_schemes: minibatches are
- * independent from one iteration to the next, and Cov(N gbar) = (gamma - 1) N Cov(g).
+ * test_scheme.c: the two things a sampler relies on, for every row of sgfsi_schemes: minibatches
+ * are independent from one iteration to the next, and Cov(N gbar) = (gamma - 1) N Cov(g).
  *
  * Chi-square statistics must lie between the 1e-6 quantiles of their distribution (Wilson and
  * Hilferty's approximation), correlations within 5/sqrt(T) of 0, variances within 5 standard
@@ -44,7 +44,8 @@ static void assert_chi_square(double x, double k, const char *what) {
     const double z = 4.753; /* normal quantile of 1e-6 */
     double centre = 1 - 2 / (9 * k), width = z * sqrt(2 / (9 * k));
     double low = k * pow(fmax(centre - width, 0), 3), high = k * pow(centre + width, 3);
-    if (x < low || x > high) fail_msg("%s: chi-square %.2f outside %.2f .. %.2f", what, x, low, high);
+    if (x < low || x > high)
+        fail_msg("%s: chi-square %.2f outside %.2f .. %.2f", what, x, low, high);
 }
 
 /* ---- which rows ------------------------------------------------------------------------------ */

@@ -78,7 +78,8 @@ static void test_uniforms(void **state) {
     free(u);
 }
 
-/* Moments of a normal: Var z = 1, Var z^2 = 2, Var z^3 = 15, Var z^4 = 96; P(|z| > 3) = 0.0026998. */
+/* Moments of a normal: Var z = 1, Var z^2 = 2, Var z^3 = 15, Var z^4 = 96; P(|z| > 3) = 0.0026998.
+ */
 static void test_normals(void **state) {
     (void)state;
     enum { T = 400001 }; /* odd: the last pair is cut */
@@ -161,8 +162,10 @@ static void test_arena_pieces_are_zeroed_and_aligned(void **state) {
         for (int64_t i = 0; i < 3 * n; i++) assert_int_equal(p[i], 0);
         memset(p, 0xA5, (size_t)(3 * n)); /* all of it may be written */
     }
-    assert_string_equal(sgfsi_arena_text(&arena, "gr\xC3\xB6\xC3\x9F" "e"),
-                        "gr\xC3\xB6\xC3\x9F" "e");
+    assert_string_equal(sgfsi_arena_text(&arena, "gr\xC3\xB6\xC3\x9F"
+                                                 "e"),
+                        "gr\xC3\xB6\xC3\x9F"
+                        "e");
     sgfsi_arena_free(&arena);
     assert_null(arena.head);
     sgfsi_arena_free(&arena);
@@ -251,18 +254,26 @@ static void test_config_checks_values(void **state) {
     accept(cfg, "b.how", "withal");
     accept(cfg, "b.text", "any | thing, =1");
     accept(cfg, "b.free", "-1e300");
-    static const char *const bad[][3] = {
-        {"a.alpha", "-0.001", "between 0 and 10"}, {"a.alpha", "10.001", "between 0 and 10"},
-        {"a.alpha", "two", "a number"},            {"a.alpha", "", "a number"},
-        {"a.alpha", "nan", "between"},             {"a.alpha", "inf", "between"},
-        {"a.alpha", "1 2", "a number"},            {"a.count", "2.5", "whole number"},
-        {"a.count", "0", "between 1"},             {"a.count", "auto", "whole number"},
-        {"b.loud", "yes", "true or false"},        {"b.how", "wit", "with|without"},
-        {"b.how", "", "with|without"},             {"b.how", "with|without", "one of"},
-        {"b.how", "out", "one of"},                {"b.free", "inf", "finite"}};
+    static const char *const bad[][3] = {{"a.alpha", "-0.001", "between 0 and 10"},
+                                         {"a.alpha", "10.001", "between 0 and 10"},
+                                         {"a.alpha", "two", "a number"},
+                                         {"a.alpha", "", "a number"},
+                                         {"a.alpha", "nan", "between"},
+                                         {"a.alpha", "inf", "between"},
+                                         {"a.alpha", "1 2", "a number"},
+                                         {"a.count", "2.5", "whole number"},
+                                         {"a.count", "0", "between 1"},
+                                         {"a.count", "auto", "whole number"},
+                                         {"b.loud", "yes", "true or false"},
+                                         {"b.how", "wit", "with|without"},
+                                         {"b.how", "", "with|without"},
+                                         {"b.how", "with|without", "one of"},
+                                         {"b.how", "out", "one of"},
+                                         {"b.free", "inf", "finite"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         refuse(cfg, bad[i][0], bad[i][1], bad[i][2]);
-    assert_string_equal(sgfs_config_get(cfg, "b.how"), "withal"); /* refused values change nothing */
+    assert_string_equal(sgfs_config_get(cfg, "b.how"),
+                        "withal"); /* refused values change nothing */
     assert_int_equal(sgfs_config_set_num(cfg, "a.shared", 0.1, NULL), SGFS_OK);
     assert_string_equal(sgfs_config_get(cfg, "a.shared"), "0.1");
     assert_int_equal(sgfs_config_set_num(cfg, "a.shared", NAN, NULL), SGFS_EUSAGE);
@@ -371,9 +382,9 @@ static void test_errors_are_sentences_that_fit(void **state) {
     sgfsi_say(&log, SGFS_WARNING, "row %d", 17);
     assert_string_equal(heard, "1 row 17");
     sgfsi_say(NULL, SGFS_NOTE, "dropped");
-    static const sgfs_status all[] = {SGFS_OK,      SGFS_EINTERNAL, SGFS_EUSAGE,
-                                      SGFS_EDATA,   SGFS_ENUMERIC,  SGFS_EIO,
-                                      SGFS_ERUNFILE, SGFS_ENOMEM,   SGFS_ESTOPPED};
+    static const sgfs_status all[] = {SGFS_OK,       SGFS_EINTERNAL, SGFS_EUSAGE,
+                                      SGFS_EDATA,    SGFS_ENUMERIC,  SGFS_EIO,
+                                      SGFS_ERUNFILE, SGFS_ENOMEM,    SGFS_ESTOPPED};
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < i; j++)
             assert_string_not_equal(sgfs_status_text(all[i]), sgfs_status_text(all[j]));
@@ -385,7 +396,8 @@ static void test_errors_are_sentences_that_fit(void **state) {
 
 static void test_json_round_trip(void **state) {
     (void)state;
-    static const double x[] = {0.1, -2.385e-300, 1.7976931348623157e308, 4.9406564584124654e-324, 3};
+    static const double x[] = {0.1, -2.385e-300, 1.7976931348623157e308, 4.9406564584124654e-324,
+                               3};
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_nums(o, "x", 5, x);
     sgfsi_json_int(o, "big", INT64_MAX);
@@ -438,15 +450,18 @@ static void test_json_has_null_for_what_is_not_a_number(void **state) {
 static void test_json_keeps_text_that_is_not_utf8(void **state) {
     (void)state;
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_text(o, "name", "gr\xF6\xDF" "e");
-    assert_string_equal(sgfsi_json_get_text(o, "name", ""), "gr\xC3\xB6\xC3\x9F" "e");
+    sgfsi_json_text(o, "name",
+                    "gr\xF6\xDF"
+                    "e");
+    assert_string_equal(sgfsi_json_get_text(o, "name", ""), "gr\xC3\xB6\xC3\x9F"
+                                                            "e");
     sgfsi_json_free(o);
 }
 
 static void test_json_refuses_what_is_not_json(void **state) {
     (void)state;
-    static const char *const bad[] = {"", "{", "{\"a\": 1,}", "{\"a\": 1, \"a\": 2}", "[nan]",
-                                      "{\"a\": 1} x"};
+    static const char *const bad[] = {"",      "{",           "{\"a\": 1,}", "{\"a\": 1, \"a\": 2}",
+                                      "[nan]", "{\"a\": 1} x"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         sgfs_err err = {0};
         assert_null(sgfsi_json_parse(bad[i], strlen(bad[i]), "f.json", &err));
