@@ -203,6 +203,10 @@ static void test_a_matrix_that_is_not_definite_is_located(void **state) {
                 A[(bad - 1) * D + bad - 1] = -0.37;
                 assert_int_equal(be->potrf(D, A), bad);
                 free(A);
+                A = make_definite(D); /* NaN is not positive: it may not pass as a factor */
+                A[(bad - 1) * D + (bad - 1) / 2] = NAN;
+                assert_int_equal(be->potrf(D, A), bad);
+                free(A);
             }
             double *A = zeros(D * D); /* singular is not definite either */
             assert_int_equal(be->potrf(D, A), 1);
