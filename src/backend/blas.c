@@ -37,8 +37,13 @@ static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, do
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)k, (int)m, a, X, (int)k, b, C, (int)k);
 }
 
+/* OpenBLAS asks whether a pivot is <= 0, which NaN is not: look for it on the diagonal. */
 static int64_t potrf(int64_t D, double *A) {
-    return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, A, (lapack_int)D);
+    int64_t failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, A, (lapack_int)D);
+    for (int64_t i = 0; i < D && failed == 0; i++) {
+        if (!(A[i * D + i] > 0)) failed = i + 1;
+    }
+    return failed;
 }
 
 static void trsv(int64_t D, const double *L, bool transposed, double *x) {

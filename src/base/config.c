@@ -84,6 +84,7 @@ sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
 
 static bool is_choice(const char *choices, const char *value) {
     size_t n = strlen(value);
+    if (strchr(value, '|') != NULL) return false; /* "with|without" is two of them */
     for (const char *c = choices; n > 0 && c != NULL; c = strchr(c, '|')) {
         if (*c == '|') c++;
         if (strncmp(c, value, n) == 0 && (c[n] == '|' || c[n] == '\0')) return true;
@@ -102,6 +103,10 @@ static sgfs_status check_number(const sgfs_option *row, const char *value, sgfs_
     if (whole) x = (double)i;
     if (!isfinite(x) || (row->min <= row->max && (x < row->min || x > row->max))) {
         char low[SGFSI_NUM_CHARS], high[SGFSI_NUM_CHARS];
+        if (row->min > row->max) {
+            return sgfsi_fail(err, SGFS_EUSAGE, "--%s must be a finite number, not %s.", row->flag,
+                              value);
+        }
         sgfsi_format_num(low, row->min);
         sgfsi_format_num(high, row->max);
         if (row->max >= 1e300) {

@@ -162,7 +162,7 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_
 }
 
 char **sgfsi_names_made_up(int64_t cols) {
-    char **names = calloc((size_t)cols, sizeof *names);
+    char **names = calloc((size_t)cols + 1, sizeof *names); /* never of size 0 */
     for (int64_t i = 0; names != NULL && i < cols; i++) {
         names[i] = malloc(24);
         if (names[i] == NULL) {

@@ -144,7 +144,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
 
 /* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
 static sgfs_status name_columns(sgfsi_table *table, const char *const *names, sgfs_err *err) {
-    table->names = sgfsi_names_made_up(table->cols > 0 ? table->cols : 1);
+    table->names = sgfsi_names_made_up(table->cols);
     if (table->names == NULL) return sgfsi_fail_memory(err, "the column names");
     for (int64_t j = 0; names != NULL && j < table->cols; j++) {
         free(table->names[j]);

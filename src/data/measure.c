@@ -32,9 +32,12 @@ static void tally_block(tally *t, int64_t n, int64_t stride, const double *x) {
     t->count = total;
 }
 
+/* A constant column is told by its range: the mean of many 0.1 is not 0.1, and the spread that
+ * rounding leaves would be blown up to 1 by standardising. */
 static void tally_to_column(const tally *t, sgfsi_column *c) {
-    c->mean = t->mean;
-    c->sd = t->count > 1 ? sqrt(t->ss / (t->count - 1)) : 0;
+    bool constant = t->min == t->max;
+    c->mean = constant ? t->min : t->mean;
+    c->sd = constant ? 0 : sqrt(t->ss / (t->count - 1));
     c->min = t->min;
     c->max = t->max;
 }

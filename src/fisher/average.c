@@ -45,7 +45,7 @@ static double next_kappa(sgfsi_average *a, bool warmup) {
     double t = (double)++a->updates;
     if (a->harmonic) return 1 / t;
     if (warmup) return t < a->window ? 1 / t : 1 / a->window;
-    double known = t < a->window ? t - 1 : a->window; /* a warm-up shorter than the window */
+    double known = t - 1 < a->window ? t - 1 : a->window; /* a warm-up shorter than the window */
     if (a->settled == 0) a->base = known;
     return 1 / (a->base + (double)++a->settled);
 }

@@ -117,8 +117,8 @@ void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
     now.want_lp = kept;
     w->status = w->sampler.kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
     if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
+    if (w->status == SGFS_OK) to_user(w); /* in warm-up too: sgfs_run_theta shows it */
     if (w->status == SGFS_OK && after > 0) {
-        to_user(w);
         sgfsi_moments_add(&w->moments, w->user);
         if (kept) w->status = keep(w, out, &w->err);
     }

@@ -96,7 +96,7 @@ static bool is_stopping(sgfs_run *run) {
 
 /* One chain's stretch, on one thread. */
 static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
-    int64_t end = w->t + iterations < total_of(run) ? w->t + iterations : total_of(run);
+    int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
     double before = sgfsi_now();
     bool warmup = w->t < run->plan.warmup;
     while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {

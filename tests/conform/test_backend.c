@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ * test_backend.c: every backend does the same arithmetic as `host`, on shapes that do not fill a
+ * vector register or a cache block, and keeps to the triangle it was given.
+ *
+ * Tolerance. Entries lie in (-1, 1), so a sum of k products is at most k and its rounding error,
+ * in any order of summation, at most k (k + 1) eps / 2 for each of the two backends.
+ */
+#include <float.h>
+#include <stdio.h>
+
+#include "backend/backend.h"
+#include "tools/check.h"
+
+enum { SHAPES = 6, FACTORS = 3 };
+static const int64_t shape[SHAPES] = {1, 2, 3, 7, 51, 129};
+static const double factor[FACTORS] = {0, 1, -0.7};
+
+static const sgfs_backend *const host = &sgfs_backend_host;
+
+static double rounding(int64_t k) {
+    return (double)((k + 2) * (k + 2)) * DBL_EPSILON;
+}
+
+#define EACH_BACKEND(be)                                                                           \
+    for (const sgfs_backend *const *row = sgfsi_backends, *be; (be = *row) != NULL; row++)
+
+static void assert_same(const char *backend, const char *what, int64_t n, const double *got,
+                        const double *wanted, double tolerance) {
+    char text[128];
+    for (int64_t i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%s %s [%lld]", backend, what, (long long)i);
+        assert_near(got[i], wanted[i], tolerance, text);
+    }
+}
+
+/* What y holds before y = a X v + b y: with b = 0 it must not matter. */
+static double *old_values(int64_t n, double b, uint64_t seed) {
+    double *y = numbers(n, seed);
+    for (int64_t i = 0; b == 0 && i < n; i++) y[i] = NAN;
+    return y;
+}
+
+static double *copy_of(const double *x, int64_t n) {
+    double *y = zeros(n);
+    memcpy(y, x, (size_t)n * sizeof *y);
+    return y;
+}
+
+/* ---- sums and products ----------------------------------------------------------------------- */
+
+static void test_dot_and_axpy(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int k = 0; k < SHAPES; k++) {
+            int64_t n = shape[k];
+            double *x = numbers(n, 11), *y = numbers(n, 12), sum = 0;
+            for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+            assert_near(be->dot(n, x, y), sum, rounding(n), be->name);
+            for (int f = 0; f < FACTORS; f++) {
+                double *got = copy_of(y, n), *wanted = copy_of(y, n);
+                for (int64_t i = 0; i < n; i++) wanted[i] += factor[f] * x[i];
+                be->axpy(n, factor[f], x, got);
+                assert_same(be->name, "axpy", n, got, wanted, 2 * DBL_EPSILON);
+                free(got);
+                free(wanted);
+            }
+            free(x);
+            free(y);
+        }
+        assert_true(be->dot(0, NULL, NULL) == 0);
+    }
+}
+
+static void check_gemv(const sgfs_backend *be, int64_t m, int64_t k, double a, double b) {
+    double *X = numbers(m * k, 21), *v = numbers(k, 22), *u = numbers(m, 23);
+    double *got = old_values(m, b, 24), *wanted = copy_of(got, m);
+    be->gemv(m, k, a, X, v, b, got);
+    for (int64_t i = 0; i < m; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; j++) sum += X[i * k + j] * v[j];
+        wanted[i] = a * sum + (b == 0 ? 0 : b * wanted[i]);
+    }
+    assert_same(be->name, "gemv", m, got, wanted, rounding(k));
+    double *got_t = old_values(k, b, 25), *wanted_t = copy_of(got_t, k);
+    be->gemv_t(m, k, a, X, u, b, got_t);
+    for (int64_t j = 0; j < k; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < m; i++) sum += X[i * k + j] * u[i];
+        wanted_t[j] = a * sum + (b == 0 ? 0 : b * wanted_t[j]);
+    }
+    assert_same(be->name, "gemv_t", k, got_t, wanted_t, rounding(m));
+    free(X);
+    free(v);
+    free(u);
+    free(got);
+    free(wanted);
+    free(got_t);
+    free(wanted_t);
+}
+
+static void check_gemm_tn(const sgfs_backend *be, int64_t m, int64_t r, int64_t c, double a,
+                          double b) {
+    double *A = numbers(m * r, 31), *B = numbers(m * c, 32);
+    double *got = old_values(r * c, b, 33), *wanted = copy_of(got, r * c);
+    be->gemm_tn(m, r, c, a, A, B, b, got);
+    host->gemm_tn(m, r, c, a, A, B, b, wanted);
+    assert_same(be->name, "gemm_tn", r * c, got, wanted, rounding(m));
+    double sum = 0; /* one entry by hand, so that host is checked too */
+    for (int64_t i = 0; i < m; i++) sum += A[i * r + r - 1] * B[i * c];
+    double *before = old_values(r * c, b, 33), old = before[(r - 1) * c];
+    assert_near(got[(r - 1) * c], a * sum + (b == 0 ? 0 : b * old), rounding(m), be->name);
+    free(before);
+    free(A);
+    free(B);
+    free(got);
+    free(wanted);
+}
+
+/* Only the lower triangle may be written: the upper one holds 2.385 and keeps it. */
+static void check_syrk_t(const sgfs_backend *be, int64_t m, int64_t k, double a, double b) {
+    double *X = numbers(m * k, 41), *got = old_values(k * k, b, 42), *wanted = copy_of(got, k * k);
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = 0; j < k; j++) {
+            double sum = 0;
+            for (int64_t t = 0; t < m; t++) sum += X[t * k + i] * X[t * k + j];
+            if (j <= i) wanted[i * k + j] = a * sum + (b == 0 ? 0 : b * wanted[i * k + j]);
+            else wanted[i * k + j] = got[i * k + j] = 2.385;
+        }
+    }
+    be->syrk_t(m, k, a, X, b, got);
+    assert_same(be->name, "syrk_t", k * k, got, wanted, rounding(m));
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = 0; j <= i; j++) assert_true(!isnan(got[i * k + j]));
+        for (int64_t j = i + 1; j < k; j++) assert_true(got[i * k + j] == 2.385);
+    }
+    free(X);
+    free(got);
+    free(wanted);
+}
+
+static void test_products_of_every_shape(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int i = 0; i < SHAPES * SHAPES * FACTORS * FACTORS; i++) {
+            int64_t m = shape[i % SHAPES], k = shape[i / SHAPES % SHAPES];
+            double a = factor[i / (SHAPES * SHAPES) % FACTORS];
+            double b = factor[i / (SHAPES * SHAPES * FACTORS)];
+            check_gemv(be, m, k, a, b);
+            check_gemm_tn(be, m, k, shape[(i + 2) % SHAPES], a, b);
+            check_syrk_t(be, m, k, a, b);
+        }
+    }
+}
+
+/* ---- triangles ------------------------------------------------------------------------------- */
+
+/* A = X'X/m + I/2: eigenvalues between 1/2 and about 2, so the condition number is small; NaN above
+ * the diagonal. */
+static double *make_definite(int64_t D) {
+    int64_t m = 2 * D + 3;
+    double *X = numbers(m * D, 51), *A = zeros(D * D);
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < D; j++) {
+            for (int64_t t = 0; t < m; t++) A[i * D + j] += X[t * D + i] * X[t * D + j] / (double)m;
+            if (j > i) A[i * D + j] = NAN;
+        }
+        A[i * D + i] += 0.5;
+    }
+    free(X);
+    return A;
+}
+
+static void test_factor_times_its_transpose_is_the_matrix(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int s = 0; s < SHAPES; s++) {
+            int64_t D = shape[s];
+            double *A = make_definite(D), *L = copy_of(A, D * D);
+            assert_int_equal(be->potrf(D, L), 0);
+            for (int64_t i = 0; i < D; i++) {
+                assert_true(L[i * D + i] > 0);
+                for (int64_t j = 0; j <= i; j++) {
+                    double sum = 0;
+                    for (int64_t t = 0; t <= j; t++) sum += L[i * D + t] * L[j * D + t];
+                    assert_near(sum, A[i * D + j], rounding(D), be->name);
+                }
+                for (int64_t j = i + 1; j < D; j++) assert_true(isnan(L[i * D + j]) != 0);
+            }
+            free(A);
+            free(L);
+        }
+    }
+}
+
+/* A matrix whose leading minors are positive up to order `bad` - 1 only. */
+static void test_a_matrix_that_is_not_definite_is_located(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int s = 0; s < SHAPES; s++) {
+            int64_t D = shape[s];
+            for (int64_t bad = 1; bad <= D; bad += 1 + D / 5) {
+                double *A = make_definite(D);
+                A[(bad - 1) * D + bad - 1] = -0.37;
+                assert_int_equal(be->potrf(D, A), bad);
+                free(A);
+                A = make_definite(D); /* NaN is not positive: it may not pass as a factor */
+                A[(bad - 1) * D + (bad - 1) / 2] = NAN;
+                assert_int_equal(be->potrf(D, A), bad);
+                free(A);
+            }
+            double *A = zeros(D * D); /* singular is not definite either */
+            assert_int_equal(be->potrf(D, A), 1);
+            free(A);
+        }
+    }
+}
+
+static void test_solving_undoes_multiplying(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int s = 0; s < 2 * SHAPES; s++) {
+            int64_t D = shape[s / 2];
+            bool transposed = s % 2 == 1;
+            double *L = make_definite(D), *x = numbers(D, 61);
+            assert_int_equal(host->potrf(D, L), 0);
+            double *got = copy_of(x, D), *product = zeros(D);
+            be->trmv(D, L, transposed, got);
+            for (int64_t i = 0; i < D; i++) {
+                for (int64_t j = 0; j <= i; j++) {
+                    if (!transposed) product[i] += L[i * D + j] * x[j];
+                    else product[j] += L[i * D + j] * x[i];
+                }
+            }
+            assert_same(be->name, "trmv", D, got, product, 2 * rounding(D));
+            be->trsv(D, L, transposed, got);
+            /* condition number of L at most 2, so a small multiple of the sums' own rounding */
+            assert_same(be->name, "trsv after trmv", D, got, x, 8 * rounding(D));
+            be->trsv(D, L, transposed, got);
+            be->trmv(D, L, transposed, got);
+            assert_same(be->name, "trmv after trsv", D, got, x, 8 * rounding(D));
+            free(L);
+            free(x);
+            free(got);
+            free(product);
+        }
+    }
+}
+
+static void test_symv_reads_the_lower_triangle(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int s = 0; s < SHAPES; s++) {
+            int64_t D = shape[s];
+            double *A = make_definite(D), *x = numbers(D, 71), *wanted = zeros(D);
+            double *got = old_values(D, 0, 72);
+            be->symv(D, A, x, got);
+            for (int64_t i = 0; i < D; i++) {
+                for (int64_t j = 0; j < D; j++)
+                    wanted[i] += A[i > j ? i * D + j : j * D + i] * x[j];
+            }
+            assert_same(be->name, "symv", D, got, wanted, 2 * rounding(D));
+            free(A);
+            free(x);
+            free(wanted);
+            free(got);
+        }
+    }
+}
+
+/* ---- exp and log ----------------------------------------------------------------------------- */
+
+/* libmvec promises 4 units in the last place; below the normal range a unit is 2^-1074. */
+static void check_function(const char *name, int64_t n, const double *x, const double *y,
+                           double (*f)(double)) {
+    char text[128];
+    for (int64_t i = 0; i < n; i++) {
+        double wanted = f(x[i]);
+        snprintf(text, sizeof text, "%s at %.17g", name, x[i]);
+        assert_near(y[i], wanted, 4 * DBL_EPSILON * fabs(wanted) + 4 * 0x1p-1074, text);
+    }
+}
+
+static void test_exp_and_log1p_over_their_whole_range(void **state) {
+    (void)state;
+    enum { N = 20011 };
+    double *x = zeros(N), *y = zeros(N);
+    EACH_BACKEND(be) {
+        for (int64_t i = 0; i < N; i++) x[i] = -745 + (745.0 + 709.0) * (double)i / (N - 1);
+        be->exp(N, x, y);
+        check_function("exp", N, x, y, exp);
+        assert_true(y[0] > 0 && isfinite(y[N - 1])); /* e^-745 is the smallest double there is */
+        uint64_t s = 81;
+        for (int64_t i = 0; i < N; i++) x[i] = -fabs(next_number(&s)) * 40;
+        memcpy(y, x, N * sizeof *y);
+        be->exp(N, y, y); /* in place, as logistic.c does */
+        check_function("exp in place", N, x, y, exp);
+        for (int64_t i = 0; i < N; i++) x[i] = i % 2 == 0 ? (double)i / (N - 1) : y[i];
+        be->log1p(N, x, y);
+        check_function("log1p", N, x, y, log1p);
+        for (int64_t n = 1; n <= 9; n++) { /* what is left over after whole vectors */
+            y[n] = 2.385;
+            be->exp(n, x, y);
+            check_function("short exp", n, x, y, exp);
+            assert_true(y[n] == 2.385);
+        }
+    }
+    free(x);
+    free(y);
+}
+
+static void test_every_backend_is_found_by_name(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        assert_ptr_equal(sgfsi_backend_find(be->name), be);
+        assert_true(be->help != NULL && be->help[0] != '\0');
+    }
+    assert_null(sgfsi_backend_find("abacus"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dot_and_axpy),
+        cmocka_unit_test(test_products_of_every_shape),
+        cmocka_unit_test(test_factor_times_its_transpose_is_the_matrix),
+        cmocka_unit_test(test_a_matrix_that_is_not_definite_is_located),
+        cmocka_unit_test(test_solving_undoes_multiplying),
+        cmocka_unit_test(test_symv_reads_the_lower_triangle),
+        cmocka_unit_test(test_exp_and_log1p_over_their_whole_range),
+        cmocka_unit_test(test_every_backend_is_found_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
