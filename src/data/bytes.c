@@ -42,7 +42,7 @@ static sgfs_status check_path(const char *path, double *size, sgfs_err *err) {
 
 sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
     *in = NULL;
-    double size;
+    double size = 0;
     sgfs_status status = check_path(path, &size, err);
     if (status != SGFS_OK) return status;
     sgfsi_bytes *b = calloc(1, sizeof *b);

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/ticker.h"
 #include "data/columns.h"
 #include "data/levels.h"
 
@@ -301,11 +302,15 @@ static sgfs_status read_rows(csv *c, sgfs_err *err) {
     sgfs_status status = sgfsi_lines_open(&c->lines, c->path, err);
     if (status != SGFS_OK) return status;
     c->lines.delimiter = c->format.delimiter;
+    char what[256];
+    snprintf(what, sizeof what, "Reading %.200s", c->path);
+    sgfsi_ticker ticker = sgfsi_ticker_start(c->options->log, what);
     if (c->format.header) status = sgfsi_lines_next(&c->lines, &begin, &end, err);
     while (status == SGFS_OK && !c->restart) {
         status = sgfsi_lines_next(&c->lines, &begin, &end, err);
         if (status != SGFS_OK || begin == NULL) break;
         status = read_row(c, begin, end, err);
+        if (c->rows % 8192 == 0) sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->lines.bytes));
     }
     if (status == SGFS_OK && !c->restart && c->rows == 0) {
         status = sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);

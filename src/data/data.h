@@ -44,7 +44,7 @@ struct sgfs_data {
 extern const sgfs_option sgfsi_data_options[];
 
 /* Fill in the statistics of every column; refuses cells that are not finite. */
-sgfs_status sgfsi_data_measure(sgfs_data *d, sgfs_err *err);
+sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
 /* Rows first .. first+n-1 in order: x n x p, y n (either may be NULL). */
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y);
 /* Rows row[0..n-1] in any order. */

@@ -97,7 +97,7 @@ static sgfs_status finish(sgfs_data *d, const sgfs_config *cfg, sgfs_err *err) {
     d->N = d->table.rows;
     d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
     sgfs_status status = select_columns(d, err);
-    if (status == SGFS_OK) status = sgfsi_data_measure(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_measure(d, sgfsi_config_log(cfg), err);
     if (status != SGFS_OK) return status;
     bool wanted = sgfsi_config_flag(cfg, "data.standardize");
     warn_columns(d, wanted, sgfsi_config_log(cfg));

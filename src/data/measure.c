@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ticker.h"
 #include "data/data.h"
 
 enum { BLOCK = 256 };
@@ -67,7 +68,8 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
 }
 
 /* The intercept is left out while looking, so x is n x features. */
-static sgfs_status look_through(sgfs_data *d, tally *t, double *x, double *y, sgfs_err *err) {
+static sgfs_status look_through(sgfs_data *d, tally *t, double *x, double *y, sgfsi_ticker *ticker,
+                                sgfs_err *err) {
     for (int64_t first = 0; first < d->N; first += BLOCK) {
         int64_t n = d->N - first < BLOCK ? d->N - first : BLOCK;
         sgfsi_data_rows_range(d, first, n, x, y);
@@ -76,13 +78,15 @@ static sgfs_status look_through(sgfs_data *d, tally *t, double *x, double *y, sg
         }
         for (int64_t j = 0; j < d->features; j++) tally_block(&t[j], n, d->features, x + j);
         tally_block(&t[d->features], n, 1, y);
+        if (first / BLOCK % 256 == 255) sgfsi_tick(ticker, (double)first / (double)d->N);
     }
     for (int64_t j = 0; j < d->features; j++) tally_to_column(&t[j], &d->feature[j]);
     tally_to_column(&t[d->features], &d->target);
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_data_measure(sgfs_data *d, sgfs_err *err) {
+sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
+    sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept;
     int64_t p = d->p;
     tally *t = calloc((size_t)d->features + 1, sizeof *t);
@@ -93,7 +97,7 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, sgfs_err *err) {
     } else {
         d->intercept = false;
         d->p = d->features;
-        status = look_through(d, t, x, x + BLOCK * d->features, err);
+        status = look_through(d, t, x, x + BLOCK * d->features, &ticker, err);
         d->intercept = intercept;
         d->p = p;
     }

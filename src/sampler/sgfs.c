@@ -29,7 +29,7 @@ typedef struct sgfs {
     double alpha, warmup_alpha;
     double ridge; /* relative, asked for by option */
     int64_t every, fill;
-    bool filled;
+    bool filled, factored;
 } sgfs;
 
 static const sgfs_option options[] = {
@@ -115,7 +115,8 @@ static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
         sampler->interventions++;
         failed = build_factor(sampler, s, s->ridge + ridge);
     }
-    if (failed == 0) return SGFS_OK;
+    s->factored = failed == 0;
+    if (s->factored) return SGFS_OK;
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
@@ -137,8 +138,7 @@ static sgfs_status fill(sgfs_sampler *sampler, sgfs *s, const double *theta, sgf
 }
 
 static bool is_due(const sgfs *s, const sgfs_step *now) {
-    return now->t <= now->warmup || s->average.updates == 0 ||
-           (now->t - now->warmup) % s->every == 0;
+    return now->t <= now->warmup || !s->factored || (now->t - now->warmup) % s->every == 0;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */

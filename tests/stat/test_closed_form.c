@@ -41,7 +41,7 @@ static void check_case(const grid_case *g, const char *scheme, double alpha) {
     double tau2 = tau2_of(gamma, alpha);
     print_message("N %5lld D %2lld %7s alpha %g: trR %.4f +- %.4f  E2 %.4f (noise %.4f)  E1 %.5f\n",
                   (long long)g->N, (long long)g->D, scheme, alpha, o.trR,
-                  trR_noise(&q, tau2, (double)o.T), o.E2, E2_noise(&q, tau2, (double)o.T), o.E1);
+                  trR_noise(&q, tau2, (double)o.T), o.E2_mean, E2_noise(&q, tau2, o.T_mean), o.E1);
     assert_true(is_right(&q, &o, gamma, alpha));
     outcome_free(&o);
     problem_free(&q);
