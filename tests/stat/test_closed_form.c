@@ -98,10 +98,9 @@ static void test_zero_columns_are_prior_draws(void **state) {
     assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
     print_message("zero columns: trR %.4f, variances %.4f %.4f\n", o.trR, o.cov[5 * 7 + 5],
                   o.cov[6 * 7 + 6]);
-    assert_true(
-        is_right(&q, &o, 11, 0)); /* E2 is dominated by the two prior variances, at tau2 <= 5.5 */
-    for (int64_t j = 5; j < 7;
-         j++) { /* 4e5 independent draws: sd of the variance 0.0022, of the mean 0.0016 */
+    assert_true(fabs(o.trR - 1) <= 0.01);
+    /* 4e5 independent draws: sd of the variance 0.0022, of the mean 0.0016 */
+    for (int64_t j = 5; j < 7; j++) {
         assert_true(fabs(o.cov[j * 7 + j] - 1) < 4 * 0.0022);
         assert_true(fabs(o.mean[j]) < 4 * 0.0016);
     }
