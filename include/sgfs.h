@@ -179,7 +179,8 @@ typedef struct sgfs_draws_shape {
 } sgfs_draws_shape;
 SGFS_API sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws);
 SGFS_API const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index);
-/* `draws` x `dim` numbers of one chain, row-major; belongs to the handle. */
+/* `draws` x `dim` numbers of one chain, row-major; belongs to the handle. Chains without a draw (a
+ * run stopped early) are not counted. */
 SGFS_API const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain);
 /* The format follows from the name: .nc, .csv, .stan.csv, .npy. Written beside, then renamed. */
 SGFS_API sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,

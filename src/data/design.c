@@ -114,7 +114,6 @@ static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *
         .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
         .header = sgfsi_config_text(cfg, "data.header"),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
-        .target_may_be_text = true,
         .log = sgfsi_config_log(cfg),
     };
     sgfs_status status = sgfsi_table_read(path, &options, &d->table, err);

@@ -5,7 +5,7 @@
 #ifndef SGFSI_LINES_H
 #define SGFSI_LINES_H
 
-#include "data/bytes.h"
+#include "base/bytes.h"
 
 typedef struct sgfsi_lines {
     const char *path;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
-#include "data/bytes.h"
 #include "data/columns.h"
 
 const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_csv, NULL};

@@ -60,7 +60,6 @@ typedef struct sgfsi_read_options {
     const char *delimiter; /* one character, "tab", or "auto" */
     const char *header;    /* "auto", "yes", "no" */
     bool single;           /* store as float */
-    bool target_may_be_text;
     const sgfsi_log *log;
 } sgfsi_read_options;
 

@@ -69,7 +69,8 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
     run->out.file =
         sgfsi_runfile_create(path, sgfsi_config_flag(run->cfg, "output.overwrite"), header, err);
     sgfsi_json_free(header);
-    return run->out.file != NULL ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
+    run->filed = run->out.file != NULL;
+    return run->filed ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
 }
 
 void sgfs_run_free(sgfs_run *run) {
@@ -242,6 +243,12 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
 }
 
 sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
+    if (run->filed) {
+        sgfsi_fail(err, SGFS_EUSAGE,
+                   "The draws of this run are in its file: open that with "
+                   "sgfs_draws_open.");
+        return NULL;
+    }
     return sgfsi_draws_copy(run->out.memory, err);
 }
 

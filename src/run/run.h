@@ -19,8 +19,8 @@ struct sgfs_run {
     atomic_int stop; /* asked to stop; safe from a signal handler */
     sgfs_progress_fn on_progress;
     void *progress_user;
-    double seconds; /* wall clock inside sgfs_run_step */
-    bool closed;
+    double seconds;     /* wall clock inside sgfs_run_step */
+    bool closed, filed; /* a file was attached */
 };
 
 /* As sgfs_run_open, with kinds of the caller's own. cfg is copied. */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "base/checksum.h"
+#include "base/bytes.h"
 
 /* As PNG's: a byte no text has, a line end that careless copying changes, a stop for `type`. */
 const unsigned char sgfsi_run_magic[8] = {0x89, 'S', 'G', 'F', 'S', '\r', '\n', 0x1A};

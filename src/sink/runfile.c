@@ -29,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/bytes.h"
 #include "sink/runblock.h"
 
 struct sgfsi_runfile {

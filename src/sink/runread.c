@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
+#include "base/bytes.h"
 #include "sink/runblock.h"
 #include "sink/runfile.h"
 

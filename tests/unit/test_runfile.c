@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "base/checksum.h"
+#include "base/bytes.h"
 #include "base/file.h"
 #include "sink/runblock.h"
 #include "tools/sample_run.h"

@@ -8,7 +8,7 @@
  * Only regular files are taken: the readers open a file more than once (to look at its head, and
  * again when a target turns out to be text), which a pipe does not survive.
  */
-#include "data/bytes.h"
+#include "base/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -101,4 +101,9 @@ void sgfsi_bytes_close(sgfsi_bytes *in) {
     if (in == NULL) return;
     gzclose(in->gz);
     free(in);
+}
+
+uint32_t sgfsi_crc32(uint32_t crc, const void *bytes, size_t count) {
+    /* zlib reads a NULL buffer as "give me the start value", which is not the crc so far. */
+    return count == 0 ? crc : (uint32_t)crc32_z(crc, bytes, count);
 }

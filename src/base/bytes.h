@@ -16,4 +16,9 @@ sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *go
 double sgfsi_bytes_fraction(const sgfsi_bytes *in);
 void sgfsi_bytes_close(sgfsi_bytes *in);
 
+/* CRC-32 (the polynomial of zip, gzip and PNG): start with crc 0, feed the result back to continue
+ * over the next piece. There for torn writes and flipped bits, not against someone who forges a
+ * file. */
+uint32_t sgfsi_crc32(uint32_t crc, const void *bytes, size_t count);
+
 #endif
