@@ -48,23 +48,26 @@ void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v) {
     put(in, key, plain(v));
 }
 
+/* Bytes that are not UTF-8, kept readable by taking each as a Latin-1 character. */
+static json_t *latin1(const char *text) {
+    size_t n = 0;
+    for (const char *c = text; *c != '\0'; c++) n += (unsigned char)*c < 0x80 ? 1 : 2;
+    char *utf8 = malloc(n + 1), *o = utf8;
+    if (utf8 == NULL) return NULL;
+    for (const char *c = text; *c != '\0'; c++) {
+        unsigned char b = (unsigned char)*c;
+        if (b >= 0x80) *o++ = (char)(0xC0 | (b >> 6));
+        *o++ = b < 0x80 ? (char)b : (char)(0x80 | (b & 0x3F));
+    }
+    *o = '\0';
+    json_t *v = json_string(utf8);
+    free(utf8);
+    return v;
+}
+
 void sgfsi_json_text(sgfsi_json *in, const char *key, const char *text) {
     json_t *v = text == NULL ? json_null() : json_string(text);
-    if (v == NULL) { /* not UTF-8: keep it readable, byte by byte as Latin-1 */
-        size_t n = 0;
-        for (const char *c = text; *c != '\0'; c++) n += (unsigned char)*c < 0x80 ? 1 : 2;
-        char *utf8 = malloc(n + 1), *o = utf8;
-        if (utf8 == NULL) return;
-        for (const char *c = text; *c != '\0'; c++) {
-            unsigned char b = (unsigned char)*c;
-            if (b >= 0x80) *o++ = (char)(0xC0 | (b >> 6));
-            *o++ = b < 0x80 ? (char)b : (char)(0x80 | (b & 0x3F));
-        }
-        *o = '\0';
-        v = json_string(utf8);
-        free(utf8);
-    }
-    put(in, key, v);
+    put(in, key, v != NULL || text == NULL ? v : latin1(text));
 }
 
 void sgfsi_json_num(sgfsi_json *in, const char *key, double x) {

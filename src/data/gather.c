@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { AHEAD = 8, LINE = 64 };
+enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE }; /* rows ahead; bytes */
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */
@@ -34,7 +34,7 @@ enum { AHEAD = 8, LINE = 64 };
 
 static void prefetch_row(const sgfs_data *d, int64_t row) {
     const char *cells = (const char *)d->table.cells + row * d->row_bytes;
-    for (int64_t b = 0; b < d->row_bytes && b < 8 * LINE; b += LINE) __builtin_prefetch(cells + b);
+    for (int64_t b = 0; b < d->row_bytes && b < MOST; b += LINE) __builtin_prefetch(cells + b);
 }
 
 GATHER(gather_f64, double)

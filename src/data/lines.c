@@ -15,6 +15,7 @@
  */
 #include "data/lines.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ static sgfs_status check_nul(const sgfsi_lines *l, const char *from, sgfs_err *e
 /* Keep what is not taken yet and read more behind it. */
 static sgfs_status fill(sgfsi_lines *l, sgfs_err *err) {
     size_t kept = (size_t)(l->stop - l->at);
+    assert(l->room > 0);
     if (kept > 0 && l->at != l->text) memmove(l->text, l->at, kept);
     l->at = l->text;
     l->stop = l->text + kept;

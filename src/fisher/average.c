@@ -22,7 +22,7 @@ const sgfs_option sgfsi_average_options[] = {
     {"fisher.divisor", "fisher-divisor", SGFS_CHOICE, "n-1", 1, 0, "n-1|n",
      "divisor of a batch's covariance"},
     {"fisher.ridge", "fisher-ridge", SGFS_NUMBER, "0", 0, 1, NULL,
-     "add this fraction of the mean diagonal to the matrix (counted when > 0)"},
+     "add this fraction of its mean diagonal to the matrix"},
     {"fisher.fill", "fisher-fill", SGFS_NUMBER, "3", 0, 1e6, NULL,
      "before the first move, average over batches until rows >= this times D"},
     SGFSI_OPTIONS_END};

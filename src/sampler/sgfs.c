@@ -40,7 +40,7 @@ static const sgfs_option options[] = {
     {"sampler.warmup_alpha", "warmup-alpha", SGFS_NUMBER, "0", 0, 1e6, NULL,
      "alpha during warm-up"},
     {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
-     "count the prior in the matrix (exact); the paper leaves it out"},
+     "count the prior in the matrix, as exactness needs (the paper does not)"},
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, sgfs_err *err) {
