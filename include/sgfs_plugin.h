@@ -126,6 +126,12 @@ typedef struct sgfs_model_kind {
     /* Add the expected Fisher information of the rows to A (D x D, lower). NULL: not available. */
     void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch);
+    /* Targets y (n) for the rows of b, drawn from the model at theta: the covariance of their
+     * scores is the model's own Fisher information, which stays tame far from the mode where that
+     * of the data's scores does not. normal, uniform: n random numbers each. NULL: not available.
+     */
+    void (*resample)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                     const double *normal, const double *uniform, double *y);
     /* A sensible first theta, and the scale on which chains should be spread around it. */
     void (*start)(const sgfs_model *m, double *theta, double *spread);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */

@@ -18,7 +18,8 @@ typedef enum sgfsi_purpose {
     SGFSI_FILL = 5,     /* rows of the batches that fill the Fisher matrix before the first move */
     SGFSI_TRUTH = 6,    /* simulation: parameters */
     SGFSI_FEATURES = 7, /* simulation: columns */
-    SGFSI_TARGET = 8    /* simulation: targets */
+    SGFSI_TARGET = 8,   /* simulation: targets */
+    SGFSI_MODEL = 9     /* targets drawn from the model, for its own Fisher information */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

@@ -55,3 +55,7 @@ void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *
     double divisor = (double)(a->divide_by_n ? s->n : s->n - 1);
     a->I1.kind->add_cov(&a->I1, 1 - kappa, kappa / divisor, s, gbar, a->work);
 }
+
+void sgfsi_average_restart(sgfsi_average *a) {
+    a->updates = a->settled = 0;
+}

@@ -36,6 +36,7 @@ sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_backend *be, int64_t D, int64_t n, const sgfs_config *cfg,
                                sgfsi_arena *arena, sgfs_err *err);
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
+void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup);
 
 #endif

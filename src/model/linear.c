@@ -91,6 +91,15 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     if (!s->known) A[m->D * m->D - 1] += 2 * (double)b->n;
 }
 
+static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                     const double *normal, const double *uniform, double *y) {
+    const linear *s = m->state;
+    double sigma = exp(log_sigma_of(m, theta));
+    (void)uniform;
+    sgfsi_glm_predictor(m, theta, b, y);
+    for (int64_t i = 0; i < b->n; i++) y[i] = s->y_mean + s->y_sd * (y[i] + sigma * normal[i]);
+}
+
 /* The mean and the spread of the target: from there a step of Fisher scoring is never wild,
  * whatever the target's units are. */
 static void start(const sgfs_model *m, double *theta, double *spread) {
@@ -130,6 +139,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .open = open_linear,
     .scores = scores,
     .curvature = curvature,
+    .resample = resample,
     .start = start,
     .to_user = to_user,
     .simulate = simulate,

@@ -14,7 +14,7 @@
 #include "model/glm.h"
 
 typedef struct logistic {
-    double one; /* the target value that counts as 1 */
+    double zero, one; /* the target values that count as 0 and 1 */
 } logistic;
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -51,10 +51,13 @@ static sgfs_status find_labels(sgfs_model *m, logistic *s, sgfs_err *err) {
     bool is_text = d->target_col >= 0 && d->target_col == d->table.text_col;
     if (is_text && strcmp(zero, one) > 0) { /* levels are in order of appearance: sort them */
         const char *swap = zero;
+        double swapped = value[0];
         zero = one;
         one = swap;
-        value[1] = value[0];
+        value[0] = value[1];
+        value[1] = swapped;
     }
+    s->zero = value[0];
     s->one = value[1];
     sgfsi_json *labels = sgfsi_json_array();
     sgfsi_json_text(labels, NULL, zero);
@@ -116,6 +119,14 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     sgfsi_glm_curvature(m, b, eta, A, rows);
 }
 
+static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                     const double *normal, const double *uniform, double *y) {
+    const logistic *s = m->state;
+    (void)normal;
+    sgfsi_glm_predictor(m, theta, b, y);
+    for (int64_t i = 0; i < b->n; i++) y[i] = uniform[i] < 1 / (1 + exp(-y[i])) ? s->one : s->zero;
+}
+
 static void start(const sgfs_model *m, double *theta, double *spread) {
     memset(theta, 0, (size_t)m->D * sizeof *theta);
     sgfsi_glm_spread(m, spread);
@@ -138,6 +149,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .open = open_logistic,
     .scores = scores,
     .curvature = curvature,
+    .resample = resample,
     .start = start,
     .to_user = to_user,
     .simulate = simulate,

@@ -61,6 +61,14 @@ static double *make_ones(sgfsi_arena *arena, int64_t n) {
 
 /* ---- minibatches ----------------------------------------------------------------------------- */
 
+static sgfs_status open_resample(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    e->model_y = SGFSI_DOUBLES(arena, e->n);
+    e->model_random = SGFSI_DOUBLES(arena, 2 * e->n);
+    if (e->model_y == NULL || e->model_random == NULL)
+        return sgfsi_fail_memory(err, "the gradient");
+    return open_scores(&e->model_scores, e->model, e->n, arena, err);
+}
+
 sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
                             int64_t n, sgfsi_arena *arena, sgfs_err *err) {
     e->model = model;
@@ -77,7 +85,7 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     if (e->gbar == NULL || e->scratch == NULL || e->ones == NULL) {
         return sgfsi_fail_memory(err, "the gradient");
     }
-    return SGFS_OK;
+    return model->kind->resample != NULL ? open_resample(e, arena, err) : SGFS_OK;
 }
 
 void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain) {
@@ -110,6 +118,22 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
         *lp = sgfsi_prior_logp(m, theta) + (double)b->N / (double)b->n * e->scores.loglik;
     }
     return check_finite(m, G, err);
+}
+
+sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
+                                sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    sgfs_batch b = e->batcher.batch;
+    double *normal = e->model_random, *uniform = normal + b.n;
+    /* filling and stepping count their batches separately: keep their streams apart */
+    int64_t place = purpose == SGFSI_FILL ? ((int64_t)1 << 55) + t : t;
+    sgfsi_stream stream = sgfsi_stream_at(e->batcher.seed, e->batcher.chain, place, SGFSI_MODEL);
+    sgfsi_normals(&stream, b.n, normal);
+    sgfsi_uniforms(&stream, b.n, uniform);
+    m->kind->resample(m, theta, &b, normal, uniform, e->model_y);
+    b.y = e->model_y;
+    point_at_inputs(m, &b, &e->model_scores);
+    return m->kind->scores(m, theta, &b, &e->model_scores, e->scratch, err);
 }
 
 /* ---- the full data --------------------------------------------------------------------------- */

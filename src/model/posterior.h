@@ -17,9 +17,11 @@
 typedef struct sgfsi_eval {
     const sgfs_model *model;
     sgfsi_batcher batcher;
-    sgfs_scores scores; /* of the last batch */
-    double *gbar;       /* D, mean score of the last batch */
-    double *ones;       /* n */
+    sgfs_scores scores;             /* of the last batch */
+    sgfs_scores model_scores;       /* of the same rows with targets drawn from the model */
+    double *model_y, *model_random; /* n and 2 n, for drawing them; NULL: the model cannot */
+    double *gbar;                   /* D, mean score of the last batch */
+    double *ones;                   /* n */
     double *scratch;
     double gamma; /* of the way the rows are drawn */
     int64_t n, N, D;
@@ -36,6 +38,11 @@ void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain);
  * SGFS_ENUMERIC. */
 sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 double *G, double *lp, sgfs_err *err);
+
+/* After sgfsi_eval_gradient of iteration t: draw targets from the model at theta for the rows of
+ * that batch and put their scores into e->model_scores. Only where e->model_y is not NULL. */
+sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
+                                sgfs_err *err);
 
 /* Full data, streamed in blocks: log density (up to the prior's constant), gradient and expected
  * Fisher information plus prior precision (A: D x D lower, may be NULL). */

@@ -95,7 +95,8 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
     static const char *const paper[][2] = {{"sampler.prior_in_matrix", "false"},
                                            {"fisher.kappa", "harmonic"},
                                            {"fisher.fill", "0"},
-                                           {"fisher.every", "1"}};
+                                           {"fisher.every", "1"},
+                                           {"sampler.warmup_by", "scores"}};
     bool wanted = strcmp(sgfsi_config_text(cfg, "run.preset"), "paper") == 0;
     if (!wanted || kinds->fisher == NULL) return SGFS_OK;
     sgfs_status status = SGFS_OK;

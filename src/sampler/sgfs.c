@@ -11,9 +11,15 @@
  *   alpha    2/sqrt(eps); 0 is the largest step and injects no noise
  *
  * Where the log posterior is quadratic the stationary law is exact for every alpha with the full
- * matrix. Before the first move I1hat is filled with batches at the starting point; in warm-up
- * alpha is 0, so that the chain reaches the mode as Fisher scoring does. Any structure of sgfs_sym
- * works: this file does not know which it has.
+ * matrix. Before the first move the matrix is filled with batches at the starting point; in warm-up
+ * alpha is 0, so that the chain reaches the mode as Fisher scoring does.
+ *
+ * Warm-up steps use the model's own Fisher information (scores of targets drawn from the model)
+ * where the model can draw: far from the mode the covariance of the data's scores says nothing
+ * about the curvature (a sigma too small by e^5 makes it too large by e^20: steps of size zero).
+ * I1hat is averaged beside it, from the middle of warm-up on, and takes over for the draws.
+ *
+ * Any structure of sgfs_sym works: this file does not know which it has.
  */
 #include <math.h>
 #include <string.h>
@@ -22,14 +28,16 @@
 #include "sampler/sampler.h"
 
 typedef struct sgfs {
-    sgfsi_average average;
-    sgfs_sym L;         /* factor of K */
-    double *G, *z;      /* D each */
-    double *root_prior; /* D, Lambda^1/2; NULL when the prior stays outside the matrix */
+    sgfsi_average average; /* I1hat */
+    sgfsi_average model;   /* the model's own information, for warm-up */
+    sgfs_sym L;            /* factor of K */
+    double *G, *z;         /* D each */
+    double *root_prior;    /* D, Lambda^1/2; NULL when the prior stays outside the matrix */
     double alpha, warmup_alpha;
     double ridge; /* relative, asked for by option */
     int64_t every, fill;
     bool filled, factored;
+    bool by_model; /* warm-up steps use the model's information */
 } sgfs;
 
 static const sgfs_option options[] = {
@@ -41,6 +49,8 @@ static const sgfs_option options[] = {
      "alpha during warm-up"},
     {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
      "count the prior in the matrix, as exactness needs (the paper does not)"},
+    {"sampler.warmup_by", "warmup-by", SGFS_CHOICE, "model", 1, 0, "model|scores",
+     "matrix of warm-up steps: information of the model, or covariance of the data's scores"},
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, sgfs_err *err) {
@@ -74,6 +84,12 @@ static void open_prior(sgfs *s, const sgfs_sampler *sampler, double *root) {
     s->root_prior = root;
 }
 
+static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {
+    const sgfsi_eval *e = &sampler->eval;
+    return sgfsi_average_open(a, sampler->fisher, e->model->be, e->D, e->n, sampler->cfg,
+                              sampler->arena, err);
+}
+
 static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     const sgfs_config *cfg = sampler->cfg;
@@ -89,19 +105,21 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     s->ridge = sgfsi_config_num(cfg, "fisher.ridge");
     s->every = sgfsi_config_int(cfg, "fisher.every");
     s->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
-    sgfs_status status = sgfsi_average_open(&s->average, sampler->fisher, e->model->be, e->D, e->n,
-                                            cfg, sampler->arena, err);
+    s->by_model =
+        e->model_y != NULL && strcmp(sgfsi_config_text(cfg, "sampler.warmup_by"), "model") == 0;
+    sgfs_status status = open_average(sampler, &s->average, err);
+    if (status == SGFS_OK && s->by_model) status = open_average(sampler, &s->model, err);
     if (status != SGFS_OK) return status;
     return sgfsi_sym_open(&s->L, sampler->fisher, e->model->be, e->D, sampler->arena, err);
 }
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-/* L L' = gamma N I1hat + 2 Lambda + ridge mean(diag) I; 0, or where the factorisation failed. */
-static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, double ridge) {
+/* L L' = gamma N I + 2 Lambda + ridge mean(diag) I; 0, or where the factorisation failed. */
+static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, const sgfs_sym *I, double ridge) {
     const sgfs_fisher_kind *f = sampler->fisher;
     const sgfsi_eval *e = &sampler->eval;
-    f->combine(&s->L, e->gamma * (double)e->N, &s->average.I1, 0, NULL);
+    f->combine(&s->L, e->gamma * (double)e->N, I, 0, NULL);
     if (s->root_prior != NULL) f->add_diag(&s->L, 2, e->model->precision);
     if (ridge > 0) f->add_diag(&s->L, ridge * f->trace(&s->L) / (double)e->D, NULL);
     return f->factor(&s->L);
@@ -109,11 +127,11 @@ static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, double ridge) 
 
 /* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted.
  */
-static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
-    int64_t failed = build_factor(sampler, s, s->ridge);
+static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, const sgfs_sym *I, sgfs_err *err) {
+    int64_t failed = build_factor(sampler, s, I, s->ridge);
     for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
         sampler->interventions++;
-        failed = build_factor(sampler, s, s->ridge + ridge);
+        failed = build_factor(sampler, s, I, s->ridge + ridge);
     }
     s->factored = failed == 0;
     if (s->factored) return SGFS_OK;
@@ -124,21 +142,47 @@ static sgfs_status refactor(sgfs_sampler *sampler, sgfs *s, sgfs_err *err) {
         sampler->eval.model->param[failed - 1]);
 }
 
+/* The batch at hand goes into I1hat, and its rows with targets from the model into that average. */
+static sgfs_status learn(sgfs_sampler *sampler, sgfs *s, int64_t t, uint32_t purpose, bool warmup,
+                         const double *theta, sgfs_err *err) {
+    sgfsi_eval *e = &sampler->eval;
+    sgfsi_average_update(&s->average, &e->scores, e->gbar, warmup);
+    if (!warmup || !s->by_model) return SGFS_OK;
+    sgfs_status status = sgfsi_eval_resample(e, t, purpose, theta, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_average_update(&s->model, &e->model_scores, NULL, true); /* their mean is 0 */
+    return SGFS_OK;
+}
+
 /* Batches at the starting point until rows >= fill x D: a matrix of too low rank would throw the
  * chain. */
 static sgfs_status fill(sgfs_sampler *sampler, sgfs *s, const double *theta, sgfs_err *err) {
     for (int64_t k = 0; k < s->fill; k++) {
         sgfs_status status =
             sgfsi_eval_gradient(&sampler->eval, k, SGFSI_FILL, theta, s->G, NULL, err);
+        if (status == SGFS_OK) status = learn(sampler, s, k, SGFSI_FILL, true, theta, err);
         if (status != SGFS_OK) return status;
-        sgfsi_average_update(&s->average, &sampler->eval.scores, sampler->eval.gbar, true);
     }
     s->filled = true;
     return SGFS_OK;
 }
 
 static bool is_due(const sgfs *s, const sgfs_step *now) {
-    return now->t <= now->warmup || !s->factored || (now->t - now->warmup) % s->every == 0;
+    int64_t after = now->t - now->warmup;
+    return after <= 1 || !s->factored || after % s->every == 0;
+}
+
+/* Update and factor the matrix this iteration's step will use. */
+static sgfs_status renew(sgfs_sampler *sampler, sgfs *s, const sgfs_step *now, const double *theta,
+                         sgfs_err *err) {
+    bool warmup = now->t <= now->warmup;
+    /* what the way to the mode looked like is of no use there (unless warm-up is too short to fill
+     * anew) */
+    bool enough = now->warmup / 2 > s->fill;
+    if (s->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&s->average);
+    sgfs_status status = learn(sampler, s, now->t, SGFSI_ROWS, warmup, theta, err);
+    if (status != SGFS_OK) return status;
+    return refactor(sampler, s, warmup && s->by_model ? &s->model.I1 : &s->average.I1, err);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -176,8 +220,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
                                  now->want_lp ? &stats[0] : NULL, err);
     if (status != SGFS_OK) return status;
     if (is_due(s, now)) {
-        sgfsi_average_update(&s->average, &e->scores, e->gbar, warmup);
-        status = refactor(sampler, s, err);
+        status = renew(sampler, s, now, theta, err);
         if (status != SGFS_OK) return status;
     }
     stats[1] = 2 / (e->gamma * (1 + alpha * alpha)); /* h of docs/math.md, section 1 */
