@@ -194,7 +194,8 @@ typedef struct sgfs_summary_row {
     double mean, sd, mcse; /* mcse: Monte Carlo standard error of the mean */
     double q5, q50, q95;
     double ess_bulk, ess_tail, r_hat;
-    double tau; /* autocorrelation time in iterations, of this parameter's mean */
+    double sd_curvature; /* sd that the curvature at the mean predicts; NaN: not known */
+    double tau;          /* autocorrelation time in iterations, of this parameter's mean */
 } sgfs_summary_row;
 
 typedef struct sgfs_summary {

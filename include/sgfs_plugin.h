@@ -203,7 +203,8 @@ typedef struct sgfs_sampler_kind {
     /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
     const char *const *stats;
     /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
-    sgfs_status (*resolve)(sgfs_config *cfg, const char *fisher, int64_t N, sgfs_err *err);
+    sgfs_status (*resolve)(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
+                           sgfs_err *err);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,

@@ -16,10 +16,12 @@
 #include "base/number.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 12, TEXT = 640, NAME = 60 };
-static const double RHAT_MOST = 1.01, ESS_PER_CHAIN = 100.0;
+static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.15;
 
 typedef struct list {
     sgfs_summary *summary;
+    const sgfs_draws *draws;
+    const sgfsi_used *used;
     sgfsi_arena *arena;
     bool full; /* memory ran out */
 } list;
@@ -70,9 +72,15 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
     return over;
 }
 
-/* Draws per chain that would bring `ess` to the threshold, rounded up to two digits. */
-static int64_t draws_needed(const sgfs_summary *s, double ess) {
-    double need = ceil((double)s->draws * ESS_PER_CHAIN * (double)s->chains / ess);
+/* Iterations of a chain so far: what --draws counts, thinned away or not. */
+static int64_t draws_now(const list *out) {
+    return out->summary->draws * out->draws->thin;
+}
+
+/* --draws that would bring `ess` to the threshold, rounded up to two digits. */
+static int64_t draws_needed(const list *out, double ess) {
+    const sgfs_summary *s = out->summary;
+    double need = ceil((double)draws_now(out) * ESS_PER_CHAIN * (double)s->chains / ess);
     double unit = pow(10.0, fmax(0.0, floor(log10(need)) - 1.0));
     return (int64_t)(ceil(need / unit) * unit);
 }
@@ -82,10 +90,9 @@ static void judge_state(list *out, const sgfs_draws *d, const sgfsi_used *used) 
     if (strncmp(state, "failed", 6) == 0) {
         int length = (int)strlen(state); /* without the full stop it may bring along */
         if (state[length - 1] == '.') length--;
-        warn(out, "The run %.*s. The numbers below are of the draws made before that.", length,
-             state);
+        warn(out, "The run %.*s. These numbers are of the draws made before that.", length, state);
     } else if (strcmp(state, "complete") != 0) {
-        warn(out, "The run is %s: the numbers below are of the draws made so far.", state);
+        warn(out, "The run is %s: these numbers are of the draws made so far.", state);
     }
     if (used->chains < d->chains) {
         warn(out, "%lld of %lld chains have no draws and are left out.",
@@ -125,20 +132,68 @@ static void judge_numbers(list *out) {
     }
 }
 
+static double mean_of_chain(const list *out, int64_t k, int64_t i) {
+    const sgfsi_chain *c = &out->draws->chain[out->used->chain[k]];
+    double sum = 0;
+    for (int64_t t = 0; t < out->used->draws; t++) sum += c->theta[t * out->draws->D + i];
+    return sum / (double)out->used->draws;
+}
+
+/* Which chain is furthest from the mean of the others for parameter i, and both places. */
+static int64_t odd_chain(const list *out, int64_t i, double *here, double *others) {
+    int64_t chains = out->used->chains, odd = 0;
+    double total = 0, furthest = -1;
+    for (int64_t k = 0; k < chains; k++) total += mean_of_chain(out, k, i);
+    for (int64_t k = 0; k < chains; k++) {
+        double m = mean_of_chain(out, k, i), rest = (total - m) / (double)(chains - 1);
+        if (!(fabs(m - rest) > furthest)) continue;
+        furthest = fabs(m - rest);
+        odd = k;
+        *here = m;
+        *others = rest;
+    }
+    return out->used->chain[odd];
+}
+
+/* Chains that live in different places: more draws would not bring them together. */
+static void warn_apart(list *out, int64_t worst) {
+    const sgfs_summary *s = out->summary;
+    char rhat[SGFSI_NUM_CHARS], here_text[SGFSI_NUM_CHARS], others_text[SGFSI_NUM_CHARS];
+    double here = 0, others = 0;
+    int64_t chain = odd_chain(out, worst, &here, &others);
+    sgfsi_format_digits(rhat, s->row[worst].r_hat, 3);
+    sgfsi_format_digits(here_text, here, 4);
+    sgfsi_format_digits(others_text, others, 4);
+    warn(out,
+         "The chains have not come together (R-hat is over 1.01, up to %s for %.*s: chain %lld is "
+         "around %s, the others around %s): these are not yet draws from one posterior. Use a "
+         "longer --warmup and about --draws %lld (now %lld).",
+         rhat, (int)NAME, s->row[worst].name, (long long)chain + 1, here_text, others_text,
+         (long long)draws_needed(out, s->ess_min), (long long)draws_now(out));
+}
+
 static void judge_rhat(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT], number[SGFSI_NUM_CHARS];
-    double worst = 0.0;
-    for (int64_t i = 0; i < s->dim; i++) worst = fmax(worst, s->row[i].r_hat);
-    int64_t over = name_worst(s, rhat_badness, RHAT_MOST, names);
+    int64_t worst = 0, over = name_worst(s, rhat_badness, RHAT_MOST, names);
     if (over == 0) return;
-    sgfsi_format_digits(number, worst, 3);
-    int64_t more = 2 * s->draws;
-    if (s->ess_min > 0.0 && draws_needed(s, s->ess_min) > more) more = draws_needed(s, s->ess_min);
+    for (int64_t i = 1; i < s->dim; i++) {
+        if (s->row[i].r_hat > s->row[worst].r_hat || isnan(s->row[worst].r_hat)) worst = i;
+    }
+    if (s->row[worst].r_hat > RHAT_APART && s->chains > 1) {
+        warn_apart(out, worst);
+        return;
+    }
+    sgfsi_format_digits(number, s->row[worst].r_hat, 4);
+    int64_t more = 2 * draws_now(out);
+    if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more) {
+        more = draws_needed(out, s->ess_min);
+    }
     warn(out,
          "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains do not "
-         "agree yet. Make at least %lld draws per chain (now %lld), or a longer warm-up.",
-         (long long)over, (long long)s->dim, number, names, (long long)more, (long long)s->draws);
+         "quite agree yet. Use at least --draws %lld (now %lld), or a longer --warmup.",
+         (long long)over, (long long)s->dim, number, names, (long long)more,
+         (long long)draws_now(out));
 }
 
 static void judge_ess(list *out) {
@@ -151,9 +206,35 @@ static void judge_ess(list *out) {
     sgfsi_format_digits(number, least, 3);
     warn(out,
          "ESS is under 100 per chain for %lld of %lld parameters (down to %s in all; worst: %s). "
-         "About %lld draws per chain would be enough (now %lld).",
-         (long long)over, (long long)s->dim, number, names, (long long)draws_needed(s, least),
-         (long long)s->draws);
+         "About --draws %lld would be enough (now %lld).",
+         (long long)over, (long long)s->dim, number, names, (long long)draws_needed(out, least),
+         (long long)draws_now(out));
+}
+
+/* How far sd is from what the curvature predicts, beyond its own Monte Carlo error. */
+static double spread_badness(const sgfs_summary_row *row) {
+    double gap = fabs(log(row->sd / row->sd_curvature));
+    double ess = fmin(row->ess_bulk, row->ess_tail);
+    return gap > 4 / sqrt(2 * ess) ? gap : 0;
+}
+
+static void judge_spread(list *out) {
+    const sgfs_summary *s = out->summary;
+    char names[TEXT], number[SGFSI_NUM_CHARS];
+    double worst = 1;
+    int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
+    if (over == 0) return;
+    for (int64_t i = 0; i < s->dim; i++) {
+        double ratio = s->row[i].sd / s->row[i].sd_curvature;
+        if (spread_badness(&s->row[i]) > fabs(log(worst))) worst = ratio;
+    }
+    sgfsi_format_digits(number, worst, 3);
+    warn(out,
+         "The spread of %lld of %lld parameters is not what the curvature of the posterior at its "
+         "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, or the step "
+         "is too large for it, and the draws are approximate in a way that R-hat and ESS do not "
+         "see. Try a larger --alpha; where the answer changes, believe the larger one.",
+         (long long)over, (long long)s->dim, number, names);
 }
 
 static void judge_run(list *out) {
@@ -176,13 +257,14 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
     const sgfsi_json *cautions = sgfsi_json_get(d->header, "cautions");
     int64_t passed_on = sgfsi_json_length(cautions);
     passed_on = passed_on < 0 ? 0 : passed_on;
-    list out = {.summary = summary, .arena = arena};
+    list out = {.summary = summary, .draws = d, .used = used, .arena = arena};
     summary->warning = sgfsi_arena_alloc(arena, OWN_WARNINGS + passed_on, sizeof *summary->warning);
     if (summary->warning == NULL) return sgfsi_fail_memory(err, "the warnings");
     judge_state(&out, d, used);
     judge_numbers(&out);
     judge_rhat(&out);
     judge_ess(&out);
+    judge_spread(&out);
     judge_run(&out);
     for (int64_t i = 0; i < passed_on; i++) {
         const char *text = sgfsi_json_as_text(sgfsi_json_at(cautions, i));

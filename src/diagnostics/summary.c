@@ -65,10 +65,12 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summar
 #pragma omp parallel reduction(+ : short_of_memory) if (large)
     short_of_memory += !fill_share(d, used, s->shown.row);
     if (short_of_memory > 0) return sgfsi_fail_memory(err, "sorting the draws");
+    const double *curvature = d->chain[used->chain[0]].info.curvature_sd;
     for (int64_t i = 0; i < d->D; i++) {
         sgfs_summary_row *row = &s->shown.row[i];
         row->mean = moments.mean[i];
         row->sd = sqrt(moments.var[i]);
+        row->sd_curvature = curvature != NULL ? curvature[i] : NAN;
         row->name = sgfsi_arena_text(&s->arena, d->param[i]);
         if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
     }
@@ -85,6 +87,8 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
         s->interventions += (double)info->interventions;
     }
     double wall = 0.0, seconds = 0.0, iterations = 0.0;
+    const sgfsi_json *machine = sgfsi_json_get(d->header, "machine");
+    double threads = machine != NULL ? sgfsi_json_get_num(machine, "threads", 1e9) : 1e9;
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
         wall = fmax(wall, info->sample_seconds);
@@ -99,6 +103,7 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
     }
     if (!isfinite(s->ess_min)) s->ess_min = NAN;
     if (!isfinite(s->tau_max)) s->tau_max = NAN;
+    wall = fmax(wall, seconds / threads); /* more chains than threads take turns */
     s->ess_per_s = wall > 0.0 ? s->ess_min / wall : NAN;
     s->inv_atuc = seconds > 0.0 ? iterations / (s->tau_max * seconds) : NAN;
 }
@@ -171,6 +176,7 @@ static sgfsi_json *row_json(const sgfs_summary_row *row) {
     sgfsi_json_num(out, "ess_bulk", row->ess_bulk);
     sgfsi_json_num(out, "ess_tail", row->ess_tail);
     sgfsi_json_num(out, "r_hat", row->r_hat);
+    sgfsi_json_num(out, "sd_curvature", row->sd_curvature);
     sgfsi_json_num(out, "tau", row->tau);
     return out;
 }

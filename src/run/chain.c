@@ -18,18 +18,19 @@ static sgfs_status make_room(sgfsi_walk *w, bool full_moments, sgfs_err *err) {
     int64_t D = w->D;
     w->room = 65536 / (8 * (D + w->S));
     if (w->room < 1) w->room = 1;
-    double *vectors = SGFSI_DOUBLES(&w->arena, 4 * D + w->S);
+    double *vectors = SGFSI_DOUBLES(&w->arena, 5 * D + w->S);
     w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
     w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
     if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
-        !sgfsi_moments_open(&w->moments, w->sampler.eval.model->be, D, full_moments, &w->arena)) {
+        !sgfsi_running_open(&w->moments, w->sampler.eval.model->be, D, full_moments, &w->arena)) {
         return sgfsi_fail_memory(err, "a chain");
     }
     w->theta = vectors;
     w->user = vectors + D;
     w->start = vectors + 2 * D;
     w->limit = vectors + 3 * D;
-    w->stats = vectors + 4 * D;
+    w->mean = vectors + 4 * D;
+    w->stats = vectors + 5 * D;
     return SGFS_OK;
 }
 
@@ -93,14 +94,16 @@ static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
 
 static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
+    bool standardized = w->sampler.eval.model->data->scale != NULL;
+    bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
-    w->status = sgfsi_fail(
-        &w->err, cause.code,
-        "Chain %lld stopped at iteration %lld%s: %.300s. Draws before it "
-        "are kept; try smaller steps (larger --alpha, smaller --epsilon), a larger --batch, "
-        "or --standardize.",
-        (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
-        cause.text);
+    w->status = sgfsi_fail(&w->err, cause.code,
+                           "Chain %lld stopped at iteration %lld%s: %.300s.%s Try smaller steps "
+                           "(larger --alpha, smaller --epsilon)%s a larger --batch%s.",
+                           (long long)(w->index + 1), (long long)w->t,
+                           w->t <= w->plan->warmup ? " (warm-up)" : "", cause.text,
+                           kept ? " Draws before it are kept." : "", standardized ? " or" : ",",
+                           standardized ? "" : ", or --standardize");
 }
 
 static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
@@ -119,7 +122,8 @@ void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
     if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
     if (w->status == SGFS_OK) to_user(w); /* in warm-up too: sgfs_run_theta shows it */
     if (w->status == SGFS_OK && after > 0) {
-        sgfsi_moments_add(&w->moments, w->user);
+        sgfsi_running_add(&w->moments, w->user);
+        for (int64_t j = 0; j < w->D; j++) w->mean[j] += (w->theta[j] - w->mean[j]) / (double)after;
         if (kept) w->status = keep(w, out, &w->err);
     }
     if (w->status != SGFS_OK) explain_failure(w);
@@ -143,7 +147,7 @@ sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *e
 /* Full covariance and variances from the sums of squares, into fresh pieces of the chain's arena.
  */
 static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_err *err) {
-    sgfsi_moments *m = &w->moments;
+    sgfsi_running *m = &w->moments;
     int64_t D = w->D;
     double divisor = m->count > 1 ? (double)(m->count - 1) : 1;
     info->var = SGFSI_DOUBLES(&w->arena, D);
@@ -160,13 +164,15 @@ static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_er
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments, sgfs_err *err) {
-    if (moments) sgfsi_moments_flush(&w->moments);
+sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments,
+                              double *curvature_sd, sgfs_err *err) {
+    if (moments) sgfsi_running_flush(&w->moments);
     sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
                              .rows_touched = w->sampler.eval.rows_touched,
                              .interventions = w->sampler.interventions,
                              .warmup_seconds = w->warmup_seconds,
-                             .sample_seconds = w->sample_seconds};
+                             .sample_seconds = w->sample_seconds,
+                             .curvature_sd = curvature_sd};
     if (moments && w->moments.count > 1) {
         sgfs_status status = finish_moments(w, &info, err);
         if (status != SGFS_OK) return status;

@@ -5,8 +5,8 @@
 #ifndef SGFSI_CHAIN_H
 #define SGFSI_CHAIN_H
 
-#include "run/moments.h"
 #include "run/options.h"
+#include "run/running.h"
 #include "sink/runfile.h"
 
 /* Where kept draws go: a file, or memory. */
@@ -18,10 +18,11 @@ typedef struct sgfsi_output {
 typedef struct sgfsi_walk {
     sgfsi_arena arena;
     sgfs_sampler sampler;
-    sgfsi_moments moments;
+    sgfsi_running moments;
     const sgfsi_plan *plan;
     int64_t index, t; /* which chain; iterations done, warm-up included */
     int64_t D, S;
+    double *mean;          /* D: mean of theta after warm-up, on the chain's scale */
     double *theta, *user;  /* D each: the chain's scale and the user's */
     double *start, *limit; /* D each: a distance from the start that no posterior explains */
     double *stats;         /* S of the last iteration */
@@ -38,8 +39,9 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
 void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out);
 /* Hand buffered draws over. */
 sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err);
-/* Moments (when asked for) and costs of the chain so far. */
-sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments, sgfs_err *err);
+/* Moments (when asked for) and costs of the chain so far; curvature_sd (D) may be NULL. */
+sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments,
+                              double *curvature_sd, sgfs_err *err);
 void sgfsi_walk_close(sgfsi_walk *w);
 
 #endif

@@ -198,13 +198,15 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
                           sgfsi_plan *plan, sgfs_err *err) {
     const char *fisher = kinds->fisher != NULL ? kinds->fisher->name : "";
     sgfs_status status = check_unread(cfg, model, kinds, err);
-    if (status == SGFS_OK && kinds->sampler->resolve != NULL) {
-        status = kinds->sampler->resolve(cfg, fisher, model->data->N, err);
-    }
-    if (status == SGFS_OK) status = apply_preset(cfg, kinds, err);
     if (status == SGFS_OK) status = plan_batch(cfg, model, plan, err);
     if (status != SGFS_OK) return status;
-    plan->gamma = kinds->scheme->gamma(model->data->N, plan->n);
+    int64_t N = model->data->N;
+    plan->gamma = kinds->scheme->gamma(N, plan->n);
+    if (kinds->sampler->resolve != NULL) {
+        status = kinds->sampler->resolve(cfg, fisher, N, plan->gamma, err);
+    }
+    if (status == SGFS_OK) status = apply_preset(cfg, kinds, err);
+    if (status != SGFS_OK) return status;
     status = check_noise(cfg, kinds, plan, err);
     if (status != SGFS_OK) return status;
     plan_lengths(cfg, kinds, plan);

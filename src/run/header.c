@@ -112,7 +112,7 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
     int used = snprintf(out, room, ", %s %s", key + 8, number);
     int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
     if (every > 1 && used > 0 && (size_t)used < room) {
-        snprintf(out + used, room - (size_t)used, ", Fisher every %lldth", (long long)every);
+        snprintf(out + used, room - (size_t)used, ", Fisher update 1 in %lld", (long long)every);
     }
 }
 
@@ -122,7 +122,7 @@ char *sgfsi_run_describe(const sgfs_run *run) {
     char *text = malloc(room), step[128], thin[64] = "";
     if (text == NULL) return NULL;
     describe_step(run, step, sizeof step);
-    if (p->thin > 1) snprintf(thin, sizeof thin, ", every %lldth kept", (long long)p->thin);
+    if (p->thin > 1) snprintf(thin, sizeof thin, ", 1 in %lld kept", (long long)p->thin);
     snprintf(text, room,
              "%s, %lld rows, %lld parameters: %s%s, batch %lld %s replacement, %lld chain%s x "
              "(%lld warm-up + %lld draws%s)",

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/ticker.h"
+#include "run/curvature.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
@@ -146,7 +147,7 @@ static void report(const sgfs_run *run) {
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->walk[c].t;
         p.warmup = p.warmup || run->walk[c].t < run->plan.warmup;
-        ess += sgfsi_moments_ess(&run->walk[c].moments);
+        ess += sgfsi_running_ess(&run->walk[c].moments);
     }
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
@@ -162,7 +163,7 @@ static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
     if (run->seconds - *last < 1.0) return SGFS_OK;
     *last = run->seconds;
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_walk_report(&run->walk[c], &run->out, false, err);
+        status = sgfsi_walk_report(&run->walk[c], &run->out, false, NULL, err);
     }
     return status;
 }
@@ -224,18 +225,44 @@ static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* At the mean over all chains, where there is one. sd: D. */
+static bool predict_spread(const sgfs_run *run, double *sd) {
+    int64_t D = run->model->D, chains = run->plan.chains;
+    double *mean = calloc((size_t)D, sizeof *mean);
+    bool sampled = mean != NULL;
+    for (int64_t c = 0; sampled && c < chains; c++) {
+        const sgfsi_walk *w = &run->walk[c];
+        sampled = w->status == SGFS_OK && w->t > run->plan.warmup;
+        for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
+    }
+    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd);
+    free(mean);
+    return predicted;
+}
+
+/* What is still buffered, then every chain's moments and costs. */
+static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
+    double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    bool predicted = sd != NULL && predict_spread(run, sd);
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        sgfsi_walk *w = &run->walk[c];
+        status = sgfsi_walk_flush(w, &run->out, err);
+        if (status != SGFS_OK) break;
+        status = sgfsi_walk_report(w, &run->out, true, predicted ? sd : NULL, err);
+    }
+    free(sd);
+    return status;
+}
+
 sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     char room[600];
-    sgfs_status status = SGFS_OK;
     if (run->closed) return SGFS_OK;
     run->closed = true;
-    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_walk_flush(&run->walk[c], &run->out, err);
-        if (status == SGFS_OK) status = sgfsi_walk_report(&run->walk[c], &run->out, true, err);
+    sgfs_status status = hand_over(run, err);
+    if (run->out.file == NULL) {
+        return status == SGFS_OK ? end_memory(run, state_of(run, room), err) : status;
     }
-    if (status == SGFS_OK && run->out.file == NULL)
-        status = end_memory(run, state_of(run, room), err);
-    if (run->out.file == NULL) return status;
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
     run->out.file = NULL;

@@ -16,8 +16,10 @@ const sgfs_option sgfsi_schedule_options[] = {
      "delta of the decaying step size"},
     SGFSI_OPTIONS_END};
 
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t N, sgfs_err *err) {
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
+                                   sgfs_err *err) {
     (void)fisher;
+    (void)gamma;
     bool decays = !sgfsi_config_auto(cfg, "sampler.step_a");
     if (decays && !sgfsi_config_auto(cfg, "sampler.epsilon")) {
         return sgfsi_fail(err, SGFS_EUSAGE,

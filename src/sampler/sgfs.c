@@ -42,7 +42,7 @@ typedef struct sgfs {
 
 static const sgfs_option options[] = {
     {"sampler.alpha", "alpha", SGFS_NUMBER, "auto", 0, 1e6, NULL,
-     "0: largest step, fastest mixing; larger: smaller steps, closer to the exact posterior"},
+     "0: largest step, fastest; larger: closer to the exact posterior (auto: 0 for many rows)"},
     {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "step size; for SGFS the same as --alpha 2/sqrt(epsilon)"},
     {"sampler.warmup_alpha", "warmup-alpha", SGFS_NUMBER, "0", 0, 1e6, NULL,
@@ -53,7 +53,17 @@ static const sgfs_option options[] = {
      "matrix of warm-up steps: information of the model, or covariance of the data's scores"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, sgfs_err *err) {
+/* The largest step that is still a small part of a Newton step, h = 2/(gamma (1 + alpha^2)) <= 0.1:
+ * with many rows that is alpha 0; where the batch is a good part of few rows, the posterior's own
+ * curvature changes over a larger step, and the draws would spread too far. The diagonal needs more
+ * care: at least 2. */
+static double automatic_alpha(bool full, double gamma) {
+    const double most = 0.1;
+    double alpha = sqrt(fmax(0, 2 / (most * gamma) - 1));
+    return full ? alpha : fmax(alpha, 2);
+}
+
+static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, double gamma, sgfs_err *err) {
     bool eps_given = !sgfsi_config_auto(cfg, "sampler.epsilon");
     if (eps_given && !sgfsi_config_auto(cfg, "sampler.alpha")) {
         return sgfsi_fail(
@@ -61,7 +71,7 @@ static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, sgfs_err *err) {
             "--alpha and --epsilon say the same thing (alpha = 2/sqrt(epsilon)): give "
             "one of them.");
     }
-    double alpha = full ? 0 : 2;
+    double alpha = automatic_alpha(full, gamma);
     if (eps_given) alpha = 2 / sqrt(sgfsi_config_num(cfg, "sampler.epsilon"));
     else if (!sgfsi_config_auto(cfg, "sampler.alpha")) return SGFS_OK;
     return sgfsi_config_resolve_num(cfg, "sampler.alpha", alpha, err);
@@ -69,10 +79,11 @@ static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, sgfs_err *err) {
 
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
  * changes no measure that the tests know, and a full one costs more than all the rest of a step. */
-static sgfs_status resolve(sgfs_config *cfg, const char *fisher, int64_t N, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
+                           sgfs_err *err) {
     (void)N;
     bool full = strcmp(fisher, "full") == 0;
-    sgfs_status status = resolve_alpha(cfg, full, err);
+    sgfs_status status = resolve_alpha(cfg, full, gamma, err);
     if (status != SGFS_OK || !sgfsi_config_auto(cfg, "fisher.every")) return status;
     return sgfsi_config_resolve_num(cfg, "fisher.every", full ? 10 : 1, err);
 }

@@ -14,9 +14,10 @@ typedef struct sgfsi_chain_info {
     int64_t rows_touched;  /* warm-up included */
     int64_t interventions; /* ridges added, warm-up included */
     double warmup_seconds, sample_seconds;
-    double *mean; /* D, or NULL */
-    double *cov;  /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
-    double *var;  /* D, same divisor */
+    double *mean;         /* D, or NULL */
+    double *cov;          /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
+    double *curvature_sd; /* D: what the curvature at the posterior mean predicts for sd; or NULL */
+    double *var;          /* D, same divisor */
 } sgfsi_chain_info;
 
 typedef struct sgfsi_chain {

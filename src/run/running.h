@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * moments.h: mean and covariance of every iteration, thinned away or not, and a running estimate of
+ * running.h: mean and covariance of every iteration, thinned away or not, and a running estimate of
  * the effective sample size for the progress line.
  */
-#ifndef SGFSI_MOMENTS_H
-#define SGFSI_MOMENTS_H
+#ifndef SGFSI_RUNNING_H
+#define SGFSI_RUNNING_H
 
 #include "base/arena.h"
 #include "sgfs_plugin.h"
 
-enum { SGFSI_MOMENTS_ROWS = 32, SGFSI_MOMENTS_SLOTS = 64 };
+enum { SGFSI_RUNNING_ROWS = 32, SGFSI_RUNNING_SLOTS = 64 };
 
-typedef struct sgfsi_moments {
+typedef struct sgfsi_running {
     const sgfs_backend *be;
     int64_t D, count;                      /* iterations merged */
     int64_t waiting;                       /* rows in the buffer */
@@ -21,13 +21,13 @@ typedef struct sgfsi_moments {
     double *block_mean;                    /* D */
     double *slot;                          /* SLOTS x D, means of equal stretches of the chain */
     int64_t slots, slot_blocks, slot_fill; /* full slots; blocks per slot; blocks in the open one */
-} sgfsi_moments;
+} sgfsi_running;
 
-bool sgfsi_moments_open(sgfsi_moments *m, const sgfs_backend *be, int64_t D, bool full,
+bool sgfsi_running_open(sgfsi_running *m, const sgfs_backend *be, int64_t D, bool full,
                         sgfsi_arena *arena);
-void sgfsi_moments_add(sgfsi_moments *m, const double *theta);
-void sgfsi_moments_flush(sgfsi_moments *m); /* before reading mean, ss, var */
+void sgfsi_running_add(sgfsi_running *m, const double *theta);
+void sgfsi_running_flush(sgfsi_running *m); /* before reading mean, ss, var */
 /* Smallest effective sample size over the parameters, by batch means; 0 while not known. */
-double sgfsi_moments_ess(const sgfsi_moments *m);
+double sgfsi_running_ess(const sgfsi_running *m);
 
 #endif

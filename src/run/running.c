@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * moments.c: mean and covariance, merged block by block (Chan, Golub, LeVeque 1979) so that the D x
+ * running.c: mean and covariance, merged block by block (Chan, Golub, LeVeque 1979) so that the D x
  * D matrix is touched once per 32 iterations, by one syrk:
  *
  *     SS <- SS + sum_i (x_i - xbar)(x_i - xbar)' + c c',   c = sqrt(n1 n2/(n1 + n2)) (xbar - mean)
  *
  * The last term is a 33rd row of the same product.
  */
-#include "run/moments.h"
+#include "run/running.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = SGFSI_MOMENTS_ROWS, SLOTS = SGFSI_MOMENTS_SLOTS };
+enum { ROWS = SGFSI_RUNNING_ROWS, SLOTS = SGFSI_RUNNING_SLOTS };
 
-bool sgfsi_moments_open(sgfsi_moments *m, const sgfs_backend *be, int64_t D, bool full,
+bool sgfsi_running_open(sgfsi_running *m, const sgfs_backend *be, int64_t D, bool full,
                         sgfsi_arena *arena) {
-    *m = (sgfsi_moments){.be = be, .D = D, .slot_blocks = 1};
+    *m = (sgfsi_running){.be = be, .D = D, .slot_blocks = 1};
     m->buffer = SGFSI_DOUBLES(arena, (ROWS + 1) * D);
     m->mean = SGFSI_DOUBLES(arena, D);
     m->var = SGFSI_DOUBLES(arena, D);
@@ -26,15 +26,15 @@ bool sgfsi_moments_open(sgfsi_moments *m, const sgfs_backend *be, int64_t D, boo
            m->slot != NULL && (!full || m->ss != NULL);
 }
 
-void sgfsi_moments_add(sgfsi_moments *m, const double *theta) {
+void sgfsi_running_add(sgfsi_running *m, const double *theta) {
     memcpy(m->buffer + m->waiting * m->D, theta, (size_t)m->D * sizeof *theta);
-    if (++m->waiting == ROWS) sgfsi_moments_flush(m);
+    if (++m->waiting == ROWS) sgfsi_running_flush(m);
 }
 
 /* ---- batch means ----------------------------------------------------------------------------- */
 
 /* Two neighbouring slots become one. */
-static void halve_slots(sgfsi_moments *m) {
+static void halve_slots(sgfsi_running *m) {
     for (int64_t k = 0; k < SLOTS / 2; k++) {
         const double *a = m->slot + 2 * k * m->D, *b = a + m->D;
         for (int64_t j = 0; j < m->D; j++) m->slot[k * m->D + j] = 0.5 * (a[j] + b[j]);
@@ -44,7 +44,7 @@ static void halve_slots(sgfsi_moments *m) {
     m->slot_blocks *= 2;
 }
 
-static void add_to_slot(sgfsi_moments *m) {
+static void add_to_slot(sgfsi_running *m) {
     double weight = 1 / (double)m->slot_blocks;
     m->be->axpy(m->D, weight, m->block_mean, m->slot + m->slots * m->D);
     if (++m->slot_fill < m->slot_blocks) return;
@@ -52,7 +52,7 @@ static void add_to_slot(sgfsi_moments *m) {
     if (++m->slots == SLOTS) halve_slots(m);
 }
 
-double sgfsi_moments_ess(const sgfsi_moments *m) {
+double sgfsi_running_ess(const sgfsi_running *m) {
     if (m->slots < 8) return 0;
     double least = INFINITY, length = (double)(m->slot_blocks * ROWS), k = (double)m->slots;
     for (int64_t j = 0; j < m->D; j++) {
@@ -70,7 +70,7 @@ double sgfsi_moments_ess(const sgfsi_moments *m) {
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-void sgfsi_moments_flush(sgfsi_moments *m) {
+void sgfsi_running_flush(sgfsi_running *m) {
     int64_t D = m->D, n = m->waiting;
     if (n == 0) return;
     double *extra = m->buffer + n * D, total = (double)(m->count + n);

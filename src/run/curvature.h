@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * curvature.h: the spread that the curvature of the posterior predicts.
+ */
+#ifndef SGFSI_CURVATURE_H
+#define SGFSI_CURVATURE_H
+
+#include "model/posterior.h"
+
+/* Standard deviations, on the user's scale, of the Gaussian whose precision is the expected
+ * information plus prior at theta (D, the chain's scale): one pass over the data. sd: D, out. False
+ * where the model gives no curvature, D is too large to bother, or the matrix is singular: sd is
+ * then not filled. */
+bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd);
+
+#endif
