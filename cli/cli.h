@@ -5,6 +5,8 @@
 #ifndef SGFS_CLI_H
 #define SGFS_CLI_H
 
+#include <stdio.h>
+
 #include "sgfs.h"
 
 /* A flag of a command's own (the library's options come by themselves). */
@@ -47,6 +49,7 @@ void cli_overview(void);
 
 /* print.c */
 void cli_print_summary(const sgfs_summary *s, int64_t most);
+void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);

@@ -10,6 +10,15 @@ static const cli_flag flags[] = {
      "another run, or JSON {\"names\": [...], \"mean\": [...], \"cov\": [[...]]}"},
     {NULL, NULL, NULL}};
 
+/* A comparison is worth what the run is worth. */
+static void warn_about_run(const sgfs_draws *draws) {
+    sgfs_summary *s = sgfs_summary_new(draws, NULL);
+    if (s == NULL) return;
+    fflush(stdout);
+    cli_print_warnings(s, stderr);
+    sgfs_summary_free(s);
+}
+
 static sgfs_status compare(cli_args *args, sgfs_err *err) {
     const char *reference = cli_given(&cmd_compare, args, "reference");
     if (args->words != 1 || reference == NULL) {
@@ -26,6 +35,7 @@ static sgfs_status compare(cli_args *args, sgfs_err *err) {
         sgfs_text_free(text);
     } else if (c != NULL) {
         cli_print_compare(c);
+        warn_about_run(draws);
     }
     sgfs_compare_free(c);
     sgfs_draws_free(draws);
@@ -37,7 +47,12 @@ const cli_command cmd_compare = {
     .brief = "how far a run is from a reference: E1, E2, trR, z",
     .usage = "RUN --reference RUN2|MOMENTS.json [--json]",
     .examples = "  sgfs compare fit.run --reference truth.json\n"
-                "  sgfs compare fit.run --reference long.run --json\n",
+                "  sgfs compare fit.run --reference long.run --json\n\n"
+                "What the measures mean:\n"
+                "  z    (mean - reference) / Monte Carlo error; beyond 4 is no chance\n"
+                "  E1   sum |mean - mean*| / sum |mean*|\n"
+                "  E2   sum |C - C*| / sum |C*| over all covariances\n"
+                "  trR  tr(C*^-1 C)/D: average variance relative to the reference, 1 is right\n",
     .stages = "",
     .flags = flags,
     .run = compare,

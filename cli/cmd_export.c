@@ -2,6 +2,7 @@
  * cmd_export.c: sgfs export RUN FILE.{nc,csv,stan.csv,npy}
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -22,6 +23,12 @@ static sgfs_status export_run(cli_args *args, sgfs_err *err) {
         printf("{\"chains\": %lld, \"draws\": %lld, \"dim\": %lld}\n", (long long)shape.chains,
                (long long)shape.draws, (long long)shape.dim);
     } else if (status == SGFS_OK && !args->quiet) {
+        const char *stan = strstr(args->word[1], ".stan.csv");
+        if (stan != NULL && shape.chains > 1) {
+            int stem = (int)(stan - args->word[1]);
+            fprintf(stderr, "One file per chain: %.*s_1.stan.csv to %.*s_%lld.stan.csv\n", stem,
+                    args->word[1], stem, args->word[1], (long long)shape.chains);
+        }
         fprintf(stderr, "%s: %lld chains x %lld draws x %lld parameters\n", args->word[1],
                 (long long)shape.chains, (long long)shape.draws, (long long)shape.dim);
     }
@@ -34,7 +41,8 @@ const cli_command cmd_export = {
     .brief = "write the draws for ArviZ, Stan's tools, R or NumPy",
     .usage = "RUN FILE.{nc,stan.csv,csv,npy} [--overwrite]",
     .examples = "  sgfs export fit.run fit.nc          # arviz.from_netcdf, xarray.open_datatree\n"
-                "  sgfs export fit.run fit.stan.csv    # cmdstanpy, rstan, stansummary\n"
+                "  sgfs export fit.run fit.stan.csv    # one per chain: "
+                "cmdstanpy.from_csv(\"fit_*.stan.csv\")\n"
                 "  sgfs export fit.run fit.csv         # posterior::as_draws_df, pandas\n"
                 "  sgfs export fit.run fit.npy         # numpy.load: chains x draws x parameters\n",
     .stages = "",

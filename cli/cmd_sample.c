@@ -40,6 +40,8 @@ static sgfs_status show(const char *path, const cli_args *args, sgfs_err *err) {
         char *text = sgfs_summary_json(s);
         if (text != NULL) puts(text);
         sgfs_text_free(text);
+    } else if (s != NULL && args->quiet) {
+        cli_print_warnings(s, stderr);
     } else if (s != NULL) {
         cli_print_summary(s, SHOWN);
     }
@@ -52,7 +54,7 @@ static sgfs_status show(const char *path, const cli_args *args, sgfs_err *err) {
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
     double due = 2;
     if (!args->quiet) {
-        fprintf(stderr, "%s\n", sgfs_run_describe(run));
+        fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
         sgfs_run_on_progress(run, cli_progress, &due);
     }
     catch_signals(run);
@@ -83,7 +85,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args 
 
 static const cli_flag flags[] = {
     {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
-    {"out", "RUN", "the run file to write (default: MODEL.run)"},
+    {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 
 static bool is_model(const char *word) {
@@ -95,6 +97,16 @@ static bool is_model(const char *word) {
 }
 
 /* An output that cannot be is refused before the data are read, not after. */
+/* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
+static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
+    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
+    snprintf(out, room, "%s.run", model);
+    for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++) {
+        snprintf(out, room, "%s-%d.run", model, k);
+    }
+    return out;
+}
+
 static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     struct stat st;
@@ -110,25 +122,27 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256];
     const char *data_path = cli_given(&cmd_sample, args, "data"),
                *path = cli_given(&cmd_sample, args, "out");
-    if (args->words != 1) {
+    if (args->words == 0) {
         return cli_fail(err, SGFS_EUSAGE,
                         "Name one model: sgfs sample MODEL --data FILE (`sgfs list models`).");
+    }
+    if (args->words > 1) {
+        return cli_fail(err, SGFS_EUSAGE,
+                        "What is \"%s\" for? After the model, everything has a flag (--data FILE, "
+                        "--target COLUMN, --features a,b).",
+                        args->word[1]);
     }
     if (!is_model(args->word[0]))
         return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
     if (data_path == NULL)
         return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
-    if (path == NULL) {
-        snprintf(made, sizeof made, "%s.run", args->word[0]);
-        path = made;
-    }
+    if (path == NULL) path = free_name(args->word[0], made, sizeof made, args->cfg);
     if (check_out(path, args->cfg, err) != SGFS_OK) return err->code;
     sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);
     sgfs_data_free(data);
-    if (status != SGFS_OK || (args->quiet && !args->json)) return status;
-    return show(path, args, err);
+    return status == SGFS_OK ? show(path, args, err) : status;
 }
 
 const cli_command cmd_sample = {
@@ -139,7 +153,7 @@ const cli_command cmd_sample = {
         "  sgfs sample logistic --data data.npy\n"
         "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
-        "       --warmup 1000 --draws 5000 --chains 4 --seed 7 --out fit.run\n",
+        "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
     .stages = "run data prior fisher model sampler",
     .flags = flags,
     .run = sample,

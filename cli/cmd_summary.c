@@ -30,8 +30,18 @@ const cli_command cmd_summary = {
     .name = "summary",
     .brief = "means, intervals, ESS, R-hat and cost of a run, with warnings",
     .usage = "RUN [--json]",
-    .examples = "  sgfs summary fit.run\n"
-                "  sgfs summary fit.run --json\n",
+    .examples =
+        "  sgfs summary fit.run\n"
+        "  sgfs summary fit.run --json\n\n"
+        "What the columns mean:\n"
+        "  mcse      Monte Carlo standard error of the mean\n"
+        "  5% ...    quantiles of the kept draws\n"
+        "  ess_bulk  effective number of independent draws, for the centre\n"
+        "  ess_tail  the same for the 5 % and 95 % quantiles\n"
+        "  r_hat     1 when the chains agree; trust nothing over 1.01\n"
+        "  tau       iterations per independent draw (autocorrelation time)\n"
+        "  1/ATUC    independent draws of the slowest parameter per second of one chain\n"
+        "  ridges    times something had to be added to keep the matrix positive definite\n",
     .stages = "",
     .flags = flags,
     .run = summary,

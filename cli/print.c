@@ -83,14 +83,17 @@ static int widest(int64_t n, const sgfs_summary_row *row) {
     return width < 40 ? width : 40;
 }
 
+void cli_print_warnings(const sgfs_summary *s, FILE *to) {
+    for (int64_t i = 0; i < s->warnings; i++) fprintf(to, "warning: %s\n", s->warning[i]);
+}
+
 static void print_costs(const sgfs_summary *s) {
-    printf("\n%lld chains x %lld kept draws; %.3g s of sampling, %.3g s in all (sum over chains); "
-           "%.3g rows touched\n",
-           (long long)s->chains, (long long)s->draws, s->sample_seconds, s->seconds,
-           s->rows_touched);
+    printf("\n%lld chains x %lld kept draws (mean and sd are over every iteration); %.3g rows "
+           "touched; %.3g s, of which sampling %.3g s (sum over chains)\n",
+           (long long)s->chains, (long long)s->draws, s->rows_touched, s->seconds,
+           s->sample_seconds);
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
-           "1/ATUC %.3g, "
-           "%g ridges\n",
+           "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
 }
 
@@ -113,7 +116,7 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
     if (shown < s->dim)
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
-    for (int64_t i = 0; i < s->warnings; i++) printf("warning: %s\n", s->warning[i]);
+    cli_print_warnings(s, stdout);
 }
 
 static void print_measure(const char *name, double x, double noise, const char *meaning) {
@@ -127,6 +130,21 @@ static void print_pair(const sgfs_compare *c, const char *what, const int64_t pa
     if (pair[0] < 0) return;
     printf("2-d marginal that agrees %s: %s, %s\n", what, c->row[pair[0]].name,
            c->row[pair[1]].name);
+}
+
+/* One sentence that says whether what is left over is more than noise. */
+static void print_verdict(const sgfs_compare *c) {
+    double worst = 0;
+    for (int64_t i = 0; i < c->dim; i++) {
+        if (isfinite(c->row[i].z)) worst = fmax(worst, fabs(c->row[i].z));
+    }
+    bool means = worst < 4.5, spread = !(fabs(c->trR - 1) > 4 * c->trR_noise + 0.01);
+    if (means && spread) puts("The run agrees with the reference within Monte Carlo error.");
+    else {
+        printf("The run differs from the reference by more than Monte Carlo error: %s%s%s.\n",
+               means ? "" : "means (see z)", !means && !spread ? " and " : "",
+               spread ? "" : "spread (see trR)");
+    }
 }
 
 void cli_print_compare(const sgfs_compare *c) {
@@ -160,4 +178,5 @@ void cli_print_compare(const sgfs_compare *c) {
         printf("generating values inside their 90 %% intervals: %lld of %lld\n",
                (long long)c->true_inside, (long long)c->true_total);
     }
+    print_verdict(c);
 }

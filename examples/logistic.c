@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * logistic.c: the whole library in one page: your arrays in, posterior draws and their summary out.
  *
- *     cc logistic.c $(pkg-config --cflags --libs sgfs) -o logistic
+ *     cc logistic.c -o logistic $(pkg-config --cflags --libs sgfs) -lm
  */
 #include <math.h>
 #include <stdio.h>

@@ -11,6 +11,8 @@
  *   - Handles are opaque. Every ..._free takes NULL.
  *   - A function that can fail returns sgfs_status (0 is ok, negative is an error) or NULL, and
  * fills the caller's sgfs_err (which may be NULL) with a sentence: what, where, what to do.
+ *   - A NULL handle handed on fails, too, and leaves err as the call that returned it filled it: a
+ * chain of calls needs one check, at its end.
  *   - Strings and arrays passed in are copied unless the comment says "borrowed".
  *   - Strings returned as `const char *` belong to the handle they came from; strings returned as
  *     `char *` belong to the caller: give them back with sgfs_text_free.

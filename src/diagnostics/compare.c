@@ -115,6 +115,7 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
 }
 
 sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err) {
+    if (draws == NULL) return NULL;
     sgfsi_arena work = {0};
     sides s = {.draws = draws};
     compare *out = calloc(1, sizeof *out);

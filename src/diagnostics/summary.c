@@ -147,6 +147,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
 }
 
 sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err) {
+    if (draws == NULL) return NULL;
     summary *s = calloc(1, sizeof *s);
     if (s == NULL) {
         sgfsi_fail_memory(err, "the summary");

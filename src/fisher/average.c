@@ -14,7 +14,7 @@
 
 const sgfs_option sgfsi_average_options[] = {
     {"fisher.every", "fisher-every", SGFS_INTEGER, "auto", 1, 1e9, NULL,
-     "after warm-up, update and factor the matrix every k-th iteration (auto: 10 full, 1 diag)"},
+     "update and factor the matrix every k-th draw (auto: 10 full, 1 diag)"},
     {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0, "window|harmonic",
      "weight of a new batch: forget in warm-up, then average; or 1/t throughout"},
     {"fisher.window", "kappa-window", SGFS_NUMBER, "50", 1, 1e9, NULL,

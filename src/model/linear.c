@@ -31,6 +31,29 @@ static void standardize_target(const sgfs_model *m, linear *s) {
     if (y->sd > 0) s->y_sd = y->sd;
 }
 
+/* In units in which coefficients are large, a prior made for numbers of unit size decides the
+ * answer. */
+static void warn_about_prior(const sgfs_model *m) {
+    const sgfs_data *d = m->data;
+    double lambda = sgfsi_config_num(m->cfg, "prior.precision"), largest = 0;
+    const char *which = "intercept";
+    if (d->scale != NULL || lambda == 0) return;
+    if (d->intercept) largest = fabs(d->target.mean);
+    for (int64_t j = 0; j < d->features; j++) {
+        double size = d->feature[j].sd > 0 ? d->target.sd / d->feature[j].sd : 0;
+        if (size <= largest) continue;
+        largest = size;
+        which = d->feature[j].name;
+    }
+    double prior_sd = 1 / sqrt(lambda);
+    if (largest < 10 * prior_sd) return;
+    sgfsi_say(
+        sgfsi_config_log(m->cfg), SGFS_WARNING,
+        "The prior N(0, %.3g^2) is narrow for these units (\"%s\" may well be of size %.2g) and "
+        "will pull the answer towards 0: use --standardize, or a smaller --prior-precision.",
+        prior_sd, which, largest);
+}
+
 static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     linear *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
@@ -47,6 +70,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
     standardize_target(m, s);
+    warn_about_prior(m);
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
     if (s->known) {
         s->log_sigma = log(sgfsi_config_num(m->cfg, "model.sigma") / s->y_sd);

@@ -37,7 +37,7 @@ static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
 sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,
                             sgfs_err *err) {
     const sgfs_model_kind *kind = find_model(name, err);
-    return kind != NULL ? sgfsi_model_open(kind, data, cfg, err) : NULL;
+    return kind != NULL && data != NULL ? sgfsi_model_open(kind, data, cfg, err) : NULL;
 }
 
 sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,

@@ -20,10 +20,10 @@ static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
     for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL; s++) {
         if (sgfsi_distance(name, s->name) < sgfsi_distance(name, best)) best = s->name;
     }
-    return sgfsi_fail(
-        err, SGFS_EUSAGE,
-        "There is no sampler \"%s\". Did you mean \"%s\"? `sgfs list samplers` shows all.", name,
-        best);
+    bool near = sgfsi_is_near(name, sgfsi_distance(name, best));
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "There is no sampler \"%s\".%s%s%s `sgfs list samplers` shows all.", name,
+                      near ? " Did you mean \"" : "", near ? best : "", near ? "\"?" : "");
 }
 
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err) {

@@ -57,11 +57,18 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 
 sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_kinds kinds;
+    if (model == NULL) return NULL;
     return sgfsi_choose_kinds(cfg, &kinds, err) == SGFS_OK ? sgfsi_run_open(model, cfg, &kinds, err)
                                                            : NULL;
 }
 
+/* A handle that was never opened: err says already why. */
+static sgfs_status no_handle(const sgfs_err *err) {
+    return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+}
+
 sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
+    if (run == NULL) return no_handle(err);
     if (run->out.file != NULL || run->walk[0].t > 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_run_attach: attach one file, before the first step.");
@@ -115,6 +122,7 @@ static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
 }
 
 sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
+    if (run == NULL) return no_handle(err);
     int64_t chains = run->plan.chains;
     double before = sgfsi_now();
     int blas_threads = sgfsi_blas_threads(1);
@@ -189,6 +197,7 @@ static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
 }
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
+    if (run == NULL) return no_handle(err);
     double limit = sgfsi_config_num(run->cfg, "run.max_time"), noted = 0;
     int64_t stretch = 16;
     while (!sgfs_run_done(run)) {
@@ -257,6 +266,7 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
 
 sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     char room[600];
+    if (run == NULL) return no_handle(err);
     if (run->closed) return SGFS_OK;
     run->closed = true;
     sgfs_status status = hand_over(run, err);
@@ -270,6 +280,7 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
 }
 
 sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
+    if (run == NULL) return NULL;
     if (run->filed) {
         sgfsi_fail(err, SGFS_EUSAGE,
                    "The draws of this run are in its file: open that with "

@@ -63,7 +63,10 @@ double sgfsi_running_ess(const sgfsi_running *m) {
             ss += gap * gap;
         }
         if (!(ss > 0) || !(variance > 0)) continue;
-        least = fmin(least, (double)m->count * variance * (k - 1) / (length * ss));
+        /* stretches shorter than a few autocorrelation times make ESS look large: not known yet */
+        double tau = length * ss / (k - 1) / variance;
+        if (length < 5 * tau) return 0;
+        least = fmin(least, (double)m->count / fmax(tau, 1));
     }
     return isfinite(least) ? least : 0;
 }

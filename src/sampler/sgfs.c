@@ -50,7 +50,7 @@ static const sgfs_option options[] = {
     {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
      "count the prior in the matrix, as exactness needs (the paper does not)"},
     {"sampler.warmup_by", "warmup-by", SGFS_CHOICE, "model", 1, 0, "model|scores",
-     "matrix of warm-up steps: information of the model, or covariance of the data's scores"},
+     "warm-up steps by the model's information or the scores' covariance"},
     SGFSI_OPTIONS_END};
 
 /* The largest step that is still a small part of a Newton step, h = 2/(gamma (1 + alpha^2)) <= 0.1:

@@ -59,6 +59,7 @@ static analysis open_analysis(const char *seed, const char *sampler) {
     set(k.cfg, "model.sigma", "0.871");
     set(k.cfg, "sampler.kind", sampler);
     set(k.cfg, "run.seed", seed);
+    if (strncmp(sampler, "sgfs", 4) == 0) set(k.cfg, "sampler.alpha", "0");
     set(k.cfg, "run.batch", "200");
     set(k.cfg, "run.chains", "2");
     set(k.cfg, "run.threads", "1");

@@ -352,21 +352,21 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
     strcpy(m.state, "failed: chain 1 left.");
     s = sgfs_summary_new(&m.d, NULL);
     assert_true(warns(s, "only one chain"));
-    assert_true(warns(s, "The run failed: chain 1 left. The numbers"));
+    assert_true(warns(s, "The run failed: chain 1 left. These numbers"));
     assert_true(warns(s, "1 of 2 parameters have draws that are not finite numbers (first: b)"));
     sgfs_summary_free(s);
     sgfsi_json_free(m.d.header);
 }
 
 /* Two chains of 400 draws of four parameters: fine, slow, one chain shifted, fine. */
-static void make_long(made *m, double *theta, char **names) {
+static void make_long(made *m, double *theta, char **names, double shift) {
     static char name[4][8] = {"fine", "slow", "shifted", "also"};
     make_draws(m);
     sgfsi_stream stream = sgfsi_stream_at(41, 0, 0, SGFSI_NOISE);
     sgfsi_normals(&stream, 3200, theta);
     for (int64_t i = 0; i < 800; i++) {
-        if (i >= 400) theta[i * 4 + 2] += 2.0;
-        if (i % 400 > 0) theta[i * 4 + 1] += 0.97 * theta[(i - 1) * 4 + 1];
+        if (i >= 400) theta[i * 4 + 2] += shift;
+        if (i % 400 > 0) theta[i * 4 + 1] += 0.93 * theta[(i - 1) * 4 + 1];
     }
     for (int i = 0; i < 4; i++) names[i] = name[i];
     m->d.D = 4;
@@ -382,18 +382,19 @@ static void test_summary_names_the_worst(void **state) {
     made m;
     char *names[4];
     double *theta = malloc(3200 * sizeof *theta);
-    make_long(&m, theta, names);
+    make_long(&m, theta, names, 1.0);
+    m.d.thin = 2;
     sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_true(warns(s, "R-hat is over 1.01 for 2 of 4 parameters"));
     assert_true(warns(s, "worst: shifted, slow)"));
     assert_true(warns(s, "ESS is under 100 per chain for 2 of 4 parameters"));
-    assert_true(warns(s, "draws per chain (now 400), or a longer warm-up"));
-    double needed = 400.0 * 200.0 / s->ess_min;
+    assert_true(warns(s, " (now 800), or a longer --warmup"));
+    double needed = 800.0 * 200.0 / s->ess_min; /* 400 kept, one in two */
     for (int64_t i = 0; i < s->warnings; i++) {
-        const char *about = strstr(s->warning[i], "About ");
+        const char *about = strstr(s->warning[i], "About --draws ");
         if (about == NULL) continue;
-        double said = strtod(about + 6, NULL);
+        double said = strtod(about + 14, NULL);
         assert_true(said >= needed && said <= 1.11 * needed);
     }
     char *json = sgfs_summary_json(s);
@@ -405,6 +406,42 @@ static void test_summary_names_the_worst(void **state) {
     assert_int_equal(sgfsi_json_length(sgfsi_json_get(back, "warnings")), s->warnings);
     sgfsi_json_free(back);
     free(json);
+    sgfs_summary_free(s);
+    free(theta);
+}
+
+/* A chain in another place is named, with both places. */
+static void test_summary_names_the_chain_apart(void **state) {
+    (void)state;
+    made m;
+    char *names[4];
+    double *theta = malloc(3200 * sizeof *theta);
+    make_long(&m, theta, names, 6.0);
+    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    assert_non_null(s);
+    assert_true(warns(s, "The chains have not come together"));
+    assert_true(warns(s, "for shifted: chain"));
+    sgfs_summary_free(s);
+    free(theta);
+}
+
+/* sd twice what the curvature predicts, with ESS enough to know: said for that parameter only. */
+static void test_summary_compares_spread_with_curvature(void **state) {
+    (void)state;
+    made m;
+    char *names[4];
+    double *theta = malloc(3200 * sizeof *theta), curvature[4] = {1.0, 4.1, 1.0, 0.5};
+    make_long(&m, theta, names, 0.0);
+    m.chain[0].info.curvature_sd = m.chain[1].info.curvature_sd = curvature;
+    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    assert_non_null(s);
+    assert_true(s->row[3].sd_curvature == 0.5);
+    assert_true(warns(s, "The spread of 1 of 4 parameters"));
+    assert_true(warns(s, "worst: also)"));
+    curvature[3] = 1.0;
+    sgfs_summary_free(s);
+    s = sgfs_summary_new(&m.d, NULL);
+    assert_false(warns(s, "The spread of"));
     sgfs_summary_free(s);
     free(theta);
 }
@@ -594,6 +631,8 @@ int main(void) {
         cmocka_unit_test(test_summary_counts_costs),
         cmocka_unit_test(test_summary_warns_and_says_what_to_do),
         cmocka_unit_test(test_summary_names_the_worst),
+        cmocka_unit_test(test_summary_names_the_chain_apart),
+        cmocka_unit_test(test_summary_compares_spread_with_curvature),
         cmocka_unit_test(test_summary_of_nothing_is_refused),
         cmocka_unit_test(test_measures_by_hand),
         cmocka_unit_test(test_trR_of_larger_matrices),

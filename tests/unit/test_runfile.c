@@ -51,7 +51,16 @@ static void write_small(void) {
     double mean[RUN_D], var[RUN_D], cov[RUN_D * RUN_D];
     for (int i = 0; i < RUN_D; i++) mean[i] = 2.385 * i, var[i] = 0.17 + i;
     for (int i = 0; i < RUN_D * RUN_D; i++) cov[i] = 1.0 / (3 + i);
-    sgfsi_chain_info info = {100, 7215, 3, 0.25, 1.75, mean, cov, var}, bare = {.iterations = 99};
+    sgfsi_chain_info info = {.iterations = 100,
+                             .rows_touched = 7215,
+                             .interventions = 3,
+                             .warmup_seconds = 0.25,
+                             .sample_seconds = 1.75,
+                             .mean = mean,
+                             .cov = cov,
+                             .var = var,
+                             .curvature_sd = var},
+                     bare = {.iterations = 99};
     sgfsi_runfile *f = create(true, NULL);
     assert_non_null(f);
     assert_int_equal(put_sample_draws(f, 0, 0, 5, NULL), SGFS_OK);
@@ -96,6 +105,7 @@ static void what_is_written_is_read_back(void **state) {
     assert_int_equal(info->interventions, 3);
     assert_true(info->warmup_seconds == 0.25 && info->sample_seconds == 1.75);
     assert_true(info->mean[4] == 2.385 * 4 && info->var[7] == 7.17 && info->cov[100] == 1.0 / 103);
+    assert_true(info->curvature_sd[7] == 7.17);
     assert_null(d->chain[2].info.mean);
     assert_int_equal(sgfsi_json_get_int(d->header, "seed", 0), 7215);
     /* the public view skips the chain without draws */
