@@ -2,6 +2,7 @@
  * cmd_simulate.c: sgfs simulate MODEL --rows N --dim D --out FILE [--truth JSON]
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -35,7 +36,8 @@ static sgfs_status simulate(cli_args *args, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     const char *rows = sgfs_config_get(args->cfg, "simulate.rows");
     const char *dim = sgfs_config_get(args->cfg, "simulate.dim");
-    if (args->json) printf("{\"rows\": %s, \"features\": %s}\n", rows, dim);
+    if (args->json)
+        printf("{\"rows\": %.0f, \"features\": %.0f}\n", strtod(rows, NULL), strtod(dim, NULL));
     else if (!args->quiet) {
         fprintf(stderr, "%s: %s rows, columns x1 to x%s and target y%s%s\n", out, rows, dim,
                 truth != NULL ? "; truth in " : "", truth != NULL ? truth : "");

@@ -166,6 +166,10 @@ static sgfs_status store(entry *e, const char *value, bool given, sgfs_err *err)
 }
 
 sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value, sgfs_err *err) {
+    if (cfg == NULL || key == NULL || value == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_config_set: a config, a key and a value are needed.");
+    }
     entry *e = find(cfg, key);
     if (e == NULL) return unknown_key(cfg, key, err);
     sgfs_status status = check_value(e->row, value, err);

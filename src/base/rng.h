@@ -19,7 +19,8 @@ typedef enum sgfsi_purpose {
     SGFSI_TRUTH = 6,    /* simulation: parameters */
     SGFSI_FEATURES = 7, /* simulation: columns */
     SGFSI_TARGET = 8,   /* simulation: targets */
-    SGFSI_MODEL = 9     /* targets drawn from the model, for its own Fisher information */
+    SGFSI_MODEL = 9,    /* targets drawn from the model, for its own Fisher information */
+    SGFSI_RIDGE = 10    /* noise that goes with a ridge */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

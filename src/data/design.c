@@ -56,6 +56,19 @@ static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
 
 /* ---- what the user should know --------------------------------------------------------------- */
 
+/* A column far from 0 for its spread is nearly the intercept again: the prior and the sampler both suffer. */
+static void warn_offsets(const sgfs_data *d, const sgfsi_log *log) {
+    for (int64_t j = 0; j < d->features && d->intercept; j++) {
+        const sgfsi_column *c = &d->feature[j];
+        if (c->sd == 0 || fabs(c->mean) < 30 * c->sd) continue;
+        sgfsi_say(
+            log, SGFS_WARNING,
+            "Column \"%s\" lies far from 0 for its spread, so that it and the intercept say nearly "
+            "the same: consider --standardize.",
+            c->name);
+    }
+}
+
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     double least = INFINITY, most = 0;
     if (d->N < 2) return; /* in one row everything is constant */
@@ -70,6 +83,7 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
         least = c->sd < least ? c->sd : least;
         most = c->sd > most ? c->sd : most;
     }
+    if (!standardize) warn_offsets(d, log);
     if (!standardize && most > 1e4 * least) {
         sgfsi_say(
             log, SGFS_WARNING,
@@ -133,6 +147,10 @@ static sgfs_data *new_data(const char *path, sgfs_err *err) {
 }
 
 sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+    if (path == NULL || cfg == NULL) {
+        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_open: a path and a config are needed.");
+        return NULL;
+    }
     sgfs_data *d = new_data(path, err);
     if (d != NULL && open_file(d, path, cfg, err) != SGFS_OK) {
         sgfs_data_free(d);
@@ -174,6 +192,10 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
 }
 
 sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err) {
+    if (arrays == NULL || cfg == NULL) {
+        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_wrap: arrays and a config are needed.");
+        return NULL;
+    }
     sgfs_data *d = new_data("(arrays)", err);
     if (d != NULL && wrap(d, arrays, cfg, err) != SGFS_OK) {
         sgfs_data_free(d);

@@ -58,8 +58,10 @@ void sgfsi_glm_spread(const sgfs_model *m, double *spread) {
     int64_t first = d->p - d->features;
     if (d->intercept) spread[0] = 1;
     for (int64_t j = 0; j < d->features; j++) {
-        double sd = d->feature[j].sd * (d->scale != NULL ? d->scale[j] : 1);
-        spread[first + j] = sd > 0 ? 1 / sd : 1;
+        double shift = d->shift != NULL ? d->shift[j] : 0,
+               scale = d->scale != NULL ? d->scale[j] : 1;
+        double size = hypot(d->feature[j].sd, d->feature[j].mean - shift) * scale;
+        spread[first + j] = size > 0 ? 1 / size : 1;
     }
 }
 

@@ -69,6 +69,14 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     }
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
+    bool unknown = sgfsi_config_auto(m->cfg, "model.sigma");
+    if (unknown && m->data->target.min == m->data->target.max) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: every row of the target \"%s\" is the same: there is nothing to explain, and no "
+            "noise to estimate.",
+            m->data->path, m->data->target.name);
+    }
     standardize_target(m, s);
     warn_about_prior(m);
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");

@@ -93,7 +93,7 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"schemes", (const void *const *)sgfsi_schemes},
                   {"readers", (const void *const *)sgfsi_readers},
                   {"backends", (const void *const *)sgfsi_backends}};
-    if (index < 0) return false;
+    if (index < 0 || stage == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
     if (strcmp(stage, "exports") == 0) return list_exports(index, name, help);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {

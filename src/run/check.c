@@ -69,6 +69,7 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
         if (is_model && strcmp(set.kind, model->kind->name) != 0) continue;
         if (is_sampler && strcmp(set.kind, kinds->sampler->name) != 0) continue;
         if (is_fisher && kinds->fisher == NULL) continue;
+        if (strcmp(key, "run.preset") == 0 && kinds->fisher == NULL) continue;
         return true;
     }
     return false;
@@ -150,7 +151,8 @@ static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
 }
 
 static int64_t at_least(double x, int64_t least) {
-    return x > (double)least ? (int64_t)ceil(x) : least;
+    const double most = 1e15; /* the bound of --draws */
+    return x > most ? (int64_t)most : x > (double)least ? (int64_t)ceil(x) : least;
 }
 
 static void plan_lengths(const sgfs_config *cfg, const sgfsi_kinds *kinds, sgfsi_plan *plan) {

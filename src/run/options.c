@@ -15,7 +15,7 @@ static const sgfs_option run_options[] = {
      "rows in a minibatch (auto: 500 or 10 per parameter, at most a quarter of the rows)"},
     {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "with", 1, 0, "with|without",
      "draw the rows with or without replacement"},
-    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 1e6, NULL, "independent chains"},
+    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,

@@ -69,7 +69,7 @@ static sgfs_status no_handle(const sgfs_err *err) {
 
 sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
-    if (run->out.file != NULL || run->walk[0].t > 0) {
+    if (path == NULL || run->closed || run->out.file != NULL || run->walk[0].t > 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_run_attach: attach one file, before the first step.");
     }
@@ -123,6 +123,7 @@ static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
 
 sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
+    if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
     int64_t chains = run->plan.chains;
     double before = sgfsi_now();
     int blas_threads = sgfsi_blas_threads(1);

@@ -35,6 +35,8 @@ typedef struct sgfs {
     double *root_prior;    /* D, Lambda^1/2; NULL when the prior stays outside the matrix */
     double alpha, warmup_alpha;
     double ridge; /* relative, asked for by option */
+    double
+        ridge_now; /* what stands on the diagonal of K because of it, or of a failed factorisation */
     int64_t every, fill;
     bool filled, factored;
     bool by_model; /* warm-up steps use the model's information */
@@ -132,7 +134,8 @@ static int64_t build_factor(const sgfs_sampler *sampler, sgfs *s, const sgfs_sym
     const sgfsi_eval *e = &sampler->eval;
     f->combine(&s->L, e->gamma * (double)e->N, I, 0, NULL);
     if (s->root_prior != NULL) f->add_diag(&s->L, 2, e->model->precision);
-    if (ridge > 0) f->add_diag(&s->L, ridge * f->trace(&s->L) / (double)e->D, NULL);
+    s->ridge_now = ridge * f->trace(&s->L) / (double)e->D;
+    if (ridge > 0) f->add_diag(&s->L, s->ridge_now, NULL);
     return f->factor(&s->L);
 }
 
@@ -198,23 +201,21 @@ static sgfs_status renew(sgfs_sampler *sampler, sgfs *s, const sgfs_step *now, c
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static void draw_normals(const sgfs_sampler *sampler, int64_t t, uint32_t purpose, double *z) {
+/* x += root z, with root a number for all or one for each. */
+static void add_noise(const sgfs_sampler *sampler, sgfs *s, int64_t t, uint32_t purpose,
+                      const double *each, double all, double *x) {
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, purpose);
-    sgfsi_normals(&stream, sampler->eval.D, z);
+    sgfsi_normals(&stream, sampler->eval.D, s->z);
+    for (int64_t j = 0; j < sampler->eval.D; j++) x[j] += (each != NULL ? each[j] : all) * s->z[j];
 }
 
-/* x = G  ->  L^-T ( L^-1 (x + Lambda^1/2 z2) + alpha z1 ) */
+/* x = G  ->  L^-T ( L^-1 (x + Lambda^1/2 z2 + ridge^1/2 z3) + alpha z1 ). What was added to K as a ridge is
+ * matched by noise, as the derivation in docs/math.md section 2 asks: slower, but as exact. */
 static void solve_step(const sgfs_sampler *sampler, sgfs *s, int64_t t, double alpha, double *x) {
-    int64_t D = sampler->eval.D;
-    if (s->root_prior != NULL) {
-        draw_normals(sampler, t, SGFSI_PRIOR, s->z);
-        for (int64_t j = 0; j < D; j++) x[j] += s->root_prior[j] * s->z[j];
-    }
+    if (s->root_prior != NULL) add_noise(sampler, s, t, SGFSI_PRIOR, s->root_prior, 0, x);
+    if (s->ridge_now > 0) add_noise(sampler, s, t, SGFSI_RIDGE, NULL, sqrt(s->ridge_now), x);
     sampler->fisher->solve(&s->L, false, x);
-    if (alpha > 0) {
-        draw_normals(sampler, t, SGFSI_NOISE, s->z);
-        for (int64_t j = 0; j < D; j++) x[j] += alpha * s->z[j];
-    }
+    if (alpha > 0) add_noise(sampler, s, t, SGFSI_NOISE, NULL, alpha, x);
     sampler->fisher->solve(&s->L, true, x);
 }
 

@@ -94,11 +94,12 @@ static problem noisy_regression(int64_t N, int64_t D, double lambda, int64_t zer
     return q;
 }
 
-static problem regression(int64_t N, int64_t D, double lambda, int64_t zero_from, uint64_t seed) {
+static inline problem regression(int64_t N, int64_t D, double lambda, int64_t zero_from,
+                                 uint64_t seed) {
     return noisy_regression(N, D, lambda, zero_from, 1.0, seed);
 }
 
-static void problem_free(problem *q) {
+static inline void problem_free(problem *q) {
     free(q->x);
     free(q->y);
     free(q->A);
@@ -174,9 +175,9 @@ static void judge(outcome *o, const problem *q) {
 
 /* Run to the end in memory with kinds of the test's own where given (NULL: as the config says). The
  * status is returned so that a chain that diverges can be an expected result. */
-static sgfs_status run_on(const problem *q, const sgfs_model_kind *model, const setting *settings,
-                          const sgfs_scheme_kind *scheme, const sgfs_sampler_kind *sampler,
-                          outcome *o) {
+static inline sgfs_status run_on(const problem *q, const sgfs_model_kind *model,
+                                 const setting *settings, const sgfs_scheme_kind *scheme,
+                                 const sgfs_sampler_kind *sampler, outcome *o) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
@@ -209,18 +210,18 @@ static sgfs_status run_on(const problem *q, const sgfs_model_kind *model, const 
     return status;
 }
 
-static void outcome_free(outcome *o) {
+static inline void outcome_free(outcome *o) {
     free(o->mean);
     free(o->cov);
 }
 
 /* ---- what Monte Carlo error alone gives ------------------------------------------------------ */
 
-static double rho_of(double gamma, double alpha) {
+static inline double rho_of(double gamma, double alpha) {
     return 1 - 2 / (gamma * (1 + alpha * alpha));
 }
 
-static double tau2_of(double gamma, double alpha) {
+static inline double tau2_of(double gamma, double alpha) {
     double rho = rho_of(gamma, alpha);
     return (1 + rho * rho) / (1 - rho * rho);
 }
@@ -246,7 +247,7 @@ static inline double trR_noise(const problem *q, double tau2, double T) {
  *   E2: one value scatters by about a quarter of its expectation at D = 5, so it is taken for each
  * of the (four) chains against the noise of one chain and averaged: 1.5 is then about four standard
  * deviations. A false alarm in about 1 of 300 for a random seed, none for the fixed ones. */
-static bool is_right(const problem *q, const outcome *o, double gamma, double alpha) {
+static inline bool is_right(const problem *q, const outcome *o, double gamma, double alpha) {
     double ratio = o->E2_mean / E2_noise(q, tau2_of(gamma, alpha), o->T_mean);
     return fabs(o->trR - 1) <= 0.01 && ratio <= 1.5 && ratio >= 1 / 1.5;
 }
