@@ -128,7 +128,7 @@ SGFS_API void sgfs_data_free(sgfs_data *data);
 
 typedef struct sgfs_model sgfs_model;
 
-/* `name` is a row of sgfs_list("models"); data and cfg are borrowed and must outlive the model. */
+/* `name` is a row of sgfs_list("models"); data is borrowed and must outlive the model. */
 SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data,
                                      const sgfs_config *cfg, sgfs_err *err);
 SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);
@@ -149,7 +149,7 @@ typedef struct sgfs_progress {
 } sgfs_progress;
 typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
-/* model and cfg are borrowed. Every choice of the options is checked here, before any work. */
+/* model is borrowed. Every choice of the options is checked here, before any work. */
 SGFS_API sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
 /* One line that says what will be done: sampler, batch, chains, iterations. */
 SGFS_API const char *sgfs_run_describe(const sgfs_run *run);

@@ -134,10 +134,11 @@ static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *
     return status == SGFS_OK ? finish(d, cfg, err) : status;
 }
 
-static sgfs_data *new_data(const char *path, sgfs_err *err) {
+static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_data *d = calloc(1, sizeof *d);
     if (d != NULL) d->path = sgfsi_arena_text(&d->arena, path);
-    if (d == NULL || d->path == NULL) {
+    if (d != NULL) d->cfg = sgfsi_config_copy(cfg);
+    if (d == NULL || d->path == NULL || d->cfg == NULL) {
         sgfs_data_free(d);
         sgfsi_fail_memory(err, "the data");
         return NULL;
@@ -151,7 +152,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_open: a path and a config are needed.");
         return NULL;
     }
-    sgfs_data *d = new_data(path, err);
+    sgfs_data *d = new_data(path, cfg, err);
     if (d != NULL && open_file(d, path, cfg, err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
@@ -196,7 +197,7 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
         sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_wrap: arrays and a config are needed.");
         return NULL;
     }
-    sgfs_data *d = new_data("(arrays)", err);
+    sgfs_data *d = new_data("(arrays)", cfg, err);
     if (d != NULL && wrap(d, arrays, cfg, err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
@@ -211,6 +212,7 @@ int64_t sgfs_data_rows(const sgfs_data *data) {
 void sgfs_data_free(sgfs_data *data) {
     if (data == NULL) return;
     sgfsi_table_free(&data->table);
+    sgfs_config_free(data->cfg);
     sgfsi_arena_free(&data->arena);
     free(data);
 }

@@ -4,13 +4,15 @@
  * Ahn, Korattikara, Welling (2012), eq. 14, star = reference:
  *     E1 = sum_i |m_i - m*_i| / sum_i |m*_i|,     E2 = sum_ij |C_ij - C*_ij| / sum_ij |C*_ij|
  * and, ours, trR = tr(C*^-1 C)/D: 1 is right, free of scale, less noisy, and it sees the stiff
- * directions that E2 hides (MATH.md, sections 4 and 9).
+ * directions that E2 hides (docs/math.md, sections 8 and 9).
  *
  * Even a perfect sampler has errors. With v = tau2/T (T iterations, tau2 the autocorrelation time
- * of products; a reference run adds its own v), E1: sqrt(2/pi) sum_i mcse_i / sum_i |m*_i| (mean of
- * |N(0, s)| is sqrt(2/pi) s) E2: c2 sqrt(v),  c2 = sqrt(2/pi) sum_ij sqrt(C*_ii C*_jj + C*_ij^2) /
- * sum_ij |C*_ij| trR: 1 +- sqrt(2 v / D) AR(1) with coefficient rho has tau = (1+rho)/(1-rho) and
- * tau2 = (1+rho^2)/(1-rho^2), so that tau2 = (tau + 1/tau) / 2.
+ * of products; a reference run adds its own v):
+ *     E1    sqrt(2/pi) sum_i mcse_i / sum_i |m*_i|       (the mean of |N(0, s)| is sqrt(2/pi) s)
+ *     E2    c2 sqrt(v),  c2 = sqrt(2/pi) sum_ij sqrt(C*_ii C*_jj + C*_ij^2) / sum_ij |C*_ij|
+ *     trR   1 +- sqrt(2 v / D)
+ * AR(1) with coefficient rho has tau = (1+rho)/(1-rho) and tau2 = (1+rho^2)/(1-rho^2), so that
+ * tau2 = (tau + 1/tau)/2.
  */
 #include "diagnostics/measures.h"
 

@@ -2,11 +2,11 @@
  * moments.c: pooled mean and covariance.
  *
  * Each chain keeps running moments of every iteration after warm-up, thinned away or not. Where all
- * the chains used have them they are pooled: n_c iterations, mean m_c, covariance C_c of chain c, n
- * = sum n_c (Chan, Golub, LeVeque 1983, for any number of parts), m = sum n_c m_c / n,    (n - 1) C
- * = sum (n_c - 1) C_c + n_c (m_c - m)(m_c - m)'. They are better than the kept draws' when a run
- * was thinned: dropped iterations carry information too. Otherwise the kept draws are summed,
- * shifted by the mean first so that nothing cancels.
+ * the chains used have them they are pooled (Chan, Golub, LeVeque 1983): with n_c iterations, mean
+ * m_c and covariance C_c of chain c, n = sum n_c,
+ *     m = sum n_c m_c / n,    (n - 1) C = sum (n_c - 1) C_c + n_c (m_c - m)(m_c - m)'.
+ * They are better than the kept draws' when a run was thinned: dropped iterations carry information
+ * too. Otherwise the kept draws are summed, shifted by the mean first so that nothing cancels.
  */
 #include "diagnostics/moments.h"
 

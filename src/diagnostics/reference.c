@@ -30,8 +30,7 @@ typedef struct job {
     sgfs_err *err;
 } job;
 
-/* ---- matching names
- * ------------------------------------------------------------------------------ */
+/* ---- matching names -------------------------------------------------------------------------- */
 
 typedef struct name_at {
     const char *name;
@@ -88,8 +87,7 @@ static sgfs_status match(const job *j, int64_t R, const char *const *names, int6
     return lacks + more > 0 ? refuse_names(j, missing, extra) : SGFS_OK;
 }
 
-/* ---- JSON
- * ---------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* The D numbers of a JSON array, taken in `order`. */
 static sgfs_status read_numbers(const job *j, const char *what, const sgfsi_json *array,
@@ -205,8 +203,7 @@ static sgfs_status read_json(const job *j, sgfsi_reference *out) {
     return status;
 }
 
-/* ---- another run
- * --------------------------------------------------------------------------------- */
+/* ---- another run ----------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * summary.c: the table a run is read by: one row per parameter, and what the run cost.
  *
- * Quantiles, ESS, R-hat and mcse come from the kept draws, the first so many that every chain used
- * has; they agree with ArviZ on the exported draws. Mean and sd come from the running moments of
- * every iteration where the run has them: better when it was thinned (see moments.c). mcse is then
- * that of the kept draws' mean, a little on the safe side. tau      = thin x chains x draws / ESS
- * of the mean (no ranks): iterations per independent draw ess_per_s = smallest bulk ESS / wall
- * clock of sampling; chains run side by side, so the longest inv_atuc = 1 / (largest tau x seconds
- * per iteration of one chain); Ahn et al. (2012), section 5.1
+ * Quantiles, ESS and R-hat come from the kept draws, the first so many that every chain used has;
+ * they agree with ArviZ on the exported draws. Mean and sd come from the running moments of every
+ * iteration where the run has them: better when it was thinned (see moments.c).
+ *     tau        thin x chains x draws / ESS of the mean (no ranks): iterations per independent
+ *                draw; by batch means over every iteration where thinning hides it
+ *     mcse       sd / sqrt(ESS of the mean), or sd sqrt(tau / iterations) in that case
+ *     ess_per_s  smallest bulk ESS / wall clock of sampling
+ *     inv_atuc   1 / (largest tau x seconds per iteration of one chain); Ahn et al. (2012), 5.1
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +37,28 @@ static void fill_row(sgfsi_trace *t, int64_t thin, sgfs_summary_row *row) {
     row->ess_tail = sgfsi_ess_tail(t);
     row->r_hat = sgfsi_rhat(t);
     row->tau = (double)thin * (double)(t->chains * t->draws) / ess_mean;
+}
+
+/* tau of parameter i by batch means over every iteration, averaged over the chains; NaN: not known. */
+static double tau_of_all(const sgfs_draws *d, const sgfsi_used *used, int64_t i) {
+    double sum = 0;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *tau = d->chain[used->chain[c]].info.tau;
+        if (tau == NULL) return NAN;
+        sum += tau[i];
+    }
+    return sum / (double)used->chains;
+}
+
+/* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what every iteration
+ * says can, and the mean (over every iteration) is as much better known. */
+static void correct_for_thinning(const sgfs_draws *d, const sgfsi_used *used, double iterations,
+                                 int64_t i, sgfs_summary_row *row) {
+    if (d->thin < 2 || !(row->tau < 3 * (double)d->thin)) return;
+    double tau = tau_of_all(d, used, i);
+    if (!(tau < row->tau)) return;
+    row->tau = tau;
+    row->mcse = row->sd * sqrt(tau / iterations);
 }
 
 /* One thread's share of the parameters, with a workspace of its own; false when memory ran out.
@@ -71,6 +94,9 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summar
         row->mean = moments.mean[i];
         row->sd = sqrt(moments.var[i]);
         row->sd_curvature = curvature != NULL ? curvature[i] : NAN;
+        if (moments.every_iteration) {
+            correct_for_thinning(d, used, (double)moments.count, i, row);
+        }
         row->name = sgfsi_arena_text(&s->arena, d->param[i]);
         if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
     }

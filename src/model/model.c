@@ -92,10 +92,11 @@ sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
     }
     m->kind = kind;
     m->data = data;
-    m->cfg = cfg;
+    m->cfg = m->own_cfg = sgfsi_config_copy(cfg);
     m->be = sgfsi_backend_find(sgfsi_config_text(cfg, "run.backend"));
     m->extra = sgfsi_json_object();
-    if (set_up(m, err) == SGFS_OK) return m;
+    if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
+    else if (set_up(m, err) == SGFS_OK) return m;
     sgfs_model_free(m);
     return NULL;
 }
@@ -116,6 +117,7 @@ const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
 void sgfs_model_free(sgfs_model *model) {
     if (model == NULL) return;
     sgfsi_json_free(model->extra);
+    sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
     free(model);
 }

@@ -10,7 +10,8 @@
 struct sgfs_model {
     const sgfs_model_kind *kind;
     const sgfs_data *data;
-    const sgfs_config *cfg;
+    const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
+    sgfs_config *own_cfg;
     const sgfs_backend *be;
     sgfsi_arena arena;
     int64_t D, blocks;

@@ -151,12 +151,14 @@ static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_er
     int64_t D = w->D;
     double divisor = m->count > 1 ? (double)(m->count - 1) : 1;
     info->var = SGFSI_DOUBLES(&w->arena, D);
+    info->tau = SGFSI_DOUBLES(&w->arena, D);
     if (m->ss != NULL) info->cov = SGFSI_DOUBLES(&w->arena, D * D);
-    if (info->var == NULL || (m->ss != NULL && info->cov == NULL))
+    if (info->var == NULL || info->tau == NULL || (m->ss != NULL && info->cov == NULL))
         return sgfsi_fail_memory(err, "the moments");
     info->mean = m->mean;
     for (int64_t i = 0; i < D; i++) {
         info->var[i] = m->var[i] / divisor;
+        info->tau[i] = sgfsi_running_tau(m, i);
         for (int64_t j = 0; info->cov != NULL && j <= i; j++) {
             info->cov[i * D + j] = info->cov[j * D + i] = m->ss[i * D + j] / divisor;
         }

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/number.h"
@@ -39,11 +40,18 @@ static void put_stats(sgfsi_json *o, const sgfs_sampler_kind *kind) {
     sgfsi_json_put(o, "stats", stats);
 }
 
-static void put_config(sgfsi_json *o, const sgfs_config *cfg) {
+/* What was in force where it was read: a config may have changed since the data or the model were opened. */
+static const sgfs_config *config_of(const sgfs_run *run, const char *key) {
+    if (strncmp(key, "data.", 5) == 0) return run->model->data->cfg;
+    if (strncmp(key, "model.", 6) == 0 || strncmp(key, "prior.", 6) == 0) return run->model->cfg;
+    return run->cfg;
+}
+
+static void put_config(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *config = sgfsi_json_object();
     const sgfs_option *row;
-    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        sgfsi_json_text(config, row->key, sgfs_config_get(cfg, row->key));
+    for (int64_t i = 0; (row = sgfsi_config_at(run->cfg, i)) != NULL; i++) {
+        sgfsi_json_text(config, row->key, sgfs_config_get(config_of(run, row->key), row->key));
     }
     sgfsi_json_put(o, "config", config);
 }
@@ -93,7 +101,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     put_plan(o, &run->plan);
     put_parameters(o, m);
     put_stats(o, k->sampler);
-    put_config(o, run->cfg);
+    put_config(o, run);
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->extra));
     put_cautions(o, run);

@@ -52,23 +52,27 @@ static void add_to_slot(sgfsi_running *m) {
     if (++m->slots == SLOTS) halve_slots(m);
 }
 
-double sgfsi_running_ess(const sgfsi_running *m) {
-    if (m->slots < 8) return 0;
-    double least = INFINITY, length = (double)(m->slot_blocks * ROWS), k = (double)m->slots;
-    for (int64_t j = 0; j < m->D; j++) {
-        double mean = 0, ss = 0, variance = m->var[j] / (double)m->count;
-        for (int64_t s = 0; s < m->slots; s++) mean += m->slot[s * m->D + j] / k;
-        for (int64_t s = 0; s < m->slots; s++) {
-            double gap = m->slot[s * m->D + j] - mean;
-            ss += gap * gap;
-        }
-        if (!(ss > 0) || !(variance > 0)) continue;
-        /* stretches shorter than a few autocorrelation times make ESS look large: not known yet */
-        double tau = length * ss / (k - 1) / variance;
-        if (length < 5 * tau) return 0;
-        least = fmin(least, (double)m->count / fmax(tau, 1));
+double sgfsi_running_tau(const sgfsi_running *m, int64_t j) {
+    if (m->slots < 8) return NAN;
+    double length = (double)(m->slot_blocks * ROWS), k = (double)m->slots;
+    double mean = 0, ss = 0, variance = m->var[j] / (double)m->count;
+    for (int64_t s = 0; s < m->slots; s++) mean += m->slot[s * m->D + j] / k;
+    for (int64_t s = 0; s < m->slots; s++) {
+        double gap = m->slot[s * m->D + j] - mean;
+        ss += gap * gap;
     }
-    return isfinite(least) ? least : 0;
+    double tau = length * ss / (k - 1) / variance;
+    return length >= 5 * tau ? tau : NAN;
+}
+
+double sgfsi_running_ess(const sgfsi_running *m) {
+    double longest = 0;
+    for (int64_t j = 0; j < m->D; j++) {
+        double tau = sgfsi_running_tau(m, j);
+        if (isnan(tau)) return 0;
+        longest = fmax(longest, tau);
+    }
+    return longest > 0 ? (double)m->count / fmax(longest, 1) : 0;
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */

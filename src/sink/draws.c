@@ -207,7 +207,8 @@ sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain
     sgfsi_chain_info *to = &d->chain[chain].info;
     if (!copy_numbers(&to->mean, info->mean, d->D) || !copy_numbers(&to->var, info->var, d->D) ||
         !copy_numbers(&to->cov, info->cov, d->D * d->D) ||
-        !copy_numbers(&to->curvature_sd, info->curvature_sd, d->D)) {
+        !copy_numbers(&to->curvature_sd, info->curvature_sd, d->D) ||
+        !copy_numbers(&to->tau, info->tau, d->D)) {
         return sgfsi_fail_memory(err, "the moments of a chain");
     }
     to->iterations = info->iterations;
@@ -264,6 +265,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
         free(chain->info.cov);
         free(chain->info.var);
         free(chain->info.curvature_sd);
+        free(chain->info.tau);
     }
     for (int64_t i = 0; draws->param != NULL && i < draws->D; i++) free(draws->param[i]);
     for (int64_t i = 0; draws->stat != NULL && i < draws->S; i++) free(draws->stat[i]);

@@ -16,6 +16,7 @@ typedef struct sgfsi_chain_info {
     double warmup_seconds, sample_seconds;
     double *mean;         /* D, or NULL */
     double *cov;          /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
+    double *tau;          /* D: autocorrelation time by batch means over every iteration; or NULL */
     double *curvature_sd; /* D: what the curvature at the posterior mean predicts for sd; or NULL */
     double *var;          /* D, same divisor */
 } sgfsi_chain_info;

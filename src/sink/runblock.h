@@ -16,7 +16,13 @@ enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 
 /* Block kinds, and what an info block holds after its fixed numbers. */
 enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3 };
-enum { SGFSI_INFO_MEAN = 1, SGFSI_INFO_VAR = 2, SGFSI_INFO_COV = 4, SGFSI_INFO_CURVATURE = 8 };
+enum {
+    SGFSI_INFO_MEAN = 1,
+    SGFSI_INFO_VAR = 2,
+    SGFSI_INFO_COV = 4,
+    SGFSI_INFO_CURVATURE = 8,
+    SGFSI_INFO_TAU = 16
+};
 enum { SGFSI_INFO_BYTES = 40, SGFSI_STATE_MAX = 1024 };
 
 /* A block: this head, `bytes` of payload, u32 crc over head and payload. */

@@ -143,6 +143,7 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
         if (b->flags & SGFSI_INFO_VAR) bytes += 8 * D;
         if (b->flags & SGFSI_INFO_COV) bytes += 8 * D * D;
         if (b->flags & SGFSI_INFO_CURVATURE) bytes += 8 * D;
+        if (b->flags & SGFSI_INFO_TAU) bytes += 8 * D;
         break;
     case SGFSI_BLOCK_END:
         if (b->bytes > SGFSI_STATE_MAX) return "a state of more than 1024 bytes";
@@ -189,7 +190,8 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     if (b->flags & SGFSI_INFO_MEAN) info.mean = x, x += r->d->D;
     if (b->flags & SGFSI_INFO_VAR) info.var = x, x += r->d->D;
     if (b->flags & SGFSI_INFO_COV) info.cov = x, x += r->d->D * r->d->D;
-    if (b->flags & SGFSI_INFO_CURVATURE) info.curvature_sd = x;
+    if (b->flags & SGFSI_INFO_CURVATURE) info.curvature_sd = x, x += r->d->D;
+    if (b->flags & SGFSI_INFO_TAU) info.tau = x;
     return sgfsi_draws_set_info(r->d, b->chain, &info, err);
 }
 

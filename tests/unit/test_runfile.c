@@ -59,7 +59,8 @@ static void write_small(void) {
                              .mean = mean,
                              .cov = cov,
                              .var = var,
-                             .curvature_sd = var},
+                             .curvature_sd = var,
+                             .tau = mean},
                      bare = {.iterations = 99};
     sgfsi_runfile *f = create(true, NULL);
     assert_non_null(f);
@@ -105,7 +106,7 @@ static void what_is_written_is_read_back(void **state) {
     assert_int_equal(info->interventions, 3);
     assert_true(info->warmup_seconds == 0.25 && info->sample_seconds == 1.75);
     assert_true(info->mean[4] == 2.385 * 4 && info->var[7] == 7.17 && info->cov[100] == 1.0 / 103);
-    assert_true(info->curvature_sd[7] == 7.17);
+    assert_true(info->curvature_sd[7] == 7.17 && info->tau[4] == 2.385 * 4);
     assert_null(d->chain[2].info.mean);
     assert_int_equal(sgfsi_json_get_int(d->header, "seed", 0), 7215);
     /* the public view skips the chain without draws */

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ * What the program chooses, and what it does with what was chosen: the paper's preset, alpha and epsilon, automatic
+ * lengths, how often the matrix is renewed, ridges that are counted and stay exact.
+ */
+#include "stat/closed.h"
+
+/* A run opened on a small regression; the caller closes it. */
+typedef struct opened {
+    problem q;
+    sgfs_config *cfg;
+    sgfs_data *data;
+    sgfs_model *m;
+    sgfs_run *run;
+} opened;
+
+static opened open_with(int64_t N, int64_t D, const setting *settings,
+                        const sgfs_fisher_kind *fisher) {
+    sgfs_err err;
+    sgfsi_kinds kinds;
+    opened o = {.q = regression(N, D, 1.0, D, 51), .cfg = config_of(settings)};
+    sgfs_arrays arrays = {.rows = N, .cols = D, .x = o.q.x, .y = o.q.y};
+    o.data = sgfs_data_wrap(&arrays, o.cfg, &err);
+    o.m = sgfs_model_open("linear", o.data, o.cfg, &err);
+    if (o.m == NULL) fail_msg("%s", err.text);
+    assert_int_equal(sgfsi_choose_kinds(o.cfg, &kinds, &err), SGFS_OK);
+    if (fisher != NULL) kinds.fisher = fisher;
+    o.run = sgfsi_run_open(o.m, o.cfg, &kinds, &err);
+    if (o.run == NULL) fail_msg("%s", err.text);
+    return o;
+}
+
+static void close_all(opened *o) {
+    sgfs_run_free(o->run);
+    sgfs_model_free(o->m);
+    sgfs_data_free(o->data);
+    sgfs_config_free(o->cfg);
+    problem_free(&o->q);
+}
+
+static const char *value_of(const opened *o, const char *key) {
+    return sgfs_config_get(o->run->cfg, key);
+}
+
+/* Prior outside K, kappa = 1/t, no filling, an update each time, alpha in warm-up, for SGFS-d the divisor n. */
+static void test_the_papers_settings(void **state) {
+    (void)state;
+    for (int diag = 0; diag < 2; diag++) {
+        const setting settings[] = {{"run.preset", "paper"},
+                                    {"sampler.alpha", "2.5"},
+                                    {"sampler.kind", diag ? "sgfs-d" : "sgfs-f"},
+                                    {NULL, NULL}};
+        opened o = open_with(300, 3, settings, NULL);
+        assert_string_equal(value_of(&o, "sampler.prior_in_matrix"), "false");
+        assert_string_equal(value_of(&o, "sampler.warmup_by"), "scores");
+        assert_string_equal(value_of(&o, "sampler.warmup_alpha"), "2.5");
+        assert_string_equal(value_of(&o, "fisher.kappa"), "harmonic");
+        assert_string_equal(value_of(&o, "fisher.fill"), "0");
+        assert_string_equal(value_of(&o, "fisher.every"), "1");
+        assert_string_equal(value_of(&o, "fisher.divisor"), diag ? "n" : "n-1");
+        close_all(&o);
+    }
+    const setting kept[] = {{"run.preset", "paper"}, {"fisher.kappa", "window"}, {NULL, NULL}};
+    opened o = open_with(300, 3, kept, NULL); /* what the user says beats the preset */
+    assert_string_equal(value_of(&o, "fisher.kappa"), "window");
+    close_all(&o);
+}
+
+static void test_epsilon_is_alpha(void **state) {
+    (void)state;
+    const setting settings[] = {{"sampler.epsilon", "0.64"}, {NULL, NULL}};
+    opened o = open_with(300, 3, settings, NULL);
+    assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.alpha") - 2.5) < 1e-12);
+    close_all(&o);
+}
+
+/* Auto: n = N/4 here, so gamma = 5; h <= 0.1 gives alpha^2 = 3; tau = gamma (1 + alpha^2) - 1 = 19. */
+static void test_automatic_lengths(void **state) {
+    (void)state;
+    const setting settings[] = {{NULL, NULL}};
+    opened o = open_with(2000, 3, settings, NULL);
+    assert_int_equal(o.run->plan.n, 500);
+    assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.alpha") - sqrt(3)) < 1e-9);
+    assert_true(fabs(o.run->plan.tau - 19) < 1e-9);
+    assert_true(o.run->plan.draws >= 250 * 19 && o.run->plan.draws < 250 * 19 + 10);
+    assert_int_equal(o.run->plan.thin, 5);
+    assert_int_equal(o.run->plan.warmup, 1000);
+    close_all(&o);
+    o = open_with(50000, 3, settings, NULL); /* many rows: the largest step */
+    assert_true(sgfsi_config_num(o.run->cfg, "sampler.alpha") == 0);
+    assert_int_equal(o.run->plan.warmup, 1010);
+    close_all(&o);
+}
+
+/* ---- how often, and what happens when it fails ----------------------------------------------- */
+
+static int64_t factored, refused; /* by the kind below, one chain on one thread */
+
+static int64_t counting_factor(sgfs_sym *A) {
+    if (refused > 0) {
+        refused--;
+        return 1;
+    }
+    factored++;
+    return sgfs_fisher_full.factor(A);
+}
+
+static void test_fisher_every_k(void **state) {
+    (void)state;
+    sgfs_fisher_kind kind = sgfs_fisher_full;
+    kind.factor = counting_factor;
+    const setting settings[] = {{"run.chains", "1"},
+                                {"run.warmup", "40"},
+                                {"run.draws", "100"},
+                                {"fisher.every", "7"},
+                                {NULL, NULL}};
+    opened o = open_with(300, 3, settings, &kind);
+    factored = refused = 0;
+    assert_int_equal(sgfs_run_all(o.run, NULL), SGFS_OK);
+    assert_int_equal(factored,
+                     40 + 1 + 100 / 7); /* all of warm-up, the first draw, then every 7th */
+    close_all(&o);
+}
+
+static void test_failed_factorisations_are_counted(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfs_fisher_kind kind = sgfs_fisher_full;
+    kind.factor = counting_factor;
+    const setting settings[] = {
+        {"run.chains", "1"}, {"run.warmup", "40"}, {"run.draws", "100"}, {NULL, NULL}};
+    opened o = open_with(300, 3, settings, &kind);
+    refused = 3; /* 0, 1e-10, 1e-8 fail; 1e-6 works */
+    assert_int_equal(sgfs_run_all(o.run, NULL), SGFS_OK);
+    assert_int_equal(o.run->walk[0].sampler.interventions, 3);
+    close_all(&o);
+    o = open_with(300, 3, settings, &kind);
+    refused = 1000000; /* never: the chain stops and says where */
+    assert_int_equal(sgfs_run_all(o.run, &err), SGFS_ENUMERIC);
+    assert_non_null(strstr(err.text, "Chain 1 stopped at iteration 1 (warm-up)"));
+    assert_non_null(strstr(err.text, "not positive definite"));
+    refused = 0;
+    close_all(&o);
+}
+
+/* A ridge in K is matched by noise: slower, and still exact. */
+static void test_a_ridge_stays_exact(void **state) {
+    (void)state;
+    problem q = regression(2000, 5, 1.0, 5, 52);
+    const setting settings[] = {{"data.intercept", "false"}, {"model.sigma", "1"},
+                                {"sampler.alpha", "0"},      {"run.batch", "200"},
+                                {"fisher.ridge", "0.5"},     {"run.draws", "150000"},
+                                {"run.thin", "150000"},      {NULL, NULL}};
+    outcome o;
+    assert_int_equal(run_on(&q, &sgfs_model_linear, settings, NULL, NULL, &o), SGFS_OK);
+    print_message("ridge 0.5: trR %.4f\n", o.trR);
+    assert_true(fabs(o.trR - 1) <
+                0.015); /* tau2 is below 20 in every direction: sd 0.0037 at most */
+    outcome_free(&o);
+    problem_free(&q);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_papers_settings),
+        cmocka_unit_test(test_epsilon_is_alpha),
+        cmocka_unit_test(test_automatic_lengths),
+        cmocka_unit_test(test_fisher_every_k),
+        cmocka_unit_test(test_failed_factorisations_are_counted),
+        cmocka_unit_test(test_a_ridge_stays_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
