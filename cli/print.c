@@ -63,8 +63,10 @@ static int width_of(const char *text) {
     return n;
 }
 
+/* A name comes from a file: what would move the cursor does not get through. */
 static void print_name(const char *name, int width) {
-    printf("%s%*s", name, width - width_of(name), "");
+    for (const char *c = name; *c != '\0'; c++) putchar((unsigned char)*c < 0x20 ? '?' : *c);
+    printf("%*s", width > width_of(name) ? width - width_of(name) : 0, "");
 }
 
 static void print_num(double x, int width) {
@@ -120,7 +122,12 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
 }
 
 static void print_measure(const char *name, double x, double noise, const char *meaning) {
-    if (!isfinite(x)) return;
+    if (!isfinite(x)) {
+        printf("%-4s cannot be computed from this reference (no covariance, or a singular one; "
+               "means of 0)\n",
+               name);
+        return;
+    }
     printf("%-4s %-9.4g %s", name, x, meaning);
     if (isfinite(noise)) printf(" %.2g", noise);
     putchar('\n');

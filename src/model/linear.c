@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "model/glm.h"
 
 typedef struct linear {
@@ -47,11 +48,13 @@ static void warn_about_prior(const sgfs_model *m) {
     }
     double prior_sd = 1 / sqrt(lambda);
     if (largest < 10 * prior_sd) return;
-    sgfsi_say(
-        sgfsi_config_log(m->cfg), SGFS_WARNING,
-        "The prior N(0, %.3g^2) is narrow for these units (\"%s\" may well be of size %.2g) and "
-        "will pull the answer towards 0: use --standardize, or a smaller --prior-precision.",
-        prior_sd, which, largest);
+    char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
+    sgfsi_format_digits(sd_text, prior_sd, 3);
+    sgfsi_format_digits(size_text, largest, 2);
+    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_WARNING,
+              "The prior N(0, %s^2) is narrow for these units (\"%s\" may well be of size %s) and "
+              "will pull the answer towards 0: use --standardize, or a smaller --prior-precision.",
+              sd_text, which, size_text);
 }
 
 static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/rng.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -85,9 +86,11 @@ void sgfsi_walk_close(sgfsi_walk *w) {
 
 static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
     for (int64_t j = 0; j < w->D; j++) {
+        char place[SGFSI_NUM_CHARS];
         if (fabs(w->theta[j] - w->start[j]) <= w->limit[j]) continue; /* false for NaN */
-        return sgfsi_fail(err, SGFS_ENUMERIC, "parameter \"%s\" has run away to %g (diverged)",
-                          w->sampler.eval.model->param[j], w->theta[j]);
+        sgfsi_format_digits(place, w->theta[j], 3);
+        return sgfsi_fail(err, SGFS_ENUMERIC, "parameter \"%s\" has run away to %s (diverged)",
+                          w->sampler.eval.model->param[j], place);
     }
     return SGFS_OK;
 }
