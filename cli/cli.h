@@ -47,6 +47,9 @@ bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 void cli_help(const cli_command *command);
 void cli_overview(void);
 
+/* cmd_summary.c: the table (at most `most` rows), or JSON. After sampling, --quiet leaves warnings only. */
+sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err);
+
 /* print.c */
 void cli_print_summary(const sgfs_summary *s, int64_t most);
 void cli_print_warnings(const sgfs_summary *s, FILE *to);

@@ -32,24 +32,6 @@ static void catch_signals(sgfs_run *run) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static sgfs_status show(const char *path, const cli_args *args, sgfs_err *err) {
-    sgfs_draws *draws = sgfs_draws_open(path, err);
-    sgfs_summary *s = draws != NULL ? sgfs_summary_new(draws, err) : NULL;
-    sgfs_status status = s != NULL ? SGFS_OK : err->code;
-    if (s != NULL && args->json) {
-        char *text = sgfs_summary_json(s);
-        if (text != NULL) puts(text);
-        sgfs_text_free(text);
-    } else if (s != NULL && args->quiet) {
-        cli_print_warnings(s, stderr);
-    } else if (s != NULL) {
-        cli_print_summary(s, SHOWN);
-    }
-    sgfs_summary_free(s);
-    sgfs_draws_free(draws);
-    return status;
-}
-
 /* Sample, close the file whatever happened, and report the first thing that went wrong. */
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
     double due = 2;
@@ -142,7 +124,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);
     sgfs_data_free(data);
-    return status == SGFS_OK ? show(path, args, err) : status;
+    return status == SGFS_OK ? cli_show_run(path, args, SHOWN, err) : status;
 }
 
 const cli_command cmd_sample = {

@@ -7,23 +7,28 @@
 
 static const cli_flag flags[] = {{NULL, NULL, NULL}};
 
-static sgfs_status summary(cli_args *args, sgfs_err *err) {
-    if (args->words != 1)
-        return cli_fail(err, SGFS_EUSAGE, "Name one run file: sgfs summary fit.run");
-    sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
-    if (draws == NULL) return err->code;
+sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err) {
+    sgfs_draws *draws = sgfs_draws_open(path, err);
     sgfs_summary *s = sgfs_summary_new(draws, err);
     sgfs_status status = s != NULL ? SGFS_OK : err->code;
     if (s != NULL && args->json) {
         char *text = sgfs_summary_json(s);
         if (text != NULL) puts(text);
         sgfs_text_free(text);
+    } else if (s != NULL && most < INT64_MAX && args->quiet) {
+        cli_print_warnings(s, stderr);
     } else if (s != NULL) {
-        cli_print_summary(s, INT64_MAX);
+        cli_print_summary(s, most);
     }
     sgfs_summary_free(s);
     sgfs_draws_free(draws);
     return status;
+}
+
+static sgfs_status summary(cli_args *args, sgfs_err *err) {
+    if (args->words != 1)
+        return cli_fail(err, SGFS_EUSAGE, "Name one run file: sgfs summary fit.run");
+    return cli_show_run(args->word[0], args, INT64_MAX, err);
 }
 
 const cli_command cmd_summary = {

@@ -64,7 +64,7 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     return SGFS_OK;
 }
 
-static void sync_folder(const char *path) {
+void sgfsi_sync_folder(const char *path) {
     char *copy = strdup(path);
     if (copy == NULL) return;
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -100,7 +100,7 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
         sgfsi_outfile_abandon(out);
         return status;
     }
-    sync_folder(out->path);
+    sgfsi_sync_folder(out->path);
     forget(out);
     return SGFS_OK;
 }

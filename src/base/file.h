@@ -23,6 +23,9 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
 sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err);
 void sgfsi_outfile_abandon(sgfsi_outfile *out);
 
+/* Make a rename in the folder of path last. */
+void sgfsi_sync_folder(const char *path);
+
 /* Whole file as zero-terminated text; caller frees with free. Refuses more than `limit` bytes. */
 char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err);
 

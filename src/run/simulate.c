@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/ticker.h"
@@ -76,24 +77,19 @@ static void draw_row(const simulation *s, int64_t i, double *row) {
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static void write_head(const simulation *s, FILE *f) {
-    if (s->csv) {
-        for (int64_t j = 0; j < s->dim; j++) fprintf(f, "x%lld,", (long long)(j + 1));
-        fputs("y\n", f);
+    const int64_t shape[] = {s->rows, s->dim + 1};
+    if (!s->csv) {
+        sgfsi_npy_head(f, 2, shape);
         return;
     }
-    char
-        head[256]; /* magic, version 1.0, length, dictionary padded so that the data start at 128 */
-    int n = snprintf(head, sizeof head,
-                     "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                     (long long)s->rows, (long long)(s->dim + 1));
-    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, f);
-    fprintf(f, "%s%*s\n", head, 117 - n, "");
+    for (int64_t j = 0; j < s->dim; j++) fprintf(f, "x%lld,", (long long)(j + 1));
+    fputs("y\n", f);
 }
 
 static void write_rows(const simulation *s, int64_t n, FILE *f) {
     int64_t width = s->dim + 1;
     if (!s->csv) {
-        fwrite(s->rows_room, sizeof(double), (size_t)(n * width), f);
+        sgfsi_npy_numbers(f, s->rows_room, n * width);
         return;
     }
     for (int64_t i = 0; i < n * width; i++) {

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "sink/runblock.h"
 
 struct sgfsi_runfile {
@@ -278,16 +279,6 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
     return status;
 }
 
-static void sync_folder(char *path) {
-    char *copy = strdup(path);
-    int fd = copy == NULL ? -1 : open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    free(copy);
-}
-
 /* Sizes from the header, by way of the reader's checks: we never write what we could not read. */
 static sgfs_status take_shape(sgfsi_runfile *f, const char *json, sgfs_err *err) {
     sgfsi_json *copy = sgfsi_json_parse(json, strlen(json), "run header", err);
@@ -333,7 +324,7 @@ static sgfs_status create_locked(sgfsi_runfile *f, bool overwrite, const char *j
     status = write_head(f, json, strlen(json), err);
     if (status == SGFS_OK) status = take_name(f, overwrite, err);
     if (status == SGFS_OK) {
-        sync_folder(f->path);
+        sgfsi_sync_folder(f->path);
         return SGFS_OK;
     }
     unlink(f->temp); /* while the lock is still ours */
