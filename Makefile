@@ -18,7 +18,7 @@ all: deps
 help:
 	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
 	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
-	@echo "make test       every test; make test-asan: the same under AddressSanitizer and UBSan"
+	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"

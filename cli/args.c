@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -19,6 +20,12 @@ sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...) {
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     return code;
+}
+
+bool cli_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return strcmp(a, b) == 0 ||
+           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
 bool cli_applies(const cli_command *command, const sgfs_option_info *option) {

@@ -40,6 +40,8 @@ sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_arg
 const char *cli_given(const cli_command *command, const cli_args *args, const char *flag);
 sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Do two paths name the same existing file? */
+bool cli_same_file(const char *a, const char *b);
 /* Does the option's stage belong to the command? */
 bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 

@@ -14,6 +14,10 @@ static sgfs_status export_run(cli_args *args, sgfs_err *err) {
         return cli_fail(err, SGFS_EUSAGE,
                         "Name a run and a file: sgfs export fit.run fit.nc (`sgfs list exports`)");
     }
+    if (cli_same_file(args->word[0], args->word[1])) {
+        return cli_fail(err, SGFS_EUSAGE, "%s: is the run itself; give the export another name.",
+                        args->word[1]);
+    }
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
     bool overwrite = cli_given(&cmd_export, args, "overwrite") != NULL;
@@ -23,13 +27,18 @@ static sgfs_status export_run(cli_args *args, sgfs_err *err) {
         printf("{\"chains\": %lld, \"draws\": %lld, \"dim\": %lld}\n", (long long)shape.chains,
                (long long)shape.draws, (long long)shape.dim);
     } else if (status == SGFS_OK && !args->quiet) {
-        const char *stan = strstr(args->word[1], ".stan.csv");
+        size_t length = strlen(args->word[1]);
+        const char *end = length > 9 ? args->word[1] + length - 9 : "";
+        const char *stan = strcmp(end, ".stan.csv") == 0 ? end : NULL;
+        int stem = stan != NULL ? (int)(stan - args->word[1]) : 0;
+        char name[512];
         if (stan != NULL && shape.chains > 1) {
-            int stem = (int)(stan - args->word[1]);
-            fprintf(stderr, "One file per chain: %.*s_1.stan.csv to %.*s_%lld.stan.csv\n", stem,
-                    args->word[1], stem, args->word[1], (long long)shape.chains);
+            snprintf(name, sizeof name, "%.*s_1.stan.csv to %.*s_%lld.stan.csv", stem,
+                     args->word[1], stem, args->word[1], (long long)shape.chains);
+        } else {
+            snprintf(name, sizeof name, "%s", args->word[1]);
         }
-        fprintf(stderr, "%s: %lld chains x %lld draws x %lld parameters\n", args->word[1],
+        fprintf(stderr, "%s: %lld chains x %lld draws x %lld parameters\n", name,
                 (long long)shape.chains, (long long)shape.draws, (long long)shape.dim);
     }
     sgfs_draws_free(draws);
@@ -42,7 +51,7 @@ const cli_command cmd_export = {
     .usage = "RUN FILE.{nc,stan.csv,csv,npy} [--overwrite]",
     .examples = "  sgfs export fit.run fit.nc          # arviz.from_netcdf, xarray.open_datatree\n"
                 "  sgfs export fit.run fit.stan.csv    # one per chain: "
-                "cmdstanpy.from_csv(\"fit_*.stan.csv\")\n"
+                "cmdstanpy.from_csv(\"./fit_*.stan.csv\")\n"
                 "  sgfs export fit.run fit.csv         # posterior::as_draws_df, pandas\n"
                 "  sgfs export fit.run fit.npy         # numpy.load: chains x draws x parameters\n",
     .stages = "",

@@ -119,6 +119,9 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     if (data_path == NULL)
         return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
     if (path == NULL) path = free_name(args->word[0], made, sizeof made, args->cfg);
+    if (cli_same_file(path, data_path)) {
+        return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", path);
+    }
     if (check_out(path, args->cfg, err) != SGFS_OK) return err->code;
     sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
     if (data == NULL) return err->code;

@@ -29,6 +29,9 @@ static sgfs_status simulate(cli_args *args, sgfs_err *err) {
         return cli_fail(err, SGFS_EUSAGE,
                         "Name one model and a file: sgfs simulate logistic --out data.npy");
     }
+    if (truth != NULL && cli_same_file(out, truth)) {
+        return cli_fail(err, SGFS_EUSAGE, "%s: data and truth need two names.", out);
+    }
     sgfs_status status = borrow(args, "seed", "run.seed", err);
     if (status == SGFS_OK) status = borrow(args, "prior-precision", "prior.precision", err);
     if (status == SGFS_OK) status = borrow(args, "overwrite", "output.overwrite", err);

@@ -139,18 +139,25 @@ static void print_pair(const sgfs_compare *c, const char *what, const int64_t pa
            c->row[pair[1]].name);
 }
 
-/* One sentence that says whether what is left over is more than noise. */
+/* One sentence that says whether what is left over is more than noise; where noise could hide anything, or the
+ * reference has nothing to compare with, it says that instead. */
 static void print_verdict(const sgfs_compare *c) {
-    double worst = 0;
+    double worst = -1;
     for (int64_t i = 0; i < c->dim; i++) {
         if (isfinite(c->row[i].z)) worst = fmax(worst, fabs(c->row[i].z));
     }
-    bool means = worst < 4.5, spread = !(fabs(c->trR - 1) > 4 * c->trR_noise + 0.01);
-    if (means && spread) puts("The run agrees with the reference within Monte Carlo error.");
-    else {
+    bool known = isfinite(c->trR) && isfinite(c->trR_noise);
+    bool spread_differs =
+        known && (fabs(c->trR - 1) > 4 * c->trR_noise + 0.01 || c->E2 > 3 * c->E2_noise + 0.05);
+    if (worst > 4.5 || spread_differs) {
         printf("The run differs from the reference by more than Monte Carlo error: %s%s%s.\n",
-               means ? "" : "means (see z)", !means && !spread ? " and " : "",
-               spread ? "" : "spread (see trR)");
+               worst > 4.5 ? "means (see z)" : "", worst > 4.5 && spread_differs ? " and " : "",
+               spread_differs ? "spread (see trR, E2)" : "");
+    } else if (worst < 0 || (known && c->trR_noise > 0.1)) {
+        puts("Too few effective draws to say whether the run agrees with the reference.");
+    } else {
+        printf("The run agrees with the reference within Monte Carlo error%s.\n",
+               known ? "" : " (means only: no spread to compare with)");
     }
 }
 

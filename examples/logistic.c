@@ -27,25 +27,24 @@ static void make_data(void) {
 }
 
 int main(void) {
-    sgfs_err err;
+    sgfs_err err = {SGFS_OK, ""};
     make_data();
 
     sgfs_config *cfg = sgfs_config_new();
     sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x = &x[0][0], .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
-    sgfs_model *model = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
-    sgfs_run *run = model != NULL ? sgfs_run_open(model, cfg, &err) : NULL;
-    if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK || sgfs_run_close(run, &err) != SGFS_OK) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
+    sgfs_model *model = sgfs_model_open("logistic", data, cfg, &err);
+    sgfs_run *run = sgfs_run_open(model, cfg, &err);
+    sgfs_run_all(run, &err); /* a call that failed hands NULL on, and err keeps what it said */
+    sgfs_run_close(run, &err);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *s = draws != NULL ? sgfs_summary_new(draws, &err) : NULL;
+    sgfs_summary *s = sgfs_summary_new(draws, &err);
+    if (err.code != SGFS_OK) fprintf(stderr, "%s\n", err.text);
     for (int64_t i = 0; s != NULL && i < s->dim; i++) {
         printf("%-10s %8.4f +- %.4f  (R-hat %.3f)\n", s->row[i].name, s->row[i].mean, s->row[i].sd,
                s->row[i].r_hat);
     }
-    int failed = s == NULL;
+    int failed = err.code != SGFS_OK;
     sgfs_summary_free(s);
     sgfs_draws_free(draws);
     sgfs_run_free(run);

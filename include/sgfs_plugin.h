@@ -196,6 +196,14 @@ typedef struct sgfs_step {
     bool want_lp;   /* this iteration's log density will be recorded */
 } sgfs_step;
 
+/* What automatic choices may depend on. */
+typedef struct sgfs_situation {
+    const char *fisher; /* structure of the matrix, "" without one */
+    int64_t N;
+    double events; /* rows that carry the information: the smaller class, or N */
+    double gamma;
+} sgfs_situation;
+
 typedef struct sgfs_sampler_kind {
     const char *name, *help;
     const sgfs_option *options;
@@ -203,8 +211,7 @@ typedef struct sgfs_sampler_kind {
     /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
     const char *const *stats;
     /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
-    sgfs_status (*resolve)(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
-                           sgfs_err *err);
+    sgfs_status (*resolve)(sgfs_config *cfg, const struct sgfs_situation *situation, sgfs_err *err);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,

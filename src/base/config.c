@@ -199,6 +199,7 @@ sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double v
 /* ---- reading --------------------------------------------------------------------------------- */
 
 const char *sgfs_config_get(const sgfs_config *cfg, const char *key) {
+    if (cfg == NULL || key == NULL) return NULL;
     const entry *e = find(cfg, key);
     if (e == NULL) return NULL;
     return e->value != NULL ? e->value : e->row->value;

@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static json_t *plain(const sgfsi_json *v) {
@@ -86,6 +88,16 @@ void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x
     sgfsi_json *array = sgfsi_json_array();
     for (int64_t i = 0; i < n; i++) sgfsi_json_num(array, NULL, x[i]);
     sgfsi_json_put(in, key, array);
+}
+
+void sgfsi_caution(sgfsi_json *list, const sgfsi_log *log, const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    sgfsi_json_text(list, NULL, text);
+    sgfsi_say(log, SGFS_WARNING, "%s", text);
 }
 
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {

@@ -26,7 +26,8 @@ typedef struct sgfsi_columns_run {
 
 struct sgfs_data {
     sgfsi_arena arena;
-    sgfs_config *cfg; /* as it was when the data were opened */
+    sgfs_config *cfg;     /* as it was when the data were opened */
+    sgfsi_json *cautions; /* sentences for the summary */
     sgfsi_table table;
     char *path;             /* or "(arrays)" */
     int64_t N, p, features; /* p = features + intercept */

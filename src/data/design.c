@@ -56,37 +56,23 @@ static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
 
 /* ---- what the user should know --------------------------------------------------------------- */
 
-/* A column far from 0 for its spread is nearly the intercept again: the prior and the sampler both suffer. */
-static void warn_offsets(const sgfs_data *d, const sgfsi_log *log) {
-    for (int64_t j = 0; j < d->features && d->intercept; j++) {
-        const sgfsi_column *c = &d->feature[j];
-        if (c->sd == 0 || fabs(c->mean) < 30 * c->sd) continue;
-        sgfsi_say(
-            log, SGFS_WARNING,
-            "Column \"%s\" lies far from 0 for its spread, so that it and the intercept say nearly "
-            "the same: consider --standardize.",
-            c->name);
-    }
-}
-
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     double least = INFINITY, most = 0;
     if (d->N < 2) return; /* in one row everything is constant */
     for (int64_t j = 0; j < d->features; j++) {
         const sgfsi_column *c = &d->feature[j];
         if (c->sd == 0) {
-            sgfsi_say(log, SGFS_WARNING,
-                      "Column \"%s\" is constant: the data say nothing about it%s.", c->name,
-                      d->intercept ? " that the intercept does not say" : "");
+            sgfsi_caution(d->cautions, log,
+                          "Column \"%s\" is constant: the data say nothing about it%s.", c->name,
+                          d->intercept ? " that the intercept does not say" : "");
             continue;
         }
         least = c->sd < least ? c->sd : least;
         most = c->sd > most ? c->sd : most;
     }
-    if (!standardize) warn_offsets(d, log);
     if (!standardize && most > 1e4 * least) {
-        sgfsi_say(
-            log, SGFS_WARNING,
+        sgfsi_caution(
+            d->cautions, log,
             "The columns differ in scale by a factor of %.0e, and the prior treats them alike: "
             "consider --standardize.",
             most / least);
@@ -138,6 +124,7 @@ static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *e
     sgfs_data *d = calloc(1, sizeof *d);
     if (d != NULL) d->path = sgfsi_arena_text(&d->arena, path);
     if (d != NULL) d->cfg = sgfsi_config_copy(cfg);
+    if (d != NULL) d->cautions = sgfsi_json_array();
     if (d == NULL || d->path == NULL || d->cfg == NULL) {
         sgfs_data_free(d);
         sgfsi_fail_memory(err, "the data");
@@ -213,6 +200,7 @@ void sgfs_data_free(sgfs_data *data) {
     if (data == NULL) return;
     sgfsi_table_free(&data->table);
     sgfs_config_free(data->cfg);
+    sgfsi_json_free(data->cautions);
     sgfsi_arena_free(&data->arena);
     free(data);
 }

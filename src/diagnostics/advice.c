@@ -74,13 +74,14 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
 
 /* Iterations of a chain so far: what --draws counts, thinned away or not. */
 static int64_t draws_now(const list *out) {
-    return out->summary->draws * out->draws->thin;
+    return (int64_t)fmin((double)out->summary->draws * (double)out->draws->thin, 1e18);
 }
 
 /* --draws that would bring `ess` to the threshold, rounded up to two digits. */
 static int64_t draws_needed(const list *out, double ess) {
     const sgfs_summary *s = out->summary;
     double need = ceil((double)draws_now(out) * ESS_PER_CHAIN * (double)s->chains / ess);
+    if (!(need < 1e18)) return INT64_MAX;
     double unit = pow(10.0, fmax(0.0, floor(log10(need)) - 1.0));
     return (int64_t)(ceil(need / unit) * unit);
 }
@@ -222,8 +223,10 @@ static void judge_spread(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT], number[SGFSI_NUM_CHARS];
     double worst = 1;
+    const char *sampler = sgfsi_json_get_text(out->draws->header, "sampler", "sgfs");
+    bool scored = strncmp(sampler, "sgfs", 4) == 0;
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
-    if (over == 0) return;
+    if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
         double ratio = s->row[i].sd / s->row[i].sd_curvature;
         if (spread_badness(&s->row[i]) > fabs(log(worst))) worst = ratio;
@@ -233,8 +236,9 @@ static void judge_spread(list *out) {
          "The spread of %lld of %lld parameters is not what the curvature of the posterior at its "
          "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, or the step "
          "is too large for it, and the draws are approximate in a way that R-hat and ESS do not "
-         "see. Try a larger --alpha; where the answer changes, believe the larger one.",
-         (long long)over, (long long)s->dim, number, names);
+         "see. Try %s; where the answer changes, believe the smaller steps.",
+         (long long)over, (long long)s->dim, number, names,
+         scored ? "a larger --alpha" : "a smaller --epsilon");
 }
 
 static void judge_run(list *out) {

@@ -180,6 +180,7 @@ static sgfsi_json *row_json(const sgfs_compare_row *row) {
 }
 
 char *sgfs_compare_json(const sgfs_compare *shown) {
+    if (shown == NULL) return NULL;
     const compare *c = (const compare *)shown;
     sgfsi_json *out = sgfsi_json_object(), *params = sgfsi_json_array();
     sgfsi_json_int(out, "dim", shown->dim);

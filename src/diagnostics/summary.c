@@ -39,15 +39,17 @@ static void fill_row(sgfsi_trace *t, int64_t thin, sgfs_summary_row *row) {
     row->tau = (double)thin * (double)(t->chains * t->draws) / ess_mean;
 }
 
-/* tau of parameter i by batch means over every iteration, averaged over the chains; NaN: not known. */
+/* tau of parameter i by batch means over every iteration, averaged over the chains that know it (at least half);
+ * NaN: not known. */
 static double tau_of_all(const sgfs_draws *d, const sgfsi_used *used, int64_t i) {
-    double sum = 0;
+    double sum = 0, known = 0;
     for (int64_t c = 0; c < used->chains; c++) {
         const double *tau = d->chain[used->chain[c]].info.tau;
-        if (tau == NULL) return NAN;
+        if (tau == NULL || isnan(tau[i])) continue;
         sum += tau[i];
+        known++;
     }
-    return sum / (double)used->chains;
+    return 2 * known >= (double)used->chains ? sum / known : NAN;
 }
 
 /* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what every iteration
@@ -220,6 +222,7 @@ static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
 }
 
 char *sgfs_summary_json(const sgfs_summary *s) {
+    if (s == NULL) return NULL;
     sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
     sgfsi_json *params = sgfsi_json_array();
     sgfsi_json_text(out, "title", s->title);

@@ -52,7 +52,8 @@ static double next_kappa(sgfsi_average *a, bool warmup) {
 
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup) {
     double kappa = next_kappa(a, warmup);
-    double divisor = (double)(a->divide_by_n ? s->n : s->n - 1);
+    bool whole = a->divide_by_n || gbar == NULL; /* nothing was estimated */
+    double divisor = (double)(whole ? s->n : s->n - 1);
     a->I1.kind->add_cov(&a->I1, 1 - kappa, kappa / divisor, s, gbar, a->work);
 }
 

@@ -12,7 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "model/glm.h"
 
 typedef struct linear {
@@ -30,31 +29,6 @@ static void standardize_target(const sgfs_model *m, linear *s) {
     if (m->data->scale == NULL) return;
     if (m->data->intercept) s->y_mean = y->mean;
     if (y->sd > 0) s->y_sd = y->sd;
-}
-
-/* In units in which coefficients are large, a prior made for numbers of unit size decides the
- * answer. */
-static void warn_about_prior(const sgfs_model *m) {
-    const sgfs_data *d = m->data;
-    double lambda = sgfsi_config_num(m->cfg, "prior.precision"), largest = 0;
-    const char *which = "intercept";
-    if (d->scale != NULL || lambda == 0) return;
-    if (d->intercept) largest = fabs(d->target.mean);
-    for (int64_t j = 0; j < d->features; j++) {
-        double size = d->feature[j].sd > 0 ? d->target.sd / d->feature[j].sd : 0;
-        if (size <= largest) continue;
-        largest = size;
-        which = d->feature[j].name;
-    }
-    double prior_sd = 1 / sqrt(lambda);
-    if (largest < 10 * prior_sd) return;
-    char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
-    sgfsi_format_digits(sd_text, prior_sd, 3);
-    sgfsi_format_digits(size_text, largest, 2);
-    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_WARNING,
-              "The prior N(0, %s^2) is narrow for these units (\"%s\" may well be of size %s) and "
-              "will pull the answer towards 0: use --standardize, or a smaller --prior-precision.",
-              sd_text, which, size_text);
 }
 
 static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
@@ -81,7 +55,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
             m->data->path, m->data->target.name);
     }
     standardize_target(m, s);
-    warn_about_prior(m);
+    sgfsi_glm_judge_prior(m, m->data->target.sd, m->data->target.mean);
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
     if (s->known) {
         s->log_sigma = log(sgfsi_config_num(m->cfg, "model.sigma") / s->y_sd);

@@ -26,6 +26,12 @@ static const char *label_text(const sgfs_data *d, double value, char room[SGFSI_
     return room;
 }
 
+/* The mean of the target, two values, tells how many rows have the rarer one. */
+static void count_events(sgfs_model *m, const logistic *s) {
+    double share = (m->data->target.mean - s->zero) / (s->one - s->zero);
+    m->events = (double)m->data->N * fmin(share, 1 - share);
+}
+
 static sgfs_status find_labels(sgfs_model *m, logistic *s, sgfs_err *err) {
     const sgfs_data *d = m->data;
     double value[4];
@@ -59,6 +65,7 @@ static sgfs_status find_labels(sgfs_model *m, logistic *s, sgfs_err *err) {
     }
     s->zero = value[0];
     s->one = value[1];
+    count_events(m, s);
     sgfsi_json *labels = sgfsi_json_array();
     sgfsi_json_text(labels, NULL, zero);
     sgfsi_json_text(labels, NULL, one);
@@ -77,7 +84,9 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = m->data->p + 2;
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
-    return status == SGFS_OK ? find_labels(m, s, err) : status;
+    if (status == SGFS_OK) status = find_labels(m, s, err);
+    if (status == SGFS_OK) sgfsi_glm_judge_prior(m, 1.0, 0.0);
+    return status;
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */

@@ -95,6 +95,8 @@ sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
     m->cfg = m->own_cfg = sgfsi_config_copy(cfg);
     m->be = sgfsi_backend_find(sgfsi_config_text(cfg, "run.backend"));
     m->extra = sgfsi_json_object();
+    m->cautions = sgfsi_json_array();
+    m->events = (double)data->N;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
     else if (set_up(m, err) == SGFS_OK) return m;
     sgfs_model_free(m);
@@ -117,6 +119,7 @@ const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
 void sgfs_model_free(sgfs_model *model) {
     if (model == NULL) return;
     sgfsi_json_free(model->extra);
+    sgfsi_json_free(model->cautions);
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
     free(model);

@@ -18,6 +18,8 @@ struct sgfs_model {
     sgfs_block *block;
     char **param;            /* D names */
     double *precision;       /* D, prior precision of each parameter (Lambda's diagonal) */
+    double events;           /* rows that carry the information; the kind may lower it from N */
+    sgfsi_json *cautions;    /* sentences for the summary */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     sgfsi_json *extra;       /* what the kind wants remembered in the run file (label map, ...) */
     void *state;             /* the kind's own, from the arena */

@@ -36,12 +36,21 @@ static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
 
 sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,
                             sgfs_err *err) {
+    if (data == NULL && err != NULL && err->code != SGFS_OK) return NULL; /* says why already */
+    if (name == NULL || cfg == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_open: a name and a config are needed."),
+               NULL;
+    }
     const sgfs_model_kind *kind = find_model(name, err);
     return kind != NULL && data != NULL ? sgfsi_model_open(kind, data, cfg, err) : NULL;
 }
 
 sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
                           const char *truth, sgfs_err *err) {
+    if (model == NULL || cfg == NULL || path == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_simulate: a model, a config and a path are needed.");
+    }
     const sgfs_model_kind *kind = find_model(model, err);
     if (kind == NULL) return SGFS_EUSAGE;
     if (kind->simulate == NULL) {

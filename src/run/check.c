@@ -20,10 +20,15 @@ static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
     for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL; s++) {
         if (sgfsi_distance(name, s->name) < sgfsi_distance(name, best)) best = s->name;
     }
-    bool near = sgfsi_is_near(name, sgfsi_distance(name, best));
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "There is no sampler \"%s\".%s%s%s `sgfs list samplers` shows all.", name,
-                      near ? " Did you mean \"" : "", near ? best : "", near ? "\"?" : "");
+    if (sgfsi_is_near(name, sgfsi_distance(name, best))) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "There is no sampler \"%s\". Did you mean \"%s\"?",
+                          name, best);
+    }
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "There is no sampler \"%s\". There are sgfs-f, sgfs-d, sgld and others: `sgfs "
+        "list samplers`.",
+        name);
 }
 
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err) {
@@ -169,7 +174,7 @@ static void plan_lengths(const sgfs_config *cfg, const sgfsi_kinds *kinds, sgfsi
          thin_auto = sgfsi_config_auto(cfg, "run.thin");
     plan->draws = sgfsi_config_int(cfg, "run.draws");
     plan->thin = sgfsi_config_int(cfg, "run.thin");
-    if (draws_auto) plan->draws = plan->tau > 0 ? at_least(250 * plan->tau, 1000) : 10000;
+    if (draws_auto) plan->draws = plan->tau > 0 ? at_least(400 * plan->tau, 1000) : 10000;
     if (thin_auto) plan->thin = draws_auto ? (plan->draws + 999) / 1000 : 1;
     if (draws_auto) plan->draws = (plan->draws + plan->thin - 1) / plan->thin * plan->thin;
 }
@@ -205,7 +210,9 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
     int64_t N = model->data->N;
     plan->gamma = kinds->scheme->gamma(N, plan->n);
     if (kinds->sampler->resolve != NULL) {
-        status = kinds->sampler->resolve(cfg, fisher, N, plan->gamma, err);
+        sgfs_situation now = {
+            .fisher = fisher, .N = N, .events = model->events, .gamma = plan->gamma};
+        status = kinds->sampler->resolve(cfg, &now, err);
     }
     if (status == SGFS_OK) status = apply_preset(cfg, kinds, err);
     if (status != SGFS_OK) return status;

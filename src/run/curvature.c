@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { MOST_PARAMETERS = 1000 };
+static const double most_work = 1e11; /* multiplications: a few seconds */
 
 /* Row j of U: what a unit step of parameter j does on the user's scale. */
 static void map_to_user(const sgfs_model *m, double *unit, double *origin, double *U) {
@@ -52,7 +53,8 @@ static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_are
 
 bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd) {
     sgfsi_arena arena = {NULL};
-    if (m->kind->curvature == NULL || m->D > MOST_PARAMETERS) return false;
+    double D = (double)m->D, work = (double)m->data->N * D * D;
+    if (m->kind->curvature == NULL || m->D > MOST_PARAMETERS || work > most_work) return false;
     bool filled = fill(m, theta, sd, &arena);
     sgfsi_arena_free(&arena);
     return filled;

@@ -56,12 +56,20 @@ static void put_config(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json_put(o, "config", config);
 }
 
+static void add_all(sgfsi_json *to, const sgfsi_json *from) {
+    for (int64_t i = 0; i < sgfsi_json_length(from); i++) {
+        sgfsi_json_text(to, NULL, sgfsi_json_as_text(sgfsi_json_at(from, i)));
+    }
+}
+
 static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *cautions = sgfsi_json_array();
     const sgfsi_kinds *k = &run->kinds;
     const char *fisher = k->fisher != NULL ? k->fisher->name : "";
     const char *text = k->sampler->caution != NULL ? k->sampler->caution(run->cfg, fisher) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
+    add_all(cautions, run->model->data->cautions);
+    add_all(cautions, run->model->cautions);
     sgfsi_json_put(o, "cautions", cautions);
 }
 

@@ -81,17 +81,64 @@ static sgfs_status climb(const sgfs_model *m, double *theta, double *cov, search
                                           "The mode was not reached in %d steps.", (int)MOST_STEPS);
 }
 
+static sgfs_status open_search(search *s, const sgfs_model *m, sgfsi_arena *arena, sgfs_err *err) {
+    *s = (search){.G = SGFSI_DOUBLES(arena, m->D),
+                  .A = SGFSI_DOUBLES(arena, m->D * m->D),
+                  .step = SGFSI_DOUBLES(arena, m->D),
+                  .trial = SGFSI_DOUBLES(arena, m->D)};
+    bool room = s->G != NULL && s->A != NULL && s->step != NULL && s->trial != NULL;
+    return room ? SGFS_OK : sgfsi_fail_memory(err, "the search for the mode");
+}
+
 sgfs_status sgfsi_mode_find(const sgfs_model *m, double *theta, double *cov, int64_t *passes,
                             sgfs_err *err) {
     sgfsi_arena arena = {NULL};
-    search s = {.G = SGFSI_DOUBLES(&arena, m->D),
-                .A = SGFSI_DOUBLES(&arena, m->D * m->D),
-                .step = SGFSI_DOUBLES(&arena, m->D),
-                .trial = SGFSI_DOUBLES(&arena, m->D)};
-    sgfs_status status = s.G != NULL && s.A != NULL && s.step != NULL && s.trial != NULL
-                             ? climb(m, theta, cov, &s, err)
-                             : sgfsi_fail_memory(err, "the search for the mode");
+    search s;
+    sgfs_status status = open_search(&s, m, &arena, err);
+    if (status == SGFS_OK) status = climb(m, theta, cov, &s, err);
     sgfsi_arena_free(&arena);
     if (passes != NULL) *passes = s.passes;
+    return status;
+}
+
+/* log det A at theta; A: D x D workspace. */
+static sgfs_status log_det(const sgfs_model *m, const double *theta, search *s, double *out,
+                           sgfs_err *err) {
+    sgfs_status status = evaluate(m, theta, s, err);
+    if (status != SGFS_OK) return status;
+    if (m->be->potrf(m->D, s->A) != 0) {
+        return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix is singular near the mode.");
+    }
+    *out = 0;
+    for (int64_t j = 0; j < m->D; j++) *out += 2 * log(s->A[j * m->D + j]);
+    return SGFS_OK;
+}
+
+static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, const double *cov,
+                                      double *mean, search *s, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    memcpy(s->trial, mode, (size_t)m->D * sizeof *mode);
+    for (int64_t k = 0; k < m->D && status == SGFS_OK; k++) {
+        double high, low, step = 0.1 * sqrt(cov[k * m->D + k]);
+        s->trial[k] = mode[k] + step;
+        status = log_det(m, s->trial, s, &high, err);
+        s->trial[k] = mode[k] - step;
+        if (status == SGFS_OK) status = log_det(m, s->trial, s, &low, err);
+        s->trial[k] = mode[k];
+        if (status == SGFS_OK) s->step[k] = -0.5 * (high - low) / (2 * step);
+    }
+    for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
+        mean[i] = mode[i] + m->be->dot(m->D, cov + i * m->D, s->step);
+    }
+    return status;
+}
+
+sgfs_status sgfsi_mode_mean(const sgfs_model *m, const double *mode, const double *cov,
+                            double *mean, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    search s;
+    sgfs_status status = open_search(&s, m, &arena, err);
+    if (status == SGFS_OK) status = shift_by_curvature(m, mode, cov, mean, &s, err);
+    sgfsi_arena_free(&arena);
     return status;
 }

@@ -19,7 +19,7 @@ static const sgfs_option run_options[] = {
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
-     "iterations after warm-up, per chain (auto: about 250 effective draws)"},
+     "iterations after warm-up, per chain (auto: about 400 effective draws)"},
     {"run.thin", "thin", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "keep every k-th draw (auto: 1 when --draws is given, else about 1000 kept)"},
     {"run.seed", "seed", SGFS_INTEGER, "1", 0, 9e18, NULL, "same seed, same draws, bit for bit"},

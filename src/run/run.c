@@ -58,6 +58,8 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_kinds kinds;
     if (model == NULL) return NULL;
+    if (cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
     return sgfsi_choose_kinds(cfg, &kinds, err) == SGFS_OK ? sgfsi_run_open(model, cfg, &kinds, err)
                                                            : NULL;
 }
@@ -140,6 +142,7 @@ sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
 }
 
 bool sgfs_run_done(const sgfs_run *run) {
+    if (run == NULL) return true;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         if (run->walk[c].t < total_of(run)) return false;
     }
@@ -250,16 +253,23 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
     return predicted;
 }
 
-/* What is still buffered, then every chain's moments and costs. */
-static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
-    double *sd = calloc((size_t)run->model->D, sizeof *sd);
-    bool predicted = sd != NULL && predict_spread(run, sd);
+static sgfs_status flush_all(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        sgfsi_walk *w = &run->walk[c];
-        status = sgfsi_walk_flush(w, &run->out, err);
-        if (status != SGFS_OK) break;
-        status = sgfsi_walk_report(w, &run->out, true, predicted ? sd : NULL, err);
+        status = sgfsi_walk_flush(&run->walk[c], &run->out, err);
+    }
+    return status;
+}
+
+/* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an end, not another
+ * pass over the data. */
+static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = flush_all(run, err);
+    double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    bool predicted =
+        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd);
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_walk_report(&run->walk[c], &run->out, true, predicted ? sd : NULL, err);
     }
     free(sd);
     return status;
@@ -292,18 +302,20 @@ sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
 }
 
 const double *sgfs_run_theta(const sgfs_run *run, int64_t chain) {
-    return chain >= 0 && chain < run->plan.chains ? run->walk[chain].user : NULL;
+    return run != NULL && chain >= 0 && chain < run->plan.chains ? run->walk[chain].user : NULL;
 }
 
 void sgfs_run_stop(sgfs_run *run) {
+    if (run == NULL) return;
     atomic_store_explicit(&run->stop, 1, memory_order_relaxed);
 }
 
 void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user) {
+    if (run == NULL) return;
     run->on_progress = on_progress;
     run->progress_user = user;
 }
 
 const char *sgfs_run_describe(const sgfs_run *run) {
-    return run->describe;
+    return run != NULL ? run->describe : "";
 }

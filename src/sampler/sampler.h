@@ -43,8 +43,7 @@ typedef struct sgfsi_schedule {
     double a, b, delta; /* eps_t = a (b + t)^-delta */
 } sgfsi_schedule;
 
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
-                                   sgfs_err *err);
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err);
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
 double sgfsi_schedule_at(const sgfsi_schedule *s, int64_t t);
 

@@ -16,10 +16,7 @@ const sgfs_option sgfsi_schedule_options[] = {
      "delta of the decaying step size"},
     SGFSI_OPTIONS_END};
 
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
-                                   sgfs_err *err) {
-    (void)fisher;
-    (void)gamma;
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     bool decays = !sgfsi_config_auto(cfg, "sampler.step_a");
     if (decays && !sgfsi_config_auto(cfg, "sampler.epsilon")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -31,7 +28,7 @@ sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const char *fisher, int64_t
         return sgfsi_fail(err, SGFS_EUSAGE, "--step-b and --step-delta need --step-a.");
     }
     if (decays || !sgfsi_config_auto(cfg, "sampler.epsilon")) return SGFS_OK;
-    return sgfsi_config_resolve_num(cfg, "sampler.epsilon", 1 / (double)N, err);
+    return sgfsi_config_resolve_num(cfg, "sampler.epsilon", 1 / (double)now->N, err);
 }
 
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg) {

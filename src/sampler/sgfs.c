@@ -12,7 +12,7 @@
  *
  * Where the log posterior is quadratic the stationary law is exact for every alpha with the full
  * matrix. Before the first move the matrix is filled with batches at the starting point; in warm-up
- * alpha is 0, so that the chain reaches the mode as Fisher scoring does.
+ * steps are as large as they safely can be, so that the chain reaches the mode as Fisher scoring does.
  *
  * Warm-up steps use the model's own Fisher information (scores of targets drawn from the model)
  * where the model can draw: far from the mode the covariance of the data's scores says nothing
@@ -47,25 +47,26 @@ static const sgfs_option options[] = {
      "0: largest step, fastest; larger: closer to the exact posterior (auto: 0 for many rows)"},
     {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "step size; for SGFS the same as --alpha 2/sqrt(epsilon)"},
-    {"sampler.warmup_alpha", "warmup-alpha", SGFS_NUMBER, "0", 0, 1e6, NULL,
-     "alpha during warm-up"},
+    {"sampler.warmup_alpha", "warmup-alpha", SGFS_NUMBER, "auto", 0, 1e6, NULL,
+     "alpha during warm-up (auto: 0 for many rows)"},
     {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
      "count the prior in the matrix, as exactness needs (the paper does not)"},
     {"sampler.warmup_by", "warmup-by", SGFS_CHOICE, "model", 1, 0, "model|scores",
      "warm-up steps by the model's information or the scores' covariance"},
     SGFSI_OPTIONS_END};
 
-/* The largest step that is still a small part of a Newton step, h = 2/(gamma (1 + alpha^2)) <= 0.1:
- * with many rows that is alpha 0; where the batch is a good part of few rows, the posterior's own
- * curvature changes over a larger step, and the draws would spread too far. The diagonal needs more
- * care: at least 2. */
-static double automatic_alpha(bool full, double gamma) {
-    const double most = 0.1;
+/* The largest step that is still a small part of a Newton step, h = 2/(gamma (1 + alpha^2)) <= 0.1: with
+ * many rows that is alpha 0; where the batch is a good part of few rows, the posterior's own curvature changes
+ * over a larger step, and the draws would spread too far. Few events among many rows are few rows: 0.1 of
+ * events/25. The diagonal needs more care: at least 2. */
+static double automatic_alpha(bool full, double gamma, double events) {
+    double most = 0.1 * fmin(1, events / 25);
     double alpha = sqrt(fmax(0, 2 / (most * gamma) - 1));
     return full ? alpha : fmax(alpha, 2);
 }
 
-static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, double gamma, sgfs_err *err) {
+static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, const sgfs_situation *now,
+                                 sgfs_err *err) {
     bool eps_given = !sgfsi_config_auto(cfg, "sampler.epsilon");
     if (eps_given && !sgfsi_config_auto(cfg, "sampler.alpha")) {
         return sgfsi_fail(
@@ -73,7 +74,7 @@ static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, double gamma, sgfs
             "--alpha and --epsilon say the same thing (alpha = 2/sqrt(epsilon)): give "
             "one of them.");
     }
-    double alpha = automatic_alpha(full, gamma);
+    double alpha = automatic_alpha(full, now->gamma, now->events);
     if (eps_given) alpha = 2 / sqrt(sgfsi_config_num(cfg, "sampler.epsilon"));
     else if (!sgfsi_config_auto(cfg, "sampler.alpha")) return SGFS_OK;
     return sgfsi_config_resolve_num(cfg, "sampler.alpha", alpha, err);
@@ -81,11 +82,13 @@ static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, double gamma, sgfs
 
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
  * changes no measure that the tests know, and a full one costs more than all the rest of a step. */
-static sgfs_status resolve(sgfs_config *cfg, const char *fisher, int64_t N, double gamma,
-                           sgfs_err *err) {
-    (void)N;
-    bool full = strcmp(fisher, "full") == 0;
-    sgfs_status status = resolve_alpha(cfg, full, gamma, err);
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    bool full = strcmp(now->fisher, "full") == 0;
+    sgfs_status status = resolve_alpha(cfg, full, now, err);
+    if (status == SGFS_OK && sgfsi_config_auto(cfg, "sampler.warmup_alpha")) {
+        double alpha = automatic_alpha(true, now->gamma, now->events);
+        status = sgfsi_config_resolve_num(cfg, "sampler.warmup_alpha", alpha, err);
+    }
     if (status != SGFS_OK || !sgfsi_config_auto(cfg, "fisher.every")) return status;
     return sgfsi_config_resolve_num(cfg, "fisher.every", full ? 10 : 1, err);
 }

@@ -235,6 +235,8 @@ int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_cou
 /* ---- the public view ------------------------------------------------------------------------- */
 
 sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
+    if (path == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_open: a path is needed."), NULL;
     return sgfsi_runfile_read(path, err);
 }
 

@@ -39,6 +39,11 @@ static sgfs_status unknown_suffix(const char *path, sgfs_err *err) {
 
 sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,
                               sgfs_err *err) {
+    if (draws == NULL || path == NULL) {
+        bool said = draws == NULL && err != NULL && err->code != SGFS_OK;
+        return said ? err->code
+                    : sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_export: needs draws and a path.");
+    }
     const sgfs_export_kind *kind = find_kind(path);
     if (kind == NULL) return unknown_suffix(path, err);
     return kind->write(draws, path, overwrite, err);

@@ -81,9 +81,14 @@ static void test_automatic_lengths(void **state) {
     assert_int_equal(o.run->plan.n, 500);
     assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.alpha") - sqrt(3)) < 1e-9);
     assert_true(fabs(o.run->plan.tau - 19) < 1e-9);
-    assert_true(o.run->plan.draws >= 250 * 19 && o.run->plan.draws < 250 * 19 + 10);
-    assert_int_equal(o.run->plan.thin, 5);
+    assert_true(o.run->plan.draws >= 400 * 19 && o.run->plan.draws < 400 * 19 + 10);
+    assert_int_equal(o.run->plan.thin, 8);
+    assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.warmup_alpha") - sqrt(3)) < 1e-9);
     assert_int_equal(o.run->plan.warmup, 1000);
+    close_all(&o);
+    const setting diag[] = {{"sampler.kind", "sgfs-d"}, {NULL, NULL}};
+    o = open_with(50000, 3, diag, NULL); /* the diagonal is never trusted with the largest step */
+    assert_true(sgfsi_config_num(o.run->cfg, "sampler.alpha") == 2);
     close_all(&o);
     o = open_with(50000, 3, settings, NULL); /* many rows: the largest step */
     assert_true(sgfsi_config_num(o.run->cfg, "sampler.alpha") == 0);
