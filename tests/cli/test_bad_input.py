@@ -247,6 +247,8 @@ TABLE = [
     ("short flag", good("-n"), USAGE, r"no flag "),
     ("unknown model", ("sample", "logisitc", "--data", "good.csv"), USAGE,
      r'no model "logisitc"\. Did you mean "logistic"\?'),
+    ("output is the data", ("sample", "logistic", "--data", "good.csv", "--out", "good.csv", "--overwrite"), USAGE, r"is the data"),
+    ("truth is the data", ("simulate", "linear", "--rows", "20", "--out", "s.csv", "--truth", "s.csv"), USAGE, r"two names"),
     ("two models", ("sample", "logistic", "linear", "--data", "good.csv"), USAGE, r"What is \"linear\" for\?"),
     ("unknown sampler", good("--sampler", "sgsf"), USAGE,
      r'no sampler "sgsf"\. Did you mean "sgfs"\?'),

@@ -448,6 +448,32 @@ static void test_summary_compares_spread_with_curvature(void **state) {
     free(theta);
 }
 
+/* Kept draws are independent at thin 100 and say tau = 100; every iteration says 10, and the mean is as much
+ * better known. One chain of two that does not know does not spoil it. */
+static void test_thinning_does_not_hide_tau(void **state) {
+    (void)state;
+    made m;
+    char *names[4];
+    double *theta = malloc(3200 * sizeof *theta), mean[4] = {0}, var[4] = {1, 1, 1, 1};
+    double tau[4] = {10, 10, 10, 10}, unknown[4] = {NAN, NAN, NAN, NAN};
+    make_long(&m, theta, names, 0.0);
+    m.d.thin = 100;
+    for (int c = 0; c < 2; c++) {
+        m.chain[c].info.iterations = 40000;
+        m.chain[c].info.mean = mean;
+        m.chain[c].info.var = var;
+        m.chain[c].info.tau = c == 0 ? tau : unknown;
+    }
+    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    assert_non_null(s);
+    assert_close(s->row[0].tau, 10.0, 1e-12, "tau");
+    assert_close(s->row[0].mcse, s->row[0].sd * sqrt(10.0 / 80000), 1e-9, "mcse");
+    assert_true(s->row[1].tau >
+                500); /* slow: the kept draws themselves are correlated, and know better */
+    sgfs_summary_free(s);
+    free(theta);
+}
+
 static void test_summary_of_nothing_is_refused(void **state) {
     (void)state;
     made m;
@@ -635,6 +661,7 @@ int main(void) {
         cmocka_unit_test(test_summary_names_the_worst),
         cmocka_unit_test(test_summary_names_the_chain_apart),
         cmocka_unit_test(test_summary_compares_spread_with_curvature),
+        cmocka_unit_test(test_thinning_does_not_hide_tau),
         cmocka_unit_test(test_summary_of_nothing_is_refused),
         cmocka_unit_test(test_measures_by_hand),
         cmocka_unit_test(test_trR_of_larger_matrices),
