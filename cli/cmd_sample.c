@@ -78,7 +78,6 @@ static bool is_model(const char *word) {
     return false;
 }
 
-/* An output that cannot be is refused before the data are read, not after. */
 /* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
 static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
@@ -89,6 +88,7 @@ static const char *free_name(const char *model, char *out, size_t room, const sg
     return out;
 }
 
+/* An output that cannot be is refused before the data are read, not after. */
 static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     struct stat st;
