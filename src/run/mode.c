@@ -119,7 +119,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
     sgfs_status status = SGFS_OK;
     memcpy(s->trial, mode, (size_t)m->D * sizeof *mode);
     for (int64_t k = 0; k < m->D && status == SGFS_OK; k++) {
-        double high, low, step = 0.1 * sqrt(cov[k * m->D + k]);
+        double high = 0, low = 0, step = 0.1 * sqrt(cov[k * m->D + k]);
         s->trial[k] = mode[k] + step;
         status = log_det(m, s->trial, s, &high, err);
         s->trial[k] = mode[k] - step;
