@@ -161,9 +161,9 @@ def show(name, run, tau=float("nan"), limit=None):
 
 # name, batch, scheme, alpha, prior in the matrix, the prototype's tau, more options
 FULL = [
-    ("with", 500, "with", 0, True, None, []),
-    ("without", 500, "without", 0, True, 18.2, []),
-    ("alpha2", 500, "with", 2, True, 101, []),
+    ("with", 500, "with", 0, True, None, ["--fisher-every", 1]),
+    ("without", 500, "without", 0, True, 18.2, ["--fisher-every", 1]),
+    ("alpha2", 500, "with", 2, True, 101, ["--fisher-every", 1]),
     ("every10", 500, "with", 0, True, None, ["--fisher-every", 10]),
     ("paper", 500, "with", 0, False, 19.3, ["--preset", "paper"]),
     ("batch30", 30, "with", 0, True, None, []),
