@@ -13,7 +13,7 @@ VENV      := build-venv
 .PHONY: all help deps test-deps demo test test-asan bench install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
-	@MAKEFLAGS= cmake --build $(BUILD) -j$(JOBS)
+	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
 
 help:
 	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
