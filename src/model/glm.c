@@ -51,7 +51,10 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double 
     }
     for (int64_t i = 0; i < b->n; i++) { /* beta is the leading block of a larger matrix */
         const double *x = scratch + i * b->p;
-        for (int64_t j = 0; j < b->p; j++) m->be->axpy(j + 1, x[j], x, A + j * m->D);
+        for (int64_t j = 0; j < b->p; j++) {
+            double *row = A + j * m->D;
+            for (int64_t k = 0; k <= j; k++) row[k] += x[j] * x[k];
+        }
     }
 }
 

@@ -6,8 +6,8 @@
  *
  * sigma is the parameter log_sigma unless --sigma fixes it. beta is a factored block, log_sigma a
  * dense one beside it. With --standardize the target is standardised too, y~ = (y - m)/s, because a
- * prior of unit scale is meant for numbers of unit scale; draws go back to the user's scale by beta
- * = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
+ * prior of unit scale is meant for numbers of unit scale; draws go back to the user's scale by
+ *     beta = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
  */
 #include <math.h>
 #include <string.h>

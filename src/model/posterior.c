@@ -175,6 +175,8 @@ sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, doubl
                                  double *A, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     full_pass f = {0};
+    int blas_threads =
+        sgfsi_blas_threads(1); /* blocks are small: more threads only wait for each other */
     sgfs_status status = open_pass(&f, m, &arena, err);
     *lp = 0;
     memset(G, 0, (size_t)m->D * sizeof *G);
@@ -183,6 +185,7 @@ sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, doubl
         status = add_block(&f, m, first, theta, lp, G, A, err);
     }
     sgfsi_arena_free(&arena);
+    (void)sgfsi_blas_threads(blas_threads);
     if (status != SGFS_OK) return status;
     *lp += sgfsi_prior_logp(m, theta);
     sgfsi_prior_add_grad(m, theta, G);

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/ticker.h"
+
 enum { MOST_STEPS = 100, MOST_HALVINGS = 40 };
 
 typedef struct search {
@@ -118,6 +120,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
                                       double *mean, search *s, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     memcpy(s->trial, mode, (size_t)m->D * sizeof *mode);
+    sgfsi_ticker ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking around the mode");
     for (int64_t k = 0; k < m->D && status == SGFS_OK; k++) {
         double high = 0, low = 0, step = 0.1 * sqrt(cov[k * m->D + k]);
         s->trial[k] = mode[k] + step;
@@ -125,6 +128,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
         s->trial[k] = mode[k] - step;
         if (status == SGFS_OK) status = log_det(m, s->trial, s, &low, err);
         s->trial[k] = mode[k];
+        sgfsi_tick(&ticker, (double)(k + 1) / (double)m->D);
         if (status == SGFS_OK) s->step[k] = -0.5 * (high - low) / (2 * step);
     }
     for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {

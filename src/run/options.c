@@ -17,7 +17,7 @@ static const sgfs_option run_options[] = {
      "draw the rows with or without replacement"},
     {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
-     "iterations before draws are kept (auto: 10 N/n, at least 1000)"},
+     "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "iterations after warm-up, per chain (auto: about 400 effective draws)"},
     {"run.thin", "thin", SGFS_INTEGER, "auto", 1, 1e15, NULL,

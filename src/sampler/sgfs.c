@@ -254,10 +254,8 @@ static double tau(const sgfs_config *cfg, double gamma) {
 static const char *caution(const sgfs_config *cfg, const char *fisher) {
     if (strcmp(fisher, "full") != 0) {
         return "SGFS with a diagonal matrix is approximate where parameters are correlated: means "
-               "are right, "
-               "variances and correlations may not be, most of all at small alpha. Compare with "
-               "sgfs-f, or "
-               "with a larger --alpha.";
+               "are right, variances and correlations may not be, most of all at small alpha. "
+               "Compare with sgfs-f, or with a larger --alpha.";
     }
     if (!sgfsi_config_flag(cfg, "sampler.prior_in_matrix")) {
         return "The prior is left out of the matrix, as in the paper: approximate where the prior "
