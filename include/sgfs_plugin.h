@@ -144,20 +144,28 @@ typedef struct sgfs_model_kind {
 
 typedef struct sgfs_fisher_kind sgfs_fisher_kind;
 
+/* How D parameters are cut into blocks that may be correlated: block k is first[k] .. first[k+1)-1.
+ * Structures that know no blocks look at D alone. */
+typedef struct sgfs_layout {
+    int64_t D, blocks;
+    const int64_t *first; /* blocks + 1 */
+} sgfs_layout;
+
 /* The running average I1hat, the curvature A, the gradient noise S and the preconditioner K are all
  * values of this type. */
 typedef struct sgfs_sym {
     const sgfs_fisher_kind *kind;
     const sgfs_backend *be;
+    const sgfs_layout *layout;
     int64_t D;
-    double *a; /* kind->size(D) numbers */
+    double *a; /* kind->size(layout) numbers */
 } sgfs_sym;
 
 struct sgfs_fisher_kind {
     const char *name, *help;
-    const char *stan_metric;               /* dense_e, diag_e or unit_e */
-    int64_t (*size)(int64_t D);            /* numbers stored */
-    int64_t (*work)(int64_t D, int64_t n); /* numbers of workspace for add_cov */
+    const char *stan_metric;                               /* dense_e, diag_e or unit_e */
+    int64_t (*size)(const sgfs_layout *layout);            /* numbers stored */
+    int64_t (*work)(const sgfs_layout *layout, int64_t n); /* of workspace for add_cov and update */
     void (*zero)(sgfs_sym *A);
     /* A = decay A + weight sum_i (g_i - gbar)(g_i - gbar)'; gbar: D numbers, NULL: do not centre */
     void (*add_cov)(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
@@ -165,7 +173,13 @@ struct sgfs_fisher_kind {
     void (*combine)(sgfs_sym *A, double b, const sgfs_sym *B, double c,
                     const sgfs_sym *C);                       /* A = bB + cC */
     void (*add_diag)(sgfs_sym *A, double c, const double *d); /* A += c diag(d); d NULL: identity */
-    int64_t (*factor)(sgfs_sym *A); /* A -> L, A = L L'; 0 or where it failed */
+    void (*from_dense)(sgfs_sym *A,
+                       const double *dense); /* what it keeps of a D x D lower matrix */
+    int64_t (*factor)(sgfs_sym *A);          /* A -> L, A = L L'; 0 or where it failed */
+    /* L -> the factor of  decay L L' + weight sum_i (g_i - gbar)(g_i - gbar)'  without forming that
+     * matrix; 0, or -1 when rounding spoilt it. NULL: only refactorising is known. */
+    int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
+                      const double *gbar, double *work);
     void (*solve)(const sgfs_sym *L, bool transposed, double *x);      /* x = L^-1 x or L^-T x */
     void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
     void (*mul)(const sgfs_sym *A, const double *x, double *y);        /* y = A x (not factored) */
@@ -193,14 +207,15 @@ typedef struct sgfs_sampler
 typedef struct sgfs_step {
     int64_t t;      /* iteration, from 1, warm-up included */
     int64_t warmup; /* iterations of warm-up: t <= warmup is warming up */
+    int64_t draws;  /* iterations after warm-up that are planned */
     bool want_lp;   /* this iteration's log density will be recorded */
 } sgfs_step;
 
 /* What automatic choices may depend on. */
 typedef struct sgfs_situation {
     const char *fisher; /* structure of the matrix, "" without one */
-    int64_t N;
-    double events; /* rows that carry the information: the smaller class, or N */
+    int64_t N, n, D;    /* rows, rows of a minibatch, parameters */
+    double events;      /* rows that carry the information: the smaller class, or N */
     double gamma;
 } sgfs_situation;
 
@@ -208,6 +223,7 @@ typedef struct sgfs_sampler_kind {
     const char *name, *help;
     const sgfs_option *options;
     bool uses_fisher;
+    bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
     const char *const *stats;
     /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */

@@ -20,7 +20,11 @@ typedef enum sgfsi_purpose {
     SGFSI_FEATURES = 7, /* simulation: columns */
     SGFSI_TARGET = 8,   /* simulation: targets */
     SGFSI_MODEL = 9,    /* targets drawn from the model, for its own Fisher information */
-    SGFSI_RIDGE = 10    /* noise that goes with a ridge */
+    SGFSI_RIDGE = 10,   /* noise that goes with a ridge */
+    SGFSI_MOMENTUM = 11,
+    SGFSI_ACCEPT = 12, /* Metropolis' uniform, jitter of the step */
+    SGFSI_TREE = 13,   /* directions and choices within a trajectory */
+    SGFSI_FOLDS = 14   /* which rows are held out */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

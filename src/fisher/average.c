@@ -21,6 +21,8 @@ const sgfs_option sgfsi_average_options[] = {
      "how many batches the warm-up's average remembers"},
     {"fisher.divisor", "fisher-divisor", SGFS_CHOICE, "n-1", 1, 0, "n-1|n",
      "divisor of a batch's covariance"},
+    {"fisher.block_size", "block-size", SGFS_INTEGER, "auto", 1, 1e9, NULL,
+     "parameters in each block of --fisher block (auto: the model's own blocks)"},
     {"fisher.ridge", "fisher-ridge", SGFS_NUMBER, "0", 0, 1, NULL,
      "add this fraction of its mean diagonal to the matrix"},
     {"fisher.fill", "fisher-fill", SGFS_NUMBER, "3", 0, 1e6, NULL,
@@ -28,11 +30,11 @@ const sgfs_option sgfsi_average_options[] = {
     SGFSI_OPTIONS_END};
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_backend *be, int64_t D, int64_t n, const sgfs_config *cfg,
-                               sgfsi_arena *arena, sgfs_err *err) {
-    sgfs_status status = sgfsi_sym_open(&a->I1, kind, be, D, arena, err);
+                               const sgfs_backend *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err) {
+    sgfs_status status = sgfsi_sym_open(&a->I1, kind, be, layout, arena, err);
     if (status != SGFS_OK) return status;
-    a->work = SGFSI_DOUBLES(arena, kind->work(D, n));
+    a->work = SGFSI_DOUBLES(arena, kind->work(layout, n));
     if (a->work == NULL)
         return sgfsi_fail_memory(err, "the scores of a batch (a smaller --batch helps)");
     a->harmonic = strcmp(sgfsi_config_text(cfg, "fisher.kappa"), "harmonic") == 0;

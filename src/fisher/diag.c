@@ -9,13 +9,13 @@
 
 #include "fisher/fisher.h"
 
-static int64_t size(int64_t D) {
-    return D;
+static int64_t size(const sgfs_layout *layout) {
+    return layout->D;
 }
 
 /* D sums, then the squared factors of the widest block: rows + cols <= rows*cols + 1 <= D + 1. */
-static int64_t work(int64_t D, int64_t n) {
-    return D + n * (D + 1);
+static int64_t work(const sgfs_layout *layout, int64_t n) {
+    return layout->D + n * (layout->D + 1);
 }
 
 static void zero(sgfs_sym *A) {
@@ -74,6 +74,10 @@ static void add_diag(sgfs_sym *A, double c, const double *d) {
     for (int64_t j = 0; j < A->D; j++) A->a[j] += c * (d != NULL ? d[j] : 1.0);
 }
 
+static void from_dense(sgfs_sym *A, const double *dense) {
+    for (int64_t j = 0; j < A->D; j++) A->a[j] = dense[j * A->D + j];
+}
+
 static int64_t factor(sgfs_sym *A) {
     for (int64_t j = 0; j < A->D; j++) {
         if (!(A->a[j] > 0)) return j + 1;
@@ -116,6 +120,7 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .add_cov = add_cov,
     .combine = combine,
     .add_diag = add_diag,
+    .from_dense = from_dense,
     .factor = factor,
     .solve = solve,
     .mul_factor = mul_factor,

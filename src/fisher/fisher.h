@@ -13,9 +13,14 @@ extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag;
 extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
-/* A zero matrix of this kind, from the arena. */
+/* Blocks of `size` parameters each (the last may be smaller); size 0: the blocks that begin at
+ * first[0..blocks), the model's own. NULL when memory is out. */
+const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, const int64_t *first,
+                                     sgfsi_arena *arena);
+
+/* A zero matrix of this kind, from the arena; the layout must outlive it. */
 sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be,
-                           int64_t D, sgfsi_arena *arena, sgfs_err *err);
+                           const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
 /* ---- the running average I1hat (average.c) --------------------------------------------------- */
 
@@ -33,8 +38,8 @@ typedef struct sgfsi_average {
 } sgfsi_average;
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_backend *be, int64_t D, int64_t n, const sgfs_config *cfg,
-                               sgfsi_arena *arena, sgfs_err *err);
+                               const sgfs_backend *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err);
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup);

@@ -11,16 +11,16 @@
 
 #include "fisher/fisher.h"
 
-static int64_t size(int64_t D) {
-    return D * D;
+static int64_t size(const sgfs_layout *layout) {
+    return layout->D * layout->D;
 }
 
-static int64_t work(int64_t D, int64_t n) {
-    return n * D;
+static int64_t work(const sgfs_layout *layout, int64_t n) {
+    return n * layout->D;
 }
 
 static void zero(sgfs_sym *A) {
-    memset(A->a, 0, (size_t)size(A->D) * sizeof *A->a);
+    memset(A->a, 0, (size_t)size(A->layout) * sizeof *A->a);
 }
 
 /* Columns of one block for row i: g (rows*cols numbers), minus the mean. */
@@ -71,6 +71,10 @@ static void add_diag(sgfs_sym *A, double c, const double *d) {
     for (int64_t i = 0; i < A->D; i++) A->a[i * A->D + i] += c * (d != NULL ? d[i] : 1.0);
 }
 
+static void from_dense(sgfs_sym *A, const double *dense) {
+    memcpy(A->a, dense, (size_t)size(A->layout) * sizeof *dense);
+}
+
 static int64_t factor(sgfs_sym *A) {
     return A->be->potrf(A->D, A->a);
 }
@@ -107,6 +111,7 @@ const sgfs_fisher_kind sgfs_fisher_full = {
     .add_cov = add_cov,
     .combine = combine,
     .add_diag = add_diag,
+    .from_dense = from_dense,
     .factor = factor,
     .solve = solve,
     .mul_factor = mul_factor,

@@ -14,9 +14,25 @@ const sgfs_fisher_kind *sgfsi_fisher_find(const char *name) {
     return NULL;
 }
 
+const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, const int64_t *first,
+                                     sgfsi_arena *arena) {
+    if (size > 0) blocks = (D + size - 1) / size;
+    sgfs_layout *layout = sgfsi_arena_alloc(arena, 1, sizeof *layout);
+    int64_t *begin = sgfsi_arena_alloc(arena, blocks + 1, sizeof *begin);
+    if (layout == NULL || begin == NULL) return NULL;
+    for (int64_t k = 0; k < blocks; k++) begin[k] = size > 0 ? k * size : first[k];
+    begin[blocks] = D;
+    *layout = (sgfs_layout){.D = D, .blocks = blocks, .first = begin};
+    return layout;
+}
+
 sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be,
-                           int64_t D, sgfsi_arena *arena, sgfs_err *err) {
-    *A = (sgfs_sym){.kind = kind, .be = be, .D = D, .a = SGFSI_DOUBLES(arena, kind->size(D))};
+                           const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err) {
+    *A = (sgfs_sym){.kind = kind,
+                    .be = be,
+                    .layout = layout,
+                    .D = layout->D,
+                    .a = SGFSI_DOUBLES(arena, kind->size(layout))};
     return A->a != NULL ? SGFS_OK
                         : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
 }

@@ -10,12 +10,11 @@
 
 #include "model/prior.h"
 
-enum { MOST_BLOCKS = 64 };
-
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form) {
-    if (m->block == NULL) m->block = sgfsi_arena_alloc(&m->arena, MOST_BLOCKS, sizeof *m->block);
-    if (m->block == NULL || m->blocks == MOST_BLOCKS) return NULL;
+    if (m->block == NULL)
+        m->block = sgfsi_arena_alloc(&m->arena, SGFSI_MOST_BLOCKS, sizeof *m->block);
+    if (m->block == NULL || m->blocks == SGFSI_MOST_BLOCKS) return NULL;
     sgfs_block *b = &m->block[m->blocks++];
     *b = (sgfs_block){.name = name, .rows = rows, .cols = cols, .form = form, .offset = m->D};
     m->D += rows * cols;

@@ -7,6 +7,11 @@
 #include "backend/backend.h"
 #include "data/data.h"
 
+enum {
+    SGFSI_MOST_BLOCKS = 64, /* of parameters */
+    SGFSI_MOST_DENSE = 4000 /* parameters up to which a D x D matrix is made without being asked */
+};
+
 struct sgfs_model {
     const sgfs_model_kind *kind;
     const sgfs_data *data;

@@ -5,6 +5,7 @@
 #include "model/posterior.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "model/prior.h"
@@ -138,14 +139,18 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 
 /* ---- the full data --------------------------------------------------------------------------- */
 
-enum { FULL_BLOCK = 1024 };
+/* Rows go through the model in blocks; blocks are shared out to a fixed number of parts, each with
+ * sums of its own that are added up in order: the same bits for any number of threads. */
+enum { FULL_BLOCK = 1024, FULL_PARTS = 16, MOST_SUMS = 1 << 23 };
 
-typedef struct full_pass {
+/* One thread's room. */
+struct sgfsi_pass {
     double *x, *y, *ones, *scratch;
     sgfs_scores scores;
-} full_pass;
+};
 
-static sgfs_status open_pass(full_pass *f, const sgfs_model *m, sgfsi_arena *arena, sgfs_err *err) {
+static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, sgfsi_arena *arena,
+                             sgfs_err *err) {
     f->x = SGFSI_DOUBLES(arena, FULL_BLOCK * m->data->p);
     f->y = SGFSI_DOUBLES(arena, FULL_BLOCK);
     f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * m->scratch_per_row);
@@ -157,8 +162,34 @@ static sgfs_status open_pass(full_pass *f, const sgfs_model *m, sgfsi_arena *are
     return open_scores(&f->scores, m, FULL_BLOCK, arena, err);
 }
 
-static sgfs_status add_block(full_pass *f, const sgfs_model *m, int64_t first, const double *theta,
-                             double *lp, double *G, double *A, sgfs_err *err) {
+sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
+                            sgfsi_arena *arena, sgfs_err *err) {
+    int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
+    while (curvature && parts > 1 && parts * D * D > MOST_SUMS) parts /= 2;
+    *f = (sgfsi_full){.model = m,
+                      .N = m->data->N,
+                      .D = D,
+                      .parts = parts,
+                      .threads = threads < parts ? threads : parts,
+                      .stride = 1 + D + (curvature ? D * D : 0),
+                      .curvature = curvature};
+    f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
+    f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);
+    f->err = sgfsi_arena_alloc(arena, parts, sizeof *f->err);
+    if (f->sums == NULL || f->pass == NULL || f->err == NULL)
+        return sgfsi_fail_memory(err, "a pass over the data");
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = 0; k < f->threads && status == SGFS_OK; k++) {
+        status = open_pass(&f->pass[k], m, arena, err);
+    }
+    return status;
+}
+
+/* Log likelihood, its gradient and (A not NULL) the information of one block of rows are added. */
+static sgfs_status add_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
+                             const double *theta, double *loglik, double *G, double *A,
+                             sgfs_err *err) {
     int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
     sgfs_batch b = {.n = n, .N = N, .p = m->data->p, .x = f->x, .y = f->y, .gamma = 1};
     sgfsi_data_rows_range(m->data, first, n, f->x, f->y);
@@ -166,29 +197,69 @@ static sgfs_status add_block(full_pass *f, const sgfs_model *m, int64_t first, c
     sgfs_status status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
     if (status != SGFS_OK) return status;
     sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, G);
-    *lp += f->scores.loglik;
+    *loglik += f->scores.loglik;
     if (A != NULL) m->kind->curvature(m, theta, &b, A, f->scratch);
     return SGFS_OK;
+}
+
+static sgfs_status add_part(sgfsi_full *f, int64_t part, const double *theta, bool curvature) {
+    struct sgfsi_pass *pass = &f->pass[omp_get_thread_num()];
+    double *loglik = f->sums + part * f->stride, *G = loglik + 1;
+    double *A = curvature ? G + f->D : NULL;
+    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
+    sgfs_status status = SGFS_OK;
+    memset(loglik, 0, (size_t)(1 + f->D + (curvature ? f->D * f->D : 0)) * sizeof *loglik);
+    for (int64_t b = from; b < end && status == SGFS_OK; b++) {
+        status = add_block(pass, f->model, b * FULL_BLOCK, theta, loglik, G, A, &f->err[part]);
+    }
+    return status;
+}
+
+/* Add the parts up, in order. */
+static sgfs_status collect(const sgfsi_full *f, double *lp, double *G, double *A, sgfs_err *err) {
+    *lp = 0;
+    memset(G, 0, (size_t)f->D * sizeof *G);
+    if (A != NULL) memset(A, 0, (size_t)(f->D * f->D) * sizeof *A);
+    for (int64_t part = 0; part < f->parts; part++) {
+        const double *sums = f->sums + part * f->stride;
+        if (f->err[part].code != SGFS_OK) {
+            if (err != NULL) *err = f->err[part];
+            return f->err[part].code;
+        }
+        *lp += sums[0];
+        f->model->be->axpy(f->D, 1.0, sums + 1, G);
+        if (A != NULL) f->model->be->axpy(f->D * f->D, 1.0, sums + 1 + f->D, A);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
+                            sgfs_err *err) {
+    const sgfs_model *m = f->model;
+    bool curvature = A != NULL;
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
+    for (int64_t part = 0; part < f->parts; part++) {
+        f->err[part].code = SGFS_OK;
+        f->err[part].code = add_part(f, part, theta, curvature);
+    }
+    f->rows_touched += f->N;
+    sgfs_status status = collect(f, lp, G, A, err);
+    if (status != SGFS_OK) return status;
+    *lp += sgfsi_prior_logp(m, theta);
+    sgfsi_prior_add_grad(m, theta, G);
+    for (int64_t j = 0; curvature && j < m->D; j++) A[j * m->D + j] += m->precision[j];
+    return check_finite(m, G, err);
 }
 
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
                                  double *A, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
-    full_pass f = {0};
-    int blas_threads =
-        sgfsi_blas_threads(1); /* blocks are small: more threads only wait for each other */
-    sgfs_status status = open_pass(&f, m, &arena, err);
-    *lp = 0;
-    memset(G, 0, (size_t)m->D * sizeof *G);
-    if (A != NULL) memset(A, 0, (size_t)(m->D * m->D) * sizeof *A);
-    for (int64_t first = 0; first < m->data->N && status == SGFS_OK; first += FULL_BLOCK) {
-        status = add_block(&f, m, first, theta, lp, G, A, err);
-    }
+    sgfsi_full f;
+    int blas_threads = sgfsi_blas_threads(1);
+    sgfs_status status = sgfsi_full_open(&f, m, omp_get_max_threads(), A != NULL, &arena, err);
+    if (status == SGFS_OK) status = sgfsi_full_eval(&f, theta, lp, G, A, err);
     sgfsi_arena_free(&arena);
     (void)sgfsi_blas_threads(blas_threads);
-    if (status != SGFS_OK) return status;
-    *lp += sgfsi_prior_logp(m, theta);
-    sgfsi_prior_add_grad(m, theta, G);
-    for (int64_t j = 0; A != NULL && j < m->D; j++) A[j * m->D + j] += m->precision[j];
-    return check_finite(m, G, err);
+    return status;
 }

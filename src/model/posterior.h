@@ -44,8 +44,29 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 sgfs_err *err);
 
-/* Full data, streamed in blocks: log density (up to the prior's constant), gradient and expected
- * Fisher information plus prior precision (A: D x D lower, may be NULL). */
+/* ---- all rows --------------------------------------------------------------------------------- */
+
+/* Room for passes over the full data, streamed in blocks of rows over `threads` threads. The sums
+ * have the same bits for any number of them. BLAS must be single-threaded (sgfsi_blas_threads). */
+typedef struct sgfsi_full {
+    const sgfs_model *model;
+    int64_t N, D, parts, threads, stride;
+    bool curvature;          /* A may be asked for */
+    struct sgfsi_pass *pass; /* threads */
+    double *sums;            /* parts x stride: log likelihood, gradient, information */
+    sgfs_err *err;           /* parts */
+    int64_t rows_touched;
+} sgfsi_full;
+
+sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
+                            sgfsi_arena *arena, sgfs_err *err);
+/* Log density (up to the prior's constant), gradient (D) and expected Fisher information plus prior
+ * precision (A: D x D lower; may be NULL; only where the model has `curvature`). No allocation. A
+ * gradient that is not finite is SGFS_ENUMERIC. */
+sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
+                            sgfs_err *err);
+
+/* The same once, with room made and given back, on all cores. */
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
                                  double *A, sgfs_err *err);
 

@@ -23,7 +23,7 @@ static sgfs_status make_room(sgfsi_walk *w, bool full_moments, sgfs_err *err) {
     w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
     w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
     if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
-        !sgfsi_running_open(&w->moments, w->sampler.eval.model->be, D, full_moments, &w->arena)) {
+        !sgfsi_running_open(&w->moments, w->sampler.model->be, D, full_moments, &w->arena)) {
         return sgfsi_fail_memory(err, "a chain");
     }
     w->theta = vectors;
@@ -49,9 +49,27 @@ static void place(sgfsi_walk *w, const sgfs_model *m, double radius) {
 }
 
 static void to_user(sgfsi_walk *w) {
-    const sgfs_model *m = w->sampler.eval.model;
+    const sgfs_model *m = w->sampler.model;
     if (m->kind->to_user != NULL) m->kind->to_user(m, w->theta, w->user);
     else memcpy(w->user, w->theta, (size_t)w->D * sizeof *w->theta);
+}
+
+/* What the sampler sees of the posterior: minibatches, or all rows. */
+static sgfs_status open_view(sgfsi_walk *w, const sgfsi_kinds *kinds, sgfs_err *err) {
+    sgfs_sampler *s = &w->sampler;
+    const sgfs_model *m = s->model;
+    int64_t first[SGFSI_MOST_BLOCKS];
+    int64_t size = sgfsi_config_int(s->cfg, "fisher.block_size"); /* -1: auto */
+    for (int64_t k = 0; k < m->blocks; k++) first[k] = m->block[k].offset;
+    s->layout = sgfsi_layout_open(m->D, size > 0 ? size : 0, m->blocks, first, &w->arena);
+    if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
+    if (kinds->sampler->full_data) {
+        bool curvature = m->kind->curvature != NULL && m->D <= SGFSI_MOST_DENSE;
+        return sgfsi_full_open(&s->full, m, w->plan->inner, curvature, &w->arena, err);
+    }
+    sgfs_status status = sgfsi_eval_open(&s->eval, m, kinds->scheme, w->plan->n, &w->arena, err);
+    if (status == SGFS_OK) sgfsi_eval_stream(&s->eval, s->seed, s->chain);
+    return status;
 }
 
 sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_config *cfg,
@@ -65,10 +83,10 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
     w->sampler.arena = &w->arena;
     w->sampler.seed = plan->seed;
     w->sampler.chain = (uint32_t)w->index;
-    sgfs_status status =
-        sgfsi_eval_open(&w->sampler.eval, model, kinds->scheme, plan->n, &w->arena, err);
+    w->sampler.model = model;
+    w->sampler.D = model->D;
+    sgfs_status status = open_view(w, kinds, err);
     if (status != SGFS_OK) return status;
-    sgfsi_eval_stream(&w->sampler.eval, plan->seed, (uint32_t)w->index);
     bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
     status = make_room(w, full_moments, err);
     if (status == SGFS_OK) status = kinds->sampler->open(&w->sampler, err);
@@ -90,14 +108,14 @@ static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
         if (fabs(w->theta[j] - w->start[j]) <= w->limit[j]) continue; /* false for NaN */
         sgfsi_format_digits(place, w->theta[j], 3);
         return sgfsi_fail(err, SGFS_ENUMERIC, "parameter \"%s\" has run away to %s (diverged)",
-                          w->sampler.eval.model->param[j], place);
+                          w->sampler.model->param[j], place);
     }
     return SGFS_OK;
 }
 
 static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
-    bool standardized = w->sampler.eval.model->data->scale != NULL;
+    bool standardized = w->sampler.model->data->scale != NULL;
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
     w->status = sgfsi_fail(&w->err, cause.code,
@@ -117,16 +135,18 @@ static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
 
 void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
     const sgfsi_plan *plan = w->plan;
-    sgfs_step now = {.t = ++w->t, .warmup = plan->warmup};
+    sgfs_step now = {.t = ++w->t, .warmup = plan->warmup, .draws = plan->draws};
     int64_t after = w->t - plan->warmup;
     bool kept = after > 0 && after % plan->thin == 0;
     now.want_lp = kept;
     w->status = w->sampler.kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
     if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
     if (w->status == SGFS_OK) to_user(w); /* in warm-up too: sgfs_run_theta shows it */
-    if (w->status == SGFS_OK && after > 0) {
+    if (w->status == SGFS_OK && after > 0 && !w->sampler.exploring) {
         sgfsi_running_add(&w->moments, w->user);
-        for (int64_t j = 0; j < w->D; j++) w->mean[j] += (w->theta[j] - w->mean[j]) / (double)after;
+        w->meant++;
+        for (int64_t j = 0; j < w->D; j++)
+            w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
         if (kept) w->status = keep(w, out, &w->err);
     }
     if (w->status != SGFS_OK) explain_failure(w);
@@ -173,7 +193,8 @@ sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool momen
                               double *curvature_sd, sgfs_err *err) {
     if (moments) sgfsi_running_flush(&w->moments);
     sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
-                             .rows_touched = w->sampler.eval.rows_touched,
+                             .rows_touched =
+                                 w->sampler.eval.rows_touched + w->sampler.full.rows_touched,
                              .interventions = w->sampler.interventions,
                              .warmup_seconds = w->warmup_seconds,
                              .sample_seconds = w->sample_seconds,

@@ -22,7 +22,8 @@ typedef struct sgfsi_walk {
     const sgfsi_plan *plan;
     int64_t index, t; /* which chain; iterations done, warm-up included */
     int64_t D, S;
-    double *mean;          /* D: mean of theta after warm-up, on the chain's scale */
+    int64_t meant;         /* iterations in the mean: after warm-up, explorations left out */
+    double *mean;          /* D: mean of theta over them, on the chain's scale */
     double *theta, *user;  /* D each: the chain's scale and the user's */
     double *start, *limit; /* D each: a distance from the start that no posterior explains */
     double *stats;         /* S of the last iteration */

@@ -75,6 +75,7 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
         if (is_sampler && strcmp(set.kind, kinds->sampler->name) != 0) continue;
         if (is_fisher && kinds->fisher == NULL) continue;
         if (strcmp(key, "run.preset") == 0 && kinds->fisher == NULL) continue;
+        if (strncmp(key, "run.batch", 9) == 0 && kinds->sampler->full_data) continue;
         return true;
     }
     return false;
@@ -90,7 +91,9 @@ static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
                           "--%s has no meaning for model %s with sampler %s; it is read by "
                           "%s %s.",
                           row->flag, model->kind->name, kinds->name, other.stage,
-                          other.kind[0] != '\0' ? other.kind : "matrices (sampler sgfs)");
+                          other.kind[0] != '\0'             ? other.kind
+                          : strcmp(other.stage, "run") == 0 ? "of samplers that use minibatches"
+                                                            : "matrices (sampler sgfs)");
     }
     return SGFS_OK;
 }
@@ -123,9 +126,12 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
-static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, sgfsi_plan *plan,
-                              sgfs_err *err) {
+static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
+                              sgfsi_plan *plan, sgfs_err *err) {
     int64_t N = m->data->N;
+    plan->gamma = 1;
+    plan->n = N;
+    if (kinds->sampler->full_data) return SGFS_OK;
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) {
         int64_t most = N / 4 > 2 ? N / 4 : 2;
@@ -138,6 +144,7 @@ static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, sgfsi
                           "between 2 and %lld.",
                           (long long)plan->n, (long long)N, m->data->path, (long long)N);
     }
+    plan->gamma = kinds->scheme->gamma(N, plan->n);
     return SGFS_OK;
 }
 
@@ -205,13 +212,15 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
                           sgfsi_plan *plan, sgfs_err *err) {
     const char *fisher = kinds->fisher != NULL ? kinds->fisher->name : "";
     sgfs_status status = check_unread(cfg, model, kinds, err);
-    if (status == SGFS_OK) status = plan_batch(cfg, model, plan, err);
+    if (status == SGFS_OK) status = plan_batch(cfg, model, kinds, plan, err);
     if (status != SGFS_OK) return status;
-    int64_t N = model->data->N;
-    plan->gamma = kinds->scheme->gamma(N, plan->n);
     if (kinds->sampler->resolve != NULL) {
-        sgfs_situation now = {
-            .fisher = fisher, .N = N, .events = model->events, .gamma = plan->gamma};
+        sgfs_situation now = {.fisher = fisher,
+                              .N = model->data->N,
+                              .n = plan->n,
+                              .D = model->D,
+                              .events = model->events,
+                              .gamma = plan->gamma};
         status = kinds->sampler->resolve(cfg, &now, err);
     }
     if (status == SGFS_OK) status = apply_preset(cfg, kinds, err);
@@ -223,7 +232,9 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
     plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
     plan->threads = sgfsi_config_auto(cfg, "run.threads") ? machine_threads()
                                                           : sgfsi_config_int(cfg, "run.threads");
+    int64_t cores = plan->threads;
     if (plan->threads > plan->chains) plan->threads = plan->chains;
+    plan->inner = kinds->sampler->full_data ? cores / plan->threads : 1;
     if (plan->thin > plan->draws) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--thin %lld is more than --draws %lld: no draw would be kept.",

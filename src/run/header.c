@@ -117,33 +117,48 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     return o;
 }
 
-/* "alpha 1" or "epsilon 0.0001"; empty for a decaying step. */
-static void describe_step(const sgfs_run *run, char *out, size_t room) {
-    const char *key = run->kinds.fisher != NULL ? "sampler.alpha" : "sampler.epsilon";
-    double x = sgfsi_config_num(run->cfg, key);
-    char number[SGFSI_NUM_CHARS];
-    out[0] = '\0';
-    if (x != x) return;
-    sgfsi_format_digits(number, x, 4);
-    int used = snprintf(out, room, ", %s %s", key + 8, number);
-    int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
-    if (every > 1 && used > 0 && (size_t)used < room) {
-        snprintf(out + used, room - (size_t)used, ", Fisher update 1 in %lld", (long long)every);
+static bool reads(const sgfs_sampler_kind *kind, const char *key) {
+    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
+        if (strcmp(o->key, key) == 0) return true;
     }
+    return false;
+}
+
+/* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a number. */
+static void describe_step(const sgfs_run *run, char *out, size_t room) {
+    static const char *const keys[] = {"sampler.alpha", "sampler.epsilon", "sampler.leapfrog"};
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && out[0] == '\0'; i++) {
+        char number[SGFSI_NUM_CHARS];
+        if (!reads(run->kinds.sampler, keys[i]) || sgfsi_config_auto(run->cfg, keys[i])) continue;
+        sgfsi_format_digits(number, sgfsi_config_num(run->cfg, keys[i]), 4);
+        snprintf(out, room, ", %s %s", keys[i] + 8, number);
+    }
+    int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
+    size_t used = strlen(out);
+    if (every > 1) snprintf(out + used, room - used, ", Fisher update 1 in %lld", (long long)every);
+}
+
+static void describe_rows(const sgfs_run *run, char *out, size_t room) {
+    if (run->kinds.sampler->full_data) snprintf(out, room, "all rows each iteration");
+    else
+        snprintf(out, room, "batch %lld %s replacement", (long long)run->plan.n,
+                 run->kinds.scheme->name);
 }
 
 char *sgfsi_run_describe(const sgfs_run *run) {
     const sgfsi_plan *p = &run->plan;
     const size_t room = 512;
-    char *text = malloc(room), step[128], thin[64] = "";
+    char *text = malloc(room), step[128], rows[96], thin[64] = "";
     if (text == NULL) return NULL;
     describe_step(run, step, sizeof step);
+    describe_rows(run, rows, sizeof rows);
     if (p->thin > 1) snprintf(thin, sizeof thin, ", 1 in %lld kept", (long long)p->thin);
     snprintf(text, room,
-             "%s, %lld rows, %lld parameters: %s%s, batch %lld %s replacement, %lld chain%s x "
+             "%s, %lld rows, %lld parameters: %s%s, %s, %lld chain%s x "
              "(%lld warm-up + %lld draws%s)",
              run->model->kind->name, (long long)run->model->data->N, (long long)run->model->D,
-             run->kinds.name, step, (long long)p->n, run->kinds.scheme->name, (long long)p->chains,
-             p->chains == 1 ? "" : "s", (long long)p->warmup, (long long)p->draws, thin);
+             run->kinds.name, step, rows, (long long)p->chains, p->chains == 1 ? "" : "s",
+             (long long)p->warmup, (long long)p->draws, thin);
     return text;
 }

@@ -22,6 +22,7 @@ typedef struct sgfsi_kinds {
 typedef struct sgfsi_plan {
     int64_t n, warmup, draws, thin, chains, threads;
     uint64_t seed;
+    int64_t inner;     /* threads inside each chain, for passes over all rows */
     double gamma, tau; /* tau: predicted, 0 when not known */
 } sgfsi_plan;
 

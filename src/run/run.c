@@ -9,6 +9,7 @@
 #include "run/run.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,10 +129,12 @@ sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
     int64_t chains = run->plan.chains;
     double before = sgfsi_now();
-    int blas_threads = sgfsi_blas_threads(1);
+    int blas_threads = sgfsi_blas_threads(1), levels = omp_get_max_active_levels();
+    if (run->plan.inner > 1) omp_set_max_active_levels(2);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
     for (int64_t c = 0; c < chains; c++) walk_stretch(run, &run->walk[c], iterations);
     (void)sgfsi_blas_threads(blas_threads);
+    omp_set_max_active_levels(levels);
     run->seconds += sgfsi_now() - before;
     for (int64_t c = 0; c < chains; c++) {
         if (run->walk[c].status == SGFS_OK) continue;
@@ -203,7 +206,7 @@ static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
     double limit = sgfsi_config_num(run->cfg, "run.max_time"), noted = 0;
-    int64_t stretch = 16;
+    int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     while (!sgfs_run_done(run)) {
         double before = run->seconds;
         sgfs_status status = sgfs_run_step(run, stretch, err);

@@ -21,7 +21,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "run/mode.h"
+#include "model/mode.h"
 
 const sgfs_option sgfsi_simulate_options[] = {
     {"simulate.rows", "rows", SGFS_INTEGER, "10000", 2, 1e12, NULL, "rows to make"},

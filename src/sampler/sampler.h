@@ -15,10 +15,15 @@ struct sgfs_sampler {
     const sgfs_fisher_kind *fisher;
     const sgfs_config *cfg;
     sgfsi_arena *arena; /* the chain's; used while opening only */
-    sgfsi_eval eval;
+    const sgfs_model *model;
+    const sgfs_layout *layout; /* of the Fisher matrix */
+    int64_t D;
+    sgfsi_eval eval; /* minibatches; not open for kinds with full_data */
+    sgfsi_full full; /* all rows; open for kinds with full_data only */
     uint64_t seed;
     uint32_t chain;
     int64_t interventions; /* ridges added because a factorisation failed */
+    bool exploring;        /* set by step: theta is on its way, not a draw (cyclical schedules) */
     void *state;
 };
 

@@ -102,7 +102,7 @@ static void open_prior(sgfs *s, const sgfs_sampler *sampler, double *root) {
 
 static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
-    return sgfsi_average_open(a, sampler->fisher, e->model->be, e->D, e->n, sampler->cfg,
+    return sgfsi_average_open(a, sampler->fisher, e->model->be, sampler->layout, e->n, sampler->cfg,
                               sampler->arena, err);
 }
 
@@ -126,7 +126,8 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     sgfs_status status = open_average(sampler, &s->average, err);
     if (status == SGFS_OK && s->by_model) status = open_average(sampler, &s->model, err);
     if (status != SGFS_OK) return status;
-    return sgfsi_sym_open(&s->L, sampler->fisher, e->model->be, e->D, sampler->arena, err);
+    return sgfsi_sym_open(&s->L, sampler->fisher, e->model->be, sampler->layout, sampler->arena,
+                          err);
 }
 
 /* ---- the matrix ------------------------------------------------------------------------------ */

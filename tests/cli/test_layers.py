@@ -22,7 +22,7 @@ MAY = {
     "data": {"base"},
     "model": {"base", "backend", "data"},
     "fisher": {"base", "backend"},
-    "sampler": {"base", "backend", "fisher", "model/posterior.h"},
+    "sampler": {"base", "backend", "fisher", "model/posterior.h", "model/mode.h"},
     "sink": {"base"},
     "diagnostics": {"base", "sink"},
     "run": {"base", "backend", "data", "model", "fisher", "sampler", "sink", "diagnostics"},

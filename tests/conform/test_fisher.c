@@ -135,9 +135,17 @@ static void assert_is(const sgfs_sym *A, const double *V, const char *what) {
     assert_near(A->kind->trace(A), trace, 1e-11, text);
 }
 
+/* Blocks of 4: what `block` keeps. */
+static const sgfs_layout *layout_of(int64_t D, sgfsi_arena *arena) {
+    const sgfs_layout *layout = sgfsi_layout_open(D, 4, 0, NULL, arena);
+    assert_non_null(layout);
+    return layout;
+}
+
 static sgfs_sym open_sym(sgfsi_arena *arena, const sgfs_fisher_kind *f, int64_t D) {
     sgfs_sym A;
-    assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_backend_blas, D, arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_backend_blas, layout_of(D, arena), arena, NULL),
+                     SGFS_OK);
     return A;
 }
 
@@ -149,7 +157,7 @@ static void check_cov(const sgfs_fisher_kind *f, int which, int64_t n) {
     make_batch(&one, which, n, 17);
     make_batch(&two, which, n, 18);
     int64_t D = one.s.D;
-    double V[MOST * MOST] = {0}, *work = SGFSI_DOUBLES(&arena, f->work(D, n));
+    double V[MOST * MOST] = {0}, *work = SGFSI_DOUBLES(&arena, f->work(layout_of(D, &arena), n));
     sgfs_sym A = open_sym(&arena, f, D);
     assert_is(&A, V, "opened");
     f->add_cov(&A, 1, 0.731, &one.s, one.gbar, work);
@@ -188,7 +196,7 @@ static void test_equal_scores_have_no_covariance(void **state) {
         sgfsi_arena arena = {NULL};
         batch b;
         make_batch(&b, 0, 7, 5);
-        double d[MOST], *work = SGFSI_DOUBLES(&arena, f->work(b.s.D, 7));
+        double d[MOST], *work = SGFSI_DOUBLES(&arena, f->work(layout_of(b.s.D, &arena), 7));
         for (int64_t i = 1; i < 7; i++) {
             b.block[0].left[i] = b.block[0].left[0];
             memcpy(b.room[1] + i * 5, b.room[1], 5 * sizeof(double));
@@ -211,7 +219,7 @@ static sgfs_sym make_definite(sgfsi_arena *arena, const sgfs_fisher_kind *f, uin
     batch b;
     make_batch(&b, 4, MOST_ROWS, seed);
     sgfs_sym A = open_sym(arena, f, b.s.D);
-    f->add_cov(&A, 0, 0.1, &b.s, b.gbar, SGFSI_DOUBLES(arena, f->work(b.s.D, MOST_ROWS)));
+    f->add_cov(&A, 0, 0.1, &b.s, b.gbar, SGFSI_DOUBLES(arena, f->work(A.layout, MOST_ROWS)));
     f->add_diag(&A, 0.2, NULL);
     free_batch(&b);
     return A;
@@ -340,8 +348,9 @@ static void test_definite_after_1000_updates(void **state) {
             sgfsi_arena arena = {NULL};
             sgfs_config *cfg = config(kappas[k], "50", "n-1");
             sgfsi_average a = {.updates = 0};
-            assert_int_equal(
-                sgfsi_average_open(&a, f, &sgfs_backend_blas, 13, 2, cfg, &arena, NULL), SGFS_OK);
+            assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, layout_of(13, &arena), 2,
+                                                cfg, &arena, NULL),
+                             SGFS_OK);
             for (uint64_t t = 0; t < 1000; t++) {
                 batch b;
                 make_batch(&b, 4, 2, 100 + t);
@@ -383,7 +392,8 @@ static void run_average(const plan *p, void (*say)(const plan *p, int64_t t, dou
         sgfsi_arena arena = {NULL};
         sgfs_config *cfg = config(p->kappa, p->window, p->divisor);
         sgfsi_average a = {.updates = 0};
-        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, 1, 2, cfg, &arena, NULL),
+        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, layout_of(1, &arena), 2, cfg,
+                                            &arena, NULL),
                          SGFS_OK);
         for (int64_t t = 1; t <= p->total; t++) {
             update_with(&a, variance_at(t), t <= p->warmup);

@@ -7,7 +7,7 @@
  */
 #include "stat/closed.h"
 
-#include "run/mode.h"
+#include "model/mode.h"
 
 enum { COLS = 3 };
 

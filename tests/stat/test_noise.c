@@ -163,10 +163,11 @@ static sgfs_status open_wrong(sgfs_sampler *s, sgfs_err *err) {
     w->G = SGFSI_DOUBLES(s->arena, e->D);
     w->z = SGFSI_DOUBLES(s->arena, e->D);
     s->state = w;
-    sgfs_status status =
-        sgfsi_average_open(&w->average, s->fisher, e->model->be, e->D, e->n, s->cfg, s->arena, err);
-    return status != SGFS_OK ? status
-                             : sgfsi_sym_open(&w->L, s->fisher, e->model->be, e->D, s->arena, err);
+    sgfs_status status = sgfsi_average_open(&w->average, s->fisher, e->model->be, s->layout, e->n,
+                                            s->cfg, s->arena, err);
+    return status != SGFS_OK
+               ? status
+               : sgfsi_sym_open(&w->L, s->fisher, e->model->be, s->layout, s->arena, err);
 }
 
 static void normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z) {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "run/mode.h"
+#include "model/mode.h"
 #include "run/run.h"
 
 #include "extending_model.c" /* made by tests/CMakeLists.txt from the page */

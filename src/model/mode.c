@@ -4,7 +4,7 @@
  * and the Gaussian at the mode (Laplace). It shares no code with the samplers beyond scores and
  * curvature.
  */
-#include "run/mode.h"
+#include "model/mode.h"
 
 #include <math.h>
 #include <string.h>
