@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ * kmatrix.c: learns and factors the matrix of SGFS (kmatrix.h has the formulas).
+ *
+ * Warm-up steps use the model's own Fisher information (scores of targets drawn from the model)
+ * where the model can draw: far from the mode the covariance of the data's scores says nothing
+ * about the curvature (a sigma too small by e^5 makes it too large by e^20: steps of size zero).
+ * I1hat is averaged beside it, from the middle of warm-up on, and takes over for the draws.
+ *
+ * Two ways to a factor:
+ *   refactor   I1hat <- (1-kappa) I1hat + kappa V, then a Cholesky factorisation: O(n D^2 + D^3)
+ *   update     the factor itself goes from K to (1-kappa) K + kappa gamma N V: O(n D^2), for n < D.
+ *              I1hat is then not kept up to date: it is what the factor says it is.
+ *
+ * Any structure of sgfs_sym works: this file does not know which it has.
+ */
+#include "sampler/kmatrix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/rng.h"
+
+/* e right after a refresh, and the least it may fade to before the next one. A direction without
+ * data moves by the factor 1 - 2/e: between 1/3 and -0.6. */
+static const double SHARE_MOST = 3, SHARE_LEAST = 1.25, SHARE_FIXED = 2;
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {
+    return sgfsi_average_open(a, sampler->fisher, sampler->model->be, sampler->layout,
+                              sampler->eval.n, sampler->cfg, sampler->arena, err);
+}
+
+static sgfs_status open_sym(const sgfs_sampler *sampler, sgfs_sym *A, sgfs_err *err) {
+    return sgfsi_sym_open(A, sampler->fisher, sampler->model->be, sampler->layout, sampler->arena,
+                          err);
+}
+
+static sgfs_status read_full(sgfsi_injected *B, sgfs_sampler *sampler, const sgfsi_matrix *m,
+                             const char *path, sgfs_err *err) {
+    const sgfs_fisher_kind *f = sampler->fisher;
+    if (f != &sgfs_fisher_full) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: a whole matrix B needs the whole Fisher matrix (--sampler sgfs-f); "
+                          "with --fisher %s give its diagonal, %lld numbers.",
+                          path, f->name, (long long)sampler->D);
+    }
+    sgfs_status status = open_sym(sampler, &B->full, err);
+    if (status == SGFS_OK) status = open_sym(sampler, &B->full_root, err);
+    if (status != SGFS_OK) return status;
+    f->from_dense(&B->full, m->a);
+    f->combine(&B->full, B->scale, &B->full, 0, NULL);
+    f->combine(&B->full_root, 1, &B->full, 0, NULL);
+    int64_t failed = f->factor(&B->full_root);
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s: B is not positive definite (at parameter \"%s\").",
+                      path, sampler->model->param[failed - 1]);
+}
+
+static sgfs_status read_diag(sgfsi_injected *B, const sgfs_sampler *sampler, const sgfsi_matrix *m,
+                             const char *path, sgfs_err *err) {
+    for (int64_t j = 0; j < sampler->D; j++) {
+        if (!(m->a[j] > 0)) {
+            return sgfsi_fail(err, SGFS_EDATA, "%s: B must be positive; number %lld is not.", path,
+                              (long long)(j + 1));
+        }
+        B->diag[j] = B->scale * m->a[j];
+        B->root[j] = sqrt(B->diag[j]);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_config *cfg = sampler->cfg;
+    const char *kind = sgfsi_config_text(cfg, "sampler.b"),
+               *path = sgfsi_config_text(cfg, "sampler.b_file");
+    bool scaled = !sgfsi_config_auto(cfg, "sampler.b_scale");
+    B->is_fisher = strcmp(kind, "fisher") == 0;
+    B->identity = strcmp(kind, "identity") == 0;
+    B->adapts = strcmp(kind, "diagonal") == 0 || (B->identity && !scaled);
+    B->scale = scaled ? sgfsi_config_num(cfg, "sampler.b_scale") : 1;
+    if (B->is_fisher) return SGFS_OK;
+    B->diag = SGFSI_DOUBLES(sampler->arena, sampler->D);
+    B->root = SGFSI_DOUBLES(sampler->arena, sampler->D);
+    if (B->diag == NULL || B->root == NULL) return sgfsi_fail_memory(err, "the matrix B");
+    for (int64_t j = 0; j < sampler->D; j++) {
+        B->diag[j] = B->scale;
+        B->root[j] = sqrt(B->scale);
+    }
+    if (strcmp(kind, "file") != 0) return SGFS_OK;
+    sgfsi_matrix m;
+    sgfs_status status = sgfsi_matrix_read(&m, path, sampler->D, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    if (m.diagonal) return read_diag(B, sampler, &m, path, err);
+    B->diag = B->root = NULL;
+    return read_full(B, sampler, &m, path, err);
+}
+
+static void open_counts(sgfsi_kmatrix *k, const sgfs_sampler *sampler) {
+    const sgfs_config *cfg = sampler->cfg;
+    const sgfsi_eval *e = &sampler->eval;
+    const char *by = sgfsi_config_text(cfg, "sampler.warmup_by"),
+               *update = sgfsi_config_text(cfg, "fisher.update");
+    k->ridge = sgfsi_config_num(cfg, "fisher.ridge");
+    k->every = sgfsi_config_int(cfg, "fisher.every");
+    k->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
+    k->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
+    k->by_model = e->model_y != NULL && strcmp(by, "model") == 0;
+    k->updates = strcmp(update, "refactor") != 0;
+    k->fades = k->updates || sgfsi_config_flag(cfg, "fisher.fade");
+    if (sgfsi_config_flag(cfg, "sampler.prior_in_matrix")) k->prior = sampler->model->precision;
+}
+
+sgfs_status sgfsi_kmatrix_open(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err *err) {
+    open_counts(k, sampler);
+    sgfs_status status = open_average(sampler, &k->scores, err);
+    if (status == SGFS_OK && k->by_model) status = open_average(sampler, &k->model, err);
+    if (status == SGFS_OK) status = open_injected(&k->B, sampler, err);
+    if (status == SGFS_OK) status = open_sym(sampler, &k->L, err);
+    bool woodbury =
+        strcmp(sgfsi_config_text(sampler->cfg, "fisher.update"), "woodbury") == 0;
+    if (woodbury) k->L.kind = &sgfs_fisher_inverse; /* the same numbers, kept as their inverse */
+    return status;
+}
+
+/* ---- factoring ------------------------------------------------------------------------------- */
+
+/* B where it follows K, which stands in L. */
+static void follow(sgfsi_injected *B, const sgfs_sym *K) {
+    double mean = K->kind->trace(K) / (double)K->D;
+    K->kind->diag(K, B->diag);
+    for (int64_t j = 0; j < K->D; j++) {
+        B->diag[j] = B->scale * (B->identity ? mean : B->diag[j]);
+        B->root[j] = sqrt(B->diag[j]);
+    }
+}
+
+/* L holds gamma N I1hat + e Lambda: add the ridge and alpha^2 B, and factor. 0, or where it failed. */
+static int64_t complete(sgfsi_kmatrix *k, double ridge, double alpha) {
+    const sgfs_fisher_kind *f = k->L.kind;
+    k->ridge_now = ridge * f->trace(&k->L) / (double)k->L.D;
+    if (ridge > 0) f->add_diag(&k->L, k->ridge_now, NULL);
+    k->alpha = alpha;
+    if (k->B.adapts) follow(&k->B, &k->L);
+    if (k->B.diag != NULL) f->add_diag(&k->L, alpha * alpha, k->B.diag);
+    else if (!k->B.is_fisher) f->combine(&k->L, 1, &k->L, alpha * alpha, &k->B.full);
+    return f->factor(&k->L);
+}
+
+static int64_t build(sgfsi_kmatrix *k, const sgfs_sampler *sampler, double ridge, double alpha) {
+    const sgfsi_eval *e = &sampler->eval;
+    k->L.kind->combine(&k->L, e->gamma * (double)e->N, &k->source->I1, 0, NULL);
+    if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
+    return complete(k, ridge, alpha);
+}
+
+/* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted.
+ */
+static sgfs_status refactor(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_average *source,
+                            double alpha, sgfs_err *err) {
+    k->source = source;
+    int64_t failed = build(k, sampler, k->ridge, alpha);
+    for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
+        sampler->interventions++;
+        failed = build(k, sampler, k->ridge + ridge, alpha);
+    }
+    if (failed == 0) return SGFS_OK;
+    k->source = NULL;
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
+        "--prior-precision or --fisher-ridge would help)",
+        sampler->model->param[failed - 1]);
+}
+
+/* The prior's share after an update by kappa; true: it is to be put back. */
+static bool fade(sgfsi_kmatrix *k, double kappa) {
+    if (!k->fades || k->prior == NULL) return false;
+    k->share *= 1 - kappa;
+    return k->share < SHARE_LEAST;
+}
+
+/* Put the prior's share back into a factor that has been updated: L -> K -> K + (most - e) Lambda -> L.
+ */
+static sgfs_status refresh(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_fisher_kind *f = k->L.kind;
+    f->unfactor(&k->L);
+    f->add_diag(&k->L, SHARE_MOST - k->share, k->prior);
+    k->share = SHARE_MOST;
+    int64_t failed = f->factor(&k->L);
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the updated factor is spoilt at parameter \"%s\" (--fisher-update refactor "
+                      "is slower and stabler)",
+                      sampler->model->param[failed - 1]);
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+/* One batch of scores changes the factor: K <- (1 - kappa) K + kappa gamma N V. */
+static sgfs_status update(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_scores *s,
+                          const double *gbar, bool warmup, sgfs_err *err) {
+    sgfsi_average *a = k->source;
+    double kappa = sgfsi_average_next(a, warmup);
+    double weight = sgfsi_average_weight(a, s, gbar, kappa), N = (double)sampler->eval.N;
+    k->ridge_now *= 1 - kappa;
+    if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) != 0)
+        return sgfsi_fail(err, SGFS_ENUMERIC,
+                          "the update of the factor failed (--fisher-update refactor is slower and "
+                          "stabler)");
+    return fade(k, kappa) ? refresh(k, sampler, err) : SGFS_OK;
+}
+
+/* Into an average; the factor, where it is made of this one, is made anew. */
+static sgfs_status take(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_average *a, bool steps,
+                        bool warmup, double alpha, sgfs_err *err) {
+    bool own = a == &k->model;
+    const sgfs_scores *s = own ? &sampler->eval.model_scores : &sampler->eval.scores;
+    const double *gbar = own ? NULL : sampler->eval.gbar; /* the mean of the model's own is 0 */
+    if (steps && k->updates && k->source == a) return update(k, sampler, s, gbar, warmup, err);
+    double kappa = sgfsi_average_update(a, s, gbar, warmup);
+    if (!steps) return SGFS_OK;
+    bool fresh = k->source != a || !k->fades || fade(k, kappa);
+    if (fresh) k->share = k->fades ? SHARE_MOST : SHARE_FIXED;
+    return refactor(k, sampler, a, alpha, err);
+}
+
+/* The batch at hand goes into I1hat, and in warm-up its rows with targets from the model into that
+ * average; steps: the factor follows the one that steps are made with. */
+static sgfs_status learn(sgfsi_kmatrix *k, sgfs_sampler *sampler, int64_t t, uint32_t purpose,
+                         bool warmup, bool steps, double alpha, const double *theta,
+                         sgfs_err *err) {
+    bool by_model = warmup && k->by_model;
+    sgfs_status status = take(k, sampler, &k->scores, steps && !by_model, warmup, alpha, err);
+    if (status != SGFS_OK || !by_model) return status;
+    status = sgfsi_eval_resample(&sampler->eval, t, purpose, theta, err);
+    return status == SGFS_OK ? take(k, sampler, &k->model, steps, true, alpha, err) : status;
+}
+
+/* A matrix of too low rank would throw the chain. */
+sgfs_status sgfsi_kmatrix_fill(sgfsi_kmatrix *k, sgfs_sampler *sampler, const double *theta,
+                               double *G, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < k->fill && status == SGFS_OK; i++) {
+        status = sgfsi_eval_gradient(&sampler->eval, i, SGFSI_FILL, theta, G, NULL, err);
+        if (status == SGFS_OK)
+            status = learn(k, sampler, i, SGFSI_FILL, true, false, 0, theta, err);
+    }
+    return status;
+}
+
+/* Warm-up learns from every batch, the draws from every k-th one until the matrix is frozen. */
+static bool is_due(const sgfsi_kmatrix *k, const sgfs_step *now) {
+    int64_t after = now->t - now->warmup;
+    bool frozen = k->freeze >= 0 && after > k->freeze;
+    if (k->source == NULL || after <= 0) return true;
+    if (k->source != &k->scores) return true; /* the first iteration after warm-up */
+    return !frozen && (after == 1 || after % k->every == 0);
+}
+
+sgfs_status sgfsi_kmatrix_renew(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_step *now,
+                                double alpha, const double *theta, sgfs_err *err) {
+    /* what the way to the mode looked like is of no use there (unless warm-up is too short to fill
+     * anew) */
+    bool enough = now->warmup / 2 > k->fill;
+    if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
+    if (!is_due(k, now)) {
+        int64_t after = now->t - now->warmup;
+        bool stale = !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->every == 0);
+        return stale ? refactor(k, sampler, k->source, alpha, err) : SGFS_OK;
+    }
+    return learn(k, sampler, now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha, theta, err);
+}
