@@ -86,6 +86,8 @@ typedef struct sgfs_scores {
 
 /* ---- backend: arithmetic on row-major arrays ------------------------------------------------- */
 
+#define SGFS_UPDATE_WORK(D, n) ((n) * ((D) + (n)) + 64 * (D))
+
 /* Triangular matrices are lower, row-major, with row length D. */
 typedef struct sgfs_backend {
     const char *name, *help;
@@ -104,6 +106,13 @@ typedef struct sgfs_backend {
     void (*syrk_t)(int64_t m, int64_t k, double a, const double *X, double b, double *C);
     /* lower triangle of A -> L with A = L L'; returns 0, or the order of the minor that failed */
     int64_t (*potrf)(int64_t D, double *A);
+    /* lower triangle of L -> lower triangle of (L L')^-1 */
+    void (*potri)(int64_t D, double *L);
+    /* L -> the Cholesky factor of L L' + X'X, X n x D (destroyed); work:
+     * SGFS_UPDATE_WORK(D, n) numbers. 0, or -1 when the result is not a factor. */
+    int64_t (*chol_update)(int64_t D, int64_t n, double *L, double *X, double *work);
+    /* P -> (P^-1 + X'X)^-1, lower triangles; otherwise as chol_update */
+    int64_t (*inv_update)(int64_t D, int64_t n, double *P, double *X, double *work);
     void (*trsv)(int64_t D, const double *L, bool transposed, double *x); /* x = L^-1 x or L^-T x */
     void (*trmv)(int64_t D, const double *L, bool transposed, double *x); /* x = L x or L' x */
     void (*symv)(int64_t D, const double *A, const double *x,
@@ -163,7 +172,11 @@ typedef struct sgfs_sym {
 
 struct sgfs_fisher_kind {
     const char *name, *help;
-    const char *stan_metric;                               /* dense_e, diag_e or unit_e */
+    const char *stan_metric; /* dense_e, diag_e or unit_e */
+    /* solve and mul_factor are halves of one factor, so that noise may be added between two of them.
+     * false: `factor` keeps something else (an inverse), of which only solve(false) followed by
+     * solve(true) has a meaning, and mul_factor must not be called. */
+    bool factored;
     int64_t (*size)(const sgfs_layout *layout);            /* numbers stored */
     int64_t (*work)(const sgfs_layout *layout, int64_t n); /* of workspace for add_cov and update */
     void (*zero)(sgfs_sym *A);

@@ -2,8 +2,11 @@
  * blas.c: OpenBLAS and LAPACKE; the only file that sees their headers.
  *
  * Our matrices are row-major with a lower triangle. LAPACKE's row-major calls transpose into a
- * copy, so potrf is called column-major with an upper triangle: the same bytes, no copy.
+ * copy, so potrf, potri and tpqrt are called column-major with an upper triangle: the same bytes, no
+ * copy. Only LAPACKE's _work functions are used: the others allocate.
  */
+#include <math.h>
+
 #include <cblas.h>
 #include <lapacke.h>
 
@@ -46,6 +49,68 @@ static int64_t potrf(int64_t D, double *A) {
     return failed;
 }
 
+static void potri(int64_t D, double *L) {
+    (void)LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, L, (lapack_int)D);
+}
+
+/* Y (k x m) = X' (m x k), by tiles that fit the cache. */
+static void transpose(int64_t m, int64_t k, const double *X, double *Y) {
+    enum { TILE = 16 };
+    for (int64_t r = 0; r < m; r += TILE) {
+        for (int64_t c = 0; c < k; c += TILE) {
+            for (int64_t j = c; j < c + TILE && j < k; j++) {
+                for (int64_t i = r; i < r + TILE && i < m; i++) Y[j * m + i] = X[i * k + j];
+            }
+        }
+    }
+}
+
+/* Reflections leave a diagonal of either sign; the Cholesky factor's is positive. 0, or -1 when
+ * some number of it is zero or not finite. */
+static int64_t make_positive(int64_t D, double *L, double *sign) {
+    for (int64_t j = 0; j < D; j++) {
+        double d = L[j * D + j];
+        if (!(fabs(d) > 0 && isfinite(d))) return -1;
+        sign[j] = d > 0 ? 1 : -1;
+    }
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j <= i; j++) L[i * D + j] *= sign[j];
+    }
+    return 0;
+}
+
+/* The QR factorisation of R = L' with the rows of X under it: [R; X] = Q [R'; 0], so R''R' = L L' +
+ * X'X. LAPACK's dtpqrt knows that R is triangular and leaves it so: 2 n D^2 operations, by
+ * reflections, in panels of `panel` columns.
+ *   work: X column by column (n D), the reflections' factors T and room of one panel (panel D each) */
+static int64_t chol_update(int64_t D, int64_t n, double *L, double *X, double *work) {
+    const int64_t panel = D < 32 ? D : 32; /* SGFS_UPDATE_WORK has room for two of 32 */
+    double *columns = work, *T = columns + n * D, *room = T + panel * D;
+    if (n == 0 || D == 0) return 0;
+    transpose(n, D, X, columns);
+    (void)LAPACKE_dtpqrt_work(LAPACK_COL_MAJOR, (lapack_int)n, (lapack_int)D, 0, (lapack_int)panel,
+                              L, (lapack_int)D, columns, (lapack_int)n, T, (lapack_int)panel, room);
+    return make_positive(D, L, T);
+}
+
+/* Woodbury: with Y = X P and C C' = I + X P X',  P -= Y' C^-T C^-1 Y.
+ *   work: Y (n x D), C (n x n) */
+static int64_t inv_update(int64_t D, int64_t n, double *P, double *X, double *work) {
+    int d = (int)D, m = (int)n;
+    double *Y = work, *C = Y + n * D;
+    cblas_dsymm(CblasRowMajor, CblasRight, CblasLower, m, d, 1, P, d, X, d, 0, Y, d);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, m, d, 1, X, d, Y, d, 0, C, m);
+    for (int64_t i = 0; i < n; i++) C[i * n + i] += 1;
+    if (potrf(n, C) != 0) return -1;
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, m, d, 1, C, m, Y,
+                d);
+    syrk_t(n, D, -1, Y, 1, P);
+    for (int64_t j = 0; j < D; j++) {
+        if (!(P[j * D + j] > 0)) return -1;
+    }
+    return 0;
+}
+
 static void trsv(int64_t D, const double *L, bool transposed, double *x) {
     cblas_dtrsv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
                 (int)D, L, (int)D, x, 1);
@@ -84,6 +149,9 @@ const sgfs_backend sgfs_backend_blas = {
     .gemm_tn = gemm_tn,
     .syrk_t = syrk_t,
     .potrf = potrf,
+    .potri = potri,
+    .chol_update = chol_update,
+    .inv_update = inv_update,
     .trsv = trsv,
     .trmv = trmv,
     .symv = symv,

@@ -49,6 +49,13 @@ static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, do
     }
 }
 
+static void symv(int64_t D, const double *A, const double *x, double *y) {
+    for (int64_t i = 0; i < D; i++) {
+        y[i] = dot(i + 1, A + i * D, x);
+        axpy(i, x[i], A + i * D, y);
+    }
+}
+
 static int64_t potrf(int64_t D, double *A) {
     for (int64_t i = 0; i < D; i++) {
         double *row = A + i * D;
@@ -58,6 +65,64 @@ static int64_t potrf(int64_t D, double *A) {
         double pivot = row[i] - dot(i, row, row);
         if (!(pivot > 0)) return i + 1;
         row[i] = sqrt(pivot);
+    }
+    return 0;
+}
+
+/* L -> L^-1 -> P = L^-T L^-1, both in place. */
+static void potri(int64_t D, double *L) {
+    for (int64_t i = 0; i < D; i++) { /* row i of L^-1; those above are done */
+        double *row = L + i * D, pivot = row[i];
+        for (int64_t j = 0; j < i; j++) {
+            double sum = 0;
+            for (int64_t k = j; k < i; k++) sum += row[k] * L[k * D + j];
+            row[j] = -sum / pivot;
+        }
+        row[i] = 1 / pivot;
+    }
+    for (int64_t i = 0; i < D; i++) { /* P_ij = sum over k >= i of (L^-1)_ki (L^-1)_kj */
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 0;
+            for (int64_t k = i; k < D; k++) sum += L[k * D + i] * L[k * D + j];
+            L[i * D + j] = sum;
+        }
+    }
+}
+
+/* One row x of X at a time: a plane rotation of each column of L with x makes x_j zero, and leaves
+ * L L' + x x' as it was. No subtraction of squares anywhere. */
+static int64_t chol_update(int64_t D, int64_t n, double *L, double *X, double *work) {
+    (void)work;
+    for (double *x = X; x < X + n * D; x += D) {
+        for (int64_t j = 0; j < D; j++) {
+            double r = hypot(L[j * D + j], x[j]);
+            if (r == 0) return -1;
+            double c = L[j * D + j] / r, s = x[j] / r;
+            L[j * D + j] = r;
+            for (int64_t i = j + 1; i < D; i++) {
+                double l = L[i * D + j];
+                L[i * D + j] = c * l + s * x[i];
+                x[i] = c * x[i] - s * l;
+            }
+        }
+    }
+    for (int64_t j = 0; j < D; j++) {
+        if (!(L[j * D + j] > 0 && isfinite(L[j * D + j]))) return -1;
+    }
+    return 0;
+}
+
+/* Sherman and Morrison, row by row: P -= (P x)(P x)' / (1 + x' P x). */
+static int64_t inv_update(int64_t D, int64_t n, double *P, double *X, double *work) {
+    double *v = work; /* D */
+    for (const double *x = X; x < X + n * D; x += D) {
+        symv(D, P, x, v);
+        double scale = 1 + dot(D, x, v);
+        if (!(scale >= 1 && isfinite(scale))) return -1;
+        for (int64_t i = 0; i < D; i++) axpy(i + 1, -v[i] / scale, v, P + i * D);
+    }
+    for (int64_t j = 0; j < D; j++) {
+        if (!(P[j * D + j] > 0)) return -1;
     }
     return 0;
 }
@@ -84,13 +149,6 @@ static void trmv(int64_t D, const double *L, bool transposed, double *x) {
     }
 }
 
-static void symv(int64_t D, const double *A, const double *x, double *y) {
-    for (int64_t i = 0; i < D; i++) {
-        y[i] = dot(i + 1, A + i * D, x);
-        axpy(i, x[i], A + i * D, y);
-    }
-}
-
 static void vec_exp(int64_t n, const double *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = exp(x[i]);
 }
@@ -109,6 +167,9 @@ const sgfs_backend sgfs_backend_host = {
     .gemm_tn = gemm_tn,
     .syrk_t = syrk_t,
     .potrf = potrf,
+    .potri = potri,
+    .chol_update = chol_update,
+    .inv_update = inv_update,
     .trsv = trsv,
     .trmv = trmv,
     .symv = symv,

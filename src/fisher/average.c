@@ -5,8 +5,11 @@
  *
  * kappa: the paper's 1/t from t = 1 keeps the huge scores of a poor start for ever. The default
  * forgets in warm-up (kappa = max(1/t, 1/window)) and then averages from there on (kappa =
- * 1/(window + t - t_warm)). Updates are counted, not iterations, so --fisher-every changes nothing
- * here.
+ * 1/(window + t - t_warm)); kappa.c has this and the other schedules. Updates are counted, not
+ * iterations, so --fisher-every changes nothing here.
+ *
+ * The three parts of an update can be had one by one, for a caller who keeps a factor and changes
+ * it by the same batch: kappa = next(), weight(kappa), and then `add_cov` or `update`.
  */
 #include <string.h>
 
@@ -15,8 +18,16 @@
 const sgfs_option sgfsi_average_options[] = {
     {"fisher.every", "fisher-every", SGFS_INTEGER, "auto", 1, 1e9, NULL,
      "update and factor the matrix every k-th draw (auto: 10 full, 1 diag)"},
-    {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0, "window|harmonic",
-     "weight of a new batch: forget in warm-up, then average; or 1/t throughout"},
+    {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0,
+     "window|harmonic|floor|constant|power|forget",
+     "weight of a new batch: forget in warm-up, then average; 1/t; max(1/t, c); c; a (b+t)^-delta; "
+     "c/(1-(1-c)^t)"},
+    {"fisher.kappa_value", "kappa-value", SGFS_NUMBER, "0.02", 1e-12, 1, NULL,
+     "c of --kappa floor, constant and forget"},
+    {"fisher.kappa_a", "kappa-a", SGFS_NUMBER, "1", 1e-12, 1e12, NULL, "a of --kappa power"},
+    {"fisher.kappa_b", "kappa-b", SGFS_NUMBER, "0", 0, 1e12, NULL, "b of --kappa power"},
+    {"fisher.kappa_delta", "kappa-delta", SGFS_NUMBER, "0.6", 0, 1, NULL,
+     "delta of --kappa power (1: nearly a plain mean; less: forgets the start sooner)"},
     {"fisher.window", "kappa-window", SGFS_NUMBER, "50", 1, 1e9, NULL,
      "how many batches the warm-up's average remembers"},
     {"fisher.divisor", "fisher-divisor", SGFS_CHOICE, "n-1", 1, 0, "n-1|n",
@@ -37,26 +48,30 @@ sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
     a->work = SGFSI_DOUBLES(arena, kind->work(layout, n));
     if (a->work == NULL)
         return sgfsi_fail_memory(err, "the scores of a batch (a smaller --batch helps)");
-    a->harmonic = strcmp(sgfsi_config_text(cfg, "fisher.kappa"), "harmonic") == 0;
+    a->schedule = sgfsi_kappa_find(sgfsi_config_text(cfg, "fisher.kappa"));
+    a->value = sgfsi_config_num(cfg, "fisher.kappa_value");
+    a->a = sgfsi_config_num(cfg, "fisher.kappa_a");
+    a->b = sgfsi_config_num(cfg, "fisher.kappa_b");
+    a->delta = sgfsi_config_num(cfg, "fisher.kappa_delta");
     a->divide_by_n = strcmp(sgfsi_config_text(cfg, "fisher.divisor"), "n") == 0;
     a->window = sgfsi_config_num(cfg, "fisher.window");
     return SGFS_OK;
 }
 
-static double next_kappa(sgfsi_average *a, bool warmup) {
-    double t = (double)++a->updates;
-    if (a->harmonic) return 1 / t;
-    if (warmup) return t < a->window ? 1 / t : 1 / a->window;
-    double known = t - 1 < a->window ? t - 1 : a->window; /* a warm-up shorter than the window */
-    if (a->settled == 0) a->base = known;
-    return 1 / (a->base + (double)++a->settled);
+double sgfsi_average_next(sgfsi_average *a, bool warmup) {
+    a->updates++;
+    return a->kappa = a->schedule(a, warmup);
+}
+
+double sgfsi_average_weight(const sgfsi_average *a, const sgfs_scores *s, const double *gbar,
+                            double kappa) {
+    bool whole = a->divide_by_n || gbar == NULL; /* nothing was estimated */
+    return kappa / (double)(whole ? s->n : s->n - 1);
 }
 
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup) {
-    double kappa = next_kappa(a, warmup);
-    bool whole = a->divide_by_n || gbar == NULL; /* nothing was estimated */
-    double divisor = (double)(whole ? s->n : s->n - 1);
-    a->I1.kind->add_cov(&a->I1, 1 - kappa, kappa / divisor, s, gbar, a->work);
+    double kappa = sgfsi_average_next(a, warmup), weight = sgfsi_average_weight(a, s, gbar, kappa);
+    a->I1.kind->add_cov(&a->I1, 1 - kappa, weight, s, gbar, a->work);
 }
 
 void sgfsi_average_restart(sgfsi_average *a) {

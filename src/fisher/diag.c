@@ -114,6 +114,7 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .name = "diag",
     .help = "the diagonal: O(n D), approximate where parameters are correlated",
     .stan_metric = "diag_e",
+    .factored = true,
     .size = size,
     .work = work,
     .zero = zero,

@@ -26,22 +26,37 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
 
 extern const sgfs_option sgfsi_average_options[];
 
-typedef struct sgfsi_average {
+typedef struct sgfsi_average sgfsi_average;
+
+/* kappa of update a->updates (kappa.c). */
+typedef double (*sgfsi_kappa)(sgfsi_average *a, bool warmup);
+sgfsi_kappa sgfsi_kappa_find(const char *name); /* NULL: no such schedule */
+
+struct sgfsi_average {
     sgfs_sym I1; /* estimate of Cov(g), the information of one row */
     double *work;
-    bool harmonic;    /* kappa = 1/t from the first update on (the paper's) */
-    bool divide_by_n; /* V divided by n, not n - 1 (the paper's SGFS-d) */
+    sgfsi_kappa schedule;
+    double kappa;       /* of the last update */
+    double value;       /* c of the schedules floor, constant, forget */
+    double a, b, delta; /* of the schedule power */
+    bool divide_by_n;   /* V divided by n, not n - 1 (the paper's SGFS-d) */
     double window;
     int64_t updates; /* so far */
     int64_t settled; /* updates after warm-up */
     double base;     /* weight of what warm-up left, in batches */
-} sgfsi_average;
+};
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_backend *be, const sgfs_layout *layout, int64_t n,
                                const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err);
-/* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
+/* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup);
+/* Its parts, for a caller who applies the same change to a factor:
+ *     kappa = next(a, warmup), weight = weight(a, s, gbar, kappa),
+ *     add_cov or update with decay 1 - kappa and this weight. */
+double sgfsi_average_next(sgfsi_average *a, bool warmup); /* count one update; its kappa */
+double sgfsi_average_weight(const sgfsi_average *a, const sgfs_scores *s, const double *gbar,
+                            double kappa); /* of each row's (g - gbar)(g - gbar)' */
 
 #endif

@@ -105,6 +105,7 @@ const sgfs_fisher_kind sgfs_fisher_full = {
     .name = "full",
     .help = "the whole matrix: right for correlated posteriors, O(n D^2 + D^3) per update",
     .stan_metric = "dense_e",
+    .factored = true,
     .size = size,
     .work = work,
     .zero = zero,
