@@ -86,6 +86,14 @@ static int64_t factor(sgfs_sym *A) {
     return 0;
 }
 
+/* There is nothing to save: back to the squares, and their roots again. */
+static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
+                      const double *gbar, double *room) {
+    for (int64_t j = 0; j < L->D; j++) L->a[j] *= L->a[j];
+    add_cov(L, decay, weight, s, gbar, room);
+    return factor(L) == 0 ? 0 : -1;
+}
+
 static void solve(const sgfs_sym *L, bool transposed, double *x) {
     (void)transposed;
     for (int64_t j = 0; j < L->D; j++) x[j] /= L->a[j];
@@ -123,6 +131,7 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .add_diag = add_diag,
     .from_dense = from_dense,
     .factor = factor,
+    .update = update,
     .solve = solve,
     .mul_factor = mul_factor,
     .mul = mul,

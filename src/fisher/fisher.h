@@ -9,7 +9,8 @@
 #include "base/config.h"
 #include "sgfs_plugin.h"
 
-extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag;
+extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag, sgfs_fisher_block,
+    sgfs_fisher_inverse;
 extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * full.c: a full symmetric D x D matrix, row-major, of which the lower triangle is kept.
- *
- * The covariance of scores is one syrk of the centred n x D score matrix. Centring first costs
- * nothing (it happens while the rows are formed from their factors) and avoids the cancellation of
- * G'G - n gbar gbar'. The decay of the running average rides along as syrk's beta, so A is passed
- * over once.
+ * full.c: a full symmetric D x D matrix, row-major, of which the lower triangle is kept. The work
+ * with scores (their covariance, and the factor changed by a batch) is that of dense.c.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fisher/dense.h"
 #include "fisher/fisher.h"
 
 static int64_t size(const sgfs_layout *layout) {
@@ -16,42 +12,21 @@ static int64_t size(const sgfs_layout *layout) {
 }
 
 static int64_t work(const sgfs_layout *layout, int64_t n) {
-    return n * layout->D;
+    return sgfsi_dense_work(layout->D, n);
 }
 
 static void zero(sgfs_sym *A) {
-    memset(A->a, 0, (size_t)size(A->layout) * sizeof *A->a);
+    memset(A->a, 0, (size_t)(A->D * A->D) * sizeof *A->a);
 }
 
-/* Columns of one block for row i: g (rows*cols numbers), minus the mean. */
-static void form_row(const sgfs_score_block *b, int64_t i, const double *gbar, double *restrict g) {
-    int64_t d = b->rows * b->cols;
-    if (b->dense != NULL) {
-        const double *restrict from = b->dense + i * d;
-        for (int64_t j = 0; j < d; j++) g[j] = from[j] - (gbar != NULL ? gbar[j] : 0);
-        return;
-    }
-    for (int64_t r = 0; r < b->rows; r++) {
-        double left = b->left[i * b->rows + r];
-        const double *restrict right = b->right + i * b->cols;
-        const double *mean = gbar != NULL ? gbar + r * b->cols : NULL;
-        double *restrict out = g + r * b->cols;
-        if (mean == NULL) {
-            for (int64_t c = 0; c < b->cols; c++) out[c] = left * right[c];
-        } else {
-            for (int64_t c = 0; c < b->cols; c++) out[c] = left * right[c] - mean[c];
-        }
-    }
+static sgfsi_dense whole(const sgfs_sym *A) {
+    return (sgfsi_dense){.be = A->be, .first = 0, .d = A->D, .a = A->a};
 }
 
 static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
-                    const double *gbar, double *g) {
-    for (int64_t k = 0; k < s->blocks; k++) {
-        const sgfs_score_block *b = &s->block[k];
-        const double *mean = gbar != NULL ? gbar + b->offset : NULL;
-        for (int64_t i = 0; i < s->n; i++) form_row(b, i, mean, g + i * A->D + b->offset);
-    }
-    A->be->syrk_t(s->n, A->D, weight, g, decay, A->a);
+                    const double *gbar, double *room) {
+    const sgfsi_change c = {decay, weight, s, gbar};
+    sgfsi_dense_add(whole(A), &c, room);
 }
 
 static void combine(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C) {
@@ -72,11 +47,17 @@ static void add_diag(sgfs_sym *A, double c, const double *d) {
 }
 
 static void from_dense(sgfs_sym *A, const double *dense) {
-    memcpy(A->a, dense, (size_t)size(A->layout) * sizeof *dense);
+    memcpy(A->a, dense, (size_t)(A->D * A->D) * sizeof *dense);
 }
 
 static int64_t factor(sgfs_sym *A) {
     return A->be->potrf(A->D, A->a);
+}
+
+static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
+                      const double *gbar, double *room) {
+    const sgfsi_change c = {decay, weight, s, gbar};
+    return sgfsi_dense_update(whole(L), &c, room);
 }
 
 static void solve(const sgfs_sym *L, bool transposed, double *x) {
@@ -114,6 +95,7 @@ const sgfs_fisher_kind sgfs_fisher_full = {
     .add_diag = add_diag,
     .from_dense = from_dense,
     .factor = factor,
+    .update = update,
     .solve = solve,
     .mul_factor = mul_factor,
     .mul = mul,

@@ -5,7 +5,8 @@
 
 #include "fisher/fisher.h"
 
-const sgfs_fisher_kind *const sgfsi_fishers[] = {&sgfs_fisher_full, &sgfs_fisher_diag, NULL};
+const sgfs_fisher_kind *const sgfsi_fishers[] = {&sgfs_fisher_full, &sgfs_fisher_diag,
+                                                 &sgfs_fisher_block, &sgfs_fisher_inverse, NULL};
 
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name) {
     for (const sgfs_fisher_kind *const *f = sgfsi_fishers; *f != NULL; f++) {

@@ -9,7 +9,7 @@
 static const sgfs_option run_options[] = {
     {"sampler.kind", "sampler", SGFS_TEXT, "sgfs-f", 1, 0, NULL,
      "sgfs-f, sgfs-d, sgld, nuts and others (`sgfs list samplers`)"},
-    {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag",
+    {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag|block|inverse",
      "structure of the Fisher matrix for --sampler sgfs"},
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
      "rows in a minibatch (auto: 500 or 10 per parameter, at most a quarter of the rows)"},

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * dense.c: the covariance of scores in one dense block, and its factor kept up to date.
+ *
+ * The covariance is one syrk of the centred n x d scores. Centring first costs nothing (it happens
+ * while the rows are formed from their factors) and avoids the cancellation of G'G - n gbar gbar'.
+ * The decay of the running average rides along as syrk's beta, so A is passed over once.
+ *
+ * The block's columns need not be those of one block of the model: each block of scores is cut to
+ * the columns it shares with ours, and only these are formed.
+ *
+ * An update is a rank-n change: X (n x d) the centred scores times sqrt(weight), and then
+ *     decay L L' + X'X  =  (sqrt(decay) L)(sqrt(decay) L)' + X'X,
+ * which the backend does without forming the sum. A rank-n change is a rank-m change after another,
+ * so rows go d at a time and the workspace stays below 3 d^2 + 64 d numbers, however large n is.
+ */
+#include "fisher/dense.h"
+
+#include <math.h>
+
+/* Rows row .. row + rows - 1 of the scores, columns first .. first + d - 1. */
+typedef struct part {
+    int64_t row, rows, first, d;
+} part;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+int64_t sgfsi_dense_work(int64_t d, int64_t n) {
+    int64_t m = least(n, d);
+    return most(n * d, m * d + SGFS_UPDATE_WORK(d, m));
+}
+
+/* ---- the columns of the scores --------------------------------------------------------------- */
+
+/* Columns from .. end - 1 of a factored block for row i: left (x) right, minus the mean. */
+static void form_outer(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
+                       const double *gbar, double *g) {
+    for (int64_t r = from / b->cols; r * b->cols < end; r++) {
+        int64_t begin = most(from, r * b->cols), cols = least(end, (r + 1) * b->cols) - begin;
+        double left = b->left[i * b->rows + r];
+        const double *restrict right = b->right + i * b->cols + (begin - r * b->cols);
+        const double *mean = gbar != NULL ? gbar + begin : NULL;
+        double *restrict out = g + (begin - from);
+        if (mean == NULL) {
+            for (int64_t c = 0; c < cols; c++) out[c] = left * right[c];
+        } else {
+            for (int64_t c = 0; c < cols; c++) out[c] = left * right[c] - mean[c];
+        }
+    }
+}
+
+static void form_dense(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
+                       const double *gbar, double *g) {
+    const double *row = b->dense + i * b->rows * b->cols;
+    for (int64_t j = from; j < end; j++) g[j - from] = row[j] - (gbar != NULL ? gbar[j] : 0);
+}
+
+/* g (rows x d) = this part of the scores, minus their mean. */
+static void form(const sgfs_scores *s, const double *gbar, part p, double *g) {
+    for (int64_t k = 0; k < s->blocks; k++) {
+        const sgfs_score_block *b = &s->block[k];
+        const double *mean = gbar != NULL ? gbar + b->offset : NULL;
+        int64_t from = most(p.first - b->offset, 0);
+        int64_t end = least(p.first + p.d - b->offset, b->rows * b->cols);
+        if (from >= end) continue;
+        for (int64_t i = 0; i < p.rows; i++) {
+            double *out = g + i * p.d + (b->offset + from - p.first);
+            if (b->dense != NULL) form_dense(b, p.row + i, from, end, mean, out);
+            else form_outer(b, p.row + i, from, end, mean, out);
+        }
+    }
+}
+
+/* ---- what is done with them ------------------------------------------------------------------ */
+
+void sgfsi_dense_add(sgfsi_dense b, const sgfsi_change *c, double *work) {
+    form(c->s, c->gbar, (part){0, c->s->n, b.first, b.d}, work);
+    b.be->syrk_t(c->s->n, b.d, c->weight, work, c->decay, b.a);
+}
+
+void sgfsi_dense_scale(sgfsi_dense b, double factor) {
+    for (int64_t i = 0; i < b.d; i++) {
+        for (int64_t j = 0; j <= i; j++) b.a[i * b.d + j] *= factor;
+    }
+}
+
+int64_t sgfsi_dense_rows(sgfsi_dense b, const sgfsi_change *c, sgfsi_rank_update by, double *work) {
+    double root = sqrt(c->weight), *X = work;
+    for (int64_t row = 0; row < c->s->n; row += b.d) {
+        int64_t rows = least(b.d, c->s->n - row);
+        form(c->s, c->gbar, (part){row, rows, b.first, b.d}, X);
+        for (int64_t i = 0; i < rows * b.d; i++) X[i] *= root;
+        if (by(b.d, rows, b.a, X, X + rows * b.d) != 0) return -1;
+    }
+    return 0;
+}
+
+int64_t sgfsi_dense_update(sgfsi_dense b, const sgfsi_change *c, double *work) {
+    sgfsi_dense_scale(b, sqrt(c->decay));
+    return sgfsi_dense_rows(b, c, b.be->chol_update, work);
+}
