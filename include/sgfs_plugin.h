@@ -189,6 +189,7 @@ struct sgfs_fisher_kind {
     void (*from_dense)(sgfs_sym *A,
                        const double *dense); /* what it keeps of a D x D lower matrix */
     int64_t (*factor)(sgfs_sym *A);          /* A -> L, A = L L'; 0 or where it failed */
+    void (*unfactor)(sgfs_sym *L);  /* and back: L -> L L' */
     /* L -> the factor of  decay L L' + weight sum_i (g_i - gbar)(g_i - gbar)'  without forming that
      * matrix; 0, or -1 when rounding spoilt it. NULL: only refactorising is known. */
     int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,

@@ -96,6 +96,10 @@ static int64_t factor(sgfs_sym *A) {
     return 0;
 }
 
+static void unfactor(sgfs_sym *L) {
+    EACH_PART(L, p) p.M.kind->unfactor(&p.M);
+}
+
 static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *room) {
     const sgfsi_change c = {decay, weight, s, gbar};
@@ -140,6 +144,7 @@ const sgfs_fisher_kind sgfs_fisher_block = {
     .add_diag = add_diag,
     .from_dense = from_dense,
     .factor = factor,
+    .unfactor = unfactor,
     .update = update,
     .solve = solve,
     .mul_factor = mul_factor,

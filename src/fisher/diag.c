@@ -87,6 +87,10 @@ static int64_t factor(sgfs_sym *A) {
 }
 
 /* There is nothing to save: back to the squares, and their roots again. */
+static void unfactor(sgfs_sym *L) {
+    square(L->D, L->a, L->a);
+}
+
 static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *room) {
     for (int64_t j = 0; j < L->D; j++) L->a[j] *= L->a[j];
@@ -131,6 +135,7 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .add_diag = add_diag,
     .from_dense = from_dense,
     .factor = factor,
+    .unfactor = unfactor,
     .update = update,
     .solve = solve,
     .mul_factor = mul_factor,

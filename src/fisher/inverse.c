@@ -75,6 +75,10 @@ static int64_t factor(sgfs_sym *A) {
     return failed;
 }
 
+static void unfactor(sgfs_sym *P) {
+    if (factor(P) != 0) P->a[0] = NAN; /* the inverse of the inverse; the next factor will tell */
+}
+
 static int64_t update(sgfs_sym *P, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *room) {
     const sgfsi_change c = {decay, weight, s, gbar};
@@ -109,6 +113,7 @@ const sgfs_fisher_kind sgfs_fisher_inverse = {
     .add_diag = add_diag,
     .from_dense = from_dense,
     .factor = factor,
+    .unfactor = unfactor,
     .update = update,
     .solve = solve,
     .mul_factor = mul_factor,

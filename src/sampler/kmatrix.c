@@ -32,9 +32,9 @@ static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, s
                               sampler->eval.n, sampler->cfg, sampler->arena, err);
 }
 
-static sgfs_status open_sym(const sgfs_sampler *sampler, sgfs_sym *A, sgfs_err *err) {
-    return sgfsi_sym_open(A, sampler->fisher, sampler->model->be, sampler->layout, sampler->arena,
-                          err);
+static sgfs_status open_sym(const sgfs_sampler *sampler, const sgfs_fisher_kind *kind, sgfs_sym *A,
+                            sgfs_err *err) {
+    return sgfsi_sym_open(A, kind, sampler->model->be, sampler->layout, sampler->arena, err);
 }
 
 static sgfs_status read_full(sgfsi_injected *B, sgfs_sampler *sampler, const sgfsi_matrix *m,
@@ -46,8 +46,8 @@ static sgfs_status read_full(sgfsi_injected *B, sgfs_sampler *sampler, const sgf
                           "with --fisher %s give its diagonal, %lld numbers.",
                           path, f->name, (long long)sampler->D);
     }
-    sgfs_status status = open_sym(sampler, &B->full, err);
-    if (status == SGFS_OK) status = open_sym(sampler, &B->full_root, err);
+    sgfs_status status = open_sym(sampler, f, &B->full, err);
+    if (status == SGFS_OK) status = open_sym(sampler, f, &B->full_root, err);
     if (status != SGFS_OK) return status;
     f->from_dense(&B->full, m->a);
     f->combine(&B->full, B->scale, &B->full, 0, NULL);
@@ -117,11 +117,10 @@ sgfs_status sgfsi_kmatrix_open(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err
     sgfs_status status = open_average(sampler, &k->scores, err);
     if (status == SGFS_OK && k->by_model) status = open_average(sampler, &k->model, err);
     if (status == SGFS_OK) status = open_injected(&k->B, sampler, err);
-    if (status == SGFS_OK) status = open_sym(sampler, &k->L, err);
-    bool woodbury =
-        strcmp(sgfsi_config_text(sampler->cfg, "fisher.update"), "woodbury") == 0;
-    if (woodbury) k->L.kind = &sgfs_fisher_inverse; /* the same numbers, kept as their inverse */
-    return status;
+    if (status != SGFS_OK) return status;
+    /* Woodbury: the same numbers, kept as their inverse */
+    bool woodbury = strcmp(sgfsi_config_text(sampler->cfg, "fisher.update"), "woodbury") == 0;
+    return open_sym(sampler, woodbury ? &sgfs_fisher_inverse : sampler->fisher, &k->L, err);
 }
 
 /* ---- factoring ------------------------------------------------------------------------------- */
@@ -219,9 +218,9 @@ static sgfs_status take(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_average *
     const sgfs_scores *s = own ? &sampler->eval.model_scores : &sampler->eval.scores;
     const double *gbar = own ? NULL : sampler->eval.gbar; /* the mean of the model's own is 0 */
     if (steps && k->updates && k->source == a) return update(k, sampler, s, gbar, warmup, err);
-    double kappa = sgfsi_average_update(a, s, gbar, warmup);
+    sgfsi_average_update(a, s, gbar, warmup);
     if (!steps) return SGFS_OK;
-    bool fresh = k->source != a || !k->fades || fade(k, kappa);
+    bool fresh = k->source != a || !k->fades || fade(k, a->kappa);
     if (fresh) k->share = k->fades ? SHARE_MOST : SHARE_FIXED;
     return refactor(k, sampler, a, alpha, err);
 }

@@ -132,8 +132,18 @@ static bool is_silent(const sgfs_config *cfg) {
            sgfsi_config_int(cfg, "sampler.cycles") <= 0;
 }
 
+/* The whole matrix, by its factor or by its inverse. */
+static bool is_whole(const sgfs_situation *now) {
+    return strcmp(now->fisher, "full") == 0 || strcmp(now->fisher, "inverse") == 0;
+}
+
 static sgfs_status check_update(const sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     const char *update = sgfsi_config_text(cfg, "fisher.update");
+    bool inverse = strcmp(now->fisher, "inverse") == 0, woodbury = strcmp(update, "woodbury") == 0;
+    if (inverse && !woodbury) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--fisher inverse means --fisher-update woodbury, not %s.", update);
+    }
     if (strcmp(update, "refactor") == 0) return SGFS_OK;
     if (strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -141,8 +151,8 @@ static sgfs_status check_update(const sgfs_config *cfg, const sgfs_situation *no
                           "anew each time (--fisher-update refactor).",
                           update);
     }
-    if (strcmp(update, "woodbury") != 0) return SGFS_OK;
-    if (strcmp(now->fisher, "full") != 0 || !is_silent(cfg)) {
+    if (!woodbury) return SGFS_OK;
+    if (!is_whole(now) || !is_silent(cfg)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--fisher-update woodbury keeps the inverse of the full matrix and can "
                           "inject no noise: it needs --sampler sgfs-f --alpha 0 --warmup-alpha 0 "
@@ -151,21 +161,30 @@ static sgfs_status check_update(const sgfs_config *cfg, const sgfs_situation *no
     return SGFS_OK;
 }
 
-static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    if (!sgfsi_config_auto(cfg, "fisher.update")) return check_update(cfg, now, err);
-    bool plain = strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") == 0;
+/* Whichever takes least time (bench/fisher.c). */
+static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now) {
     int64_t size = sgfsi_config_int(cfg, "fisher.block_size");
-    bool block = strcmp(now->fisher, "block") == 0 && size > 0;
-    bool silent = strcmp(now->fisher, "full") == 0 && is_silent(cfg);
-    const char *best = sgfsi_update_best(block ? size : now->D, now->n, silent ? 0 : 1);
-    if (!plain || strcmp(now->fisher, "diag") == 0) best = "refactor";
-    return sgfsi_config_resolve(cfg, "fisher.update", best, err);
+    if (strcmp(now->fisher, "inverse") == 0) return "woodbury";
+    if (strcmp(now->fisher, "diag") == 0) return "refactor";
+    if (strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0) return "refactor";
+    if (strcmp(now->fisher, "block") == 0)
+        return sgfsi_update_best(size > 0 ? size : now->D, now->n, 1);
+    return sgfsi_update_best(now->D, now->n, is_silent(cfg) ? 0 : 1);
+}
+
+static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    if (sgfsi_config_auto(cfg, "fisher.update")) {
+        sgfs_status status =
+            sgfsi_config_resolve(cfg, "fisher.update", best_update(cfg, now), err);
+        if (status != SGFS_OK) return status;
+    }
+    return check_update(cfg, now, err);
 }
 
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
  * changes no measure that the tests know, and a full one costs more than all the rest of a step. */
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    bool full = strcmp(now->fisher, "full") == 0, diag = strcmp(now->fisher, "diag") == 0;
+    bool full = is_whole(now), diag = strcmp(now->fisher, "diag") == 0;
     sgfs_status status = resolve_alpha(cfg, full, now, err);
     if (status == SGFS_OK) status = resolve_anneal(cfg, err);
     if (status == SGFS_OK) status = resolve_b(cfg, err);
@@ -277,7 +296,7 @@ static double tau(const sgfs_config *cfg, double gamma) {
 }
 
 static const char *caution(const sgfs_config *cfg, const char *fisher) {
-    if (strcmp(fisher, "full") != 0) {
+    if (strcmp(fisher, "full") != 0 && strcmp(fisher, "inverse") != 0) {
         return "SGFS with less than the full matrix is approximate where parameters are "
                "correlated: means are right, variances and correlations may not be, most of all at "
                "small alpha. Compare with sgfs-f, or with a larger --alpha.";
