@@ -25,6 +25,7 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         run->walk[c].index = c;
+        run->walk[c].sampler.first = c > 0 ? &run->walk[0].sampler : NULL;
         status = sgfsi_walk_open(&run->walk[c], run->model, run->cfg, &run->kinds, &run->plan, err);
     }
     return status;
@@ -193,7 +194,7 @@ static int64_t next_stretch(int64_t stretch, double took) {
 
 static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
     long long t = run->walk[0].t, total = total_of(run);
-    if (t < run->plan.warmup + run->plan.thin) {
+    if (run->walk[0].written + run->walk[0].waiting == 0) {
         return sgfsi_fail(err, SGFS_ESTOPPED,
                           "Stopped early at iteration %lld of %lld, before the first draw.", t,
                           total);
@@ -248,7 +249,7 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
     bool sampled = mean != NULL;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_walk *w = &run->walk[c];
-        sampled = w->status == SGFS_OK && w->t > run->plan.warmup;
+        sampled = w->status == SGFS_OK && w->meant > 0;
         for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
     }
     bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd);

@@ -22,12 +22,16 @@ struct sgfs_sampler {
     sgfsi_full full; /* all rows; open for kinds with full_data only */
     uint64_t seed;
     uint32_t chain;
+    /* The run's first chain, opened before this one: what all chains share (a mode, a matrix) can
+     * be borrowed from it while opening. NULL for the first chain itself. */
+    const struct sgfs_sampler *first;
     int64_t interventions; /* ridges added because a factorisation failed */
     bool exploring;        /* set by step: theta is on its way, not a draw (cyclical schedules) */
     void *state;
 };
 
-extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgld, sgfs_sampler_sgd;
+extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgld, sgfs_sampler_sgd,
+    sgfs_sampler_psgld, sgfs_sampler_sghmc, sgfs_sampler_sgnht, sgfs_sampler_gauss;
 extern const sgfs_sampler_kind *const sgfsi_samplers[]; /* NULL-terminated */
 
 /* A name a user may type: "sgfs-f" is sampler sgfs with the full matrix. */
@@ -39,17 +43,60 @@ typedef struct sgfsi_sampler_name {
 } sgfsi_sampler_name;
 extern const sgfsi_sampler_name sgfsi_sampler_names[]; /* ends with a NULL name */
 
-/* ---- step size schedules of the plain gradient samplers (schedule.c) ------------------------- */
+/* ---- step sizes of the stochastic samplers (schedule.c) -------------------------------------- */
 
-extern const sgfs_option sgfsi_schedule_options[];
+/* clang-format off */
+/* Rows for a kind's own table. */
+#define SGFSI_EPSILON_ROWS                                                                         \
+    {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                       \
+     "step size (auto: 1/N for plain SGLD and SGD, by the gradient noise for others)"},            \
+    {"sampler.step_a", "step-a", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                         \
+     "a of the decaying step size a (b + t)^-delta"},                                              \
+    {"sampler.step_b", "step-b", SGFS_NUMBER, "1", 0, 1e300, NULL, "b of the decaying step size"}, \
+    {"sampler.step_delta", "step-delta", SGFS_NUMBER, "0.55", 0, 10, NULL,                         \
+     "delta of the decaying step size"},                                                           \
+    {"sampler.warmup_factor", "warmup-factor", SGFS_NUMBER, "auto", 1, 1e300, NULL,                \
+     "warm-up begins with steps so much larger (auto: by N/n; 1 where a step is given)"}
+
+#define SGFSI_CYCLE_ROWS                                                                           \
+    {"sampler.cycles", "cycles", SGFS_INTEGER, "0", 0, 1e9, NULL,                                  \
+     "let the step fall from its full size to almost 0 so many times (0: never)"},                 \
+    {"sampler.cycle_explore", "cycle-explore", SGFS_NUMBER, "0.5", 0, 0.99, NULL,                  \
+     "first part of a cycle, in which no noise is injected and nothing kept"}
+/* clang-format on */
+
+/* Cyclical schedule: the factor of the step in (0, 1], and whether the iteration explores: no
+ * injected noise, theta no draw. t_after counts from 1 after warm-up (less: warm-up), draws are the
+ * iterations planned; cycles 0: factor 1. */
+typedef struct sgfsi_cycle {
+    double factor;
+    bool explores;
+} sgfsi_cycle;
+sgfsi_cycle sgfsi_cycle_at(int64_t cycles, double explore, int64_t t_after, int64_t draws);
+/* While opening, when run.draws and run.thin are known: some iteration must be kept. */
+sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err);
 
 typedef struct sgfsi_schedule {
-    double constant;    /* used when a is not given */
-    double a, b, delta; /* eps_t = a (b + t)^-delta */
+    double constant;      /* used when a is not given */
+    double a, b, delta;   /* eps_t = a (b + t)^-delta */
+    double warmup_factor; /* 1: warm-up has the same steps */
+    int64_t cycles;
+    double explore;
 } sgfsi_schedule;
 
+/* The step of one iteration. */
+typedef struct sgfsi_pace {
+    double eps;
+    bool explores;
+} sgfsi_pace;
+
+/* Refuse steps given twice; an automatic step is 1/N. */
 sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err);
+/* The same with an automatic step for which the gradient noise adds a tenth to the variance, and
+ * lengths to match it. unit: half of the --epsilon that would be a whole Newton step. */
+sgfs_status sgfsi_schedule_resolve_by_noise(sgfs_config *cfg, const sgfs_situation *now,
+                                            double unit, sgfs_err *err);
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
-double sgfsi_schedule_at(const sgfsi_schedule *s, int64_t t);
+sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now);
 
 #endif

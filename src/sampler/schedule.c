@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT
- * schedule.c: step sizes of SGLD and SGD: constant, or eps_t = a (b + t)^-delta (Welling and Teh
- * 2011).
+ * schedule.c: step sizes of the samplers that follow a stochastic gradient.
+ *
+ *     constant    eps
+ *     decaying    eps_t = a (b + t)^-delta                                (Welling and Teh 2011)
+ *     cyclical    eps_t = eps/2 (cos(pi r/l) + 1),  r = (k-1) mod l, l = ceil(T/M)
+ *                                                                         (Zhang et al. 2020, eq. 1)
+ * for k = 1 .. T iterations after warm-up in M cycles; the cosine may also be laid over a decaying
+ * step. While r/l < b the chain explores: no noise is injected, and nothing is kept.
+ *
+ * The automatic step. A chain with gradient noise S = (gamma - 1) N Cov(g) that takes the fraction
+ * h of a Newton step has the variance (1 + h (gamma-1)/2)/(1 - h/2) where 1 is right, so about
+ * h gamma/2 too much, and forgets at the rate h. With h = 0.2/gamma the variance is a tenth too
+ * large (the standard deviation a twentieth), and independent draws are 10 gamma iterations apart.
+ * That is slow (SGFS, which counts the gradient noise as noise, needs gamma), and it is what an
+ * uncorrected sampler costs. Warm-up begins with steps gamma/4 times as large (h = 0.05), which fall
+ * to eps in its first half: otherwise a start far away would take most of the run.
  */
 #include <math.h>
 
 #include "sampler/sampler.h"
 
-const sgfs_option sgfsi_schedule_options[] = {
-    {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
-     "step size (auto: 1/N for SGLD and SGD)"},
-    {"sampler.step_a", "step-a", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
-     "a of the decaying step size a (b + t)^-delta"},
-    {"sampler.step_b", "step-b", SGFS_NUMBER, "1", 0, 1e300, NULL, "b of the decaying step size"},
-    {"sampler.step_delta", "step-delta", SGFS_NUMBER, "0.55", 0, 10, NULL,
-     "delta of the decaying step size"},
-    SGFSI_OPTIONS_END};
+static const double excess = 0.1;       /* of the variance, by the automatic step */
+static const double warmup_step = 0.05; /* h at the beginning of warm-up */
 
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+static sgfs_status check_given(const sgfs_config *cfg, sgfs_err *err) {
     bool decays = !sgfsi_config_auto(cfg, "sampler.step_a");
     if (decays && !sgfsi_config_auto(cfg, "sampler.epsilon")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -27,9 +36,50 @@ sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, 
                     sgfsi_config_given(cfg, "sampler.step_delta"))) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--step-b and --step-delta need --step-a.");
     }
-    if (decays || !sgfsi_config_auto(cfg, "sampler.epsilon")) return SGFS_OK;
+    if (sgfsi_config_given(cfg, "sampler.cycle_explore") &&
+        sgfsi_config_int(cfg, "sampler.cycles") == 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "--cycle-explore needs --cycles.");
+    }
+    return SGFS_OK;
+}
+
+static bool is_chosen(const sgfs_config *cfg) {
+    return !sgfsi_config_auto(cfg, "sampler.step_a") || !sgfsi_config_auto(cfg, "sampler.epsilon");
+}
+
+/* Put a number in place of "auto". */
+static sgfs_status choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+    return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
+}
+
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    sgfs_status status = check_given(cfg, err);
+    if (status == SGFS_OK) status = choose(cfg, "sampler.warmup_factor", 1, err);
+    if (status != SGFS_OK || is_chosen(cfg)) return status;
     return sgfsi_config_resolve_num(cfg, "sampler.epsilon", 1 / (double)now->N, err);
 }
+
+/* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept. */
+static sgfs_status choose_lengths(sgfs_config *cfg, double h, sgfs_err *err) {
+    double draws = fmax(10000, ceil(100 * 2 / h)), thin = ceil(draws / 1000);
+    bool draws_auto = sgfsi_config_auto(cfg, "run.draws");
+    sgfs_status status = choose(cfg, "run.warmup", fmax(1000, ceil(10 / h)), err);
+    if (status == SGFS_OK && draws_auto) status = choose(cfg, "run.thin", thin, err);
+    return status == SGFS_OK ? choose(cfg, "run.draws", draws, err) : status;
+}
+
+sgfs_status sgfsi_schedule_resolve_by_noise(sgfs_config *cfg, const sgfs_situation *now,
+                                            double unit, sgfs_err *err) {
+    sgfs_status status = check_given(cfg, err);
+    if (status != SGFS_OK) return status;
+    if (is_chosen(cfg)) return choose(cfg, "sampler.warmup_factor", 1, err);
+    double h = 2 * excess / now->gamma;
+    status = choose(cfg, "sampler.warmup_factor", fmax(1, warmup_step / h), err);
+    if (status == SGFS_OK) status = choose_lengths(cfg, h, err);
+    return status == SGFS_OK ? choose(cfg, "sampler.epsilon", 2 * h * unit, err) : status;
+}
+
+/* ---- stepping -------------------------------------------------------------------------------- */
 
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg) {
     sgfsi_schedule s = {
@@ -37,10 +87,49 @@ sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg) {
         .a = sgfsi_config_num(cfg, "sampler.step_a"),
         .b = sgfsi_config_num(cfg, "sampler.step_b"),
         .delta = sgfsi_config_num(cfg, "sampler.step_delta"),
+        .warmup_factor = sgfsi_config_auto(cfg, "sampler.warmup_factor")
+                             ? 1
+                             : sgfsi_config_num(cfg, "sampler.warmup_factor"),
+        .cycles = sgfsi_config_int(cfg, "sampler.cycles"),
+        .explore = sgfsi_config_num(cfg, "sampler.cycle_explore"),
     };
     return s;
 }
 
-double sgfsi_schedule_at(const sgfsi_schedule *s, int64_t t) {
-    return isnan(s->a) ? s->constant : s->a * pow(s->b + (double)t, -s->delta);
+/* (cos(pi r/l) + 1)/2 = sin^2(pi/2 (l-r)/l), which rounding cannot make 0. */
+sgfsi_cycle sgfsi_cycle_at(int64_t cycles, double explore, int64_t t_after, int64_t draws) {
+    if (cycles < 1 || t_after < 1) return (sgfsi_cycle){1, false};
+    int64_t length = draws / cycles + (draws % cycles != 0);
+    int64_t r = length > 0 ? (t_after - 1) % length : 0;
+    double root = sin(M_PI / 2 * (double)(length - r) / (double)length);
+    return (sgfsi_cycle){root * root, (double)r < explore * (double)length};
+}
+
+sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err) {
+    int64_t cycles = sgfsi_config_int(cfg, "sampler.cycles");
+    int64_t draws = sgfsi_config_int(cfg, "run.draws"), thin = sgfsi_config_int(cfg, "run.thin");
+    double explore = sgfsi_config_num(cfg, "sampler.cycle_explore");
+    if (cycles < 1) return SGFS_OK;
+    for (int64_t t = thin, looks = 0; t <= draws && looks < 1000000; t += thin, looks++) {
+        if (!sgfsi_cycle_at(cycles, explore, t, draws).explores) return SGFS_OK;
+    }
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "--cycles %lld over --draws %lld would explore at every iteration that --thin "
+        "%lld keeps: no draw is left. Use fewer cycles, more draws, or a smaller "
+        "--cycle-explore.",
+        (long long)cycles, (long long)draws, (long long)thin);
+}
+
+/* Larger steps in the first half of warm-up, falling geometrically. */
+static double warmup_boost(const sgfsi_schedule *s, const sgfs_step *now) {
+    double left = 1 - 2 * (double)(now->t - 1) / (double)now->warmup;
+    return now->t <= now->warmup && left > 0 ? pow(s->warmup_factor, left) : 1;
+}
+
+sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now) {
+    sgfsi_cycle c = sgfsi_cycle_at(s->cycles, s->explore, now->t - now->warmup, now->draws);
+    double eps = isnan(s->a) ? s->constant : s->a * pow(s->b + (double)now->t, -s->delta);
+    if (s->warmup_factor > 1) eps *= warmup_boost(s, now);
+    return (sgfsi_pace){eps * c.factor, c.explores};
 }

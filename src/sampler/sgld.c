@@ -1,30 +1,51 @@
 /* SPDX-License-Identifier: MIT
- * sgld.c: stochastic gradient Langevin dynamics (Welling and Teh 2011; eq. 1 of the paper, C = I),
- * and the same without noise, stochastic gradient ascent:
+ * sgld.c: stochastic gradient Langevin dynamics (Welling and Teh 2011; eq. 1 of the paper) with a
+ * constant preconditioner C = R R' (the identity unless asked for), and the same without noise,
+ * stochastic gradient ascent:
  *
- *     theta += (eps_t/2) G + sqrt(eps_t) z,   z ~ N(0, I)       (SGD: no z)
+ *     theta += (eps_t/2) C G + sqrt(eps_t) R z,   z ~ N(0, I)       (SGD: no z)
  *
- * SGLD has no correction for the minibatch noise: right in the limit of small eps only. SGD is an
- * optimiser, its iterates are not draws.
+ * There is no correction for the minibatch noise: right in the limit of small eps only. On a
+ * quadratic posterior with precision A and gradient noise S the stationary covariance X solves
+ *     X = (I - eps/2 C A) X (I - eps/2 C A)' + eps C + eps^2/4 C S C,
+ * with C = A^-1 and h = eps/2:  X = (1 + h (gamma-1)/2)/(1 - h/2) A^-1. SGD is an optimiser, its
+ * iterates are not draws.
  */
 #include <math.h>
 
 #include "base/rng.h"
-#include "sampler/sampler.h"
+#include "sampler/precondition.h"
 
 typedef struct sgld {
     sgfsi_schedule schedule;
+    sgfsi_precondition C;
     double *G, *z; /* D each */
 } sgld;
 
+static const sgfs_option options[] = {SGFSI_EPSILON_ROWS, SGFSI_CYCLE_ROWS, SGFSI_PRECONDITION_ROWS,
+                                      SGFSI_OPTIONS_END};
+
+/* A preconditioner is taken to be of the size of the posterior's covariance: eps of order 1. */
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    sgfs_status status = sgfsi_precondition_resolve(cfg, err);
+    if (status != SGFS_OK) return status;
+    return sgfsi_precondition_given(cfg) ? sgfsi_schedule_resolve_by_noise(cfg, now, 1, err)
+                                         : sgfsi_schedule_resolve(cfg, now, err);
+}
+
 static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->eval.D;
+    const sgld *first = sampler->first != NULL ? sampler->first->state : NULL;
     sgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 2 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
     *s = (sgld){.schedule = sgfsi_schedule_open(sampler->cfg), .G = room, .z = room + D};
     sampler->state = s;
-    return SGFS_OK;
+    sgfs_status status = sgfsi_cycle_check(sampler->cfg, err);
+    if (status != SGFS_OK) return status;
+    status = sgfsi_precondition_open(&s->C, sampler, first != NULL ? &first->C : NULL, err);
+    sampler->eval.rows_touched += s->C.passes * sampler->eval.N;
+    return status;
 }
 
 /* The half that SGD has too. */
@@ -32,13 +53,16 @@ static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_step *now, double *t
                           sgfs_err *err) {
     sgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    double eps = sgfsi_schedule_at(&s->schedule, now->t);
+    sgfsi_pace pace = sgfsi_schedule_at(&s->schedule, now);
     sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
                                              now->want_lp ? &stats[0] : NULL, err);
     if (status != SGFS_OK) return status;
-    stats[1] = eps;
+    sampler->exploring = pace.explores;
+    stats[1] = pace.eps;
     stats[2] = sqrt(e->model->be->dot(e->D, s->G, s->G));
-    e->model->be->axpy(e->D, eps / 2, s->G, theta);
+    sgfsi_precondition_apply(&s->C, true, s->G);
+    sgfsi_precondition_apply(&s->C, false, s->G);
+    e->model->be->axpy(e->D, pace.eps / 2, s->G, theta);
     return SGFS_OK;
 }
 
@@ -46,9 +70,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
                         sgfs_err *err) {
     sgld *s = sampler->state;
     sgfs_status status = ascend(sampler, now, theta, stats, err);
-    if (status != SGFS_OK) return status;
+    if (status != SGFS_OK || sampler->exploring) return status;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, sampler->eval.D, s->z);
+    sgfsi_precondition_apply(&s->C, false, s->z);
     sampler->eval.model->be->axpy(sampler->eval.D, sqrt(stats[1]), s->z, theta);
     return SGFS_OK;
 }
@@ -75,9 +100,9 @@ static const char *const stats[] = {"lp", "step_size", "grad_norm", NULL};
 const sgfs_sampler_kind sgfs_sampler_sgld = {
     .name = "sgld",
     .help = "stochastic gradient Langevin dynamics, constant or decaying step",
-    .options = sgfsi_schedule_options,
+    .options = options,
     .stats = stats,
-    .resolve = sgfsi_schedule_resolve,
+    .resolve = resolve,
     .open = open_sgld,
     .step = step,
     .caution = caution_sgld,
@@ -86,9 +111,9 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
 const sgfs_sampler_kind sgfs_sampler_sgd = {
     .name = "sgd",
     .help = "stochastic gradient ascent: an optimiser, for comparison",
-    .options = sgfsi_schedule_options,
+    .options = options,
     .stats = stats,
-    .resolve = sgfsi_schedule_resolve,
+    .resolve = resolve,
     .open = open_sgld,
     .step = ascend,
     .caution = caution_sgd,

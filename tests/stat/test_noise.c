@@ -325,7 +325,8 @@ static void test_decaying_steps(void **state) {
     sgfsi_schedule s = sgfsi_schedule_open(cfg);
     for (int64_t t = 1; t < 1000; t += 83) {
         double expected = 0.3 / pow(17 + (double)t, 0.9);
-        assert_true(fabs(sgfsi_schedule_at(&s, t) / expected - 1) < 1e-12);
+        sgfs_step now = {.t = t, .draws = 1000};
+        assert_true(fabs(sgfsi_schedule_at(&s, &now).eps / expected - 1) < 1e-12);
     }
     sgfs_config_free(cfg);
 }

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ * gauss.c: the Gaussian chain (eq. 2 of the paper) for N(theta0, P^-1),
+ *
+ *     theta += -(eps/2) C P (theta - theta0) + omega,   omega ~ N(0, eps C - eps^2/4 C P C)
+ *
+ *   theta0   mean        D          P   precision (the paper's I_N)     D x D
+ *   C = R R' preconditioner         M = R'P R                           D x D
+ *
+ * Its stationary law is exactly N(theta0, P^-1) at every step size that leaves the noise a
+ * covariance, eps < 4/mu with mu the largest eigenvalue of M. mu is found by bisection on whether
+ * 4/eps I - M has a Cholesky factor, so no eigenvalue routine is needed. The chain begins with an
+ * independent draw from the law itself and needs no warm-up. One iteration is two products of a
+ * D x D matrix with a vector: it sees no rows, and where theta0 and P are those of the posterior's
+ * mode it is an oracle for the others and a slow way to draw from the Laplace approximation.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/number.h"
+#include "base/rng.h"
+#include "model/mode.h"
+#include "sampler/precondition.h"
+
+typedef struct gauss {
+    sgfsi_precondition C;
+    double eps;
+    double *mean;    /* D */
+    double *P;       /* D x D, full */
+    double *L;       /* D x D lower, P = L L' */
+    double *drift;   /* D x D: (eps/2) C P */
+    double *F;       /* D x D lower: factor of the noise's covariance */
+    double *gap, *z; /* D each */
+} gauss;
+
+static const sgfs_option options[] = {
+    {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
+     "step size (auto: half the largest that is possible)"},
+    {"sampler.gauss_mean", "gauss-mean", SGFS_TEXT, "", 1, 0, NULL,
+     "D numbers, .npy or text: the mean (default: the posterior's mode)"},
+    {"sampler.gauss_precision", "gauss-precision", SGFS_TEXT, "", 1, 0, NULL,
+     "D x D or D numbers, .npy or text: the precision (default: the curvature at the mode)"},
+    SGFSI_PRECONDITION_ROWS,
+    SGFSI_OPTIONS_END};
+
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    (void)now;
+    return sgfsi_precondition_resolve(cfg, err);
+}
+
+/* ---- the law --------------------------------------------------------------------------------- */
+
+/* X = A^-1 for A = L L', full, row by row. */
+static void invert(const sgfs_backend *be, int64_t D, const double *L, double *X) {
+    memset(X, 0, (size_t)(D * D) * sizeof *X);
+    for (int64_t j = 0; j < D; j++) {
+        X[j * D + j] = 1;
+        be->trsv(D, L, false, X + j * D);
+        be->trsv(D, L, true, X + j * D);
+    }
+}
+
+static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const char *path,
+                                  sgfs_err *err) {
+    int64_t D = sampler->D;
+    sgfsi_matrix m;
+    sgfs_status status = sgfsi_matrix_read(&m, path, D, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    memset(s->P, 0, (size_t)(D * D) * sizeof *s->P);
+    if (!m.diagonal) memcpy(s->P, m.a, (size_t)(D * D) * sizeof *s->P);
+    for (int64_t j = 0; m.diagonal && j < D; j++) s->P[j * D + j] = m.a[j];
+    return SGFS_OK;
+}
+
+/* theta0 and P from files, the model's own for what is not given. */
+static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
+    const char *mean = sgfsi_config_text(sampler->cfg, "sampler.gauss_mean");
+    const char *precision = sgfsi_config_text(sampler->cfg, "sampler.gauss_precision");
+    const sgfs_backend *be = sampler->model->be;
+    int64_t D = sampler->D, passes = 0;
+    sgfs_status status = SGFS_OK;
+    if (mean[0] == '\0' || precision[0] == '\0') {
+        status = sgfsi_curvature_at_mode(sampler, "--sampler gauss", s->mean, s->F, &passes, err);
+        if (status == SGFS_OK && be->potrf(D, s->F) != 0) {
+            status = sgfsi_fail(err, SGFS_ENUMERIC,
+                                "--sampler gauss: the curvature at the mode is singular to working "
+                                "precision; a stronger prior or --standardize would help.");
+        }
+        if (status == SGFS_OK) invert(be, D, s->F, s->P);
+    }
+    sampler->full.rows_touched += passes * sampler->full.N;
+    if (status == SGFS_OK && mean[0] != '\0') {
+        status = sgfsi_vector_read(s->mean, mean, D, sampler->arena, err);
+    }
+    if (status == SGFS_OK && precision[0] != '\0') {
+        status = read_precision(s, sampler, precision, err);
+    }
+    if (status != SGFS_OK) return status;
+    memcpy(s->L, s->P, (size_t)(D * D) * sizeof *s->L);
+    int64_t failed = be->potrf(D, s->L);
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: the precision is not positive definite (it fails at row %lld, parameter "
+                      "\"%s\").",
+                      precision[0] != '\0' ? precision : "--sampler gauss", (long long)failed,
+                      sampler->model->param[failed - 1]);
+}
+
+/* ---- the matrices of a step ------------------------------------------------------------------ */
+
+static void transpose(int64_t D, double *X) {
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            double keep = X[i * D + j];
+            X[i * D + j] = X[j * D + i];
+            X[j * D + i] = keep;
+        }
+    }
+}
+
+/* X = X R or X R': every row of X, seen as a column, is multiplied by R' or R. */
+static void times_factor(const sgfsi_precondition *c, bool transposed, double *X) {
+    for (int64_t i = 0; i < c->D; i++) sgfsi_precondition_apply(c, !transposed, X + i * c->D);
+}
+
+/* Does shift I - M have a Cholesky factor? work: D x D */
+static bool is_above(const sgfs_backend *be, int64_t D, const double *M, double shift,
+                     double *work) {
+    for (int64_t i = 0; i < D * D; i++) work[i] = -M[i];
+    for (int64_t i = 0; i < D; i++) work[i * D + i] += shift;
+    return be->potrf(D, work) == 0;
+}
+
+/* An upper bound of M's largest eigenvalue, within a relative 1e-6. */
+static double largest_eigenvalue(const sgfs_backend *be, int64_t D, const double *M, double *work) {
+    double low = 0, high = 0;
+    for (int64_t i = 0; i < D; i++) {
+        double row = 0;
+        for (int64_t j = 0; j < D; j++) row += fabs(M[i * D + j]);
+        low = fmax(low, M[i * D + i]);
+        high = fmax(high, row);
+    }
+    high *= 1 + 1e-9; /* a diagonal M: low and high are the same number */
+    while (high > low * (1 + 1e-6)) {
+        double middle = low + (high - low) / 2;
+        if (is_above(be, D, M, middle, work)) high = middle;
+        else low = middle;
+    }
+    return high;
+}
+
+static sgfs_status choose_step(gauss *s, const sgfs_sampler *sampler, double most, sgfs_err *err) {
+    char chosen[SGFSI_NUM_CHARS], limit[SGFSI_NUM_CHARS];
+    s->eps = sgfsi_config_num(sampler->cfg, "sampler.epsilon");
+    sgfsi_format_digits(limit, most, 6);
+    if (isnan(s->eps)) {
+        s->eps = most / 2;
+        sgfsi_format_digits(chosen, s->eps, 6);
+        sgfsi_say(sgfsi_config_log(sampler->cfg), SGFS_NOTE,
+                  "The Gaussian chain takes --epsilon %s, half the largest that is possible.",
+                  chosen);
+    }
+    if (s->eps < most) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--epsilon is too large for the Gaussian chain: its noise would have no "
+                      "covariance. It must lie below %s with this precision and preconditioner.",
+                      limit);
+}
+
+/* M = R'P R -> the step; drift = eps/2 C P and F F' = eps I - eps^2/4 M. */
+static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, sgfs_err *err) {
+    const sgfs_backend *be = sampler->model->be;
+    int64_t D = sampler->D;
+    memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
+    times_factor(&s->C, false, s->drift); /* P R */
+    memcpy(M, s->drift, (size_t)(D * D) * sizeof *M);
+    transpose(D, M); /* R'P */
+    times_factor(&s->C, false, M);
+    double most = 4 / largest_eigenvalue(be, D, M, s->F);
+    sgfs_status status = choose_step(s, sampler, most, err);
+    if (status != SGFS_OK) return status;
+    times_factor(&s->C, true, s->drift); /* P R R' = P C */
+    transpose(D, s->drift);
+    for (int64_t i = 0; i < D * D; i++) {
+        s->drift[i] *= s->eps / 2;
+        s->F[i] = -s->eps * s->eps / 4 * M[i];
+    }
+    for (int64_t i = 0; i < D; i++) s->F[i * D + i] += s->eps;
+    if (be->potrf(D, s->F) == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--epsilon is so close to the largest possible that rounding decides; use a "
+                      "slightly smaller one.");
+}
+
+/* What all chains share is made by the first. */
+static sgfs_status open_first(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
+    int64_t D = sampler->D;
+    if (D > SGFSI_MOST_DENSE) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--sampler gauss: at most %d parameters; this model has %lld.",
+                          (int)SGFSI_MOST_DENSE, (long long)D);
+    }
+    double *room = SGFSI_DOUBLES(sampler->arena, 5 * D * D + D);
+    if (room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    s->P = room;
+    s->L = room + D * D;
+    s->drift = room + 2 * D * D;
+    s->F = room + 3 * D * D;
+    s->mean = room + 5 * D * D;
+    sgfs_status status = find_law(s, sampler, err);
+    if (status == SGFS_OK) status = sgfsi_precondition_open(&s->C, sampler, NULL, err);
+    if (status != SGFS_OK) return status;
+    sampler->full.rows_touched += s->C.passes * sampler->full.N;
+    return build_step(s, sampler, room + 4 * D * D, err);
+}
+
+static sgfs_status open_gauss(sgfs_sampler *sampler, sgfs_err *err) {
+    gauss *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    double *room = SGFSI_DOUBLES(sampler->arena, 2 * sampler->D);
+    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    sampler->state = s;
+    sgfs_status status = SGFS_OK;
+    if (sampler->first != NULL) *s = *(const gauss *)sampler->first->state;
+    else status = open_first(s, sampler, err);
+    s->gap = room;
+    s->z = room + sampler->D;
+    return status;
+}
+
+/* ---- stepping -------------------------------------------------------------------------------- */
+
+static void draw_normals(const sgfs_sampler *sampler, int64_t t, double *z) {
+    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, SGFSI_NOISE);
+    sgfsi_normals(&stream, sampler->D, z);
+}
+
+/* theta = theta0 + L^-T z */
+static void begin(const sgfs_sampler *sampler, gauss *s, double *theta) {
+    draw_normals(sampler, 0, s->z);
+    sampler->model->be->trsv(sampler->D, s->L, true, s->z);
+    for (int64_t j = 0; j < sampler->D; j++) theta[j] = s->mean[j] + s->z[j];
+}
+
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    gauss *s = sampler->state;
+    const sgfs_backend *be = sampler->model->be;
+    int64_t D = sampler->D;
+    (void)err;
+    if (now->t == 1) begin(sampler, s, theta);
+    for (int64_t j = 0; j < D; j++) s->gap[j] = theta[j] - s->mean[j];
+    draw_normals(sampler, now->t, s->z);
+    be->trmv(D, s->F, false, s->z);
+    sgfsi_precondition_apply(&s->C, false, s->z);
+    be->gemv(D, D, -1.0, s->drift, s->gap, 1.0, s->z); /* the whole increment */
+    be->axpy(D, 1.0, s->z, theta);
+    stats[1] = s->eps;
+    if (!now->want_lp) return SGFS_OK;
+    be->axpy(D, 1.0, s->z, s->gap);
+    be->trmv(D, s->L, true, s->gap);
+    stats[0] = -0.5 * be->dot(D, s->gap, s->gap);
+    return SGFS_OK;
+}
+
+static const char *caution(const sgfs_config *cfg, const char *fisher) {
+    (void)fisher;
+    bool own = sgfsi_config_text(cfg, "sampler.gauss_mean")[0] == '\0' &&
+               sgfsi_config_text(cfg, "sampler.gauss_precision")[0] == '\0';
+    return own ? "The Gaussian chain draws from the Gaussian at the posterior's mode (Laplace), "
+                 "not "
+                 "from the posterior itself."
+               : "The Gaussian chain draws from the Gaussian it was given: the data are not looked "
+                 "at for the draws.";
+}
+
+static const char *const stats[] = {"lp", "step_size", NULL};
+
+const sgfs_sampler_kind sgfs_sampler_gauss = {
+    .name = "gauss",
+    .help = "the Gaussian chain of eq. 2: exact for a given Gaussian at every step size",
+    .options = options,
+    .full_data = true,
+    .stats = stats,
+    .resolve = resolve,
+    .open = open_gauss,
+    .step = step,
+    .caution = caution,
+};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * precondition.c: where C comes from.
+ *
+ *     none        C = I
+ *     file        C as given, on the scale the chain lives on (that of the standardised columns
+ *                 with --standardize); D numbers are a diagonal
+ *     curvature   C = (expected information + prior precision)^-1 at the posterior mode
+ *
+ * Only its factor R is kept, C = R R': a step needs C G = R (R'G) and noise R z. Chains of one run
+ * share it.
+ */
+#include "sampler/precondition.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "model/mode.h"
+
+sgfs_status sgfsi_precondition_resolve(sgfs_config *cfg, sgfs_err *err) {
+    const char *kind = sgfsi_config_text(cfg, "sampler.precondition");
+    bool has_file = sgfsi_config_text(cfg, "sampler.precondition_file")[0] != '\0';
+    bool by_file = strcmp(kind, "file") == 0;
+    if (by_file && !has_file) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--precondition file needs --precondition-file with its name.");
+    }
+    if (!has_file || by_file) return SGFS_OK;
+    if (sgfsi_config_given(cfg, "sampler.precondition")) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--precondition %s and --precondition-file contradict each other: give "
+                          "one of them.",
+                          kind);
+    }
+    return sgfsi_config_resolve(cfg, "sampler.precondition", "file", err);
+}
+
+bool sgfsi_precondition_given(const sgfs_config *cfg) {
+    return strcmp(sgfsi_config_text(cfg, "sampler.precondition"), "none") != 0;
+}
+
+sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *what, double *mode,
+                                    double *cov, int64_t *passes, sgfs_err *err) {
+    const sgfs_model *m = sampler->model;
+    if (m->kind->curvature == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: model %s does not know its curvature; give a matrix in a file.",
+                          what, m->kind->name);
+    }
+    if (m->D > SGFSI_MOST_DENSE) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: a matrix of %lld x %lld is too large to be made here (at most %d "
+                          "parameters); give a diagonal in a file.",
+                          what, (long long)m->D, (long long)m->D, (int)SGFSI_MOST_DENSE);
+    }
+    return sgfsi_mode_find(m, mode, cov, passes, err);
+}
+
+static sgfs_status not_definite(const sgfs_sampler *sampler, int64_t minor, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: the matrix is not positive definite (it fails at row %lld, parameter "
+                      "\"%s\"); a preconditioner must be.",
+                      sgfsi_config_text(sampler->cfg, "sampler.precondition_file"),
+                      (long long)minor, sampler->model->param[minor - 1]);
+}
+
+static sgfs_status open_file(sgfsi_precondition *c, const sgfs_sampler *sampler, sgfs_err *err) {
+    sgfsi_matrix m;
+    sgfs_status status =
+        sgfsi_matrix_read(&m, sgfsi_config_text(sampler->cfg, "sampler.precondition_file"), c->D,
+                          sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    c->R = m.a;
+    c->shape = m.diagonal ? SGFSI_DIAGONAL : SGFSI_DENSE;
+    if (!m.diagonal) {
+        int64_t failed = c->be->potrf(c->D, c->R);
+        return failed == 0 ? SGFS_OK : not_definite(sampler, failed, err);
+    }
+    for (int64_t j = 0; j < c->D; j++) {
+        if (!(m.a[j] > 0)) return not_definite(sampler, j + 1, err);
+        c->R[j] = sqrt(m.a[j]);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status open_curvature(sgfsi_precondition *c, const sgfs_sampler *sampler,
+                                  sgfs_err *err) {
+    double *mode = SGFSI_DOUBLES(sampler->arena, c->D);
+    c->R = c->D <= SGFSI_MOST_DENSE ? SGFSI_DOUBLES(sampler->arena, c->D * c->D) : mode;
+    if (mode == NULL || c->R == NULL) return sgfsi_fail_memory(err, "the preconditioner");
+    c->shape = SGFSI_DENSE;
+    sgfs_status status =
+        sgfsi_curvature_at_mode(sampler, "--precondition curvature", mode, c->R, &c->passes, err);
+    if (status != SGFS_OK || c->be->potrf(c->D, c->R) == 0) return status;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "--precondition curvature: the curvature at the mode is singular to working "
+                      "precision; a stronger prior or --standardize would help.");
+}
+
+sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *sampler,
+                                    const sgfsi_precondition *shared, sgfs_err *err) {
+    const char *kind = sgfsi_config_text(sampler->cfg, "sampler.precondition");
+    if (shared != NULL) {
+        *c = *shared;
+        c->passes = 0;
+        return SGFS_OK;
+    }
+    *c = (sgfsi_precondition){.be = sampler->model->be, .D = sampler->D, .shape = SGFSI_IDENTITY};
+    if (strcmp(kind, "file") == 0) return open_file(c, sampler, err);
+    return strcmp(kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
+}
+
+void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x) {
+    if (c->shape == SGFSI_DENSE) c->be->trmv(c->D, c->R, transposed, x);
+    if (c->shape != SGFSI_DIAGONAL) return;
+    for (int64_t j = 0; j < c->D; j++) x[j] *= c->R[j];
+}

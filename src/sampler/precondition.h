@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * precondition.h: a constant symmetric positive definite matrix C = R R' that shapes the steps of
+ * SGLD, SGD and the Gaussian chain: the identity, one from a file, or the inverse curvature.
+ */
+#ifndef SGFSI_PRECONDITION_H
+#define SGFSI_PRECONDITION_H
+
+#include "sampler/sampler.h"
+
+typedef enum sgfsi_shape { SGFSI_IDENTITY, SGFSI_DIAGONAL, SGFSI_DENSE } sgfsi_shape;
+
+typedef struct sgfsi_precondition {
+    const sgfs_backend *be;
+    sgfsi_shape shape;
+    int64_t D;
+    double *R;      /* D x D lower, or the D roots of a diagonal; NULL for the identity */
+    int64_t passes; /* over the data, that finding it took */
+} sgfsi_precondition;
+
+/* clang-format off */
+#define SGFSI_PRECONDITION_ROWS                                                                    \
+    {"sampler.precondition", "precondition", SGFS_CHOICE, "none", 1, 0, "none|file|curvature",     \
+     "shape of the steps: plain, a matrix from a file, or the inverse curvature at the mode"},     \
+    {"sampler.precondition_file", "precondition-file", SGFS_TEXT, "", 1, 0, NULL,                  \
+     "D x D symmetric or D diagonal numbers, .npy or text (implies --precondition file)"}
+/* clang-format on */
+
+/* Settle which of the three it is; refuse contradictions. */
+sgfs_status sgfsi_precondition_resolve(sgfs_config *cfg, sgfs_err *err);
+bool sgfsi_precondition_given(const sgfs_config *cfg); /* after resolve: not the identity */
+/* shared: that of the run's first chain, or NULL. */
+sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *sampler,
+                                    const sgfsi_precondition *shared, sgfs_err *err);
+/* x = R x or R' x */
+void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x);
+
+/* Mode (D) and inverse curvature there (D x D full) of the sampler's own posterior, with a sentence
+ * where the model or its size does not allow it. what: "--precondition curvature". */
+sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *what, double *mode,
+                                    double *cov, int64_t *passes, sgfs_err *err);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * sgnht.c: the stochastic gradient Nose-Hoover thermostat (Ding et al. 2014, Algorithm 2, in the
+ * variables of a step): SGHMC whose friction x is not given but regulated,
+ *
+ *     v     <- (1 - x) v + eta G + N(0, 2 a eta),   eta = eps/2
+ *     theta <- theta + v
+ *     x     <- x + (v'v/D - eta)/mu
+ *
+ *   a    noise injected, in units of friction (--friction); x begins there
+ *   mu   mass of the thermostat; Ding et al. have mu = 1
+ *
+ * x rises until the mean kinetic energy v'v/D is eta, what it is at temperature 1, and so takes away
+ * minibatch noise of unknown size, on average over the parameters: exact for small steps where that
+ * noise is the same in every direction, S = s I. Otherwise the temperature in direction j is
+ * (a + eta S_j/2)/x and only its mean is right.
+ *
+ * The mass. x fluctuates about its mean with variance eta/(mu D) and follows with a delay of about
+ * x mu/eta iterations. On the scale of a posterior of N rows eta is of order 1/N, and mu = 1 would
+ * take N iterations to react; the automatic mu = 5 eps/a^2 reacts in 10/a iterations and keeps the
+ * fluctuation of x at 0.3 a/sqrt(D). While warm-up takes larger steps (schedule.c), and while a
+ * cyclical schedule explores, x stands still.
+ */
+#include <math.h>
+
+#include "base/rng.h"
+#include "sampler/sampler.h"
+
+typedef struct sgnht {
+    sgfsi_schedule schedule;
+    double noise, mass; /* a; mu, NaN: 5 eps/a^2 */
+    double friction;    /* x */
+    double *G, *z, *v;  /* D each */
+} sgnht;
+
+static const sgfs_option options[] = {
+    SGFSI_EPSILON_ROWS,
+    SGFSI_CYCLE_ROWS,
+    {"sampler.friction", "friction", SGFS_NUMBER, "0.1", 1e-6, 1, NULL,
+     "part of the momentum lost at each iteration (1: no momentum, as SGLD)"},
+    {"sampler.thermostat_mass", "thermostat-mass", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
+     "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
+    SGFSI_OPTIONS_END};
+
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    double unit = sgfsi_config_num(cfg, "sampler.friction") / (double)now->N;
+    return sgfsi_schedule_resolve_by_noise(cfg, now, unit, err);
+}
+
+static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
+    int64_t D = sampler->D;
+    sgnht *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
+    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    *s = (sgnht){.schedule = sgfsi_schedule_open(sampler->cfg),
+                 .noise = sgfsi_config_num(sampler->cfg, "sampler.friction"),
+                 .mass = sgfsi_config_num(sampler->cfg, "sampler.thermostat_mass"),
+                 .G = room,
+                 .z = room + D,
+                 .v = room + 2 * D};
+    s->friction = s->noise;
+    sampler->state = s;
+    return sgfsi_cycle_check(sampler->cfg, err);
+}
+
+static sgfs_status regulate(sgnht *s, double temperature, double eta, sgfs_err *err) {
+    double mass = isnan(s->mass) ? 10 * eta / (s->noise * s->noise) : s->mass;
+    s->friction += (temperature - 1) * eta / mass;
+    if (fabs(s->friction) < 2) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the thermostat has run away (a larger --thermostat-mass would help)");
+}
+
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    sgnht *s = sampler->state;
+    sgfsi_eval *e = &sampler->eval;
+    const sgfs_backend *be = e->model->be;
+    sgfsi_pace pace = sgfsi_schedule_at(&s->schedule, now);
+    double eta = pace.eps / 2, root = pace.explores ? 0 : sqrt(2 * s->noise * eta);
+    bool large = s->schedule.warmup_factor > 1 && 2 * now->t <= now->warmup;
+    sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
+                                             now->want_lp ? &stats[0] : NULL, err);
+    if (status != SGFS_OK) return status;
+    sampler->exploring = pace.explores;
+    stats[1] = pace.eps;
+    stats[2] = sqrt(be->dot(e->D, s->G, s->G));
+    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
+    sgfsi_normals(&stream, e->D, s->z);
+    for (int64_t j = 0; j < e->D; j++) {
+        s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + root * s->z[j];
+        theta[j] += s->v[j];
+    }
+    stats[3] = be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[4] = s->friction;
+    return large || pace.explores ? SGFS_OK : regulate(s, stats[3], eta, err);
+}
+
+static const char *caution(const sgfs_config *cfg, const char *fisher) {
+    (void)cfg;
+    (void)fisher;
+    return "SGNHT is approximate: its thermostat takes the gradient noise away on average, so that "
+           "directions with more noise than others come out too wide and the rest too narrow, and "
+           "steps of finite size widen all. Compare with sgfs-f, or with half the step.";
+}
+
+static const char *const stats[] = {"lp",          "step_size",  "grad_norm",
+                                    "temperature", "thermostat", NULL};
+
+const sgfs_sampler_kind sgfs_sampler_sgnht = {
+    .name = "sgnht",
+    .help = "stochastic gradient Nose-Hoover thermostat (Ding et al. 2014)",
+    .options = options,
+    .stats = stats,
+    .resolve = resolve,
+    .open = open_sgnht,
+    .step = step,
+    .caution = caution,
+};
