@@ -57,7 +57,7 @@ static const sgfs_option options[] = {
      "count the prior in the matrix, as exactness needs (the paper does not)"},
     {"sampler.warmup_by", "warmup-by", SGFS_CHOICE, "model", 1, 0, "model|scores",
      "warm-up steps by the model's information or the scores' covariance"},
-    SGFSI_CYCLE_OPTIONS,
+    SGFSI_CYCLE_ROWS,
     SGFSI_OPTIONS_END};
 
 /* ---- choices --------------------------------------------------------------------------------- */
@@ -95,6 +95,9 @@ static sgfs_status resolve_anneal(sgfs_config *cfg, sgfs_err *err) {
     if (anneals && sgfsi_config_int(cfg, "sampler.cycles") > 0) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--anneal and --cycles are two schedules: give one.");
     }
+    if (sgfsi_config_int(cfg, "sampler.cycles") == 0 &&
+        sgfsi_config_given(cfg, "sampler.cycle_explore"))
+        return sgfsi_fail(err, SGFS_EUSAGE, "--cycle-explore needs --cycles.");
     if (!anneals && sgfsi_config_given(cfg, "sampler.anneal_alpha")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--anneal-alpha needs --anneal (early, linear or late).");
@@ -208,7 +211,8 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     s->root_prior = room + 2 * D;
     for (int64_t j = 0; j < D; j++) s->root_prior[j] = sqrt(sampler->model->precision[j]);
     s->anneal = sgfsi_anneal_open(sampler->cfg);
-    return sgfsi_kmatrix_open(&s->K, sampler, err);
+    sgfs_status status = sgfsi_cycle_check(sampler->cfg, err);
+    return status == SGFS_OK ? sgfsi_kmatrix_open(&s->K, sampler, err) : status;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
