@@ -28,6 +28,7 @@ struct sgfs_sampler {
 };
 
 extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgld, sgfs_sampler_sgd;
+extern const sgfs_sampler_kind sgfs_sampler_hmc, sgfs_sampler_nuts;
 extern const sgfs_sampler_kind *const sgfsi_samplers[]; /* NULL-terminated */
 
 /* A name a user may type: "sgfs-f" is sampler sgfs with the full matrix. */

@@ -4,7 +4,8 @@
 #include "sampler/sampler.h"
 
 const sgfs_sampler_kind *const sgfsi_samplers[] = {&sgfs_sampler_sgfs, &sgfs_sampler_sgld,
-                                                   &sgfs_sampler_sgd, NULL};
+                                                   &sgfs_sampler_sgd,  &sgfs_sampler_hmc,
+                                                   &sgfs_sampler_nuts, NULL};
 
 const sgfsi_sampler_name sgfsi_sampler_names[] = {
     {"sgfs-f", &sgfs_sampler_sgfs, "full", "SGFS with the full Fisher matrix (the default)"},
@@ -12,4 +13,6 @@ const sgfsi_sampler_name sgfsi_sampler_names[] = {
     {"sgfs", &sgfs_sampler_sgfs, "", "SGFS with the matrix that --fisher names"},
     {"sgld", &sgfs_sampler_sgld, "", "stochastic gradient Langevin dynamics"},
     {"sgd", &sgfs_sampler_sgd, "", "stochastic gradient ascent: an optimiser, for comparison"},
+    {"hmc", &sgfs_sampler_hmc, "", "Hamiltonian Monte Carlo on the full data: exact"},
+    {"nuts", &sgfs_sampler_nuts, "", "no-U-turn sampler on the full data: exact, nothing to tune"},
     {NULL, NULL, NULL, NULL}};
