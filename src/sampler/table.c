@@ -4,8 +4,9 @@
 #include "sampler/sampler.h"
 
 const sgfs_sampler_kind *const sgfsi_samplers[] = {
-    &sgfs_sampler_sgfs,  &sgfs_sampler_sgld,  &sgfs_sampler_sgd,   &sgfs_sampler_psgld,
-    &sgfs_sampler_sghmc, &sgfs_sampler_sgnht, &sgfs_sampler_gauss, NULL};
+    &sgfs_sampler_sgfs,  &sgfs_sampler_sgld, &sgfs_sampler_psgld, &sgfs_sampler_sghmc,
+    &sgfs_sampler_sgnht, &sgfs_sampler_sgd,  &sgfs_sampler_nuts,  &sgfs_sampler_hmc,
+    &sgfs_sampler_gauss, NULL};
 
 const sgfsi_sampler_name sgfsi_sampler_names[] = {
     {"sgfs-f", &sgfs_sampler_sgfs, "full", "SGFS with the full Fisher matrix (the default)"},
@@ -18,4 +19,6 @@ const sgfsi_sampler_name sgfsi_sampler_names[] = {
     {"sgnht", &sgfs_sampler_sgnht, "", "stochastic gradient Nose-Hoover thermostat"},
     {"gauss", &sgfs_sampler_gauss, "", "the Gaussian chain: exact for a Gaussian, no data needed"},
     {"sgd", &sgfs_sampler_sgd, "", "stochastic gradient ascent: an optimiser, for comparison"},
+    {"hmc", &sgfs_sampler_hmc, "", "Hamiltonian Monte Carlo on the full data: exact"},
+    {"nuts", &sgfs_sampler_nuts, "", "no-U-turn sampler on the full data: exact, nothing to tune"},
     {NULL, NULL, NULL, NULL}};

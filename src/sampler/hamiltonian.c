@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ * hamiltonian.c: the dynamics under HMC and NUTS, on the full data.
+ *
+ *     H(q, p) = -log density(q) + p'W p/2,     p ~ N(0, W^-1)
+ *     leapfrog:  p += eps/2 G(q),   q += eps W p,   p += eps/2 G(q)
+ *
+ *   q   D      position: theta           G  D      gradient of the log density
+ *   p   D      momentum                  W  D x D  inverse mass; W = C C', so p = C^-T z
+ *
+ * W is best when it is the posterior's covariance: then all directions turn at the same pace. It is
+ * a value of the sgfs_sym algebra, so this file does not know which structure it has:
+ *
+ *     identity  W = 1                          diag, dense  from the draws of warm-up, by window:
+ *     fisher    (information + prior)^-1                    W = n/(n+5) S/(n-1) + 1e-3 5/(n+5) I
+ *               at the posterior's mode
+ *
+ * The 1e-3 is Stan's, in the units of theta. "fisher" takes the mode, found before the first
+ * iteration, and not a point that the chain came by: the metric is then the same for all chains,
+ * known before any randomness, and the one the paper's HMC has. Chains still start where --init puts
+ * them.
+ *
+ * All of this adapts in warm-up only: the draws come from a Markov chain with a fixed kernel.
+ */
+#include "sampler/hamiltonian.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/mode.h"
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static sgfs_status resolve_length(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+    return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
+}
+
+sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    sgfs_status status = resolve_length(cfg, "run.warmup", 1000, err);
+    if (status == SGFS_OK) status = resolve_length(cfg, "run.draws", 1000, err);
+    if (status != SGFS_OK) return status;
+    bool fixed = !sgfsi_config_auto(cfg, "sampler.epsilon");
+    if (fixed && sgfsi_config_given(cfg, "sampler.target_accept")) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--epsilon fixes the step size and --target-accept adapts it: give one "
+                          "of them.");
+    }
+    if (!sgfsi_config_auto(cfg, "sampler.metric")) return SGFS_OK;
+    const char *metric = now->D <= SGFSI_MOST_AUTO_DENSE ? "dense" : "diag";
+    return sgfsi_config_resolve(cfg, "sampler.metric", metric, err);
+}
+
+static bool is_metric(const sgfs_config *cfg, const char *name) {
+    return strcmp(sgfsi_config_text(cfg, "sampler.metric"), name) == 0;
+}
+
+static bool metric_adapts(const sgfs_config *cfg) {
+    return is_metric(cfg, "diag") || is_metric(cfg, "dense");
+}
+
+const char *sgfsi_hamiltonian_caution(const sgfs_config *cfg, const char *fisher) {
+    (void)fisher;
+    if (!metric_adapts(cfg) || sgfsi_config_int(cfg, "run.warmup") >= 20) return NULL;
+    return "A --warmup below 20 is too short to adapt the metric: the draws are exact, but may be "
+           "slow to mix.";
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+bool sgfsi_point_open(sgfsi_point *z, int64_t D, sgfsi_arena *arena) {
+    double *room = SGFSI_DOUBLES(arena, 4 * D);
+    if (room == NULL) return false;
+    *z = (sgfsi_point){.q = room, .p = room + D, .v = room + 2 * D, .G = room + 3 * D};
+    return true;
+}
+
+void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D) {
+    size_t bytes = (size_t)D * sizeof(double);
+    memcpy(to->q, from->q, bytes);
+    memcpy(to->p, from->p, bytes);
+    memcpy(to->G, from->G, bytes);
+    to->lp = from->lp;
+}
+
+/* C from W. */
+static sgfs_status factor_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
+    h->W.kind->combine(&h->C, 1, &h->W, 0, NULL);
+    int64_t failed = h->W.kind->factor(&h->C);
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the metric is not positive definite at parameter \"%s\" (--metric diag may "
+                      "help)",
+                      h->sampler->model->param[failed - 1]);
+}
+
+/* W = inverse of the information plus prior at the mode. */
+static sgfs_status metric_at_mode(sgfsi_hamiltonian *h, sgfs_err *err) {
+    const sgfs_model *m = h->sampler->model;
+    sgfsi_arena arena = {NULL};
+    if (!h->sampler->full.curvature) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--metric fisher needs the information matrix, which model %s with %lld "
+                          "parameters does not give: use --metric dense or diag.",
+                          m->kind->name, (long long)m->D);
+    }
+    double *mode = SGFSI_DOUBLES(&arena, m->D), *cov = SGFSI_DOUBLES(&arena, m->D * m->D);
+    sgfs_status status = mode != NULL && cov != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a metric");
+    if (status == SGFS_OK) status = sgfsi_mode_find(m, mode, cov, NULL, err);
+    if (status == SGFS_OK) h->W.kind->from_dense(&h->W, cov);
+    sgfsi_arena_free(&arena);
+    return status;
+}
+
+static sgfs_status open_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
+    sgfs_sampler *s = h->sampler;
+    bool fisher = is_metric(s->cfg, "fisher"), dense = fisher || is_metric(s->cfg, "dense");
+    const sgfs_fisher_kind *kind = dense ? &sgfs_fisher_full : &sgfs_fisher_diag;
+    const sgfs_backend *be = s->model->be;
+    h->adapts = metric_adapts(s->cfg);
+    sgfs_status status = sgfsi_sym_open(&h->W, kind, be, s->layout, s->arena, err);
+    if (status == SGFS_OK) status = sgfsi_sym_open(&h->C, kind, be, s->layout, s->arena, err);
+    if (status == SGFS_OK && h->adapts)
+        status = sgfsi_sym_open(&h->S, kind, be, s->layout, s->arena, err);
+    if (status != SGFS_OK) return sgfsi_fail_memory(err, "the metric (try --metric diag)");
+    h->work = SGFSI_DOUBLES(s->arena, kind->work(s->layout, 1));
+    if (h->work == NULL) return sgfsi_fail_memory(err, "the metric (try --metric diag)");
+    if (fisher) status = metric_at_mode(h, err);
+    else kind->add_diag(&h->W, 1, NULL);
+    return status == SGFS_OK ? factor_metric(h, err) : status;
+}
+
+sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_config *cfg = sampler->cfg;
+    h->sampler = sampler;
+    h->mean = SGFSI_DOUBLES(sampler->arena, sampler->D);
+    if (h->mean == NULL || !sgfsi_point_open(&h->here, sampler->D, sampler->arena) ||
+        !sgfsi_point_open(&h->trial, sampler->D, sampler->arena)) {
+        return sgfsi_fail_memory(err, "the sampler");
+    }
+    h->fixed = !sgfsi_config_auto(cfg, "sampler.epsilon");
+    h->eps = h->fixed ? sgfsi_config_num(cfg, "sampler.epsilon") : 1;
+    h->dual.target = sgfsi_config_num(cfg, "sampler.target_accept");
+    h->windows = sgfsi_windows_open(sgfsi_config_int(cfg, "run.warmup"));
+    return open_metric(h, err);
+}
+
+/* ---- dynamics -------------------------------------------------------------------------------- */
+
+/* Density and gradient at z->q; *why: what is wrong where they are not finite. */
+static sgfs_status evaluate(sgfsi_hamiltonian *h, sgfsi_point *z, sgfs_err *why) {
+    sgfs_status status = sgfsi_full_eval(&h->sampler->full, z->q, &z->lp, z->G, NULL, why);
+    if (status == SGFS_OK && !isfinite(z->lp)) {
+        status = sgfsi_fail(why, SGFS_ENUMERIC, "the log density is not finite");
+    }
+    if (status != SGFS_OK) z->lp = -INFINITY;
+    return status;
+}
+
+sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgfs_err *err) {
+    const sgfs_backend *be = h->W.be;
+    int64_t D = h->W.D;
+    sgfs_err why;
+    be->axpy(D, eps / 2, z->G, z->p);
+    h->W.kind->mul(&h->W, z->p, z->v);
+    be->axpy(D, eps, z->v, z->q);
+    sgfs_status status = evaluate(h, z, &why);
+    be->axpy(D, eps / 2, z->G, z->p);
+    if (status == SGFS_OK || status == SGFS_ENUMERIC) return SGFS_OK;
+    if (err != NULL) *err = why;
+    return status;
+}
+
+double sgfsi_hamiltonian_energy(const sgfsi_hamiltonian *h, sgfsi_point *z) {
+    h->W.kind->mul(&h->W, z->p, z->v);
+    double H = 0.5 * h->W.be->dot(h->W.D, z->p, z->v) - z->lp;
+    return isnan(H) ? INFINITY : H;
+}
+
+static void draw_momentum(sgfsi_hamiltonian *h, sgfsi_point *z) {
+    sgfsi_normals(&h->momentum, h->W.D, z->p);
+    h->W.kind->solve(&h->C, true, z->p);
+}
+
+/* ---- warm-up --------------------------------------------------------------------------------- */
+
+/* Energy lost by one leapfrog step from here with a fresh momentum. */
+static sgfs_status try_step(sgfsi_hamiltonian *h, double *lost, sgfs_err *err) {
+    sgfsi_point_copy(&h->trial, &h->here, h->W.D);
+    draw_momentum(h, &h->trial);
+    double before = sgfsi_hamiltonian_energy(h, &h->trial);
+    sgfs_status status = sgfsi_leapfrog(h, &h->trial, h->eps, err);
+    *lost = before - sgfsi_hamiltonian_energy(h, &h->trial);
+    return status;
+}
+
+/* Double or halve the step until the acceptance of one leapfrog step crosses 0.8 (as Stan does). */
+static sgfs_status find_step(sgfsi_hamiltonian *h, sgfs_err *err) {
+    const double edge = log(0.8);
+    double lost;
+    sgfs_status status = try_step(h, &lost, err);
+    bool grow = lost > edge;
+    while (status == SGFS_OK && (lost > edge) == grow) {
+        h->eps *= grow ? 2 : 0.5;
+        if (h->eps > 1e7) {
+            return sgfsi_fail(err, SGFS_ENUMERIC,
+                              "no step is too large: the posterior has no bounds (a prior, "
+                              "--prior-precision above 0, would make it proper)");
+        }
+        if (h->eps < 1e-200) {
+            return sgfsi_fail(err, SGFS_ENUMERIC,
+                              "no step is small enough: gradient and density do not belong "
+                              "together, or overflow");
+        }
+        status = try_step(h, &lost, err);
+    }
+    if (status == SGFS_OK) sgfsi_dual_start(&h->dual, h->eps);
+    return status;
+}
+
+/* Add h->here to the window's mean and sums of squares. */
+static void learn_metric(sgfsi_hamiltonian *h) {
+    double n = (double)++h->count, *delta = h->trial.v;
+    int64_t D = h->W.D;
+    for (int64_t j = 0; j < D; j++) {
+        delta[j] = h->here.q[j] - h->mean[j];
+        h->mean[j] += delta[j] / n;
+    }
+    sgfs_score_block row = {.rows = 1, .cols = D, .dense = delta};
+    sgfs_scores one = {.n = 1, .D = D, .blocks = 1, .block = &row};
+    h->S.kind->add_cov(&h->S, 1, (n - 1) / n, &one, NULL, h->work);
+}
+
+/* W from the window, which is then forgotten. */
+static sgfs_status renew_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
+    double n = (double)h->count;
+    h->W.kind->combine(&h->W, n / (n + 5) / (n - 1), &h->S, 0, NULL);
+    h->W.kind->add_diag(&h->W, 1e-3 * 5 / (n + 5), NULL);
+    h->S.kind->zero(&h->S);
+    memset(h->mean, 0, (size_t)h->W.D * sizeof *h->mean);
+    h->count = 0;
+    return factor_metric(h, err);
+}
+
+/* ---- an iteration ---------------------------------------------------------------------------- */
+
+/* Density and gradient at theta, unless they are known from the last iteration. */
+static sgfs_status arrive(sgfsi_hamiltonian *h, const double *theta, sgfs_err *err) {
+    size_t bytes = (size_t)h->W.D * sizeof *theta;
+    sgfs_err why;
+    if (h->ready && memcmp(theta, h->here.q, bytes) == 0) return SGFS_OK;
+    memcpy(h->here.q, theta, bytes);
+    sgfs_status status = evaluate(h, &h->here, &why);
+    if (status == SGFS_ENUMERIC) {
+        return sgfsi_fail(err, status,
+                          "at the starting point %s (a smaller --init starts closer to the "
+                          "model's own guess)",
+                          why.text);
+    }
+    if (status != SGFS_OK && err != NULL) *err = why;
+    return status;
+}
+
+sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_step *now, const double *theta,
+                                    double *energy, sgfs_err *err) {
+    const sgfs_sampler *s = h->sampler;
+    h->momentum = sgfsi_stream_at(s->seed, s->chain, now->t, SGFSI_MOMENTUM);
+    sgfs_status status = arrive(h, theta, err);
+    if (status == SGFS_OK && !h->ready && !h->fixed) status = find_step(h, err);
+    if (status != SGFS_OK) return status;
+    h->ready = true;
+    draw_momentum(h, &h->here);
+    *energy = sgfsi_hamiltonian_energy(h, &h->here);
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, double acceptance,
+                                  sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    if (now->t > now->warmup) return status;
+    if (!h->fixed) h->eps = sgfsi_dual_learn(&h->dual, acceptance);
+    if (h->adapts && sgfsi_windows_learn(&h->windows, now->t)) learn_metric(h);
+    if (h->adapts && sgfsi_windows_end(&h->windows, now->t)) {
+        status = renew_metric(h, err);
+        if (status == SGFS_OK && !h->fixed) status = find_step(h, err);
+    }
+    if (now->t == now->warmup && !h->fixed && h->dual.count > 0)
+        h->eps = sgfsi_dual_result(&h->dual);
+    return status;
+}
