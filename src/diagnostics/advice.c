@@ -256,16 +256,18 @@ static void judge_divergent(list *out) {
     const sgfs_summary *s = out->summary;
     double total = (double)s->chains * (double)s->draws, bad = s->trajectories.divergent;
     double target = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
+    double given = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN); /* not by warm-up */
     char now[SGFSI_NUM_CHARS], next[SGFSI_NUM_CHARS];
     if (!(bad > 0)) return;
-    sgfsi_format_digits(now, target, 4);
-    sgfsi_format_digits(next, next_target(target), 4);
+    sgfsi_format_digits(now, isnan(given) ? target : given, 4);
+    sgfsi_format_digits(next, isnan(given) ? next_target(target) : given / 2, 4);
     warn(out,
          "%.0f of %.0f draws come from trajectories that diverged: the step is too long for some "
-         "part of the posterior, where draws may be missing. Use a larger --target-accept (now "
-         "%s; try %s), which makes the step smaller; where divergences stay, --standardize or "
-         "a stronger prior helps.",
-         bad, total, now, next);
+         "part of the posterior, where draws may be missing. Use a %s (now %s; try %s); where "
+         "divergences stay, --standardize or a stronger prior helps.",
+         bad, total,
+         isnan(given) ? "smaller step by a larger --target-accept" : "smaller --epsilon", now,
+         next);
 }
 
 static void judge_depth(list *out) {

@@ -150,6 +150,10 @@ static void test_warns_of_divergence(void **state) {
     assert_true(warned(d, "1 of 200 draws come from trajectories that diverged"));
     assert_true(warned(d, "--target-accept (now 0.95; try 0.99)"));
     sgfs_draws_free(d);
+    d = made_run(nuts, "{\"sampler.epsilon\": \"0.25\"}", 100, NUTS_STATS);
+    *stat_at(d, 0, 0, DIVERGING) = 1;
+    assert_true(warned(d, "a smaller --epsilon (now 0.25; try 0.125)"));
+    sgfs_draws_free(d);
 }
 
 /* 1 in 100 may be as deep as allowed, 10 unless the run says otherwise; 3 in 200 are too many. */
