@@ -99,6 +99,41 @@ static void print_costs(const sgfs_summary *s) {
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
 }
 
+/* One list entry: ", acceptance 0.87"; nothing where the run has no such statistic. */
+static void print_mean(const char *what, double x, const char *after) {
+    if (isfinite(x)) printf(", %s %.3g%s", what, x, after);
+}
+
+static void print_bfmi(const sgfs_summary *s) {
+    enum { SHOWN = 8 };
+    const sgfs_trajectories *t = &s->trajectories;
+    double least = INFINITY;
+    if (t->bfmi == NULL) return;
+    for (int64_t c = 0; c < s->chains; c++) least = fmin(least, t->bfmi[c]);
+    printf("E-BFMI");
+    for (int64_t c = 0; c < s->chains && s->chains <= SHOWN; c++) print_num(t->bfmi[c], 0);
+    if (s->chains > SHOWN) printf(" at least %.4g", least);
+    printf(" (one per chain; under 0.3 the tails are hard to reach%s)\n",
+           t->thin > 1 ? "; thinning makes it look better than it is" : "");
+}
+
+static void print_trajectories(const sgfs_summary *s) {
+    const sgfs_trajectories *t = &s->trajectories;
+    double total = (double)s->chains * (double)s->draws;
+    if (!t->known) return;
+    printf("of %.0f%s trajectories", total, t->thin > 1 ? " kept" : "");
+    if (isfinite(t->divergent)) printf(" %.0f diverged", t->divergent);
+    if (isfinite(t->at_max_depth)) {
+        printf(", %.3g %% reached the maximum depth %.0f", 100 * t->at_max_depth / total,
+               t->max_depth);
+    }
+    print_mean("acceptance", t->acceptance_rate, "");
+    print_mean("step size", t->step_size, "");
+    print_mean("leapfrog steps", t->n_steps, " each");
+    putchar('\n');
+    print_bfmi(s);
+}
+
 void cli_print_summary(const sgfs_summary *s, int64_t most) {
     int64_t shown = s->dim < most ? s->dim : most;
     int width = widest(shown, s->row);
@@ -118,6 +153,7 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
     if (shown < s->dim)
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
+    print_trajectories(s);
     cli_print_warnings(s, stdout);
 }
 

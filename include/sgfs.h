@@ -200,6 +200,18 @@ typedef struct sgfs_summary_row {
     double tau;          /* autocorrelation time in iterations, of this parameter's mean */
 } sgfs_summary_row;
 
+/* What samplers that follow trajectories (hmc, nuts) tell of them, over the kept draws. A number is
+ * NaN where the run has no such statistic. */
+typedef struct sgfs_trajectories {
+    bool known;          /* false: this sampler has none, and nothing below means anything */
+    int64_t thin;        /* one in so many draws was kept; what lies between is not counted */
+    double divergent;    /* draws whose trajectory diverged */
+    double at_max_depth; /* draws whose tree was as deep as allowed */
+    double max_depth;    /* what was allowed */
+    double acceptance_rate, step_size, n_steps; /* means over draws; n_steps: leapfrog steps */
+    double *bfmi; /* chains: E-BFMI, see docs; under 0.3 is bad. NULL: no energies kept */
+} sgfs_trajectories;
+
 typedef struct sgfs_summary {
     int64_t dim, chains, draws;     /* kept draws per chain */
     sgfs_summary_row *row;          /* dim */
@@ -212,6 +224,7 @@ typedef struct sgfs_summary {
     char **warning;    /* plain sentences */
     const char *title; /* model, sampler and data in one line */
     const char *state; /* "complete", "stopped early", "failed: ..." or "unfinished" */
+    sgfs_trajectories trajectories;
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);

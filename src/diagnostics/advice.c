@@ -3,7 +3,8 @@
  *
  * Thresholds are those of Vehtari et al. (2021): R-hat at most 1.01, bulk and tail ESS at least 100
  * per chain. Where more draws would help, their number is given: ESS grows in proportion to the
- * draws, so draws needed = draws x 100 chains / ESS. What the run itself had to say (state,
+ * draws, so draws needed = draws x 100 chains / ESS. Trajectories (hmc, nuts): any that diverged,
+ * more than 1 % at the maximum tree depth, an E-BFMI under 0.3, as Stan has it. What the run itself had to say (state,
  * interventions, the header's "cautions") is passed on. Nothing here changes a number.
  */
 #include "diagnostics/advice.h"
@@ -15,8 +16,9 @@
 
 #include "base/number.h"
 
-enum { NAMED = 3, OWN_WARNINGS = 12, TEXT = 640, NAME = 60 };
+enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
 static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.15;
+static const double DEEP_MOST = 0.01, BFMI_LEAST = 0.3;
 
 typedef struct list {
     sgfs_summary *summary;
@@ -225,6 +227,8 @@ static void judge_spread(list *out) {
     double worst = 1;
     const char *sampler = sgfsi_json_get_text(out->draws->header, "sampler", "sgfs");
     bool scored = strncmp(sampler, "sgfs", 4) == 0;
+    if (s->trajectories.known)
+        return; /* accepted or rejected by the exact density: no bias to see */
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
     if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
@@ -239,6 +243,69 @@ static void judge_spread(list *out) {
          "see. Try %s; where the answer changes, believe the smaller steps.",
          (long long)over, (long long)s->dim, number, names,
          scored ? "a larger --alpha" : "a smaller --epsilon");
+}
+
+/* ---- trajectories ---------------------------------------------------------------------------- */
+
+/* A higher acceptance to aim at than the one in force. */
+static double next_target(double now) {
+    return now < 0.9 ? 0.95 : now < 0.99 ? 0.99 : 0.999;
+}
+
+static void judge_divergent(list *out) {
+    const sgfs_summary *s = out->summary;
+    double total = (double)s->chains * (double)s->draws, bad = s->trajectories.divergent;
+    double target = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
+    double given = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN); /* not by warm-up */
+    char now[SGFSI_NUM_CHARS], next[SGFSI_NUM_CHARS];
+    if (!(bad > 0)) return;
+    sgfsi_format_digits(now, isnan(given) ? target : given, 4);
+    sgfsi_format_digits(next, isnan(given) ? next_target(target) : given / 2, 4);
+    warn(out,
+         "%.0f of %.0f draws come from trajectories that diverged: the step is too long for some "
+         "part of the posterior, where draws may be missing. Use a %s (now %s; try %s); where "
+         "divergences stay, --standardize or a stronger prior helps.",
+         bad, total,
+         isnan(given) ? "smaller step by a larger --target-accept" : "smaller --epsilon", now,
+         next);
+}
+
+static void judge_depth(list *out) {
+    const sgfs_summary *s = out->summary;
+    const sgfs_trajectories *t = &s->trajectories;
+    double total = (double)s->chains * (double)s->draws;
+    if (!(t->at_max_depth > DEEP_MOST * total)) return;
+    warn(out,
+         "%.0f of %.0f draws have a tree of the maximum depth (%.0f): their trajectories were cut "
+         "short, which biases nothing but makes slow draws. Use --max-depth %.0f, or help the "
+         "metric: --metric dense, a longer --warmup, --standardize.",
+         t->at_max_depth, total, t->max_depth, t->max_depth + 2);
+}
+
+static void judge_energy(list *out) {
+    const sgfs_summary *s = out->summary;
+    const double *bfmi = s->trajectories.bfmi;
+    char number[SGFSI_NUM_CHARS];
+    int64_t low = 0, worst = 0;
+    for (int64_t c = 0; bfmi != NULL && c < s->chains; c++) {
+        if (!(bfmi[c] < BFMI_LEAST)) continue;
+        if (low++ == 0 || bfmi[c] < bfmi[worst]) worst = c;
+    }
+    if (low == 0) return;
+    sgfsi_format_digits(number, bfmi[worst], 2);
+    warn(out,
+         "E-BFMI is under 0.3 in %lld of %lld chains (down to %s in chain %lld): the energy "
+         "changes too little from draw to draw to reach the tails, so tail quantiles and sd may be "
+         "off. Use more --draws and a longer --warmup; a posterior with such heavy tails wants "
+         "--standardize or a stronger prior.",
+         (long long)low, (long long)s->chains, number, (long long)out->used->chain[worst] + 1);
+}
+
+static void judge_trajectories(list *out) {
+    if (!out->summary->trajectories.known) return;
+    judge_divergent(out);
+    judge_depth(out);
+    judge_energy(out);
 }
 
 static void judge_run(list *out) {
@@ -269,6 +336,7 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
     judge_rhat(&out);
     judge_ess(&out);
     judge_spread(&out);
+    judge_trajectories(&out);
     judge_run(&out);
     for (int64_t i = 0; i < passed_on; i++) {
         const char *text = sgfsi_json_as_text(sgfsi_json_at(cautions, i));

@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "diagnostics/advice.h"
+#include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/rhat.h"
@@ -171,6 +172,8 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     status = fill_rows(d, &used, s, err);
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, &s->shown);
+    status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
+    if (status != SGFS_OK) return status;
     return sgfsi_advise(d, &used, &s->shown, &s->arena, err);
 }
 
@@ -221,6 +224,21 @@ static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_num(out, "interventions", s->interventions);
 }
 
+static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {
+    const sgfs_trajectories *t = &s->trajectories;
+    if (!t->known) return;
+    sgfsi_json *inner = sgfsi_json_object();
+    sgfsi_json_int(inner, "thin", t->thin);
+    sgfsi_json_num(inner, "divergent", t->divergent);
+    sgfsi_json_num(inner, "at_max_depth", t->at_max_depth);
+    sgfsi_json_num(inner, "max_depth", t->max_depth);
+    sgfsi_json_num(inner, "acceptance_rate", t->acceptance_rate);
+    sgfsi_json_num(inner, "step_size", t->step_size);
+    sgfsi_json_num(inner, "n_steps", t->n_steps);
+    if (t->bfmi != NULL) sgfsi_json_nums(inner, "bfmi", s->chains, t->bfmi);
+    sgfsi_json_put(out, "trajectories", inner);
+}
+
 char *sgfs_summary_json(const sgfs_summary *s) {
     if (s == NULL) return NULL;
     sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
@@ -231,6 +249,7 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "draws", s->draws);
     sgfsi_json_int(out, "dim", s->dim);
     put_costs(out, s);
+    put_trajectories(out, s);
     for (int64_t i = 0; i < s->warnings; i++) sgfsi_json_text(warnings, NULL, s->warning[i]);
     for (int64_t i = 0; i < s->dim; i++) sgfsi_json_put(params, NULL, row_json(&s->row[i]));
     sgfsi_json_put(out, "warnings", warnings);

@@ -60,9 +60,9 @@ static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores 
         sum_squares(A->be, &s->block[k], s->n, ss + s->block[k].offset, room + A->D);
     }
     for (int64_t j = 0; j < A->D; j++) {
-        /* rounding may leave a tiny negative number where the true variance is 0 */
-        double centred = gbar != NULL ? fmax(ss[j] - n * gbar[j] * gbar[j], 0) : ss[j];
-        A->a[j] = decay * A->a[j] + weight * centred;
+        double centred = gbar != NULL ? ss[j] - n * gbar[j] * gbar[j] : ss[j];
+        /* rounding may leave a tiny negative number where the true variance is 0; NaN stays NaN */
+        A->a[j] = decay * A->a[j] + weight * (centred < 0 ? 0 : centred);
     }
 }
 

@@ -11,9 +11,9 @@
  *     solve(false)  leaves x alone,   solve(true)  x = P x,   both in turn: x = K^-1 x;
  * factored = false says so, and mul_factor answers NaN, which no run survives unnoticed.
  *
- * Stability: the update subtracts, so errors of P are of size eps cond(K), where those of a factor
- * are of size eps cond(K)^1/2 at each solve; keeping one triangle keeps P symmetric, the lack of
- * which is what makes such updates diverge. docs/part-fisher.md has the measurements.
+ * Stability: the update subtracts, so its errors are of size eps cond(K), no better than those of
+ * refactorising, where a factor that is updated by reflections knows only cond(K)^1/2. One triangle is
+ * kept, so P stays symmetric, the lack of which is what makes such updates diverge.
  *
  * Not factored, it is `full`, and full.c does the work. Behind the D x D numbers are D more, the room
  * of a solution: one thread at a time may solve with one matrix.

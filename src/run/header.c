@@ -40,6 +40,22 @@ static void put_stats(sgfsi_json *o, const sgfs_sampler_kind *kind) {
     sgfsi_json_put(o, "stats", stats);
 }
 
+static bool reads(const sgfs_sampler_kind *kind, const char *key) {
+    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
+        if (strcmp(o->key, key) == 0) return true;
+    }
+    return false;
+}
+
+/* Stan's word for the matrix in use: that of the Fisher matrix, or of --metric. */
+static const char *stan_metric(const sgfs_run *run) {
+    if (run->kinds.fisher != NULL) return run->kinds.fisher->stan_metric;
+    if (!reads(run->kinds.sampler, "sampler.metric")) return "unit_e";
+    const char *metric = sgfsi_config_text(run->cfg, "sampler.metric");
+    if (strcmp(metric, "identity") == 0) return "unit_e";
+    return strcmp(metric, "diag") == 0 ? "diag_e" : "dense_e";
+}
+
 /* What was in force where it was read: a config may have changed since the data or the model were opened. */
 static const sgfs_config *config_of(const sgfs_run *run, const char *key) {
     if (strncmp(key, "data.", 5) == 0) return run->model->data->cfg;
@@ -104,7 +120,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
     sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
-    sgfsi_json_text(o, "stan_metric", k->fisher != NULL ? k->fisher->stan_metric : "unit_e");
+    sgfsi_json_text(o, "stan_metric", stan_metric(run));
     sgfsi_json_int(o, "rows", m->data->N);
     put_plan(o, &run->plan);
     put_parameters(o, m);
@@ -115,13 +131,6 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     put_cautions(o, run);
     put_machine(o, run);
     return o;
-}
-
-static bool reads(const sgfs_sampler_kind *kind, const char *key) {
-    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
-        if (strcmp(o->key, key) == 0) return true;
-    }
-    return false;
 }
 
 /* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a number. */

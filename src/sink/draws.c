@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "sink/runfile.h"
 
 enum { CHAINS_MAX = 1 << 16, DIM_MAX = 1 << 24, STATS_MAX = 1 << 12, BLOCKS_MAX = 1 << 12 };
@@ -303,4 +304,10 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     free(copy->state);
     copy->state = state;
     return copy;
+}
+
+double sgfsi_draws_option(const sgfs_draws *d, const char *key, double otherwise) {
+    double value;
+    const char *text = sgfsi_json_get_text(sgfsi_json_get(d->header, "config"), key, NULL);
+    return text != NULL && sgfsi_text_num(text, &value) ? value : otherwise;
 }

@@ -56,6 +56,9 @@ int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_cou
 bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
                        int64_t *cols, int64_t *offset);
 
+/* An option of the run as a number, from the header's "config"; otherwise where it has none. */
+double sgfsi_draws_option(const sgfs_draws *d, const char *key, double otherwise);
+
 /* ---- exports: one file each ------------------------------------------------------------------ */
 typedef struct sgfs_export_kind {
     const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */

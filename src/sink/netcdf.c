@@ -8,7 +8,8 @@
  * arviz.from_netcdf and xarray.open_datatree open it, by h5netcdf and by netCDF4. Each group has
  * its own dimensions and coordinates and the root has none (xarray aligns groups with their
  * parent). chain is the run's own number of the chain, from 0. A vector's coordinate holds its
- * parameters' names; a matrix is indexed from 0. Flags are bytes with the attribute dtype = "bool".
+ * parameters' names; a matrix is indexed from 0. Flags are bytes with the attribute dtype = "bool",
+ * counts (tree_depth, n_steps) 64-bit integers; other statistics are doubles.
  * Deflate and shuffle are the filters every reader has.
  *
  * HDF5 never touches the disk: the file is made in memory and then written like every other export.
@@ -18,6 +19,7 @@
  * The netCDF and HDF5 libraries are not safe for threads: one lock serialises our use of them.
  * netCDF has switched off HDF5's own printing of errors before we see it.
  */
+#include <math.h>
 #include <netcdf.h>
 #include <netcdf_mem.h>
 #include <pthread.h>
@@ -42,7 +44,7 @@ typedef struct writer {
 /* What one variable is made of. */
 typedef struct field {
     const char *name;
-    bool stat, flag;
+    bool stat, flag, count;
     int64_t offset, rows, cols; /* place and shape within a row of theta or of the statistics */
 } field;
 
@@ -207,7 +209,7 @@ static void set_storage(writer *w, int group, int var, const field *f) {
 static void put_field(writer *w, int group, const int sample_dims[2], const field *f) {
     int dims[4] = {sample_dims[0], sample_dims[1], 0, 0}, var = -1;
     int inner = put_inner_dims(w, group, f, dims + 2);
-    nc_type type = f->flag ? NC_BYTE : NC_DOUBLE;
+    nc_type type = f->flag ? NC_BYTE : f->count ? NC_INT64 : NC_DOUBLE;
     if (w->rc != NC_NOERR || !ok(w, nc_def_var(group, f->name, type, 2 + inner, dims, &var)))
         return;
     set_storage(w, group, var, f);
@@ -224,12 +226,26 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
 
 static field block_field(const writer *w, int64_t b) {
     const sgfsi_export_block *block = &w->blocks[b];
-    return (field){block->name, false, false, block->offset, block->rows, block->cols};
+    return (field){block->name, false, false, false, block->offset, block->rows, block->cols};
+}
+
+/* Statistic s counts something, and every number of it is one that an integer holds. */
+static bool is_count(const writer *w, int64_t s) {
+    const char *name = w->d->stat[s];
+    if (strcmp(name, "tree_depth") != 0 && strcmp(name, "n_steps") != 0) return false;
+    for (int64_t k = 0; k < w->view.chains; k++) {
+        const double *stats = w->d->chain[w->view.used[k]].stats;
+        for (int64_t t = 0; t < w->view.draws; t++) {
+            double x = stats[t * w->d->S + s];
+            if (!(fabs(x) < 0x1p53 && x == floor(x))) return false;
+        }
+    }
+    return true;
 }
 
 static field stat_field(const writer *w, int64_t s) {
     const char *name = w->d->stat[s];
-    return (field){name, true, strcmp(name, "diverging") == 0, s, 1, 1};
+    return (field){name, true, strcmp(name, "diverging") == 0, is_count(w, s), s, 1, 1};
 }
 
 static int put_group(writer *w, const char *name, int dims[2]) {

@@ -4,9 +4,11 @@
  * One file per chain: fit.stan.csv for a run of one chain, fit_1.stan.csv, fit_2.stan.csv, ... for
  * more. The readers (CmdStan's stansummary, cmdstanpy, ArviZ, rstan) disagree on details, so the
  * layout below is the one that all of them take. What looks arbitrary is not:
- *   - save_warmup is 0 and not false; a metric line and max_depth = 10 must stand in the config;
- *   - the columns ending in __ are the standard ones without energy__, from which Stan's diagnose
- *     would compute a meaningless E-BFMI; our own statistics go to netCDF;
+ *   - save_warmup is 0 and not false; a metric line and max_depth must stand in the config;
+ *   - the columns ending in __ are the standard ones, filled from the run's statistics where it has
+ *     them; without a tree or an acceptance they stand there all the same (depth 0, one step,
+ *     accepted), since readers insist. energy__ only where the run kept a true energy: from a made-up
+ *     one Stan's diagnose would compute a meaningless E-BFMI. Other statistics go to netCDF;
  *   - the columns of a matrix run down its columns first, as cmdstanpy reshapes by position;
  *   - the seconds of the footer begin in column 17, and never with an exponent.
  * The "inverse mass matrix" of the adaptation block is the chain's posterior covariance (dense_e)
@@ -31,7 +33,8 @@ typedef struct writer {
     sgfsi_export_block *blocks;
     int64_t block_count;
     int64_t *order; /* D: place in theta of each column, in the order of the columns */
-    int64_t lp, accept, step, diverging; /* columns of the statistics, or -1 */
+    /* columns of the statistics, or -1 */
+    int64_t lp, accept, step, depth, leapfrogs, diverging, energy;
     const char *metric;
     double *work; /* D: means of the chain at hand */
 } writer;
@@ -69,6 +72,7 @@ static void fill_order(const writer *w) {
 
 static void write_columns(FILE *f, const writer *w) {
     fputs("lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__", f);
+    if (w->energy >= 0) fputs(",energy__", f);
     for (int64_t b = 0; b < w->block_count; b++) {
         const sgfsi_export_block *block = &w->blocks[b];
         int64_t size = block->rows * block->cols;
@@ -103,6 +107,18 @@ static int64_t samples_claimed(const writer *w) {
     return fits ? asked : w->view.draws * thin;
 }
 
+/* Trajectories go by Stan's own words; any other sampler by its name and its matrix. */
+static void write_algorithm(FILE *f, const writer *w) {
+    const sgfsi_json *h = w->d->header;
+    const char *fisher = sgfsi_json_get_text(h, "fisher", "");
+    bool hmc = w->energy >= 0;
+    double max_depth = w->depth >= 0 ? sgfsi_draws_option(w->d, "sampler.max_depth", 10) : 10;
+    if (hmc) fisher = w->depth >= 0 ? "nuts" : "static";
+    write_text(f, "    algorithm", hmc ? "hmc" : sgfsi_json_get_text(h, "sampler", "sgfs"));
+    write_text(f, "      engine", fisher[0] != '\0' ? fisher : "none");
+    fprintf(f, "#         max_depth = %.0f\n", max_depth);
+}
+
 static void write_config(FILE *f, const writer *w, int64_t chain) {
     const sgfsi_json *h = w->d->header;
     fputs("# stan_version_major = 2\n# stan_version_minor = 36\n# stan_version_patch = 0\n", f);
@@ -114,10 +130,7 @@ static void write_config(FILE *f, const writer *w, int64_t chain) {
     fputs("#     save_warmup = 0\n", f);
     write_int(f, "    thin", w->d->thin);
     fputs("#     adapt\n#       engaged = 1\n", f);
-    write_text(f, "    algorithm", sgfsi_json_get_text(h, "sampler", "sgfs"));
-    const char *fisher = sgfsi_json_get_text(h, "fisher", "");
-    write_text(f, "      engine", fisher[0] != '\0' ? fisher : "none");
-    fputs("#         max_depth = 10\n", f);
+    write_algorithm(f, w);
     write_text(f, "      metric", w->metric);
     write_int(f, "id", chain + 1);
     fputs("# random\n", f);
@@ -166,7 +179,12 @@ static void write_draws(FILE *f, const writer *w, const sgfsi_chain *c) {
         write_number(f, stat_at(w, c, t, w->accept, 1));
         fputc(',', f);
         write_number(f, step_at(w, c, t));
-        fprintf(f, ",0,1,%d", stat_at(w, c, t, w->diverging, 0) != 0);
+        fprintf(f, ",%.0f,%.0f,%d", stat_at(w, c, t, w->depth, 0),
+                stat_at(w, c, t, w->leapfrogs, 1), stat_at(w, c, t, w->diverging, 0) != 0);
+        if (w->energy >= 0) {
+            fputc(',', f);
+            write_number(f, stat_at(w, c, t, w->energy, NAN));
+        }
         for (int64_t i = 0; i < w->d->D; i++) {
             fputc(',', f);
             write_number(f, c->theta[t * w->d->D + w->order[i]]);
@@ -307,7 +325,10 @@ static sgfs_status prepare(writer *w, sgfs_err *err) {
     w->lp = sgfsi_export_stat(w->d, "lp");
     w->accept = sgfsi_export_stat(w->d, "acceptance_rate");
     w->step = sgfsi_export_stat(w->d, "step_size");
+    w->depth = sgfsi_export_stat(w->d, "tree_depth");
+    w->leapfrogs = sgfsi_export_stat(w->d, "n_steps");
     w->diverging = sgfsi_export_stat(w->d, "diverging");
+    w->energy = sgfsi_export_stat(w->d, "energy");
     w->metric = choose_metric(w);
     return SGFS_OK;
 }

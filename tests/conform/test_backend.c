@@ -267,6 +267,119 @@ static void test_symv_reads_the_lower_triangle(void **state) {
     }
 }
 
+/* ---- updates --------------------------------------------------------------------------------- */
+
+static void copy_triangle(int64_t D, const double *from, double *to) {
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j <= i; j++) to[i * D + j] = from[i * D + j];
+    }
+}
+
+/* The upper triangle belongs to nobody and keeps its NaN. */
+static void assert_same_triangle(const char *backend, const char *what, int64_t D,
+                                 const double *got, const double *wanted, double tolerance) {
+    for (int64_t i = 0; i < D; i++) {
+        assert_same(backend, what, i + 1, got + i * D, wanted + i * D, tolerance);
+        for (int64_t j = i + 1; j < D; j++) assert_true(isnan(got[i * D + j]) != 0);
+    }
+}
+
+static void test_potri_inverts(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int s = 0; s < SHAPES; s++) {
+            int64_t D = shape[s];
+            double *A = make_definite(D), *P = copy_of(A, D * D), *x = numbers(D, 55);
+            double *y = zeros(D), *z = zeros(D);
+            assert_int_equal(be->potrf(D, P), 0);
+            be->potri(D, P);
+            host->symv(D, A, x, y);
+            host->symv(D, P, y, z); /* A^-1 A x; condition number about 4 */
+            assert_same(be->name, "potri", D, z, x, 8 * rounding(D));
+            for (int64_t i = 0; i < D; i++) {
+                for (int64_t j = i + 1; j < D; j++) assert_true(isnan(P[i * D + j]) != 0);
+            }
+            free(A);
+            free(P);
+            free(x);
+            free(y);
+            free(z);
+        }
+    }
+}
+
+/* Both against refactorising A + X'X with host. Eigenvalues of the sum lie between 1/2 and 2 + n, so
+ * errors of the inverse may be 4 (n + 2) times those of the sums. Room that the work area must not
+ * pass holds 2.385. */
+static void check_updates(const sgfs_backend *be, int64_t D, int64_t n) {
+    int64_t size = SGFS_UPDATE_WORK(D, n);
+    double *L = make_definite(D), *P = copy_of(L, D * D), *wanted = copy_of(L, D * D);
+    double *X = numbers(n * D, 56), *Y = copy_of(X, n * D), *work = zeros(size + 8);
+    double tolerance = rounding(D + n);
+    for (int64_t i = 0; i < 8; i++) work[size + i] = 2.385;
+    host->syrk_t(n, D, 1, X, 1, wanted);
+    assert_int_equal(host->potrf(D, wanted), 0);
+    assert_int_equal(be->potrf(D, L), 0);
+    copy_triangle(D, L, P);
+    assert_int_equal(be->chol_update(D, n, L, X, work), 0);
+    assert_same_triangle(be->name, "chol_update", D, L, wanted, 4 * tolerance);
+    host->potri(D, wanted);
+    host->potri(D, P);
+    assert_int_equal(be->inv_update(D, n, P, Y, work), 0);
+    assert_same_triangle(be->name, "inv_update", D, P, wanted, 4 * (double)(n + 2) * tolerance);
+    for (int64_t i = 0; i < 8; i++) assert_true(work[size + i] == 2.385);
+    free(L);
+    free(P);
+    free(wanted);
+    free(X);
+    free(Y);
+    free(work);
+}
+
+static void test_updates_of_every_shape(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int i = 0; i < SHAPES * SHAPES; i++)
+            check_updates(be, shape[i % SHAPES], shape[i / SHAPES]);
+    }
+}
+
+/* Rows of zeros change nothing, not even a sign. */
+static void test_an_update_by_nothing(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        double *L = make_definite(7), *X = zeros(21), *work = zeros(SGFS_UPDATE_WORK(7, 3));
+        assert_int_equal(be->potrf(7, L), 0);
+        double *before = copy_of(L, 49);
+        assert_int_equal(be->chol_update(7, 3, L, X, work), 0);
+        assert_same_triangle(be->name, "nothing", 7, L, before, 0);
+        free(L);
+        free(X);
+        free(work);
+        free(before);
+    }
+}
+
+static void test_a_spoilt_update_is_reported(void **state) {
+    (void)state;
+    EACH_BACKEND(be) {
+        for (int64_t bad = 0; bad < 21; bad += 4) {
+            double *L = make_definite(7), *P = copy_of(L, 49),
+                   *work = zeros(SGFS_UPDATE_WORK(7, 3));
+            double *X = numbers(21, 57), *Y = copy_of(X, 21);
+            X[bad] = Y[bad] = bad % 8 == 0 ? NAN : INFINITY;
+            assert_int_equal(be->potrf(7, L), 0);
+            assert_int_equal(be->chol_update(7, 3, L, X, work), -1);
+            assert_int_equal(be->inv_update(7, 3, P, Y, work), -1);
+            free(L);
+            free(P);
+            free(X);
+            free(Y);
+            free(work);
+        }
+    }
+}
+
 /* ---- exp and log ----------------------------------------------------------------------------- */
 
 /* libmvec promises 4 units in the last place; below the normal range a unit is 2^-1074. */
@@ -325,6 +438,10 @@ int main(void) {
         cmocka_unit_test(test_a_matrix_that_is_not_definite_is_located),
         cmocka_unit_test(test_solving_undoes_multiplying),
         cmocka_unit_test(test_symv_reads_the_lower_triangle),
+        cmocka_unit_test(test_potri_inverts),
+        cmocka_unit_test(test_updates_of_every_shape),
+        cmocka_unit_test(test_an_update_by_nothing),
+        cmocka_unit_test(test_a_spoilt_update_is_reported),
         cmocka_unit_test(test_exp_and_log1p_over_their_whole_range),
         cmocka_unit_test(test_every_backend_is_found_by_name),
     };

@@ -2,6 +2,7 @@
 """The exports as their real readers see them. The npy export is the yardstick; all others must agree
 with it to the last bit. Needs the program make_run (environment SGFS_MAKE_RUN)."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -156,3 +157,119 @@ def test_stan_csv_footer_alignment(run):
                      "#                1.500 seconds (Sampling)",
                      "#                1.509 seconds (Total)", "# "]
     assert all(re.match(r"[0-9]", line[17]) for line in lines[1:4])
+
+
+# ---- the same run as nuts would have made it: every statistic that Stan and ArviZ have a name for ----
+
+STEPS, DEPTHS = {1: 1, 2: 3, 3: 7, 6: 63}, [6 if t % 10 == 7 else 1 + t % 3 for t in range(T)]
+
+
+@pytest.fixture(scope="module")
+def nuts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nuts")
+    out = subprocess.run([MAKE_RUN, str(folder), "diag_e", "nuts"], capture_output=True, text=True)
+    assert out.returncode == 0 and out.stdout == "" and out.stderr == "", out.stderr
+    return folder
+
+
+def nuts_energy():
+    c, t = np.ix_(range(C), range(T))
+    return 7.5 + 3 * np.sin(0.3 * t + c) + np.cos(5.1 * t)
+
+
+def summary_json(path):
+    if not os.environ.get("SGFS"):
+        pytest.skip("the program was not built")
+    out = subprocess.run([os.environ["SGFS"], "summary", str(path), "--json"], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    return json.loads(out.stdout)
+
+
+def check_nuts_stats(stats):
+    for name, values in (("tree_depth", DEPTHS), ("n_steps", [STEPS[d] for d in DEPTHS])):
+        assert stats[name].dtype == np.int64, name
+        np.testing.assert_array_equal(stats[name].values, np.tile(values, (C, 1)))
+    assert stats["diverging"].dtype == bool
+    np.testing.assert_array_equal(stats["diverging"].values[2], [t % 17 == 3 for t in range(T)])
+    np.testing.assert_allclose(stats["acceptance_rate"].values[1], 0.6 + 0.3 * np.sin(np.arange(T)), rtol=1e-14)
+    np.testing.assert_allclose(stats["energy"].values, nuts_energy(), rtol=1e-14)
+    np.testing.assert_allclose(stats["lp"].values[0], -1234.567 / np.arange(1, T + 1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_arviz_knows_the_statistics_of_nuts(nuts, engine):
+    arviz = pytest.importorskip("arviz")
+    check_nuts_stats(arviz.from_netcdf(str(nuts / "fit.nc"), engine=engine)["sample_stats"])
+
+
+def test_summary_agrees_with_arviz_on_bfmi(nuts):
+    arviz = pytest.importorskip("arviz")
+    seen = summary_json(nuts / "fit.run")["trajectories"]
+    idata = arviz.from_netcdf(str(nuts / "fit.nc"))
+    if hasattr(arviz, "from_cmdstan"):  # ArviZ 0.x; later ones return something else
+        np.testing.assert_allclose(seen["bfmi"], arviz.bfmi(idata), rtol=1e-12)
+    energy = nuts_energy()
+    by_hand = (np.diff(energy) ** 2).sum(1) / ((energy - energy.mean(1, keepdims=True)) ** 2).sum(1)
+    np.testing.assert_allclose(seen["bfmi"], by_hand, rtol=1e-12)
+    assert by_hand.min() < by_hand.max() * 0.999  # three different numbers
+    assert seen["divergent"] == 9 and seen["max_depth"] == 6 and seen["at_max_depth"] == 15
+    np.testing.assert_allclose(seen["n_steps"], np.mean([STEPS[d] for d in DEPTHS]), rtol=1e-14)
+    np.testing.assert_allclose(seen["step_size"], 0.0371 * (1 + 1 / 2 + 1 / 3) / 3, rtol=1e-14)
+
+
+def test_summary_says_it_in_words(nuts):
+    if not os.environ.get("SGFS"):
+        pytest.skip("the program was not built")
+    out = subprocess.run([os.environ["SGFS"], "summary", str(nuts / "fit.run")], capture_output=True, text=True)
+    lines = out.stdout.splitlines()
+    line = next(x for x in lines if "trajectories 9 diverged" in x)
+    assert "of 150 kept trajectories" in line and "10 % reached the maximum depth 6" in line
+    assert any(x.startswith("E-BFMI") and "thinning makes it look better" in x for x in lines)
+    assert any(x.startswith("warning: 9 of 150 draws come from trajectories that diverged") for x in lines)
+    assert any("--max-depth 8" in x for x in lines)
+
+
+def test_no_trajectories_no_words(run):
+    if not os.environ.get("SGFS"):
+        pytest.skip("the program was not built")
+    assert "trajectories" not in summary_json(run[0] / "fit.run")
+    out = subprocess.run([os.environ["SGFS"], "summary", str(run[0] / "fit.run")], capture_output=True, text=True)
+    assert "trajectories" not in out.stdout and "E-BFMI" not in out.stdout
+
+
+def test_stan_csv_of_nuts(nuts):
+    lines = open(nuts / "fit_2.stan.csv", encoding="utf-8").read().splitlines()
+    config = {x.lstrip("# ") for x in lines if x.startswith("#")}
+    assert {"algorithm = hmc", "engine = nuts", "max_depth = 6", "metric = diag_e"} <= config
+    header = next(i for i, x in enumerate(lines) if x.startswith("lp__"))
+    assert lines[header].split(",")[:8] == ["lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__",
+                                            "divergent__", "energy__", "beta.1"]
+    rows = [x.split(",") for x in lines[header + 1:] if not x.startswith("#")]
+    assert [row[3] for row in rows] == [str(d) for d in DEPTHS]  # integers, as Stan writes them
+    assert [row[4] for row in rows] == [str(STEPS[d]) for d in DEPTHS]
+    assert [row[5] for row in rows] == [str(int(t % 17 == 3)) for t in range(T)]
+    np.testing.assert_allclose([float(row[1]) for row in rows], 0.6 + 0.3 * np.sin(np.arange(T)), rtol=1e-14)
+    np.testing.assert_allclose([float(row[6]) for row in rows], nuts_energy()[1], rtol=1e-14)
+
+
+def test_no_energy_column_without_an_energy(run):
+    assert not any("energy__" in x for x in open(stan_files(run)[0], encoding="utf-8"))
+
+
+def test_cmdstanpy_reads_nuts(nuts):
+    cmdstanpy = pytest.importorskip("cmdstanpy")
+    fit = cmdstanpy.from_csv(sorted(glob.glob(str(nuts / "fit_*.stan.csv"))))
+    assert fit.metric_type == "diag_e"
+    assert list(fit.divergences) == [3, 3, 3] and list(fit.max_treedepths) == [5, 5, 5]
+    variables = fit.method_variables()
+    np.testing.assert_array_equal(variables["treedepth__"][:, 0], DEPTHS)
+    np.testing.assert_allclose(variables["energy__"].T, nuts_energy(), rtol=1e-14)
+
+
+def test_arviz_reads_stan_csv_of_nuts(nuts):
+    arviz = pytest.importorskip("arviz")
+    if not hasattr(arviz, "from_cmdstan"):
+        pytest.skip("ArviZ 1.0 reads no Stan CSV")
+    idata = arviz.from_cmdstan(posterior=sorted(glob.glob(str(nuts / "fit_*.stan.csv"))))
+    check_nuts_stats(idata.sample_stats)
+    assert {"energy", "tree_depth", "n_steps", "lp", "acceptance_rate", "step_size"} <= set(idata.sample_stats)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * make_run.c: write the sample run into a folder with all its exports, for tests/python:
- *     make_run FOLDER [METRIC]  ->  fit.run fit.nc fit.csv fit.npy fit_1.stan.csv fit_2... fit_3...
+ *     make_run FOLDER [METRIC [nuts]]  ->  fit.run fit.nc fit.csv fit.npy fit_1.stan.csv fit_2... fit_3...
  */
+#include <string.h>
+
 #include "tools/sample_run.h"
 
 static int complain(const sgfs_err *err) {
@@ -9,15 +11,26 @@ static int complain(const sgfs_err *err) {
     return 1;
 }
 
-static sgfs_status write_run(const char *path, const char *metric, sgfs_err *err) {
-    sgfsi_json *header = sample_header(metric);
+static sgfs_status put_nuts_draws(sgfsi_runfile *f, int64_t c, int64_t first, int64_t count,
+                                  sgfs_err *err) {
+    double theta[RUN_DRAWS * RUN_D], stats[RUN_DRAWS * NUTS_S];
+    for (int64_t t = 0; t < count; t++) {
+        for (int64_t i = 0; i < RUN_D; i++) theta[t * RUN_D + i] = sample_theta(c, first + t, i);
+        for (int64_t s = 0; s < NUTS_S; s++) stats[t * NUTS_S + s] = nuts_stat(c, first + t, s);
+    }
+    return sgfsi_runfile_draws(f, c, first, count, theta, stats, err);
+}
+
+static sgfs_status write_run(const char *path, const char *metric, bool nuts, sgfs_err *err) {
+    sgfsi_json *header = nuts ? nuts_header(metric) : sample_header(metric);
     sgfsi_runfile *f = sgfsi_runfile_create(path, false, header, err);
     sgfsi_json_free(header);
     if (f == NULL) return err->code;
     sgfs_status status = SGFS_OK;
     for (int64_t first = 0; first < RUN_DRAWS && status == SGFS_OK; first += 10) {
         for (int64_t c = 0; c < RUN_CHAINS && status == SGFS_OK; c++) {
-            status = put_sample_draws(f, c, first, 10, err);
+            status = nuts ? put_nuts_draws(f, c, first, 10, err)
+                          : put_sample_draws(f, c, first, 10, err);
         }
     }
     for (int64_t c = 0; c < RUN_CHAINS && status == SGFS_OK; c++) {
@@ -36,7 +49,9 @@ int main(int argc, char **argv) {
     char path[4096];
     if (argc < 2) return 2;
     snprintf(path, sizeof path, "%s/fit.run", argv[1]);
-    if (write_run(path, argc > 2 ? argv[2] : "dense_e", &err) != SGFS_OK) return complain(&err);
+    bool nuts = argc > 3 && strcmp(argv[3], "nuts") == 0;
+    const char *metric = argc > 2 ? argv[2] : "dense_e";
+    if (write_run(path, metric, nuts, &err) != SGFS_OK) return complain(&err);
     sgfs_draws *draws = sgfs_draws_open(path, &err);
     if (draws == NULL) return complain(&err);
     sgfs_status status = SGFS_OK;

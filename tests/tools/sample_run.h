@@ -54,6 +54,37 @@ static inline sgfsi_json *sample_header(const char *metric) {
     return h;
 }
 
+/* The same run as nuts would have made it: max_depth 6, which one draw in ten reaches. */
+enum { NUTS_S = 7 };
+static const char *const nuts_stats[NUTS_S] = {
+    "lp", "acceptance_rate", "step_size", "tree_depth", "n_steps", "diverging", "energy"};
+
+static inline sgfsi_json *nuts_header(const char *metric) {
+    sgfsi_json *h = sample_header(metric), *stats = sgfsi_json_array();
+    sgfsi_json *config = sgfsi_json_object();
+    for (int i = 0; i < NUTS_S; i++) sgfsi_json_text(stats, NULL, nuts_stats[i]);
+    sgfsi_json_text(config, "sampler.max_depth", "6");
+    sgfsi_json_text(h, "sampler", "nuts");
+    sgfsi_json_text(h, "fisher", "");
+    sgfsi_json_put(h, "stats", stats);
+    sgfsi_json_put(h, "config", config);
+    return h;
+}
+
+static inline double nuts_stat(int64_t c, int64_t t, int64_t s) {
+    int64_t depth = t % 10 == 7 ? 6 : 1 + t % 3;
+    double lp = -1234.567 / (double)(t + 1);
+    const double value[NUTS_S] = {lp,
+                                  0.6 + 0.3 * sin((double)t),
+                                  0.0371 / (double)(c + 1),
+                                  (double)depth,
+                                  (double)((1 << depth) - 1),
+                                  t % 17 == 3,
+                                  7.5 + 3 * sin(0.3 * (double)t + (double)c) +
+                                      cos(5.1 * (double)t)};
+    return value[s];
+}
+
 /* theta[i] and statistic s of draw t of chain c. */
 static inline double sample_theta(int64_t c, int64_t t, int64_t i) {
     return sin(2.385 * (double)(t + 1) + 0.717 * (double)i + 1.9 * (double)c) / 3.0 + (double)i;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * energy.c: divergences, tree depths, acceptance and energy of samplers that follow trajectories.
+ *
+ * Read from the statistics kept with each draw ("diverging", "tree_depth", "acceptance_rate",
+ * "step_size", "n_steps", "energy"), each where the run has it, over the same rectangle of draws
+ * that is exported. A run without "energy" and without "acceptance_rate" has no trajectories, and
+ * nothing is said of it: SGFS too has a step size, but another one.
+ *
+ * E-BFMI (Betancourt 2016, "Diagnosing suboptimal cotangent disintegrations"), for each chain:
+ *     sum_t (E_t - E_{t-1})^2 / sum_t (E_t - mean E)^2
+ * compares how far fresh momentum moves the energy with how far the energy ranges: near 1 for a
+ * Gaussian, small where tails are reached only by a slow walk. Kept draws that lie thin iterations
+ * apart make it larger than it is; the summary says so.
+ *
+ * Not here: what to make of the numbers (advice.c).
+ */
+#include "diagnostics/energy.h"
+
+#include <math.h>
+
+#include "sink/export.h"
+
+static const double DEFAULT_DEPTH = 10;
+
+double sgfsi_bfmi(int64_t n, const double *energy, int64_t stride) {
+    double sum = 0, moves = 0, spread = 0;
+    for (int64_t t = 0; t < n; t++) sum += energy[t * stride];
+    double mean = sum / (double)n;
+    for (int64_t t = 0; t < n; t++) {
+        double here = energy[t * stride], last = energy[(t > 0 ? t - 1 : 0) * stride];
+        moves += (here - last) * (here - last);
+        spread += (here - mean) * (here - mean);
+    }
+    return spread > 0 ? moves / spread : NAN;
+}
+
+/* The statistic as it is, or whether it reaches a level (level NaN: as it is); summed over all
+ * draws used. NaN without such a statistic. */
+static double sum_of(const sgfs_draws *d, const sgfsi_used *used, const char *name, double level) {
+    int64_t column = sgfsi_export_stat(d, name);
+    double sum = 0;
+    if (column < 0) return NAN;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *stats = d->chain[used->chain[c]].stats;
+        for (int64_t t = 0; t < used->draws; t++) {
+            double x = stats[t * d->S + column];
+            sum += isnan(level) ? x : (double)(x >= level);
+        }
+    }
+    return sum;
+}
+
+static sgfs_status fill_bfmi(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
+                             sgfs_trajectories *out, sgfs_err *err) {
+    int64_t column = sgfsi_export_stat(d, "energy");
+    if (column < 0) return SGFS_OK;
+    out->bfmi = SGFSI_DOUBLES(arena, used->chains);
+    if (out->bfmi == NULL) return sgfsi_fail_memory(err, "the energies");
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *stats = d->chain[used->chain[c]].stats;
+        out->bfmi[c] = sgfsi_bfmi(used->draws, stats + column, d->S);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
+                                  sgfs_trajectories *out, sgfs_err *err) {
+    *out = (sgfs_trajectories){.known = false};
+    if (sgfsi_export_stat(d, "energy") < 0 && sgfsi_export_stat(d, "acceptance_rate") < 0) {
+        return SGFS_OK;
+    }
+    double count = (double)used->chains * (double)used->draws;
+    out->known = true;
+    out->thin = d->thin > 0 ? d->thin : 1;
+    out->max_depth = sgfsi_draws_option(d, "sampler.max_depth", DEFAULT_DEPTH);
+    out->divergent = sum_of(d, used, "diverging", 0.5);
+    out->at_max_depth = sum_of(d, used, "tree_depth", out->max_depth);
+    out->acceptance_rate = sum_of(d, used, "acceptance_rate", NAN) / count;
+    out->step_size = sum_of(d, used, "step_size", NAN) / count;
+    out->n_steps = sum_of(d, used, "n_steps", NAN) / count;
+    return fill_bfmi(d, used, arena, out, err);
+}
