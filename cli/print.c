@@ -134,6 +134,14 @@ static void print_trajectories(const sgfs_summary *s) {
     print_bfmi(s);
 }
 
+/* Of a run whose alpha changes. */
+static void print_phases(const sgfs_summary *s) {
+    if (!(s->gaussian_draws > 0 && s->langevin_draws > 0)) return;
+    printf("phases: after warm-up (Fisher scoring) %.0f draws of the Gaussian approximation "
+           "(alpha <= 1), %.0f of preconditioned Langevin steps (alpha > 1)\n",
+           s->gaussian_draws, s->langevin_draws);
+}
+
 void cli_print_summary(const sgfs_summary *s, int64_t most) {
     int64_t shown = s->dim < most ? s->dim : most;
     int width = widest(shown, s->row);
@@ -154,6 +162,7 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
     print_trajectories(s);
+    print_phases(s);
     cli_print_warnings(s, stdout);
 }
 

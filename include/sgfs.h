@@ -225,6 +225,9 @@ typedef struct sgfs_summary {
     const char *title; /* model, sampler and data in one line */
     const char *state; /* "complete", "stopped early", "failed: ..." or "unfinished" */
     sgfs_trajectories trajectories;
+    /* Kept draws of SGFS by phase: alpha <= 1, where most of the noise is the minibatch's,
+     * and alpha > 1, where most is injected. Both positive: alpha changes (--anneal, --cycles). */
+    double gaussian_draws, langevin_draws;
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);

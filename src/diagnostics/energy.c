@@ -50,6 +50,12 @@ static double sum_of(const sgfs_draws *d, const sgfsi_used *used, const char *na
     return sum;
 }
 
+double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char *name,
+                         double value) {
+    double at_least = sum_of(d, used, name, value), above = sum_of(d, used, name, value + 0.5);
+    return isnan(at_least) ? 0 : at_least - above;
+}
+
 static sgfs_status fill_bfmi(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
                              sgfs_trajectories *out, sgfs_err *err) {
     int64_t column = sgfsi_export_stat(d, "energy");

@@ -174,6 +174,8 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     fill_costs(d, &used, &s->shown);
     status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
     if (status != SGFS_OK) return status;
+    s->shown.gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
+    s->shown.langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
     return sgfsi_advise(d, &used, &s->shown, &s->arena, err);
 }
 
@@ -250,6 +252,10 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "dim", s->dim);
     put_costs(out, s);
     put_trajectories(out, s);
+    if (s->gaussian_draws + s->langevin_draws > 0) {
+        sgfsi_json_num(out, "gaussian_draws", s->gaussian_draws);
+        sgfsi_json_num(out, "langevin_draws", s->langevin_draws);
+    }
     for (int64_t i = 0; i < s->warnings; i++) sgfsi_json_text(warnings, NULL, s->warning[i]);
     for (int64_t i = 0; i < s->dim; i++) sgfsi_json_put(params, NULL, row_json(&s->row[i]));
     sgfsi_json_put(out, "warnings", warnings);

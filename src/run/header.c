@@ -133,6 +133,21 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     return o;
 }
 
+/* What becomes of the step: " annealed to 3.1", " in 8 cycles". */
+static void describe_schedule(const sgfs_run *run, char *out, size_t room) {
+    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    size_t used = strlen(out);
+    if (reads(kind, "sampler.anneal") &&
+        strcmp(sgfsi_config_text(run->cfg, "sampler.anneal"), "off") != 0) {
+        char number[SGFSI_NUM_CHARS];
+        sgfsi_format_digits(number, sgfsi_config_num(run->cfg, "sampler.anneal_alpha"), 3);
+        snprintf(out + used, room - used, " annealed to %s", number);
+    }
+    int64_t cycles =
+        reads(kind, "sampler.cycles") ? sgfsi_config_int(run->cfg, "sampler.cycles") : 0;
+    if (cycles > 0) snprintf(out + used, room - used, " in %lld cycles", (long long)cycles);
+}
+
 /* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a number. */
 static void describe_step(const sgfs_run *run, char *out, size_t room) {
     static const char *const keys[] = {"sampler.alpha", "sampler.epsilon", "sampler.leapfrog"};
@@ -143,6 +158,7 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
         sgfsi_format_digits(number, sgfsi_config_num(run->cfg, keys[i]), 4);
         snprintf(out, room, ", %s %s", keys[i] + 8, number);
     }
+    describe_schedule(run, out, room);
     int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
     size_t used = strlen(out);
     if (every > 1) snprintf(out + used, room - used, ", Fisher update 1 in %lld", (long long)every);
