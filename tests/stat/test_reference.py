@@ -5,8 +5,8 @@ Monte Carlo error of both runs.
 
 Errors of our runs are batch means (100 batches, so that errors follow Student's t with 99 degrees of
 freedom), those of the reference are stored. The limit |z| <= 4.5 has a false-alarm rate of 1.9e-5 for each
-of the 35 comparisons of a run, under 1 % for all ten runs together; seeds are fixed. A difference of
-0.05 sd in a mean or of 4 % in an sd is found: the last test makes sure of it.
+of the 35 comparisons of a run, under 1 % for all ten runs together; seeds are fixed. Where
+draws are about independent, 0.05 sd in a mean or 4 % in an sd is found: the last test makes sure of it.
 
 `ctest -V -R reference` prints what was seen; SGFS_STAT_SEED=2 and so on tries other seeds."""
 import os
