@@ -7,17 +7,17 @@
  *   woodbury   the inverse by an n x n system, and its products                 3 n D^2 + 2 n^2 D
  *
  * (multiplications and additions each, in order of size). All three start from scores in factored
- * form, as a model hands them over. One thread, best of several short rounds taken in turn, so that a
- * busy machine slows all of them alike; the numbers to read are the ratios.
+ * form, as a model hands them over. One thread's own time, best of several short rounds taken in
+ * turn, so that a busy machine slows all of them alike; the numbers to read are the ratios.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "backend/backend.h"
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "fisher/fisher.h"
 
 enum { ROUNDS = 15, WAYS = 3 };
@@ -81,10 +81,17 @@ static void update(bench *b, int way) {
     if (failed != 0) give_up("an update failed");
 }
 
+/* Seconds that this thread has run, other programs' turns not counted. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static double time_way(bench *b, int way, int repeats) {
-    double before = sgfsi_now();
+    double before = now();
     for (int k = 0; k < repeats; k++) update(b, way);
-    return 1e6 * (sgfsi_now() - before) / repeats;
+    return 1e6 * (now() - before) / repeats;
 }
 
 /* Microseconds of each way at (D, n); about 2 ms each round. */

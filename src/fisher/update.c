@@ -4,16 +4,16 @@
  * By operations counted, reflections (2 n D^2) beat syrk and potrf (n D^2 + D^3/3) from D/n = 3 on, and
  * Woodbury (3 n D^2 + 2 n^2 D) from D/n = 7 on; but short calls are slow and potrf is not a fast
  * one, so the borders below are measured (`make bench`, bench/fisher.c prints them beside the
- * times; the table is in docs/part-fisher.md). They are chosen where a way wins clearly: at the border
- * itself the choice is worth little.
+ * times; the table is in docs/part-fisher.md). At a border the choice is worth a few per cent, far from
+ * it a factor of two or three.
  */
 #include "fisher/fisher.h"
 
 enum {
-    CHOLESKY_LEAST_D = 200,   /* below, reflections of a few columns cost more than potrf */
-    CHOLESKY_LEAST_RATIO = 5, /* D/n: measured 3.5 to 4.3 for D = 200 to 800 */
-    WOODBURY_LEAST_RATIO = 4, /* D/n: measured 2.6 to 3.8 for D = 50 to 200 */
-    WOODBURY_MOST_ROWS = 80   /* beyond, reflections win: measured n = 75 at 400, 90 at 800 */
+    CHOLESKY_LEAST_D = 200,   /* measured: at D = 100 still slower than potrf at any D/n */
+    CHOLESKY_LEAST_RATIO = 4, /* D/n, measured: 3.5 to 3.9 at D = 200, 400, 800 */
+    WOODBURY_LEAST_RATIO = 4, /* D/n, measured: 2.7, 3.0, 3.6 at D = 50, 100, 200 */
+    WOODBURY_MOST_ROWS = 80   /* measured: reflections win above n = 75 at D = 400, 90 at 800 */
 };
 
 const char *sgfsi_update_best(int64_t D, int64_t n, double alpha) {
