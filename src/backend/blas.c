@@ -81,10 +81,11 @@ static int64_t make_positive(int64_t D, double *L, double *sign) {
 
 /* The QR factorisation of R = L' with the rows of X under it: [R; X] = Q [R'; 0], so R''R' = L L' +
  * X'X. LAPACK's dtpqrt knows that R is triangular and leaves it so: 2 n D^2 operations, by
- * reflections, in panels of `panel` columns.
+ * reflections, in panels of `panel` columns (measured: 8 are best below D = 300, 32 above).
  *   work: X column by column (n D), the reflections' factors T and room of one panel (panel D each) */
 static int64_t chol_update(int64_t D, int64_t n, double *L, double *X, double *work) {
-    const int64_t panel = D < 32 ? D : 32; /* SGFS_UPDATE_WORK has room for two of 32 */
+    enum { NARROW = 8, WIDE = 32 }; /* SGFS_UPDATE_WORK has room for two of 32 */
+    const int64_t panel = D < NARROW ? D : D < 300 ? NARROW : WIDE;
     double *columns = work, *T = columns + n * D, *room = T + panel * D;
     if (n == 0 || D == 0) return 0;
     transpose(n, D, X, columns);

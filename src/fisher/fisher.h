@@ -23,6 +23,11 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
 sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_backend *be,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
+/* The cheapest way to renew the factor of a full D x D matrix after a batch of n rows (update.c):
+ * "refactor", "cholesky" (sgfs_fisher_full.update) or, for alpha 0 only, "woodbury"
+ * (sgfs_fisher_inverse.update). */
+const char *sgfsi_update_best(int64_t D, int64_t n, double alpha);
+
 /* ---- the running average I1hat (average.c) --------------------------------------------------- */
 
 extern const sgfs_option sgfsi_average_options[];

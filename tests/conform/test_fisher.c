@@ -615,6 +615,24 @@ static void test_1000_updates_keep_the_solution(void **state) {
     }
 }
 
+/* The rule may not offer what cannot be had: an inverse where noise is asked for, or a change of the
+ * factor by more rows than would make it anew. */
+static void test_the_rule_offers_what_can_be_had(void **state) {
+    (void)state;
+    for (int64_t D = 1; D <= 2000; D += 1 + D / 7) {
+        for (int64_t n = 2; n <= 3000; n += 1 + n / 5) {
+            const char *noisy = sgfsi_update_best(D, n, 0.7), *quiet = sgfsi_update_best(D, n, 0);
+            assert_string_not_equal(noisy, "woodbury");
+            if (3 * n >= D) assert_string_equal(noisy, "refactor");
+            if (3 * n >= D) assert_string_equal(quiet, "refactor");
+        }
+    }
+    assert_string_equal(sgfsi_update_best(800, 50, 0), "woodbury");
+    assert_string_equal(sgfsi_update_best(800, 50, 2), "cholesky");
+    assert_string_equal(sgfsi_update_best(800, 100, 0), "cholesky");
+    assert_string_equal(sgfsi_update_best(51, 500, 0), "refactor");
+}
+
 /* ---- the running average --------------------------------------------------------------------- */
 
 static sgfs_config *config(const char *kappa, const char *window, const char *divisor) {
@@ -893,6 +911,7 @@ int main(void) {
         cmocka_unit_test(test_updating_is_refactorising),
         cmocka_unit_test(test_a_spoilt_update_is_reported),
         cmocka_unit_test(test_1000_updates_keep_the_solution),
+        cmocka_unit_test(test_the_rule_offers_what_can_be_had),
         cmocka_unit_test(test_definite_after_1000_updates),
         cmocka_unit_test(test_harmonic_weights_give_the_plain_mean),
         cmocka_unit_test(test_window_forgets_in_warmup_and_averages_after_it),
