@@ -25,6 +25,7 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         run->walk[c].index = c;
+        run->walk[c].sampler.first = &run->walk[0].sampler;
         status = sgfsi_walk_open(&run->walk[c], run->model, run->cfg, &run->kinds, &run->plan, err);
     }
     return status;
@@ -245,7 +246,7 @@ static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
 static bool predict_spread(const sgfs_run *run, double *sd) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
-    bool sampled = mean != NULL;
+    bool sampled = mean != NULL && !run->kinds.sampler->from_curvature;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_walk *w = &run->walk[c];
         sampled = w->status == SGFS_OK && w->t > run->plan.warmup;

@@ -14,7 +14,8 @@ struct sgfs_sampler {
     const sgfs_sampler_kind *kind;
     const sgfs_fisher_kind *fisher;
     const sgfs_config *cfg;
-    sgfsi_arena *arena; /* the chain's; used while opening only */
+    sgfsi_arena *arena;               /* the chain's; used while opening only */
+    const struct sgfs_sampler *first; /* of the first chain, opened before the others */
     const sgfs_model *model;
     const sgfs_layout *layout; /* of the Fisher matrix */
     int64_t D;
@@ -28,6 +29,7 @@ struct sgfs_sampler {
 };
 
 extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgld, sgfs_sampler_sgd;
+extern const sgfs_sampler_kind sgfs_sampler_laplace;
 extern const sgfs_sampler_kind *const sgfsi_samplers[]; /* NULL-terminated */
 
 /* A name a user may type: "sgfs-f" is sampler sgfs with the full matrix. */
