@@ -102,8 +102,8 @@ sgfs_status sgfsi_lbfgs(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, s
     while (status == SGFS_OK) {
         choose_direction(a, &h);
         *distance = sqrt(fmax(a->slope, 0));
-        if (*distance < a->tolerance) return SGFS_OK;
         if (runs_away(a, &h)) return sgfsi_ascent_no_mode(err);
+        if (*distance < a->tolerance) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
         sgfsi_ascent_tell(a, *distance);
         status = sgfsi_ascent_move(a, true, err);

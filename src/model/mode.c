@@ -27,8 +27,8 @@ const sgfs_option sgfsi_mode_options[] = {
 
 /* Multiplications N D^2 of one pass for A: up to where a dozen are worth it, and up to where one is. */
 static const double scoring_work = 1e12, laplace_work = 1e13;
-/* Without a prior, go at least this far: a mode that does not exist shows by then. */
-static const double least_tolerance = 1e-5;
+/* Without a prior, go at least this far: by then runs_away knows a mode that does not exist. */
+static const double least_tolerance = 1e-6;
 
 sgfsi_mode_plan sgfsi_mode_plan_of(const sgfs_config *cfg) {
     bool given = !sgfsi_config_auto(cfg, "optimize.max_iterations");
@@ -111,8 +111,8 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
     if (status == SGFS_OK && a->open) memcpy(L0, a->A, size);
     while (status == SGFS_OK) {
         *distance = newton_step(a);
-        if (*distance < a->tolerance) return SGFS_OK;
         if (runs_away(a, L0, *distance, work)) return sgfsi_ascent_no_mode(err);
+        if (*distance < a->tolerance) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
         sgfsi_ascent_tell(a, *distance);
         status = sgfsi_ascent_move(a, false, err);
