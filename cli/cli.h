@@ -32,6 +32,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_summary, cmd_compare, cmd_export, cmd_simulate, cmd_list;
+extern const cli_command cmd_optimize;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
@@ -52,10 +53,14 @@ void cli_overview(void);
 /* cmd_summary.c: the table (at most `most` rows), or JSON. After sampling, --quiet leaves warnings only. */
 sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err);
 
+/* cmd_sample.c: refuse an output that exists already (without --overwrite) or is a folder. */
+sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err);
+
 /* print.c */
 void cli_print_summary(const sgfs_summary *s, int64_t most);
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
+void cli_print_mode(const sgfs_mode *m);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */

@@ -89,7 +89,7 @@ static const char *free_name(const char *model, char *out, size_t room, const sg
 }
 
 /* An output that cannot be is refused before the data are read, not after. */
-static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     struct stat st;
     if (lstat(path, &st) != 0) return SGFS_OK;
@@ -122,7 +122,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     if (cli_same_file(path, data_path)) {
         return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", path);
     }
-    if (check_out(path, args->cfg, err) != SGFS_OK) return err->code;
+    if (cli_check_out(path, args->cfg, err) != SGFS_OK) return err->code;
     sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);

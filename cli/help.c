@@ -30,7 +30,8 @@ static const char *stage_title(const char *stage) {
                                             {"data", "Data"},
                                             {"prior", "Prior"},
                                             {"fisher", "Fisher matrix"},
-                                            {"simulate", "Simulation"}};
+                                            {"simulate", "Simulation"},
+                                            {"optimize", "Search"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
     }

@@ -239,3 +239,29 @@ void cli_print_compare(const sgfs_compare *c) {
     }
     print_verdict(c);
 }
+
+void cli_print_mode(const sgfs_mode *m) {
+    int width = 9;
+    for (int64_t i = 0; i < m->dim; i++) {
+        int w = width_of(m->row[i].name);
+        width = w > width ? w : width;
+    }
+    printf("%s: the mode, and the Gaussian with the curvature there (not the posterior)\n\n",
+           m->title);
+    print_name("parameter", width);
+    printf(" %10s %10s\n", "mode", "sd");
+    for (int64_t i = 0; i < m->dim; i++) {
+        print_name(m->row[i].name, width);
+        print_num(m->row[i].mode, 10);
+        print_num(m->row[i].sd, 10);
+        putchar('\n');
+    }
+    printf(
+        "\nlog density %.10g; %s: %lld steps, %lld passes over the data, %.3g s; what is left is "
+        "%.1g of a standard deviation\n",
+        m->log_density, strcmp(m->method, "fisher") == 0 ? "Fisher scoring" : "L-BFGS",
+        (long long)m->iterations, (long long)m->passes, m->seconds, m->distance);
+    if (m->cov == NULL) {
+        puts("No sd: the matrix of the curvature is too large, or the model does not have it.");
+    }
+}

@@ -255,6 +255,35 @@ SGFS_API sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *ref
 SGFS_API char *sgfs_compare_json(const sgfs_compare *compare);
 SGFS_API void sgfs_compare_free(sgfs_compare *compare);
 
+/* ---- mode ------------------------------------------------------------------------------------ */
+
+typedef struct sgfs_mode_row {
+    const char *name;
+    double mode, sd; /* sd of the Gaussian there; NaN: not known */
+} sgfs_mode_row;
+
+/* Where the posterior density is highest, and the Gaussian with its curvature there: not the
+ * posterior, which may be skewed around it. All on the user's scale but the log density. */
+typedef struct sgfs_mode {
+    int64_t dim;
+    sgfs_mode_row *row;         /* dim */
+    double *cov;                /* dim x dim; NULL: too large, or the model has no curvature */
+    double log_density;         /* at the mode, up to a constant */
+    double distance;            /* what is left to go, in standard deviations */
+    int64_t iterations, passes; /* steps, and passes over the data */
+    double seconds;
+    const char *method; /* "fisher" (scoring) or "lbfgs" */
+    const char *title;  /* model, rows, parameters */
+} sgfs_mode;
+/* Search on all rows and all cores ("optimize.*" options, "run.threads"). */
+SGFS_API sgfs_mode *sgfs_mode_new(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
+/* {"names", "mean", "cov", ...}: a reference as sgfs_compare_new reads it. */
+SGFS_API char *sgfs_mode_json(const sgfs_mode *mode);
+/* The same to a file, written beside and then renamed. */
+SGFS_API sgfs_status sgfs_mode_write(const sgfs_mode *mode, const char *path, bool overwrite,
+                                     sgfs_err *err);
+SGFS_API void sgfs_mode_free(sgfs_mode *mode);
+
 /* ---- simulation ------------------------------------------------------------------------------ */
 
 /* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a

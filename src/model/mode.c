@@ -1,53 +1,194 @@
 /* SPDX-License-Identifier: MIT
- * mode.c: Fisher scoring with step halving,
- *     theta <- theta + s A^-1 G,   A = expected information + Lambda,
- * and the Gaussian at the mode (Laplace). It shares no code with the samplers beyond scores and
- * curvature.
+ * mode.c: Fisher scoring with a line search (ascent.c),
+ *     theta <- theta + t A^-1 G,   A = expected information + Lambda = L L',
+ * until |L^-1 G|, the length of the step in posterior standard deviations, is below a tolerance; the
+ * choice between it and L-BFGS (lbfgs.c); and the Gaussian N(mode, A^-1) there (Laplace). It shares
+ * no code with the samplers beyond scores and curvature.
+ *
+ * Without a prior there may be nothing to find. Where columns separate two classes, each step moves
+ * their predictors by about 1, for ever, while gradient and information die out together: the
+ * length of the step falls below any tolerance, on the way to nowhere. So the step is measured by
+ * the information at the start, too: |L0' step| stays large there, and at a mode it does not.
  */
 #include "model/mode.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
-#include "base/ticker.h"
+#include "model/ascent.h"
 
-enum { MOST_STEPS = 100, MOST_HALVINGS = 40 };
+const sgfs_option sgfsi_mode_options[] = {
+    {"optimize.tolerance", "tolerance", SGFS_NUMBER, "1e-8", 1e-14, 0.1, NULL,
+     "stop when a step is shorter than this, in posterior standard deviations"},
+    {"optimize.max_iterations", "max-iterations", SGFS_INTEGER, "auto", 1, 1e9, NULL,
+     "steps to the mode at most (auto: 100, or 5000 of L-BFGS)"},
+    SGFSI_OPTIONS_END};
 
-typedef struct search {
-    double *G, *A, *step, *trial; /* D, D x D, D, D */
-    double lp;
-    int64_t passes;
-} search;
+/* Multiplications N D^2 of one pass for A: up to where a dozen are worth it, and up to where one is. */
+static const double scoring_work = 1e12, laplace_work = 1e13;
+/* Without a prior, go at least this far: by then runs_away knows a mode that does not exist. */
+static const double least_tolerance = 1e-6;
 
-static sgfs_status evaluate(const sgfs_model *m, const double *theta, search *s, sgfs_err *err) {
-    s->passes++;
-    return sgfsi_posterior_full(m, theta, &s->lp, s->G, s->A, err);
+sgfsi_mode_plan sgfsi_mode_plan_of(const sgfs_config *cfg) {
+    bool given = !sgfsi_config_auto(cfg, "optimize.max_iterations");
+    return (sgfsi_mode_plan){.method = "auto",
+                             .tolerance = sgfsi_config_num(cfg, "optimize.tolerance"),
+                             .most = given ? sgfsi_config_int(cfg, "optimize.max_iterations") : 0};
 }
 
-/* step = A^-1 G; returns its length in posterior standard deviations, |L^-1 G|, or -1. A becomes L.
- */
-static double newton_step(const sgfs_model *m, search *s) {
-    if (m->be->potrf(m->D, s->A) != 0) return -1;
-    memcpy(s->step, s->G, (size_t)m->D * sizeof *s->step);
-    m->be->trsv(m->D, s->A, false, s->step);
-    double length = sqrt(m->be->dot(m->D, s->step, s->step));
-    m->be->trsv(m->D, s->A, true, s->step);
-    return length;
+static bool can_be_dense(const sgfs_model *m, double most_work) {
+    double work = (double)m->data->N * (double)m->D * (double)m->D;
+    return m->kind->curvature != NULL && m->D <= SGFSI_MOST_DENSE && work <= most_work;
 }
 
-/* Move along the step, halving it until the density does not fall. */
-static sgfs_status move(const sgfs_model *m, double *theta, search *s, sgfs_err *err) {
-    double before = s->lp, size = 1;
-    for (int64_t k = 0; k < MOST_HALVINGS; k++, size /= 2) {
-        for (int64_t j = 0; j < m->D; j++) s->trial[j] = theta[j] + size * s->step[j];
-        sgfs_status status = evaluate(m, s->trial, s, err);
-        if (status != SGFS_OK && status != SGFS_ENUMERIC) return status;
-        if (status == SGFS_ENUMERIC || s->lp < before - 1e-9 * fabs(before)) continue;
-        memcpy(theta, s->trial, (size_t)m->D * sizeof *theta);
-        return SGFS_OK;
+static sgfs_status choose_method(const sgfs_model *m, const char *asked, bool *scoring,
+                                 sgfs_err *err) {
+    bool automatic = strcmp(asked, "auto") == 0;
+    *scoring = automatic ? can_be_dense(m, scoring_work) : strcmp(asked, "fisher") == 0;
+    if (!*scoring || m->kind->curvature != NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "Model %s cannot say its information matrix, which Fisher scoring needs: use "
+                      "--method lbfgs.",
+                      m->kind->name);
+}
+
+/* ---- the factor of A ------------------------------------------------------------------------- */
+
+/* A -> L. Where a pivot is nothing but rounding, that parameter follows from the ones before it. */
+static sgfs_status factor(const sgfsi_ascent *a, double *diagonal, sgfs_err *err) {
+    int64_t D = a->m->D, bad = -1;
+    double least = 64 * (double)D * 0x1p-52;
+    for (int64_t j = 0; j < D; j++) diagonal[j] = a->A[j * D + j];
+    int64_t failed = a->m->be->potrf(D, a->A);
+    if (failed != 0) bad = failed - 1;
+    for (int64_t j = 0; j < D && bad < 0; j++) {
+        double pivot = a->A[j * D + j];
+        if (!(pivot * pivot > least * diagonal[j])) bad = j;
     }
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "The mode could not be found: no step uphill improves the density.");
+    if (bad < 0) return SGFS_OK;
+    if (a->iterations > 0 && a->open) return sgfsi_ascent_no_mode(err);
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "The information matrix is singular at \"%.100s\": the data say nothing about "
+        "it, or nothing that other parameters do not say as well. Leave a column out, "
+        "or use a prior (--prior-precision above 0).",
+        a->m->param[bad]);
+}
+
+/* direction = A^-1 G; returns |L^-1 G|. A is L. */
+static double newton_step(sgfsi_ascent *a) {
+    const sgfs_backend *be = a->m->be;
+    int64_t D = a->m->D;
+    memcpy(a->direction, a->G, (size_t)D * sizeof *a->G);
+    be->trsv(D, a->A, false, a->direction);
+    a->slope = be->dot(D, a->direction, a->direction);
+    be->trsv(D, a->A, true, a->direction);
+    return sqrt(a->slope);
+}
+
+/* ---- Fisher scoring -------------------------------------------------------------------------- */
+
+/* The step still counts in the beginning's standard deviations, where the information along it has
+ * fallen to 1e-10 of what it was then. work: D. */
+static bool runs_away(const sgfsi_ascent *a, const double *L0, double length, double *work) {
+    const sgfs_backend *be = a->m->be;
+    if (L0 == NULL) return false;
+    memcpy(work, a->direction, (size_t)a->m->D * sizeof *work);
+    be->trmv(a->m->D, L0, true, work);
+    double before = sqrt(be->dot(a->m->D, work, work));
+    return before > 0.1 && before > 1e5 * length;
+}
+
+static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, sgfs_err *err) {
+    size_t size = (size_t)(a->m->D * a->m->D) * sizeof *a->A;
+    double *work = SGFSI_DOUBLES(arena, a->m->D);
+    double *L0 = a->open ? SGFSI_DOUBLES(arena, a->m->D * a->m->D) : NULL;
+    if (work == NULL || (a->open && L0 == NULL)) {
+        return sgfsi_fail_memory(err, "the search for the mode");
+    }
+    sgfs_status status = factor(a, work, err);
+    if (status == SGFS_OK && a->open) memcpy(L0, a->A, size);
+    while (status == SGFS_OK) {
+        *distance = newton_step(a);
+        if (runs_away(a, L0, *distance, work)) return sgfsi_ascent_no_mode(err);
+        if (*distance < a->tolerance) return SGFS_OK;
+        if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
+        sgfsi_ascent_tell(a, *distance);
+        status = sgfsi_ascent_move(a, false, err);
+        if (status == SGFS_OK) status = factor(a, work, err);
+    }
+    return status;
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+/* One view of all rows for the whole search; BLAS has to be on one thread inside it. */
+static sgfs_status open_rows(sgfsi_full *full, const sgfs_model *m, int64_t threads, bool curvature,
+                             sgfsi_arena *own, sgfs_err *err) {
+    return sgfsi_full_open(full, m, threads > 0 ? threads : omp_get_max_threads(), curvature, own,
+                           err);
+}
+
+/* L-BFGS has no matrix on its way; one at its end, where it can be had, gives the Gaussian. A view
+ * of its own: room for sums of matrices would leave the gradients fewer threads. */
+static sgfs_status add_gaussian(sgfsi_ascent *a, int64_t threads, sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_full *full = sgfsi_arena_alloc(own, 1, sizeof *full);
+    a->A = SGFSI_DOUBLES(own, a->m->D * a->m->D);
+    if (full == NULL || a->A == NULL) return sgfsi_fail_memory(err, "the Gaussian at the mode");
+    sgfs_status status = open_rows(full, a->m, threads, true, own, err);
+    a->full = full;
+    if (status == SGFS_OK) status = sgfsi_ascent_curvature(a, err);
+    return status == SGFS_OK ? factor(a, a->direction, err) : status;
+}
+
+static sgfs_status hand_over(const sgfsi_ascent *a, bool scoring, double distance,
+                             sgfsi_arena *arena, sgfsi_mode *out, sgfs_err *err) {
+    int64_t D = a->m->D;
+    *out = (sgfsi_mode){.method = scoring ? "fisher" : "lbfgs",
+                        .theta = SGFSI_DOUBLES(arena, D),
+                        .L = a->A != NULL ? SGFSI_DOUBLES(arena, D * D) : NULL,
+                        .lp = a->lp,
+                        .distance = distance,
+                        .iterations = a->iterations,
+                        .passes = a->passes,
+                        .rows = a->passes * a->full->N};
+    if (out->theta == NULL || (a->A != NULL && out->L == NULL)) {
+        return sgfsi_fail_memory(err, "the mode");
+    }
+    memcpy(out->theta, a->theta, (size_t)D * sizeof *a->theta);
+    if (a->A != NULL) memcpy(out->L, a->A, (size_t)(D * D) * sizeof *a->A);
+    return SGFS_OK;
+}
+
+static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool scoring,
+                          sgfsi_arena *own, sgfsi_arena *arena, sgfsi_mode *out, sgfs_err *err) {
+    sgfsi_full full;
+    sgfsi_ascent a;
+    double distance = 0;
+    sgfs_status status = open_rows(&full, m, plan->threads, scoring, own, err);
+    if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, scoring, own, err);
+    if (status != SGFS_OK) return status;
+    a.tolerance = a.open ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;
+    a.most = plan->most > 0 ? plan->most : scoring ? 100 : 5000;
+    status = scoring ? score(&a, own, &distance, err) : sgfsi_lbfgs(&a, own, &distance, err);
+    if (status == SGFS_OK && !scoring && can_be_dense(m, laplace_work)) {
+        status = add_gaussian(&a, plan->threads, own, err);
+    }
+    return status == SGFS_OK ? hand_over(&a, scoring, distance, arena, out, err) : status;
+}
+
+sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
+                              sgfsi_mode *out, sgfs_err *err) {
+    sgfsi_arena own = {NULL};
+    bool scoring = false;
+    sgfs_status status = choose_method(m, plan->method, &scoring, err);
+    if (status != SGFS_OK) return status;
+    int blas_threads = sgfsi_blas_threads(1);
+    status = search(m, plan, scoring, &own, arena, out, err);
+    (void)sgfsi_blas_threads(blas_threads);
+    sgfsi_arena_free(&own);
+    return status;
 }
 
 /* cov = (L L')^-1 from the factor, column by column. */
@@ -61,52 +202,32 @@ static void invert(const sgfs_model *m, const double *L, double *cov) {
     }
 }
 
-static sgfs_status climb(const sgfs_model *m, double *theta, double *cov, search *s,
-                         sgfs_err *err) {
-    m->kind->start(m, theta, s->trial);
-    sgfs_status status = evaluate(m, theta, s, err);
-    for (int64_t k = 0; k < MOST_STEPS && status == SGFS_OK; k++) {
-        double length = newton_step(m, s);
-        if (length < 0) {
-            return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "The information matrix is singular at the mode; a prior "
-                              "(--prior-precision above 0) would make it proper.");
-        }
-        if (length < 1e-8) {
-            invert(m, s->A, cov);
-            return SGFS_OK;
-        }
-        status = move(m, theta, s, err);
-    }
-    return status != SGFS_OK ? status
-                             : sgfsi_fail(err, SGFS_ENUMERIC,
-                                          "The mode was not reached in %d steps.", (int)MOST_STEPS);
-}
-
-static sgfs_status open_search(search *s, const sgfs_model *m, sgfsi_arena *arena, sgfs_err *err) {
-    *s = (search){.G = SGFSI_DOUBLES(arena, m->D),
-                  .A = SGFSI_DOUBLES(arena, m->D * m->D),
-                  .step = SGFSI_DOUBLES(arena, m->D),
-                  .trial = SGFSI_DOUBLES(arena, m->D)};
-    bool room = s->G != NULL && s->A != NULL && s->step != NULL && s->trial != NULL;
-    return room ? SGFS_OK : sgfsi_fail_memory(err, "the search for the mode");
-}
-
 sgfs_status sgfsi_mode_find(const sgfs_model *m, double *theta, double *cov, int64_t *passes,
                             sgfs_err *err) {
     sgfsi_arena arena = {NULL};
-    search s;
-    sgfs_status status = open_search(&s, m, &arena, err);
-    if (status == SGFS_OK) status = climb(m, theta, cov, &s, err);
+    sgfsi_mode mode = {.passes = 0};
+    const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-8};
+    sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
+    if (status == SGFS_OK) {
+        memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
+        invert(m, mode.L, cov);
+    }
+    if (passes != NULL) *passes = mode.passes;
     sgfsi_arena_free(&arena);
-    if (passes != NULL) *passes = s.passes;
     return status;
 }
 
-/* log det A at theta; A: D x D workspace. */
-static sgfs_status log_det(const sgfs_model *m, const double *theta, search *s, double *out,
-                           sgfs_err *err) {
-    sgfs_status status = evaluate(m, theta, s, err);
+/* ---- the mean to the next order -------------------------------------------------------------- */
+
+typedef struct surroundings {
+    sgfsi_full full;
+    double *place, *change, *G, *A; /* D, D, D, D x D */
+} surroundings;
+
+/* log det A at s->place. */
+static sgfs_status log_det(const sgfs_model *m, surroundings *s, double *out, sgfs_err *err) {
+    double lp;
+    sgfs_status status = sgfsi_full_eval(&s->full, s->place, &lp, s->G, s->A, err);
     if (status != SGFS_OK) return status;
     if (m->be->potrf(m->D, s->A) != 0) {
         return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix is singular near the mode.");
@@ -117,32 +238,39 @@ static sgfs_status log_det(const sgfs_model *m, const double *theta, search *s, 
 }
 
 static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, const double *cov,
-                                      double *mean, search *s, sgfs_err *err) {
+                                      double *mean, surroundings *s, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
-    memcpy(s->trial, mode, (size_t)m->D * sizeof *mode);
+    memcpy(s->place, mode, (size_t)m->D * sizeof *mode);
     sgfsi_ticker ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking around the mode");
     for (int64_t k = 0; k < m->D && status == SGFS_OK; k++) {
         double high = 0, low = 0, step = 0.1 * sqrt(cov[k * m->D + k]);
-        s->trial[k] = mode[k] + step;
-        status = log_det(m, s->trial, s, &high, err);
-        s->trial[k] = mode[k] - step;
-        if (status == SGFS_OK) status = log_det(m, s->trial, s, &low, err);
-        s->trial[k] = mode[k];
+        s->place[k] = mode[k] + step;
+        status = log_det(m, s, &high, err);
+        s->place[k] = mode[k] - step;
+        if (status == SGFS_OK) status = log_det(m, s, &low, err);
+        s->place[k] = mode[k];
         sgfsi_tick(&ticker, (double)(k + 1) / (double)m->D);
-        if (status == SGFS_OK) s->step[k] = -0.5 * (high - low) / (2 * step);
+        if (status == SGFS_OK) s->change[k] = -0.5 * (high - low) / (2 * step);
     }
     for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
-        mean[i] = mode[i] + m->be->dot(m->D, cov + i * m->D, s->step);
+        mean[i] = mode[i] + m->be->dot(m->D, cov + i * m->D, s->change);
     }
     return status;
 }
 
 sgfs_status sgfsi_mode_mean(const sgfs_model *m, const double *mode, const double *cov,
                             double *mean, sgfs_err *err) {
-    sgfsi_arena arena = {NULL};
-    search s;
-    sgfs_status status = open_search(&s, m, &arena, err);
+    sgfsi_arena own = {NULL};
+    surroundings s = {.place = SGFSI_DOUBLES(&own, m->D),
+                      .change = SGFSI_DOUBLES(&own, m->D),
+                      .G = SGFSI_DOUBLES(&own, m->D),
+                      .A = SGFSI_DOUBLES(&own, m->D * m->D)};
+    int blas_threads = sgfsi_blas_threads(1);
+    bool room = s.place != NULL && s.change != NULL && s.G != NULL && s.A != NULL;
+    sgfs_status status = room ? open_rows(&s.full, m, 0, true, &own, err)
+                              : sgfsi_fail_memory(err, "the surroundings of the mode");
     if (status == SGFS_OK) status = shift_by_curvature(m, mode, cov, mean, &s, err);
-    sgfsi_arena_free(&arena);
+    (void)sgfsi_blas_threads(blas_threads);
+    sgfsi_arena_free(&own);
     return status;
 }

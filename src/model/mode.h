@@ -1,14 +1,42 @@
 /* SPDX-License-Identifier: MIT
- * mode.h: the posterior's mode on the full data.
+ * mode.h: the posterior's mode on the full data, and the Gaussian there.
  */
 #ifndef SGFSI_MODE_H
 #define SGFSI_MODE_H
 
 #include "model/posterior.h"
 
-/* Fisher scoring from the model's own start until a step is below 1e-8 posterior standard
- * deviations. theta: D, out. cov: D x D full, out: inverse of the expected information plus prior
- * there (Laplace). passes (may be NULL): passes over the data. */
+extern const sgfs_option sgfsi_mode_options[]; /* optimize.tolerance and .max_iterations */
+
+typedef struct sgfsi_mode_plan {
+    const char *method; /* "fisher", "lbfgs" or "auto" */
+    double tolerance;   /* length of the last step in posterior standard deviations */
+    int64_t most;       /* steps; 0: 100 of Fisher scoring, 5000 of L-BFGS */
+    int64_t threads;    /* 0: all cores */
+} sgfsi_mode_plan;
+
+/* tolerance and most as the options say. */
+sgfsi_mode_plan sgfsi_mode_plan_of(const sgfs_config *cfg);
+
+typedef struct sgfsi_mode {
+    const char *method; /* "fisher" or "lbfgs" */
+    double *theta;      /* D, on the chain's scale */
+    double
+        *L; /* D x D lower, A = L L' = expected information + prior there; NULL: too large, or the
+                * model has no curvature */
+    double lp;       /* log density there, up to the prior's constant */
+    double distance; /* length of the step that was not taken any more, in standard deviations */
+    int64_t iterations, passes, rows; /* rows read in all */
+} sgfsi_mode;
+
+/* Climb from the model's own start. theta and L come from the arena. A posterior without a mode, or
+ * with a flat one, is SGFS_ENUMERIC. The same bits for any number of threads. */
+sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
+                              sgfsi_mode *out, sgfs_err *err);
+
+/* Fisher scoring until a step is below 1e-8 posterior standard deviations. theta: D, out. cov: D x D
+ * full, out: inverse of the expected information plus prior there (Laplace). passes (may be NULL):
+ * passes over the data. */
 sgfs_status sgfsi_mode_find(const sgfs_model *m, double *theta, double *cov, int64_t *passes,
                             sgfs_err *err);
 

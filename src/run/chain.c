@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "base/rng.h"
+#include "base/ticker.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -89,7 +90,9 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
     if (status != SGFS_OK) return status;
     bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
     status = make_room(w, full_moments, err);
+    double before = sgfsi_now();
     if (status == SGFS_OK) status = kinds->sampler->open(&w->sampler, err);
+    w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     if (status != SGFS_OK) return status;
     place(w, model, sgfsi_config_num(cfg, "run.init"));
     to_user(w);

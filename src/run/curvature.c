@@ -2,7 +2,7 @@
  * curvature.c: a check that R-hat and ESS cannot make. SGFS is exact where the posterior is
  * Gaussian; then the spread of its draws equals what the curvature at their mean says,
  *
- *     sd_i = | L^-1 T_i |,   L L' = A(mean),   T the linear part of the map to the user's scale
+ *     sd_i = | L^-1 T_i |,   L L' = A(mean),   T the derivative of the map to the user's scale
  * (row T_i).
  *
  * Where the two differ, the posterior is not close to Gaussian or the step is too large for it; the
@@ -17,38 +17,79 @@
 enum { MOST_PARAMETERS = 1000 };
 static const double most_work = 1e11; /* multiplications: a few seconds */
 
-/* Row j of U: what a unit step of parameter j does on the user's scale. */
-static void map_to_user(const sgfs_model *m, double *unit, double *origin, double *U) {
+/* Row j of U: how the user's numbers change with parameter j, by central differences over a
+ * hundredth of its standard deviation given the others. room: 2 D. */
+static void map_to_user(const sgfs_model *m, const double *theta, const double *L, double *room,
+                        double *U) {
     int64_t D = m->D;
-    memset(unit, 0, (size_t)D * sizeof *unit);
-    if (m->kind->to_user != NULL) m->kind->to_user(m, unit, origin);
+    double *place = room, *below = room + D;
+    memcpy(place, theta, (size_t)D * sizeof *place);
     for (int64_t j = 0; j < D; j++) {
-        double *row = U + j * D;
+        double *row = U + j * D, step = 0.01 / sqrt(m->be->dot(j + 1, L + j * D, L + j * D));
         if (m->kind->to_user == NULL) {
             row[j] = 1;
             continue;
         }
-        unit[j] = 1;
-        m->kind->to_user(m, unit, row);
-        unit[j] = 0;
-        for (int64_t i = 0; i < D; i++) row[i] -= origin[i];
+        double high = theta[j] + step, low = theta[j] - step;
+        place[j] = low;
+        m->kind->to_user(m, place, below);
+        place[j] = high;
+        m->kind->to_user(m, place, row);
+        place[j] = theta[j];
+        for (int64_t i = 0; i < D; i++) row[i] = (row[i] - below[i]) / (high - low);
     }
+}
+
+/* In place: row i becomes column i. */
+static void transpose(int64_t D, double *U) {
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            double kept = U[i * D + j];
+            U[i * D + j] = U[j * D + i];
+            U[j * D + i] = kept;
+        }
+    }
+}
+
+/* Row i of W: w_i = L^-1 T_i, so that the user's covariances are w_i'w_k. */
+static double *whiten(const sgfs_model *m, const double *theta, const double *L,
+                      sgfsi_arena *arena) {
+    int64_t D = m->D;
+    double *W = SGFSI_DOUBLES(arena, D * D), *room = SGFSI_DOUBLES(arena, 2 * D);
+    if (W == NULL || room == NULL) return NULL;
+    map_to_user(m, theta, L, room, W);
+    transpose(D, W);
+    for (int64_t i = 0; i < D; i++) m->be->trsv(D, L, false, W + i * D);
+    return W;
+}
+
+bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double *L, double *cov) {
+    sgfsi_arena arena = {NULL};
+    int64_t D = m->D;
+    double *W = whiten(m, theta, L, &arena);
+    bool room = W != NULL;
+    if (room) {
+        transpose(D, W);
+        m->be->syrk_t(D, D, 1.0, W, 0.0, cov);
+        for (int64_t i = 0; i < D; i++) {
+            for (int64_t j = 0; j < i; j++) cov[j * D + i] = cov[i * D + j];
+        }
+    }
+    sgfsi_arena_free(&arena);
+    return room;
 }
 
 static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_arena *arena) {
     int64_t D = m->D;
-    double lp, *A = SGFSI_DOUBLES(arena, D * D), *U = SGFSI_DOUBLES(arena, D * D);
-    double *x = SGFSI_DOUBLES(arena, D), *origin = SGFSI_DOUBLES(arena, D);
-    if (A == NULL || U == NULL || x == NULL || origin == NULL) return false;
-    if (sgfsi_posterior_full(m, theta, &lp, x, A, NULL) != SGFS_OK) return false;
+    double lp, *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
+    if (A == NULL || G == NULL) return false;
+    if (sgfsi_posterior_full(m, theta, &lp, G, A, NULL) != SGFS_OK) return false;
     if (m->be->potrf(D, A) != 0) return false;
-    map_to_user(m, x, origin, U);
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j < D; j++) x[j] = U[j * D + i];
-        m->be->trsv(D, A, false, x);
-        sd[i] = sqrt(m->be->dot(D, x, x));
+    const double *W = whiten(m, theta, A, arena);
+    for (int64_t i = 0; W != NULL && i < D; i++) {
+        sd[i] = sqrt(m->be->dot(D, W + i * D, W + i * D));
     }
-    return true;
+    return W != NULL;
 }
 
 bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd) {

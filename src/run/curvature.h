@@ -12,4 +12,8 @@
  * then not filled. */
 bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd);
 
+/* Covariance (D x D, out) on the user's scale of the Gaussian around theta with precision L L' (L
+ * lower); the map to that scale is taken as linear there. False when memory is out. */
+bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double *L, double *cov);
+
 #endif

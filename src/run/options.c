@@ -4,6 +4,7 @@
  */
 #include "run/options.h"
 
+#include "run/optimize.h"
 #include "run/simulate.h"
 
 static const sgfs_option run_options[] = {
@@ -42,7 +43,9 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"data", "", sgfsi_data_options},
                                               {"prior", "", sgfsi_prior_options},
                                               {"fisher", "", sgfsi_average_options},
-                                              {"simulate", "", sgfsi_simulate_options}};
+                                              {"simulate", "", sgfsi_simulate_options},
+                                              {"optimize", "", sgfsi_optimize_options},
+                                              {"optimize", "", sgfsi_mode_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
