@@ -5,6 +5,7 @@
 #include "run/options.h"
 
 #include "run/simulate.h"
+#include "run/tune.h"
 
 static const sgfs_option run_options[] = {
     {"sampler.kind", "sampler", SGFS_TEXT, "sgfs-f", 1, 0, NULL,
@@ -42,7 +43,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"data", "", sgfsi_data_options},
                                               {"prior", "", sgfsi_prior_options},
                                               {"fisher", "", sgfsi_average_options},
-                                              {"simulate", "", sgfsi_simulate_options}};
+                                              {"simulate", "", sgfsi_simulate_options},
+                                              {"tune", "", sgfsi_tune_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
