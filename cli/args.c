@@ -34,6 +34,10 @@ bool cli_applies(const cli_command *command, const sgfs_option_info *option) {
     return at != NULL && (at[n] == ' ' || at[n] == '\0');
 }
 
+bool cli_takes_config(const cli_command *command) {
+    return command->stages[0] != '\0';
+}
+
 static bool find_option(const cli_command *command, const char *flag, sgfs_option_info *option) {
     for (int64_t i = 0; sgfs_option_at(i, option); i++) {
         if (strcmp(option->flag, flag) == 0 && cli_applies(command, option)) return true;
@@ -60,6 +64,7 @@ static sgfs_status unknown_flag(const cli_command *command, const char *flag, sg
     names[count++] = "quiet";
     names[count++] = "json";
     names[count++] = "help";
+    if (cli_takes_config(command)) names[count++] = "config";
     for (int i = 0; command->flags[i].name != NULL; i++) names[count++] = command->flags[i].name;
     for (int64_t i = 0; sgfs_option_at(i, &option) && count < MOST_FLAGS; i++) {
         if (cli_applies(command, &option)) names[count++] = option.flag;
@@ -90,15 +95,40 @@ static sgfs_status take_option(const sgfs_option_info *option, char *equals, int
     return sgfs_config_set(args->cfg, option->key, value, err);
 }
 
-static sgfs_status take_own(const cli_flag *flag, const char **slot, char *equals, int argc,
-                            char **argv, int *at, sgfs_err *err) {
+static sgfs_status take_own(const cli_command *command, int own, char *equals, int argc,
+                            char **argv, int *at, cli_args *args, sgfs_err *err) {
+    const int most = (int)(sizeof args->many / sizeof args->many[0]);
+    const cli_flag *flag = &command->flags[own];
     if (flag->value == NULL && equals != NULL) {
         return cli_fail(err, SGFS_EUSAGE, "--%s takes no value.", flag->name);
     }
-    if (flag->value == NULL) return *slot = "", SGFS_OK;
-    *slot = value_of(equals, argc, argv, at);
-    if (*slot == NULL || **slot == '\0')
+    const char *value = flag->value == NULL ? "" : value_of(equals, argc, argv, at);
+    if (value == NULL || (flag->value != NULL && value[0] == '\0'))
         return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", flag->name);
+    bool repeats = command->repeats != NULL && strcmp(command->repeats, flag->name) == 0;
+    if (repeats && args->manys == most)
+        return cli_fail(err, SGFS_EUSAGE, "--%s may be given %d times.", flag->name, most);
+    if (repeats) args->many[args->manys++] = value;
+    args->given[own] = value;
+    return SGFS_OK;
+}
+
+/* The file of --config comes first, wherever it stands: flags override it. A value never begins with
+ * "--" (see value_of), so the word is the flag. */
+static sgfs_status load_config(const cli_command *command, int argc, char **argv, cli_args *args,
+                               sgfs_err *err) {
+    if (!cli_takes_config(command)) return SGFS_OK;
+    bool loaded = false;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool equals = strncmp(argv[i], "--config=", 9) == 0;
+        if (!equals && strcmp(argv[i], "--config") != 0) continue;
+        const char *path = value_of(equals ? argv[i] + 8 : NULL, argc, argv, &i);
+        if (path == NULL || path[0] == '\0')
+            return cli_fail(err, SGFS_EUSAGE, "--config needs a value.");
+        if (loaded) return cli_fail(err, SGFS_EUSAGE, "--config may be given once.");
+        loaded = true;
+        if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
+    }
     return SGFS_OK;
 }
 
@@ -119,8 +149,9 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
         return cli_fail(err, SGFS_EUSAGE, "--%s takes no value.", name);
     if (quiet) return args->quiet = true, SGFS_OK;
     if (json) return args->json = true, SGFS_OK;
-    if (own >= 0)
-        return take_own(&command->flags[own], &args->given[own], equals, argc, argv, at, err);
+    if (strcmp(name, "config") == 0 && cli_takes_config(command))
+        return (void)value_of(equals, argc, argv, at), SGFS_OK; /* read before: load_config */
+    if (own >= 0) return take_own(command, own, equals, argc, argv, at, args, err);
     if (find_option(command, name, &option))
         return take_option(&option, equals, argc, argv, at, args, err);
     if (strncmp(name, "no-", 3) == 0 && equals == NULL && find_option(command, name + 3, &option) &&
@@ -130,12 +161,49 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
     return unknown_flag(command, name, err);
 }
 
+/* ---- what several commands check --------------------------------------------------------------- */
+
+static bool is_model(const char *word) {
+    const char *name, *help;
+    for (int64_t i = 0; sgfs_list("models", i, &name, &help); i++) {
+        if (strcmp(name, word) == 0) return true;
+    }
+    return false;
+}
+
+sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err) {
+    if (args->words == 0) {
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Name one model: sgfs %s MODEL --data FILE (`sgfs list models`).",
+                        command->name);
+    }
+    if (args->words > 1) {
+        return cli_fail(err, SGFS_EUSAGE,
+                        "What is \"%s\" for? After the model, everything has a flag (--data FILE, "
+                        "--target COLUMN, --features a,b).",
+                        args->word[1]);
+    }
+    if (is_model(args->word[0])) return SGFS_OK;
+    return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
+}
+
+sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
+    struct stat st;
+    if (lstat(path, &st) != 0) return SGFS_OK;
+    if (S_ISDIR(st.st_mode))
+        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
+    if (overwrite) return SGFS_OK;
+    return cli_fail(err, SGFS_EUSAGE,
+                    "%s: exists already; choose another --out or add --overwrite.", path);
+}
+
 sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
                       sgfs_err *err) {
     const int most = (int)(sizeof args->word / sizeof args->word[0]);
     bool only_words = false;
-    for (int i = 0; i < argc; i++) {
-        sgfs_status status = SGFS_OK;
+    sgfs_status status = load_config(command, argc, argv, args, err);
+    for (int i = 0; i < argc && status == SGFS_OK; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) only_words = true;
         else if (!only_words && strcmp(argv[i], "-q") == 0) args->quiet = true;
         else if (!only_words && strncmp(argv[i], "--", 2) == 0)
@@ -145,7 +213,6 @@ sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_arg
         else if (args->words == most)
             status = cli_fail(err, SGFS_EUSAGE, "Too many arguments at \"%s\".", argv[i]);
         else args->word[args->words++] = argv[i];
-        if (status != SGFS_OK) return status;
     }
-    return SGFS_OK;
+    return status;
 }

@@ -21,6 +21,8 @@ typedef struct cli_args {
     int words;
     const char *word[8];   /* positional arguments */
     const char *given[16]; /* by position in the command's flags; NULL: not given */
+    int manys;
+    const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json;
 } cli_args;
 
@@ -28,11 +30,12 @@ typedef struct cli_command {
     const char *name, *brief, *usage, *examples;
     const char *stages;    /* stages whose options apply: "run data model"; "" none */
     const cli_flag *flags; /* ends with a NULL name */
+    const char *repeats;   /* the one of them that may be given several times, or NULL */
     sgfs_status (*run)(cli_args *args, sgfs_err *err);
 } cli_command;
 
-extern const cli_command cmd_sample, cmd_summary, cmd_compare, cmd_export, cmd_simulate, cmd_list;
-extern const cli_command cmd_optimize;
+extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
+    cmd_simulate, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
@@ -43,8 +46,14 @@ sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Do two paths name the same existing file? */
 bool cli_same_file(const char *a, const char *b);
+/* One positional argument, and it is a model. */
+sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
+/* An output that cannot be is refused before the data are read, not after. */
+sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err);
 /* Does the option's stage belong to the command? */
 bool cli_applies(const cli_command *command, const sgfs_option_info *option);
+bool cli_takes_config(
+    const cli_command *command); /* --config FILE: it has options of the library */
 
 /* help.c */
 void cli_help(const cli_command *command);
@@ -53,9 +62,6 @@ void cli_overview(void);
 /* cmd_summary.c: the table (at most `most` rows), or JSON. After sampling, --quiet leaves warnings only. */
 sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err);
 
-/* cmd_sample.c: refuse an output that exists already (without --overwrite) or is a folder. */
-sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err);
-
 /* print.c */
 void cli_print_summary(const sgfs_summary *s, int64_t most);
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
@@ -63,6 +69,7 @@ void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
+void cli_tune_progress(const sgfs_tune_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */
 
 #endif

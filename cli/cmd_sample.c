@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -70,14 +69,6 @@ static const cli_flag flags[] = {
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 
-static bool is_model(const char *word) {
-    const char *name, *help;
-    for (int64_t i = 0; sgfs_list("models", i, &name, &help); i++) {
-        if (strcmp(name, word) == 0) return true;
-    }
-    return false;
-}
-
 /* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
 static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
@@ -88,34 +79,11 @@ static const char *free_name(const char *model, char *out, size_t room, const sg
     return out;
 }
 
-/* An output that cannot be is refused before the data are read, not after. */
-sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
-    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    struct stat st;
-    if (lstat(path, &st) != 0) return SGFS_OK;
-    if (S_ISDIR(st.st_mode))
-        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
-    if (overwrite) return SGFS_OK;
-    return cli_fail(err, SGFS_EUSAGE,
-                    "%s: exists already; choose another --out or add --overwrite.", path);
-}
-
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256];
     const char *data_path = cli_given(&cmd_sample, args, "data"),
                *path = cli_given(&cmd_sample, args, "out");
-    if (args->words == 0) {
-        return cli_fail(err, SGFS_EUSAGE,
-                        "Name one model: sgfs sample MODEL --data FILE (`sgfs list models`).");
-    }
-    if (args->words > 1) {
-        return cli_fail(err, SGFS_EUSAGE,
-                        "What is \"%s\" for? After the model, everything has a flag (--data FILE, "
-                        "--target COLUMN, --features a,b).",
-                        args->word[1]);
-    }
-    if (!is_model(args->word[0]))
-        return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
+    if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
     if (data_path == NULL)
         return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
     if (path == NULL) path = free_name(args->word[0], made, sizeof made, args->cfg);

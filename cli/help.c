@@ -31,7 +31,8 @@ static const char *stage_title(const char *stage) {
                                             {"prior", "Prior"},
                                             {"fisher", "Fisher matrix"},
                                             {"simulate", "Simulation"},
-                                            {"optimize", "Search"}};
+                                            {"optimize", "Search"},
+                                            {"tune", "Tuning"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
     }
@@ -86,6 +87,8 @@ void cli_help(const cli_command *command) {
     for (const cli_flag *f = command->flags; f->name != NULL; f++) {
         print_flag(f->name, f->value != NULL ? f->value : "", f->help, "");
     }
+    if (cli_takes_config(command))
+        print_flag("config", "FILE", "options from a JSON file; flags override it", "");
     print_flag("json", "", "machine-readable output", "");
     print_flag("quiet", "", "no progress, no notes (warnings stay)", "");
     print_options(command);

@@ -54,6 +54,21 @@ void cli_progress(const sgfs_progress *p, void *user) {
     line_open = live;
 }
 
+/* Nothing for work of less than two seconds. */
+void cli_tune_progress(const sgfs_tune_progress *p, void *user) {
+    double *due = user;
+    char eta[32];
+    bool live = is_terminal();
+    if (p->seconds < *due) return;
+    if (!live) *due = p->seconds + 10;
+    format_time(p->eta, eta);
+    fprintf(stderr, "%stuning %3.0f %%  run %lld of %lld (%s), %s to go%s", live ? "\r" : "",
+            100 * p->fraction, (long long)p->run, (long long)p->runs, p->setting, eta,
+            live ? "\x1b[K" : "\n");
+    fflush(stderr);
+    line_open = live;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */

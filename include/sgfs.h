@@ -96,6 +96,10 @@ SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const ch
                                      sgfs_err *err);
 SGFS_API sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value,
                                          sgfs_err *err);
+/* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or of the member
+ * "config" of one (a run's header). Later sets win; a mistake names file and key and leaves what came
+ * before it in cfg. */
+SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
@@ -283,6 +287,62 @@ SGFS_API char *sgfs_mode_json(const sgfs_mode *mode);
 SGFS_API sgfs_status sgfs_mode_write(const sgfs_mode *mode, const char *path, bool overwrite,
                                      sgfs_err *err);
 SGFS_API void sgfs_mode_free(sgfs_mode *mode);
+
+/* ---- tuning ---------------------------------------------------------------------------------- */
+
+/* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K folds
+ * or a hold-out set, the same for every setting), or by the error against a reference (error). */
+typedef struct sgfs_tune sgfs_tune;
+
+typedef struct sgfs_tune_row {
+    const char *setting; /* "epsilon=0.001, batch=500" */
+    const char *state;   /* "ok", "diverged", "no draws" or "not run" (stopped before) */
+    const char *note;    /* why it diverged; "" otherwise */
+    double loss,
+        loss_se;        /* held-out log loss in nats a row; standard error of its mean over folds */
+    double gap, gap_se; /* loss less that of the best row, fold by fold */
+    double error;       /* share of held-out rows misclassified; NaN: no two classes */
+    double E1, E2, trR; /* by error only, as in sgfs_compare; NaN otherwise */
+    double E2_noise;
+    double spread; /* sd over what the curvature predicts, mean over parameters; NaN: not known */
+    double ess_min, seconds; /* smallest ESS, mean over folds; seconds of sampling in all */
+    bool tied;               /* not told apart from the best */
+} sgfs_tune_row;
+
+typedef struct sgfs_tune_table {
+    int64_t rows, folds; /* settings; folds that every row shown has (0: by error) */
+    const sgfs_tune_row *row;
+    bool by_error;
+    int64_t best, winner; /* smallest loss or E2; what is recommended; -1: none */
+    const char *verdict;  /* why, in plain sentences */
+} sgfs_tune_table;
+
+typedef struct sgfs_tune_progress {
+    int64_t run, runs; /* the run at hand, from 1, of how many */
+    const char *setting;
+    double fraction, seconds,
+        eta; /* of all the work; wall clock so far and to go (negative: not known yet) */
+} sgfs_tune_progress;
+typedef void (*sgfs_tune_progress_fn)(const sgfs_tune_progress *progress, void *user);
+
+/* model is borrowed; its data are all the rows. The options "tune.*" say how to judge. */
+SGFS_API sgfs_tune *sgfs_tune_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
+/* Values to try of one option of the run, the sampler or its matrix, by flag or key: ("epsilon",
+ * "1e-3,5e-4"). Several calls: every combination. No call: a grid around the sampler's own step. */
+SGFS_API sgfs_status sgfs_tune_grid(sgfs_tune *tune, const char *option, const char *values,
+                                    sgfs_err *err);
+SGFS_API void sgfs_tune_on_progress(sgfs_tune *tune, sgfs_tune_progress_fn on_progress, void *user);
+/* All the work. A setting that diverges is a row of the table; SGFS_ENUMERIC when all do.
+ * SGFS_ESTOPPED after sgfs_tune_stop: the table has what was done. */
+SGFS_API sgfs_status sgfs_tune_all(sgfs_tune *tune, sgfs_err *err);
+/* Ask it to stop soon. Safe from a signal handler. */
+SGFS_API void sgfs_tune_stop(sgfs_tune *tune);
+SGFS_API const sgfs_tune_table *sgfs_tune_result(const sgfs_tune *tune);
+SGFS_API char *sgfs_tune_json(const sgfs_tune *tune);
+/* The winner, with every option that was given, as a file for sgfs_config_load. An existing file is
+ * refused unless "output.overwrite" is set. */
+SGFS_API sgfs_status sgfs_tune_save(const sgfs_tune *tune, const char *path, sgfs_err *err);
+SGFS_API void sgfs_tune_free(sgfs_tune *tune);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 

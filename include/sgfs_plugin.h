@@ -132,6 +132,10 @@ typedef struct sgfs_model_kind {
      * allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err);
+    /* Log density of each row's target at theta, on the chain's scale: n numbers whose sum is the
+     * loglik of `scores`. Must not allocate. NULL: not available, and tune cannot use log loss. */
+    void (*row_loglik)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                       double *scratch);
     /* Add the expected Fisher information of the rows to A (D x D, lower). NULL: not available. */
     void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch);

@@ -148,6 +148,23 @@ bool sgfsi_json_as_int(const sgfsi_json *v, int64_t *out) {
     return true;
 }
 
+bool sgfsi_json_as_flag(const sgfsi_json *v, bool *out) {
+    if (v == NULL || !json_is_boolean(plain(v))) return false;
+    *out = json_is_true(plain(v));
+    return true;
+}
+
+bool sgfsi_json_is_object(const sgfsi_json *v) {
+    return v != NULL && json_is_object(plain(v));
+}
+
+const sgfsi_json *sgfsi_json_next(const sgfsi_json *object, void **at, const char **key) {
+    *at = *at == NULL ? json_object_iter(plain(object)) : json_object_iter_next(plain(object), *at);
+    if (*at == NULL) return NULL;
+    *key = json_object_iter_key(*at);
+    return wrapped(json_object_iter_value(*at));
+}
+
 const char *sgfsi_json_get_text(const sgfsi_json *object, const char *key, const char *otherwise) {
     const char *text = sgfsi_json_as_text(sgfsi_json_get(object, key));
     return text != NULL ? text : otherwise;

@@ -39,11 +39,20 @@ struct sgfs_data {
     double *shift, *scale; /* features; NULL: rows are taken as they are */
     bool has_target;
     sgfsi_column target;
-    int64_t target_col; /* table column, or -1: y is an array of its own */
-    const double *y;    /* N, borrowed, when target_col is -1 */
+    int64_t target_col;    /* table column, or -1: y is an array of its own */
+    const double *y;       /* N, borrowed, when target_col is -1 */
+    const int64_t *subset; /* N rows of the table that are the data; NULL: all of them, in order */
+    bool view;             /* the table belongs to another */
 };
 
 extern const sgfs_option sgfsi_data_options[];
+
+/* Rows row[0..n) of `whole` (copied) as data of their own over the same table, which must outlive
+ * them. Every statistic is of these rows alone, and with it the centring and scaling of
+ * --standardize: nothing of the other rows leaks in. */
+sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n, sgfs_err *err);
+/* The same rows as they stand in the table, not standardised. Borrows everything from d: not freed. */
+sgfs_data sgfsi_data_unscaled(const sgfs_data *d);
 
 /* Fill in the statistics of every column; refuses cells that are not finite. */
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
@@ -51,6 +60,8 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y);
 /* Rows row[0..n-1] in any order. */
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* Rows row[0..n-1] of the table, whatever rows d has, treated as rows of d are. */
+void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
 /* Up to `most` distinct target values in increasing order; returns how many (most + 1: more). */
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
 /* What the run file's header says of the data. */

@@ -104,6 +104,45 @@ static sgfs_status finish(sgfs_data *d, const sgfs_config *cfg, sgfs_err *err) {
     return wanted ? standardize(d, err) : SGFS_OK;
 }
 
+/* ---- views ----------------------------------------------------------------------------------- */
+
+static sgfs_status fill_view(sgfs_data *d, const sgfs_data *whole, const int64_t *row, int64_t n,
+                             sgfs_err *err) {
+    int64_t *subset = sgfsi_arena_alloc(&d->arena, n, sizeof *subset);
+    d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
+    if (subset == NULL || d->feature == NULL) return sgfsi_fail_memory(err, "some of the rows");
+    for (int64_t i = 0; i < n; i++) {
+        subset[i] = whole->subset != NULL ? whole->subset[row[i]] : row[i];
+    }
+    memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
+    d->subset = subset;
+    d->N = n;
+    d->shift = d->scale = NULL; /* or they would be measured standardised */
+    sgfs_status status = sgfsi_data_measure(d, NULL, err);
+    return status == SGFS_OK && whole->scale != NULL ? standardize(d, err) : status;
+}
+
+sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n, sgfs_err *err) {
+    sgfs_data *d = malloc(sizeof *d);
+    if (d == NULL) return sgfsi_fail_memory(err, "some of the rows"), NULL;
+    *d = *whole;
+    d->view = true;
+    d->arena = (sgfsi_arena){NULL};
+    d->cautions = sgfsi_json_array();
+    d->cfg = sgfsi_config_copy(whole->cfg);
+    sgfs_status status = d->cfg != NULL ? fill_view(d, whole, row, n, err)
+                                        : sgfsi_fail_memory(err, "some of the rows");
+    if (status == SGFS_OK) return d;
+    sgfs_data_free(d);
+    return NULL;
+}
+
+sgfs_data sgfsi_data_unscaled(const sgfs_data *d) {
+    sgfs_data plain = *d;
+    plain.shift = plain.scale = NULL;
+    return plain;
+}
+
 /* ---- files and arrays ------------------------------------------------------------------------ */
 
 static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
@@ -198,7 +237,7 @@ int64_t sgfs_data_rows(const sgfs_data *data) {
 
 void sgfs_data_free(sgfs_data *data) {
     if (data == NULL) return;
-    sgfsi_table_free(&data->table);
+    if (!data->view) sgfsi_table_free(&data->table);
     sgfs_config_free(data->cfg);
     sgfsi_json_free(data->cautions);
     sgfsi_arena_free(&data->arena);

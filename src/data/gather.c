@@ -2,13 +2,14 @@
  * gather.c: rows of the table, converted to double, standardised, with the intercept in front.
  *
  * This is the loop that touches main memory: rows of a minibatch lie anywhere in the table, so the
- * row a few places ahead is prefetched while this one is copied.
+ * row a few places ahead is prefetched while this one is copied. A view (data->subset) is a list of
+ * row numbers in front of these loops; without one they run as they always did.
  */
 #include "data/data.h"
 
 #include <string.h>
 
-enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE }; /* rows ahead; bytes */
+enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, STRETCH = 256 }; /* rows ahead; bytes; rows */
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */
@@ -73,10 +74,28 @@ static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_
 }
 
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y) {
-    gather(d, NULL, first, n, x, y);
+    if (d->subset == NULL) gather(d, NULL, first, n, x, y);
+    else gather(d, d->subset + first, 0, n, x, y);
+}
+
+/* Through the list of a view: a stretch of row numbers at a time. */
+static void pick_from_view(const sgfs_data *d, const int64_t *row, int64_t n, double *x,
+                           double *y) {
+    int64_t at[STRETCH];
+    for (int64_t first = 0; first < n; first += STRETCH) {
+        int64_t count = n - first < STRETCH ? n - first : STRETCH;
+        for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
+        gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);
+    }
 }
 
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
+    if (d->subset == NULL) gather(d, row, 0, n, x, y);
+    else pick_from_view(d, row, n, x, y);
+}
+
+void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x,
+                           double *y) {
     gather(d, row, 0, n, x, y);
 }
 
@@ -84,7 +103,7 @@ int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value
     int64_t count = 0;
     double block[256];
     for (int64_t i = 0; i < d->N; i++) {
-        if (i % 256 == 0) gather(d, NULL, i, d->N - i < 256 ? d->N - i : 256, NULL, block);
+        if (i % 256 == 0) sgfsi_data_rows_range(d, i, d->N - i < 256 ? d->N - i : 256, NULL, block);
         double y = block[i % 256];
         int64_t at = 0;
         while (at < count && value[at] < y) at++;

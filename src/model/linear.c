@@ -90,6 +90,19 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     return SGFS_OK;
 }
 
+static void row_loglik(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                       double *scratch) {
+    (void)scratch;
+    const linear *s = m->state;
+    double log_sigma = log_sigma_of(m, theta), inverse = 1 / s->y_sd;
+    double weight = exp(-2 * log_sigma), constant = log_sigma + half_log_two_pi;
+    sgfsi_glm_predictor(m, theta, b, out);
+    for (int64_t i = 0; i < b->n; i++) {
+        double r = (b->y[i] - s->y_mean) * inverse - out[i];
+        out[i] = -0.5 * weight * r * r - constant;
+    }
+}
+
 /* E[g g']: X'X / sigma^2 for beta, 2 for each row for log_sigma, nothing between them. */
 static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch) {
@@ -147,6 +160,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .options = options,
     .open = open_linear,
     .scores = scores,
+    .row_loglik = row_loglik,
     .curvature = curvature,
     .resample = resample,
     .start = start,

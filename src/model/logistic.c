@@ -119,6 +119,19 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     return SGFS_OK;
 }
 
+static void row_loglik(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                       double *scratch) {
+    const logistic *state = m->state;
+    double *eta = out, *e = scratch; /* n each */
+    sgfsi_glm_predictor(m, theta, b, eta);
+    half_exp(m, b->n, eta, e);
+    m->be->log1p(b->n, e, e);
+    for (int64_t i = 0; i < b->n; i++) {
+        double y = b->y[i] == state->one ? 1.0 : 0.0;
+        out[i] = y * eta[i] - (fmax(eta[i], 0) + e[i]);
+    }
+}
+
 static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch) {
     double *eta = scratch, *e = scratch + b->n, *rows = scratch + 2 * b->n;
@@ -157,6 +170,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .options = sgfsi_no_options,
     .open = open_logistic,
     .scores = scores,
+    .row_loglik = row_loglik,
     .curvature = curvature,
     .resample = resample,
     .start = start,

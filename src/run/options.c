@@ -6,6 +6,7 @@
 
 #include "run/optimize.h"
 #include "run/simulate.h"
+#include "run/tune.h"
 
 static const sgfs_option run_options[] = {
     {"sampler.kind", "sampler", SGFS_TEXT, "sgfs-f", 1, 0, NULL,
@@ -45,7 +46,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"fisher", "", sgfsi_average_options},
                                               {"simulate", "", sgfsi_simulate_options},
                                               {"optimize", "", sgfsi_optimize_options},
-                                              {"optimize", "", sgfsi_mode_options}};
+                                              {"optimize", "", sgfsi_mode_options},
+                                              {"tune", "", sgfsi_tune_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];

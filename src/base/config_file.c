@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * config_file.c: options from a file: a JSON object of keys and values,
+ *
+ *     {"sampler.kind": "sgld", "sampler.epsilon": "0.0005", "run.chains": 2}
+ *
+ * Values may be texts, numbers or true and false; they are checked by the same rows as flags. An
+ * object with a member "config" (the header of a run, docs/formats.md) is read from that member. A
+ * header holds every option, also those nobody asked for, so there a value that equals its default
+ * counts as not given (or samplers would be refused for the options of others), and what concerned
+ * that run's output is left out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/number.h"
+
+enum { MOST_BYTES = 1 << 24 };
+
+/* The value as a flag would give it; false: a list, an object or null. */
+static bool value_text(const sgfsi_json *v, char room[SGFSI_NUM_CHARS], const char **text) {
+    int64_t i;
+    double x;
+    bool flag;
+    *text = sgfsi_json_as_text(v);
+    if (*text != NULL) return true;
+    *text = room;
+    if (sgfsi_json_as_flag(v, &flag)) *text = flag ? "true" : "false";
+    else if (sgfsi_json_as_int(v, &i)) snprintf(room, SGFSI_NUM_CHARS, "%lld", (long long)i);
+    else if (sgfsi_json_as_num(v, &x) && x == x) sgfsi_format_num(room, x);
+    else return false;
+    return true;
+}
+
+/* "best.json: " in front of what went wrong. */
+static sgfs_status name_file(const char *path, sgfs_err *err) {
+    if (err == NULL) return SGFS_EUSAGE;
+    const sgfs_err cause = *err;
+    return sgfsi_fail(err, cause.code, "%.200s: %.300s", path, cause.text);
+}
+
+static bool is_of_no_interest(const sgfs_config *cfg, const char *key, const char *text) {
+    const sgfs_option *row = sgfsi_config_row(cfg, key);
+    return strncmp(key, "output.", 7) == 0 || (row != NULL && strcmp(row->value, text) == 0);
+}
+
+static sgfs_status take(sgfs_config *cfg, const sgfsi_json *options, bool header, const char *path,
+                        sgfs_err *err) {
+    const sgfsi_json *v;
+    const char *key, *text;
+    void *at = NULL;
+    while ((v = sgfsi_json_next(options, &at, &key)) != NULL) {
+        char room[SGFSI_NUM_CHARS];
+        if (!value_text(v, room, &text)) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "%.200s: the value of \"%.100s\" must be a text, a number, true or "
+                              "false.",
+                              path, key);
+        }
+        if (header && is_of_no_interest(cfg, key, text)) continue;
+        if (sgfs_config_set(cfg, key, text, err) != SGFS_OK) return name_file(path, err);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err) {
+    sgfs_err own;
+    size_t length;
+    if (err == NULL) err = &own;
+    if (cfg == NULL || path == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_config_load: a config and a path are needed.");
+    }
+    char *text = sgfsi_file_read(path, MOST_BYTES, &length, err);
+    if (text == NULL) return err->code;
+    sgfsi_json *all = sgfsi_json_parse(text, length, path, err);
+    free(text);
+    if (all == NULL) return err->code;
+    const sgfsi_json *inner = sgfsi_json_get(all, "config");
+    bool header = sgfsi_json_is_object(inner);
+    sgfs_status status =
+        sgfsi_json_is_object(all)
+            ? take(cfg, header ? inner : all, header, path, err)
+            : sgfsi_fail(err, SGFS_EDATA,
+                         "%s: is not a config: an object {\"sampler.kind\": \"sgld\", ...} is "
+                         "needed.",
+                         path);
+    sgfsi_json_free(all);
+    return status;
+}

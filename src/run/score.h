@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * score.h: how well draws predict rows they have not seen.
+ */
+#ifndef SGFSI_SCORE_H
+#define SGFSI_SCORE_H
+
+#include <stdatomic.h>
+
+#include "model/model.h"
+#include "sink/draws.h"
+
+enum { SGFSI_SCORE_GROUPS = 20 };
+
+typedef struct sgfsi_score {
+    double loss;  /* -mean_i log( mean_s p(y_i | theta_s) ), in nats a row */
+    double error; /* share of rows whose other label was likelier; NaN: not a model of two labels */
+    int64_t groups;                   /* of neighbouring rows in the list */
+    double group[SGFSI_SCORE_GROUPS]; /* loss of each */
+} sgfsi_score;
+
+/* Score rows row[0..n) of the table of m->data. m is the model the draws come from, bound to its
+ * training rows, and must have row_loglik. `threads` share the work; the numbers do not depend on how
+ * many. SGFS_ESTOPPED when *stop (may be NULL) becomes other than 0. */
+sgfs_status sgfsi_score_rows(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
+                             int64_t n, int64_t threads, atomic_int *stop, sgfsi_score *out,
+                             sgfs_err *err);
+
+#endif
