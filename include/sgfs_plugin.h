@@ -242,8 +242,9 @@ typedef struct sgfs_sampler_kind {
     const sgfs_option *options;
     bool uses_fisher;
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
-    bool from_curvature; /* draws from a Gaussian by its curvature: rows are read while opening only,
-                          * and the spread of the draws needs no check against it */
+    /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
+     * the draws needs no check against it. */
+    bool from_curvature;
     /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
     const char *const *stats;
     /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
