@@ -43,7 +43,10 @@ static void print_flag(const char *name, const char *value, const char *help,
                        const char *otherwise) {
     char left[192];
     snprintf(left, sizeof left, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
-    printf("  %-28s %s", left, help);
+    printf("  %-28s", left);
+    if (strlen(left) > 28)
+        printf("\n  %-28s", ""); /* a long list of choices: help on its own line */
+    printf(" %s", help);
     if (otherwise[0] != '\0') printf(" [%s]", otherwise);
     putchar('\n');
 }
@@ -66,18 +69,69 @@ static void print_switch(const sgfs_option_info *o) {
     print_flag(name, "", help, "");
 }
 
-static void print_options(const cli_command *command) {
+/* ---- the library's options, each once --------------------------------------------------------- */
+
+enum { MOST = 512, TITLE = 256 };
+
+typedef struct page {
+    sgfs_option_info option[MOST];
+    char title[MOST][TITLE]; /* of the section an option belongs to */
+    bool again[MOST];        /* the same option of another kind: shown with the first */
+    int count;
+} page;
+
+static bool is_same(const sgfs_option_info *a, const sgfs_option_info *b) {
+    return strcmp(a->stage, b->stage) == 0 && strcmp(a->flag, b->flag) == 0 &&
+           strcmp(a->help, b->help) == 0;
+}
+
+/* "Run", or "Only for sampler sgld, psgld, sgd": everybody who has this very option. */
+static void make_title(const page *p, const sgfs_option_info *o, char title[TITLE]) {
+    if (o->kind[0] == '\0') {
+        snprintf(title, TITLE, "%s", stage_title(o->stage));
+        return;
+    }
+    const char *before = " ";
+    snprintf(title, TITLE, "Only for %s", o->stage);
+    for (int i = 0; i < p->count; i++) {
+        size_t used = strlen(title);
+        if (!is_same(o, &p->option[i])) continue;
+        snprintf(title + used, TITLE - used, "%s%s", before, p->option[i].kind);
+        before = ", ";
+    }
+}
+
+static void collect(const cli_command *command, page *p) {
     sgfs_option_info o;
-    char last[96] = "";
-    for (int64_t i = 0; sgfs_option_at(i, &o); i++) {
-        char title[96];
+    p->count = 0;
+    for (int64_t i = 0; sgfs_option_at(i, &o) && p->count < MOST; i++) {
         if (!cli_applies(command, &o)) continue;
-        if (o.kind[0] != '\0') snprintf(title, sizeof title, "Only for %s %s", o.stage, o.kind);
-        else snprintf(title, sizeof title, "%s", stage_title(o.stage));
-        if (strcmp(title, last) != 0) printf("\n%s:\n", title);
-        memcpy(last, title, sizeof last);
-        if (strcmp(o.type, "flag") == 0) print_switch(&o);
-        else print_option(&o);
+        bool again = false;
+        for (int k = 0; k < p->count && !again; k++) again = is_same(&o, &p->option[k]);
+        p->again[p->count] = again;
+        p->option[p->count++] = o;
+    }
+    for (int i = 0; i < p->count; i++) make_title(p, &p->option[i], p->title[i]);
+}
+
+static bool is_first_of_section(const page *p, int i) {
+    for (int k = 0; k < i; k++) {
+        if (!p->again[k] && strcmp(p->title[k], p->title[i]) == 0) return false;
+    }
+    return true;
+}
+
+static void print_options(const cli_command *command) {
+    static page p;
+    collect(command, &p);
+    for (int i = 0; i < p.count; i++) {
+        if (p.again[i] || !is_first_of_section(&p, i)) continue;
+        printf("\n%s:\n", p.title[i]);
+        for (int k = i; k < p.count; k++) {
+            if (p.again[k] || strcmp(p.title[k], p.title[i]) != 0) continue;
+            if (strcmp(p.option[k].type, "flag") == 0) print_switch(&p.option[k]);
+            else print_option(&p.option[k]);
+        }
     }
 }
 

@@ -20,8 +20,7 @@ const sgfs_option sgfsi_average_options[] = {
      "update and factor the matrix every k-th draw (auto: 10 full, 1 diag)"},
     {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0,
      "window|harmonic|floor|constant|power|forget",
-     "weight of a new batch: forget in warm-up, then average; 1/t; max(1/t, c); c; a (b+t)^-delta; "
-     "c/(1-(1-c)^t)"},
+     "weight of a new batch; window: forget in warm-up, then average"},
     {"fisher.kappa_value", "kappa-value", SGFS_NUMBER, "0.02", 1e-12, 1, NULL,
      "c of --kappa floor, constant and forget"},
     {"fisher.kappa_a", "kappa-a", SGFS_NUMBER, "1", 1e-12, 1e12, NULL, "a of --kappa power"},
@@ -38,7 +37,7 @@ const sgfs_option sgfsi_average_options[] = {
      "auto|refactor|cholesky|woodbury",
      "factor the matrix anew, or change its factor by the batch's rows (auto: the faster)"},
     {"fisher.fade", "fisher-fade", SGFS_FLAG, "false", 1, 0, NULL,
-     "let the prior's share of the matrix fade, as updates of a factor do, also when refactoring"},
+     "let the prior's share of the matrix fade, as updates do, also when refactoring"},
     {"fisher.block_size", "block-size", SGFS_INTEGER, "auto", 1, 1e9, NULL,
      "parameters in each block of --fisher block (auto: the model's own blocks)"},
     {"fisher.ridge", "fisher-ridge", SGFS_NUMBER, "0", 0, 1, NULL,

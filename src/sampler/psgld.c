@@ -32,7 +32,7 @@ static const sgfs_option options[] = {
     {"sampler.rms_beta", "rms-beta", SGFS_NUMBER, "0.99", 0, 0.9999999, NULL,
      "how much of its average of squared gradients pSGLD keeps at each iteration"},
     {"sampler.rms_lambda", "rms-lambda", SGFS_NUMBER, "1e-5", 1e-300, 1e300, NULL,
-     "added to the root of that average: bounds the steps of parameters without gradient"},
+     "added to the root of that average: bounds steps without a gradient"},
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
