@@ -19,9 +19,7 @@ const sgfs_option sgfsi_average_options[] = {
     {"fisher.every", "fisher-every", SGFS_INTEGER, "auto", 1, 1e9, NULL,
      "update and factor the matrix every k-th draw (auto: 10 full, 1 diag)"},
     {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0,
-     "window|harmonic|floor|constant|power|forget",
-     "weight of a new batch: forget in warm-up, then average; 1/t; max(1/t, c); c; a (b+t)^-delta; "
-     "c/(1-(1-c)^t)"},
+     "window|harmonic|floor|constant|power|forget", "weight of a new batch in the average"},
     {"fisher.kappa_value", "kappa-value", SGFS_NUMBER, "0.02", 1e-12, 1, NULL,
      "c of --kappa floor, constant and forget"},
     {"fisher.kappa_a", "kappa-a", SGFS_NUMBER, "1", 1e-12, 1e12, NULL, "a of --kappa power"},
