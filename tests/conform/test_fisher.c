@@ -574,7 +574,7 @@ static void check_long(const sgfs_fisher_kind *f, const sgfs_backend *be, double
     exact *e = sgfsi_arena_alloc(&arena, 1, sizeof *e);
     double *g = SGFSI_DOUBLES(&arena, LONG_FILL * LONG_D), *Q = numbers(3 * LONG_D, 82),
            gbar[LONG_D];
-    double *work = SGFSI_DOUBLES(&arena, f->work(layout, LONG_FILL)), worst = 0, anew = 0;
+    double *work = SGFSI_DOUBLES(&arena, f->work(layout, LONG_FILL)), worst = 0, last = 0, anew = 0;
     sgfs_score_block block = {.rows = 1, .cols = LONG_D, .dense = g};
     sgfs_scores s = {.n = LONG_FILL, .D = LONG_D, .blocks = 1, .block = &block};
     sgfs_sym K, L, R;
@@ -595,13 +595,14 @@ static void check_long(const sgfs_fisher_kind *f, const sgfs_backend *be, double
         s.n = LONG_N;
         if (t % 20 != 0) continue;
         solve_exactly(e, &L, g);
-        worst = fmax(worst, error_of(&L, e, g));
+        last = error_of(&L, e, g);
+        worst = fmax(worst, last);
         anew = fmax(anew, error_of(&R, e, g));
         assert_near(worst, 0, 1e-8, f->name);
         assert_near(anew, 0, 1e-8, f->name);
     }
-    print_message("%-8s %s, condition %.0e: error %.1e; refactorised %.1e\n", f->name, be->name,
-                  pow(smallest, -2), worst, anew);
+    print_message("%-8s %s, condition %.0e: worst error %.1e, last %.1e; refactorised %.1e\n",
+                  f->name, be->name, pow(smallest, -2), worst, last, anew);
     free(Q);
     sgfsi_arena_free(&arena);
 }
