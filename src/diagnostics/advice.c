@@ -74,9 +74,13 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
     return over;
 }
 
-/* Iterations of a chain so far: what --draws counts, thinned away or not. */
+/* Iterations of a chain so far: what --draws counts, thinned away or not. A cyclical schedule keeps
+ * fewer than it makes; a complete run has made what its header says. */
 static int64_t draws_now(const list *out) {
-    return (int64_t)fmin((double)out->summary->draws * (double)out->draws->thin, 1e18);
+    double kept = (double)out->summary->draws * (double)out->draws->thin;
+    bool complete = strcmp(out->summary->state, "complete") == 0;
+    double planned = complete ? sgfsi_json_get_num(out->draws->header, "draws", 0) : 0;
+    return (int64_t)fmin(fmax(kept, planned), 1e18);
 }
 
 /* --draws that would bring `ess` to the threshold, rounded up to two digits. */

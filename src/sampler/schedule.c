@@ -59,11 +59,12 @@ sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, 
     return sgfsi_config_resolve_num(cfg, "sampler.epsilon", 1 / (double)now->N, err);
 }
 
-/* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept. */
+/* A start forgotten e^10 times (and time for a scale parameter that begins far off to come down),
+ * a hundred independent draws of each chain, a thousand of them kept. */
 static sgfs_status choose_lengths(sgfs_config *cfg, double h, sgfs_err *err) {
     double draws = fmax(10000, ceil(100 * 2 / h)), thin = ceil(draws / 1000);
     bool draws_auto = sgfsi_config_auto(cfg, "run.draws");
-    sgfs_status status = choose(cfg, "run.warmup", fmax(1000, ceil(10 / h)), err);
+    sgfs_status status = choose(cfg, "run.warmup", fmax(5000, ceil(10 / h)), err);
     if (status == SGFS_OK && draws_auto) status = choose(cfg, "run.thin", thin, err);
     return status == SGFS_OK ? choose(cfg, "run.draws", draws, err) : status;
 }
