@@ -295,18 +295,17 @@ SGFS_API void sgfs_mode_free(sgfs_mode *mode);
 typedef struct sgfs_tune sgfs_tune;
 
 typedef struct sgfs_tune_row {
-    const char *setting; /* "epsilon=0.001, batch=500" */
-    const char *state;   /* "ok", "diverged", "no draws" or "not run" (stopped before) */
-    const char *note;    /* why it diverged; "" otherwise */
-    double loss,
-        loss_se;        /* held-out log loss in nats a row; standard error of its mean over folds */
-    double gap, gap_se; /* loss less that of the best row, fold by fold */
-    double error;       /* share of held-out rows misclassified; NaN: no two classes */
-    double E1, E2, trR; /* by error only, as in sgfs_compare; NaN otherwise */
+    const char *setting;  /* "epsilon=0.001, batch=500" */
+    const char *state;    /* "ok", "diverged", "no draws" or "not run" (stopped before) */
+    const char *note;     /* why it diverged; "" otherwise */
+    double loss, loss_se; /* held-out log loss in nats a row; standard error over the folds */
+    double gap, gap_se;   /* loss less that of the best row, fold by fold */
+    double error;         /* share of held-out rows misclassified; NaN: no two classes */
+    double E1, E2, trR;   /* by error only, as in sgfs_compare; NaN otherwise */
     double E2_noise;
     double spread; /* sd over what the curvature predicts, mean over parameters; NaN: not known */
     double ess_min, seconds; /* smallest ESS, mean over folds; seconds of sampling in all */
-    bool tied;               /* not told apart from the best */
+    bool tied;               /* gap at most twice gap_se: not told apart from the best */
 } sgfs_tune_row;
 
 typedef struct sgfs_tune_table {
@@ -320,8 +319,8 @@ typedef struct sgfs_tune_table {
 typedef struct sgfs_tune_progress {
     int64_t run, runs; /* the run at hand, from 1, of how many */
     const char *setting;
-    double fraction, seconds,
-        eta; /* of all the work; wall clock so far and to go (negative: not known yet) */
+    double fraction;     /* of all the work */
+    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
 } sgfs_tune_progress;
 typedef void (*sgfs_tune_progress_fn)(const sgfs_tune_progress *progress, void *user);
 

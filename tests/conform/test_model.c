@@ -222,6 +222,33 @@ static void check_scores(bench *b) {
     sgfsi_arena_free(&one.arena);
 }
 
+/* Rows one by one: their sum is the log likelihood of the batch, and each is that of its own batch. */
+static void check_row_loglik(bench *b) {
+    probe all, one;
+    if (b->is.kind->row_loglik == NULL) return;
+    open_probe(&all, b, &in_order, ROWS);
+    open_probe(&one, b, &in_order, 1);
+    look(&all, 0, b->theta);
+    double *row = zeros(ROWS), sum = 0, size = 0;
+    b->is.kind->row_loglik(b->m, b->theta, &all.eval.batcher.batch, row, all.eval.scratch);
+    for (int64_t i = 0; i < ROWS; i++) {
+        sum += row[i];
+        size += fabs(row[i]);
+        if (i % 19 != 0) continue;
+        look(&one, i, b->theta);
+        assert_near(row[i], one.eval.scores.loglik, 1e-12 * (1 + fabs(row[i])), b->label);
+    }
+    assert_near(sum, all.eval.scores.loglik, 1e-12 * size, b->label);
+    free(row);
+    sgfsi_arena_free(&all.arena);
+    sgfsi_arena_free(&one.arena);
+}
+
+static void test_rows_add_up_to_the_log_likelihood(void **state) {
+    (void)state;
+    for_each(check_row_loglik);
+}
+
 static void test_scores_are_derivatives_of_the_log_likelihood(void **state) {
     (void)state;
     for_each(check_scores);
@@ -539,6 +566,7 @@ static void test_standardised_columns_have_mean_0_and_variance_1(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_add_up_to_the_log_likelihood),
         cmocka_unit_test(test_scores_are_derivatives_of_the_log_likelihood),
         cmocka_unit_test(test_full_gradient_is_the_derivative_of_the_log_posterior),
         cmocka_unit_test(test_curvature_is_the_expected_information),
