@@ -17,7 +17,7 @@
 
 const sgfs_option sgfsi_average_options[] = {
     {"fisher.every", "fisher-every", SGFS_INTEGER, "auto", 1, 1e9, NULL,
-     "update and factor the matrix every k-th draw (auto: 10 full, 1 diag)"},
+     "update and factor the matrix every k-th draw (auto: 10; 1 for diag)"},
     {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0,
      "window|harmonic|floor|constant|power|forget",
      "weight of a new batch; window: forget in warm-up, then average"},

@@ -203,6 +203,11 @@ static sgfs_status update(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_sc
     sgfsi_average *a = k->source;
     double kappa = sgfsi_average_next(a, warmup);
     double weight = sgfsi_average_weight(a, s, gbar, kappa), N = (double)sampler->eval.N;
+    if (kappa >= 1) { /* nothing of the factor is left: begin with this batch */
+        a->I1.kind->add_cov(&a->I1, 0, weight, s, gbar, a->work);
+        k->share = SHARE_MOST;
+        return refactor(k, sampler, a, k->alpha, err);
+    }
     k->ridge_now *= 1 - kappa;
     if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) != 0)
         return sgfsi_fail(err, SGFS_ENUMERIC,
