@@ -10,28 +10,15 @@
 #include "sampler/sampler.h"
 
 /* Rows of the option tables of both kinds. */
+/* clang-format off */
 #define SGFSI_HAMILTONIAN_OPTIONS                                                                  \
-    {"sampler.epsilon",                                                                            \
-     "epsilon",                                                                                    \
-     SGFS_NUMBER,                                                                                  \
-     "auto",                                                                                       \
-     1e-300,                                                                                       \
-     1e300,                                                                                        \
-     NULL,                                                                                         \
+    {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                       \
      "step size (auto: found and adapted in warm-up)"},                                            \
-        {"sampler.target_accept",                                                                  \
-         "target-accept",                                                                          \
-         SGFS_NUMBER,                                                                              \
-         "0.8",                                                                                    \
-         0.01,                                                                                     \
-         0.999,                                                                                    \
-         NULL,                                                                                     \
-         "acceptance that the step size is adapted to in warm-up"},                                \
-    {                                                                                              \
-        "sampler.metric", "metric", SGFS_CHOICE, "auto", 1, 0, "identity|diag|dense|fisher",       \
-            "mass matrix (auto: dense up to 200 parameters, diag beyond; fisher: information at "  \
-            "the mode)"                                                                            \
-    }
+    {"sampler.target_accept", "target-accept", SGFS_NUMBER, "0.8", 0.01, 0.999, NULL,              \
+     "acceptance that the step size is adapted to in warm-up"},                                    \
+    {"sampler.metric", "metric", SGFS_CHOICE, "auto", 1, 0, "auto|identity|diag|dense|fisher",     \
+     "mass matrix (auto: dense up to 200 parameters)"}
+/* clang-format on */
 
 enum { SGFSI_MOST_AUTO_DENSE = 200 };        /* parameters up to which "auto" is dense */
 static const double sgfsi_most_error = 1000; /* energy error past which a trajectory diverges */

@@ -624,6 +624,7 @@ static void test_bad_start_is_an_error(void **state) {
         assert_non_null(
             strstr(err.text, "stopped at iteration 1 (warm-up): at the starting point"));
         assert_non_null(strstr(err.text, "is not finite (a smaller --init"));
+        assert_null(strstr(err.text, "--batch")); /* no advice that these samplers refuse */
         sample_free(&s);
     }
     problem_free(&q);
