@@ -121,13 +121,18 @@ static void explain_failure(sgfsi_walk *w) {
     bool standardized = w->sampler.model->data->scale != NULL;
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
-    w->status = sgfsi_fail(&w->err, cause.code,
-                           "Chain %lld stopped at iteration %lld%s: %.300s.%s Try smaller steps "
-                           "(larger --alpha, smaller --epsilon)%s a larger --batch%s.",
-                           (long long)(w->index + 1), (long long)w->t,
-                           w->t <= w->plan->warmup ? " (warm-up)" : "", cause.text,
-                           kept ? " Draws before it are kept." : "", standardized ? " or" : ",",
-                           standardized ? "" : ", or --standardize");
+    const char *advice = w->sampler.kind->full_data
+                             ? "Try a stronger --prior-precision or a smaller --init"
+                             : "Try smaller steps (larger --alpha, smaller --epsilon)";
+    const char *batch = w->sampler.kind->full_data ? "" : " a larger --batch";
+    w->status = sgfsi_fail(
+        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.300s.%s %s%s%s%s.",
+        (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
+        cause.text, kept ? " Draws before it are kept." : "", advice,
+        batch[0] == '\0' ? ""
+        : standardized   ? " or"
+                         : ",",
+        batch, standardized ? "" : ", or --standardize");
 }
 
 static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {

@@ -429,6 +429,37 @@ static void test_jitter_breaks_the_period(void **state) {
     problem_free(&q);
 }
 
+static double steps_of(const double *theta, const double *stats, const void *about) {
+    (void)theta;
+    (void)about;
+    return stats[4];
+}
+
+/* The law does not depend on where trajectories stop; the cost does. Where one turn takes k steps a
+ * trajectory is about half a turn: 0.4 k to 0.75 k, for every k. Without the checks across the seam
+ * trees of 8 and 16 states meet their own beginning at k = 7 and 15 and go on: 80 and 25 steps. */
+static void test_trajectories_stop_at_the_turn(void **state) {
+    (void)state;
+    problem q = regression(60, 4, 1.0, 4, 29);
+    for (int k = 4; k <= 24; k++) {
+        char eps[32];
+        snprintf(eps, sizeof eps, "%.17g", 2 * sin(M_PI / k));
+        const setting settings[] = {{"sampler.kind", "nuts"}, {"sampler.metric", "fisher"},
+                                    {"sampler.epsilon", eps}, {"data.intercept", "false"},
+                                    {"model.sigma", "1"},     {"run.warmup", "50"},
+                                    {"run.draws", "1000"},    {NULL, NULL}};
+        sampled s = sample_open(&sgfs_model_linear, q.N, q.D, q.x, q.y, settings);
+        assert_int_equal(sample_all(&s, NULL), SGFS_OK);
+        moment m = {&q, 0, -1};
+        double steps = estimate_of(s.draws, steps_of, NULL).mean;
+        double ess = estimate_of(s.draws, moment_of, &m).ess / 4000;
+        print_message("one turn in %d steps: %.1f steps, ESS %.2f of the draws\n", k, steps, ess);
+        assert_true(steps > 0.4 * k && steps < 0.75 * k && ess > 0.7);
+        sample_free(&s);
+    }
+    problem_free(&q);
+}
+
 /* ---- not Gaussian: integration on a grid ----------------------------------------------------- */
 
 /* Posterior of logistic regression, D = 2, few rows, on cells of a square; cut: density 0 where
@@ -624,6 +655,7 @@ static void test_bad_start_is_an_error(void **state) {
         assert_non_null(
             strstr(err.text, "stopped at iteration 1 (warm-up): at the starting point"));
         assert_non_null(strstr(err.text, "is not finite (a smaller --init"));
+        assert_null(strstr(err.text, "--batch")); /* no advice that these samplers refuse */
         sample_free(&s);
     }
     problem_free(&q);
@@ -783,6 +815,7 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_gaussian_moments),
         cmocka_unit_test(test_jitter_breaks_the_period),
+        cmocka_unit_test(test_trajectories_stop_at_the_turn),
         cmocka_unit_test(test_logistic_against_a_grid),
         cmocka_unit_test(test_divergences_keep_the_law),
         cmocka_unit_test(test_divergence_is_counted_and_no_stop),
