@@ -20,9 +20,9 @@ typedef struct sgfsi_precondition {
 /* clang-format off */
 #define SGFSI_PRECONDITION_ROWS                                                                    \
     {"sampler.precondition", "precondition", SGFS_CHOICE, "none", 1, 0, "none|file|curvature",     \
-     "shape of the steps: plain, from a file, or the inverse curvature at the mode"},     \
+     "shape of the steps: plain, from a file, or the inverse curvature"},                           \
     {"sampler.precondition_file", "precondition-file", SGFS_TEXT, "", 1, 0, NULL,                  \
-     "D x D symmetric or D diagonal numbers, .npy or text (implies --precondition file)"}
+     "D x D or D numbers, .npy or text (implies --precondition file)"}
 /* clang-format on */
 
 /* Settle which of the three it is; refuse contradictions. */

@@ -30,9 +30,9 @@ static const sgfs_option options[] = {
     SGFSI_EPSILON_ROWS,
     SGFSI_CYCLE_ROWS,
     {"sampler.rms_beta", "rms-beta", SGFS_NUMBER, "0.99", 0, 0.9999999, NULL,
-     "how much of its average of squared gradients pSGLD keeps at each iteration"},
+     "part of its average of squared gradients that an iteration keeps"},
     {"sampler.rms_lambda", "rms-lambda", SGFS_NUMBER, "1e-5", 1e-300, 1e300, NULL,
-     "added to the root of that average: bounds steps without a gradient"},
+     "added to the root of that average, so that no step is infinite"},
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {

@@ -50,14 +50,14 @@ extern const sgfsi_sampler_name sgfsi_sampler_names[]; /* ends with a NULL name 
 /* Rows for a kind's own table. */
 #define SGFSI_EPSILON_ROWS                                                                         \
     {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                       \
-     "step size (auto: 1/N for plain SGLD and SGD, by the gradient noise for others)"},            \
+     "step size (auto: 1/N for plain SGLD and SGD, by N/n for others)"},                           \
     {"sampler.step_a", "step-a", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                         \
      "a of the decaying step size a (b + t)^-delta"},                                              \
     {"sampler.step_b", "step-b", SGFS_NUMBER, "1", 0, 1e300, NULL, "b of the decaying step size"}, \
     {"sampler.step_delta", "step-delta", SGFS_NUMBER, "0.55", 0, 10, NULL,                         \
      "delta of the decaying step size"},                                                           \
     {"sampler.warmup_factor", "warmup-factor", SGFS_NUMBER, "auto", 1, 1e300, NULL,                \
-     "warm-up begins with steps so much larger (auto: by N/n; 1 where a step is given)"}
+     "warm-up begins with larger steps (auto: by N/n; 1 for a given step)"}
 
 #define SGFSI_CYCLE_ROWS                                                                           \
     {"sampler.cycles", "cycles", SGFS_INTEGER, "0", 0, 1e9, NULL,                                  \

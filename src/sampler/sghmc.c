@@ -130,10 +130,9 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
 static const char *caution(const sgfs_config *cfg, const char *fisher) {
     (void)fisher;
     if (strcmp(sgfsi_config_text(cfg, "sampler.noise_estimate"), "none") != 0) {
-        return "SGHMC is approximate: the gradient noise is taken away for each parameter alone, "
-               "so "
-               "correlations of the noise stay in the draws, and steps of finite size widen them. "
-               "Compare with sgfs-f, or with half the step.";
+        return "SGHMC is approximate: the gradient noise is taken away for each parameter alone; "
+               "where columns are correlated some directions come out too narrow and others too "
+               "wide, and R-hat and ESS do not see it. Compare with sgfs-f, or with half the step.";
     }
     return "SGHMC is approximate: without a --noise-estimate the gradient noise inflates the "
            "variances by about epsilon (N^2/n) Var(g)/(4 friction), and R-hat and ESS do not see "
