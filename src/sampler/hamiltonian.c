@@ -10,11 +10,13 @@
  * W is best when it is the posterior's covariance: then all directions turn at the same pace. It is
  * a value of the sgfs_sym algebra, so this file does not know which structure it has:
  *
- *     identity  W = 1                          diag, dense  from the draws of warm-up, by window:
- *     fisher    (information + prior)^-1                    W = n/(n+5) S/(n-1) + 1e-3 5/(n+5) I
- *               at the posterior's mode
+ *     identity  W = 1                         diag, dense  from the draws of warm-up, by window:
+ *     fisher    (information + prior)^-1                   W = n/(n+5) V + 1e-3 5/(n+5) diag(V)
+ *               at the posterior's mode                   V = S/(n-1)
  *
- * The 1e-3 is Stan's, in the units of theta. "fisher" takes the mode, found before the first
+ * Stan adds 1e-3 5/(n+5) I, which has units: with a million rows standard deviations are 0.001 and it
+ * would be all there is. Ours is a part of each parameter's own variance, so units do not matter; for
+ * standard deviations of 1 the two are the same. "fisher" takes the mode, found before the first
  * iteration, and not a point that the chain came by: the metric is then the same for all chains,
  * known before any randomness, and the one the paper's HMC has. Chains still start where --init puts
  * them.
@@ -27,6 +29,8 @@
 #include <string.h>
 
 #include "model/mode.h"
+
+enum { MOST_LOST = 20 }; /* iterations in a row without one finite step */
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -96,6 +100,11 @@ static sgfs_status factor_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
 static sgfs_status metric_at_mode(sgfsi_hamiltonian *h, sgfs_err *err) {
     const sgfs_model *m = h->sampler->model;
     sgfsi_arena arena = {NULL};
+    if (h->sampler->first != NULL) { /* the state of both kinds begins with its sgfsi_hamiltonian */
+        const sgfsi_hamiltonian *first = h->sampler->first->state;
+        h->W.kind->combine(&h->W, 1, &first->W, 0, NULL);
+        return SGFS_OK;
+    }
     if (!h->sampler->full.curvature) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--metric fisher needs the information matrix, which model %s with %lld "
@@ -163,6 +172,7 @@ sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgf
     h->W.kind->mul(&h->W, z->p, z->v);
     be->axpy(D, eps, z->v, z->q);
     sgfs_status status = evaluate(h, z, &why);
+    if (status == SGFS_OK) h->finite++;
     be->axpy(D, eps / 2, z->G, z->p);
     if (status == SGFS_OK || status == SGFS_ENUMERIC) return SGFS_OK;
     if (err != NULL) *err = why;
@@ -229,11 +239,21 @@ static void learn_metric(sgfsi_hamiltonian *h) {
     h->S.kind->add_cov(&h->S, 1, (n - 1) / n, &one, NULL, h->work);
 }
 
-/* W from the window, which is then forgotten. */
+/* Did every parameter move in the window? squares: D, the diagonal of S. */
+static bool has_moved(const sgfsi_hamiltonian *h, double *squares) {
+    bool moved = h->count > 1;
+    h->S.kind->diag(&h->S, squares);
+    for (int64_t j = 0; j < h->W.D && moved; j++) moved = squares[j] > 0;
+    return moved;
+}
+
+/* W from the window, which is then forgotten. A chain that stood still has nothing to tell. */
 static sgfs_status renew_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
-    double n = (double)h->count;
-    h->W.kind->combine(&h->W, n / (n + 5) / (n - 1), &h->S, 0, NULL);
-    h->W.kind->add_diag(&h->W, 1e-3 * 5 / (n + 5), NULL);
+    double n = (double)h->count, *squares = h->trial.v;
+    if (has_moved(h, squares)) {
+        h->W.kind->combine(&h->W, n / (n + 5) / (n - 1), &h->S, 0, NULL);
+        h->W.kind->add_diag(&h->W, 1e-3 * 5 / (n + 5) / (n - 1), squares);
+    }
     h->S.kind->zero(&h->S);
     memset(h->mean, 0, (size_t)h->W.D * sizeof *h->mean);
     h->count = 0;
@@ -272,9 +292,21 @@ sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_step *now, 
     return SGFS_OK;
 }
 
+/* A trajectory may run out of the support; a chain that finds nothing else is lost. */
+static sgfs_status check_finite(sgfsi_hamiltonian *h, sgfs_err *err) {
+    h->lost = h->finite > 0 ? 0 : h->lost + 1;
+    h->finite = 0;
+    if (h->lost < MOST_LOST) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "for %d iterations the density or its gradient was not finite anywhere the "
+                      "chain tried to go",
+                      (int)MOST_LOST);
+}
+
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, double acceptance,
                                   sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
+    sgfs_status status = check_finite(h, err);
+    if (status != SGFS_OK) return status;
     if (now->t > now->warmup) return status;
     if (!h->fixed) h->eps = sgfsi_dual_learn(&h->dual, acceptance);
     if (h->adapts && sgfsi_windows_learn(&h->windows, now->t)) learn_metric(h);

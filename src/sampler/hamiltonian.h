@@ -41,7 +41,8 @@ typedef struct sgfsi_hamiltonian {
     double eps;
     sgfsi_dual dual;
     sgfsi_windows windows;
-    bool ready; /* here and eps are set */
+    int64_t finite, lost; /* finite steps of this iteration; iterations in a row without one */
+    bool ready;           /* here and eps are set */
     sgfsi_stream momentum;
     sgfsi_point here, trial; /* the chain's place; where a trajectory is being tried */
 } sgfsi_hamiltonian;

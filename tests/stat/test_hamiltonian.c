@@ -219,7 +219,7 @@ static void test_metric_is_the_windows_regularised_covariance(void **state) {
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j <= i; j++) {
                 double wanted = n / (n + 5.0) * S[i * D + j] / (n - 1.0);
-                if (i == j) wanted += 1e-3 * 5 / (n + 5.0);
+                if (i == j) wanted += 1e-3 * 5 / (n + 5.0) * S[i * D + i] / (n - 1.0);
                 if (dense) assert_near(W->a[i * D + j], wanted, 1e-14, "dense W");
                 else if (i == j) assert_near(W->a[i], wanted, 1e-14, "diagonal W");
             }
