@@ -113,8 +113,8 @@ static sgfs_status take_own(const cli_command *command, int own, char *equals, i
     return SGFS_OK;
 }
 
-/* The file of --config comes first, wherever it stands: flags override it. A value never begins with
- * "--" (see value_of), so the word is the flag. */
+/* The file of --config comes first, wherever it stands: flags override it. A value never begins
+ * with "--" (see value_of), so the word is the flag. */
 static sgfs_status load_config(const cli_command *command, int argc, char **argv, cli_args *args,
                                sgfs_err *err) {
     if (!cli_takes_config(command)) return SGFS_OK;
@@ -161,7 +161,7 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
     return unknown_flag(command, name, err);
 }
 
-/* ---- what several commands check --------------------------------------------------------------- */
+/* ---- what several commands check ------------------------------------------------------------- */
 
 static bool is_model(const char *word) {
     const char *name, *help;

@@ -29,7 +29,7 @@ static void catch_signals(sgfs_tune *tune) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void print_cell(double x, int width) {
     if (isfinite(x)) printf(" %*.4g", width, x);
@@ -95,7 +95,7 @@ static void print_result(const sgfs_tune *tune, const cli_args *args) {
     sgfs_text_free(text);
 }
 
-/* ---- the work --------------------------------------------------------------------------------- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 static sgfs_status add_grids(sgfs_tune *tune, const cli_args *args, sgfs_err *err) {
     sgfs_status status = SGFS_OK;

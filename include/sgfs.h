@@ -97,8 +97,8 @@ SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const ch
 SGFS_API sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value,
                                          sgfs_err *err);
 /* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or of the member
- * "config" of one (a run's header). Later sets win; a mistake names file and key and leaves what came
- * before it in cfg. */
+ * "config" of one (a run's header). Later sets win; a mistake names file and key and leaves what
+ * came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
@@ -290,8 +290,9 @@ SGFS_API void sgfs_mode_free(sgfs_mode *mode);
 
 /* ---- tuning ---------------------------------------------------------------------------------- */
 
-/* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K folds
- * or a hold-out set, the same for every setting), or by the error against a reference (error). */
+/* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K
+ * folds or a hold-out set, the same for every setting), or by the error against a reference
+ * (error). */
 typedef struct sgfs_tune sgfs_tune;
 
 typedef struct sgfs_tune_row {

@@ -46,7 +46,7 @@ bool sgfsi_json_as_num(const sgfsi_json *v,
 bool sgfsi_json_as_int(const sgfsi_json *v, int64_t *out);
 bool sgfsi_json_as_flag(const sgfsi_json *v, bool *out); /* false: neither true nor false */
 bool sgfsi_json_is_object(const sgfsi_json *v);
-/* Walk the members of an object, in the order of the file: *at starts as NULL; NULL past the last. */
+/* Walk the members of an object: *at starts as NULL; NULL past the last. */
 const sgfsi_json *sgfsi_json_next(const sgfsi_json *object, void **at, const char **key);
 
 #endif

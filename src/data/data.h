@@ -51,7 +51,7 @@ extern const sgfs_option sgfsi_data_options[];
  * them. Every statistic is of these rows alone, and with it the centring and scaling of
  * --standardize: nothing of the other rows leaks in. */
 sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n, sgfs_err *err);
-/* The same rows as they stand in the table, not standardised. Borrows everything from d: not freed. */
+/* The same rows as they stand in the table, not standardised. Borrows all from d: not freed. */
 sgfs_data sgfsi_data_unscaled(const sgfs_data *d);
 
 /* Fill in the statistics of every column; refuses cells that are not finite. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * folds.c: rows dealt out to folds at random.
  *
- * Each fold has as many tickets as it shall get rows, and each row draws one of those that are left:
- * every way of dealing is equally likely, as with a shuffled list, without the list. Targets of up to
- * MOST_CLASSES values (the labels of a classification) have tickets of their own for each value, so
- * that a rare class is spread over the folds as evenly as can be: a class of two rows or more never
- * goes missing from the training rows.
+ * Each fold has as many tickets as it shall get rows, and each row draws one of those that are
+ * left: every way of dealing is equally likely, as with a shuffled list, without the list. Targets
+ * of up to MOST_CLASSES values (the labels of a classification) have tickets of their own for each
+ * value, so that a rare class is spread over the folds as evenly as can be: a class of two rows or
+ * more never goes missing from the training rows.
  */
 #include "run/folds.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * grid.c: the settings that tune tries: every combination of the values given, each checked before
- * the first run. What may be varied are options of the run, the sampler and its matrix: those of data,
- * model and prior change what is sampled, not how.
+ * the first run. What may be varied are options of the run, the sampler and its matrix: those of
+ * data, model and prior change what is sampled, not how.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "run/tune.h"
 
-/* ---- axes ------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
     static const char *const stages[] = {"run", "fisher", "sampler"};
@@ -125,7 +125,7 @@ sgfs_status sgfs_tune_grid(sgfs_tune *t, const char *option, const char *values,
     return add_axis(t, row, values, err);
 }
 
-/* ---- a grid where none was given -------------------------------------------------------------- */
+/* ---- a grid where none was given ------------------------------------------------------------- */
 
 static const sgfs_option *read_by(const sgfs_sampler_kind *kind, const char *key) {
     for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
@@ -170,7 +170,7 @@ static sgfs_status default_grid(sgfs_tune *t, const sgfs_config *resolved, const
                       kinds->name);
 }
 
-/* ---- settings --------------------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 /* As a run would: kinds, and a number in place of every "auto". */
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds *kinds,

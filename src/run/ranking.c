@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * ranking.c: from the runs to a table and a recommendation.
  *
- * By log loss. The standard error of a loss is mostly the luck of which rows were held out, which all
- * settings share; so settings are compared unit by unit (fold by fold, or group by group of a hold-out
- * set): gap = mean difference to the best, gap_se = its standard error. Settings with gap <= 2 gap_se
- * are tied with the best. Among the tied ones
+ * By log loss. The standard error of a loss is mostly the luck of which rows were held out, which
+ * all settings share; so settings are compared unit by unit (fold by fold, or group by group of a
+ * hold-out set): gap = mean difference to the best, gap_se = its standard error. Settings with
+ * gap <= 2 gap_se are tied with the best. Among the tied ones
  *
  *   1. chains that hardly moved (ESS below 50: they do not know their own spread to 10 %) go last;
- *   2. the spread (sd over what the curvature predicts) decides, as far as it is more than 10 % off:
- *      log loss hardly sees a wrong spread, and of two settings that predict alike the larger step is
- *      often the one that gets it wrong;
+ *   2. the spread (sd over what the curvature predicts) decides, as far as it is more than 10 %
+ *      off: log loss hardly sees a wrong spread, and of two settings that predict alike the larger
+ *      step is often the one that gets it wrong;
  *   3. then the largest ESS wins: the same answer for less work.
  *
  * By error: the smallest E2 wins. E1 and trR are shown beside it.
@@ -29,7 +29,7 @@ static bool is_known(const sgfsi_trial *trial) {
     return !trial->diverged && !trial->empty && trial->units > 0;
 }
 
-/* ---- losses ----------------------------------------------------------------------------------- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 /* Mean and its standard error of n numbers (less those of other, where not NULL). */
 static void mean_of(int64_t n, const double *x, const double *other, double *mean, double *se) {
@@ -88,7 +88,7 @@ static int64_t smallest(const sgfs_tune *t, const sgfs_tune_row *row) {
     return best;
 }
 
-/* ---- the winner ------------------------------------------------------------------------------- */
+/* ---- the winner ------------------------------------------------------------------------------ */
 
 static bool spread_is_off(const sgfs_tune_row *row) {
     return fabs(row->spread - 1) > spread_margin; /* false where it is not known */
@@ -123,7 +123,7 @@ static void compare_losses(const sgfs_tune *t, int64_t units, sgfs_tune_row *row
     }
 }
 
-/* ---- in words --------------------------------------------------------------------------------- */
+/* ---- in words -------------------------------------------------------------------------------- */
 
 static int64_t count_tied(const sgfs_tune *t, const sgfs_tune_row *row) {
     int64_t tied = 0;
@@ -215,7 +215,7 @@ sgfs_status sgfsi_tune_rank(sgfs_tune *t, sgfs_err *err) {
     return put_into_words(t, row, err);
 }
 
-/* ---- as JSON ---------------------------------------------------------------------------------- */
+/* ---- as JSON --------------------------------------------------------------------------------- */
 
 /* What the winner was run with: options given and values of the grid. Not what only concerned this
  * command, this machine or this afternoon. */

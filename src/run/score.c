@@ -7,13 +7,13 @@
  * largest log density so far (top) and the sum of exp(log density - top).
  *
  * Draws are on the user's scale. So the model is opened once more on the same training rows as they
- * stand in the table: its theta is the user's, its density that of the target in the data's own units
- * (losses of folds that were standardised differently can be compared), and what --standardize learned
- * from the training rows is already in the draws. It is the training rows that tell it the labels: the
- * rows to be scored may lack one.
+ * stand in the table: its theta is the user's, its density that of the target in the data's own
+ * units (losses of folds that were standardised differently can be compared), and what
+ * --standardize learned from the training rows is already in the draws. It is the training rows
+ * that tell it the labels: the rows to be scored may lack one.
  *
- * With two labels the mean density of a row is the probability given to its label: below one half the
- * row is misclassified.
+ * With two labels the mean density of a row is the probability given to its label: below one half
+ * the row is misclassified.
  */
 #include "run/score.h"
 
@@ -43,7 +43,7 @@ static bool is_stopping(const scorer *s) {
     return s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
 }
 
-/* ---- one block of rows ------------------------------------------------------------------------ */
+/* ---- one block of rows ----------------------------------------------------------------------- */
 
 static void add_draw(const room *r, const sgfs_backend *be, int64_t n) {
     for (int64_t i = 0; i < n; i++) r->gap[i] = -fabs(r->loglik[i] - r->top[i]);
@@ -89,7 +89,7 @@ static void score_group(scorer *s, int64_t group) {
     }
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     int64_t p = s->m->data->p, scratch = s->m->scratch_per_row;

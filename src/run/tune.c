@@ -4,9 +4,9 @@
  *   log-loss  for each fold: for each setting: sample on the other rows, score the fold (score.c)
  *   error     for each setting: sample on all rows, compare with the reference (sgfs_compare)
  *
- * Folds are the outer loop: whoever stops early has every setting judged by the same folds, one fold's
- * list of rows exists at a time, and a setting that diverged is not tried again. Seeds are the same
- * everywhere. grid.c makes the settings, ranking.c the table.
+ * Folds are the outer loop: whoever stops early has every setting judged by the same folds, one
+ * fold's list of rows exists at a time, and a setting that diverged is not tried again. Seeds are
+ * the same everywhere. grid.c makes the settings, ranking.c the table.
  */
 #include "run/tune.h"
 
@@ -30,7 +30,7 @@ const sgfs_option sgfsi_tune_options[] = {
      "run or moments (as for sgfs compare), for --by error"},
     SGFSI_OPTIONS_END};
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Names and a covariance: what would only be missed after the first run otherwise. */
 static sgfs_status check_reference(sgfs_tune *t, sgfs_err *err) {
@@ -119,7 +119,7 @@ const sgfs_tune_table *sgfs_tune_result(const sgfs_tune *t) {
     return t != NULL ? &t->table : NULL;
 }
 
-/* ---- progress and stopping -------------------------------------------------------------------- */
+/* ---- progress and stopping ------------------------------------------------------------------- */
 
 static bool is_stopping(sgfs_tune *t) {
     return atomic_load_explicit(&t->stop, memory_order_relaxed) != 0;
@@ -146,7 +146,7 @@ static void on_run_progress(const sgfs_progress *p, void *user) {
     report(t, t->done + t->at_hand->work * (double)p->done / (double)p->total);
 }
 
-/* ---- one run ---------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 /* Geometric mean over the parameters of sd / what the curvature predicts. */
 static double spread_of(const sgfs_summary *s) {
@@ -247,7 +247,7 @@ static sgfs_status try_one(sgfs_tune *t, sgfsi_trial *trial, const sgfs_model *m
     return status == SGFS_OK && is_stopping(t) ? SGFS_ESTOPPED : status;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status try_all(sgfs_tune *t, const sgfs_model *m, const sgfsi_folds *f, sgfs_err *err) {
     sgfs_status status = t->trial == NULL ? sgfsi_tune_lay_out(t, m, err) : SGFS_OK;
@@ -291,15 +291,21 @@ static sgfs_status try_folds(sgfs_tune *t, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status all_diverged(const sgfs_tune *t, sgfs_err *err) {
-    for (int64_t i = 0; i < t->trials; i++) {
-        if (!t->trial[i].diverged) return SGFS_OK;
+/* Nothing to recommend: because everything diverged, or because no run came as far as a draw. */
+static sgfs_status check_outcome(const sgfs_tune *t, sgfs_err *err) {
+    int64_t diverged = 0;
+    for (int64_t i = 0; i < t->trials; i++) diverged += t->trial[i].diverged;
+    if (t->table.winner >= 0) return SGFS_OK;
+    if (diverged < t->trials) {
+        return sgfsi_fail(err, SGFS_ESTOPPED,
+                          "No setting can be judged: --max-time ended the runs before their first "
+                          "draw. Give them more time, or a shorter --warmup.");
     }
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "Every setting diverged (%lld of %lld). Try smaller steps: another decade down "
         "in --grid epsilon, larger values in --grid alpha%s.",
-        (long long)t->trials, (long long)t->trials,
+        (long long)diverged, (long long)t->trials,
         t->model->data->scale != NULL ? "" : ", or --standardize");
 }
 
@@ -318,5 +324,5 @@ sgfs_status sgfs_tune_all(sgfs_tune *t, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
                           (long long)t->finished, (long long)(t->trials * t->folds));
     }
-    return all_diverged(t, err);
+    return check_outcome(t, err);
 }

@@ -88,6 +88,13 @@ def test_all_diverged(site):
     assert not (site.folder / "none.json").exists()
 
 
+def test_no_time_for_a_draw(site):
+    done = site("tune", "linear", "--data", "line.npy", *SGLD, "--max-time", "1e-9", "--warmup", "50000", "--out", "none.json")
+    assert done.returncode == STOPPED
+    assert done.stdout.count("no draws") == 5 and "more time" in done.stderr
+    assert not (site.folder / "none.json").exists()
+
+
 def test_default_grid_is_stated(site):
     done = site.ok("tune", "logistic", "--data", "good.csv", *SGLD, "--overwrite")
     assert re.search(r"No --grid given: trying --grid epsilon=0\.0\d+(,[\d.]+){4}\.", done.stderr)

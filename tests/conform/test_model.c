@@ -222,7 +222,7 @@ static void check_scores(bench *b) {
     sgfsi_arena_free(&one.arena);
 }
 
-/* Rows one by one: their sum is the log likelihood of the batch, and each is that of its own batch. */
+/* Rows one by one: their sum is the log likelihood of the batch, each that of a batch of one. */
 static void check_row_loglik(bench *b) {
     probe all, one;
     if (b->is.kind->row_loglik == NULL) return;

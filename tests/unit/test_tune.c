@@ -2,8 +2,8 @@
  * test_tune.c: views of some of the rows, folds, held-out log loss, and tuning through the public
  * interface.
  *
- * Monte Carlo tolerances are five standard errors of what is compared (about 6e-7 a comparison), with
- * fixed seeds; where a standard error is bounded from above, the rate is smaller still.
+ * Monte Carlo tolerances are five standard errors of what is compared (about 6e-7 a comparison),
+ * with fixed seeds; where a standard error is bounded from above, the rate is smaller still.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -111,7 +111,7 @@ static void test_a_long_pick_from_a_view(void **state) {
     sgfs_config_free(cfg);
 }
 
-/* No leakage: rows outside the view may be anything, and nothing that a model sees of it changes. */
+/* No leakage: rows outside the view may be anything, and nothing that a model sees changes. */
 static void test_statistics_of_a_view_are_those_of_its_rows(void **state) {
     (void)state;
     enum { TRAINING = 437 };
@@ -247,7 +247,7 @@ static void test_folds_are_random_and_repeatable(void **state) {
     sgfs_config_free(cfg);
 }
 
-/* ---- log loss --------------------------------------------------------------------------------- */
+/* ---- log loss -------------------------------------------------------------------------------- */
 
 /* Draws of the test's own making: chains x count x D, on the user's scale. */
 static sgfs_draws *draws_of(int64_t chains, int64_t count, const double *theta) {
@@ -343,8 +343,8 @@ static line solve(int64_t n, const int64_t *row, bool standardize) {
     return q;
 }
 
-/* Exact loss of the rows; mean_log: the mean of -log p over draws instead; error: a bound of the Monte
- * Carlo standard error with S draws. With eta ~ N(m, v) and p = N(y; eta, s^2):
+/* Exact loss of the rows; mean_log: the mean of -log p over draws instead; error: a bound of the
+ * Monte Carlo standard error with S draws. With eta ~ N(m, v) and p = N(y; eta, s^2):
  * E p = N(y; m, s^2 + v),  E p^2 = N(y; m, s^2/2 + v)/(2 s sqrt(pi)). */
 static double exact_loss(const line *q, int64_t n, const int64_t *row, double S, double *mean_log,
                          double *error) {
@@ -487,7 +487,7 @@ static void test_log_loss_does_not_underflow(void **state) {
     sgfs_config_free(cfg);
 }
 
-/* ---- tuning ----------------------------------------------------------------------------------- */
+/* ---- tuning ---------------------------------------------------------------------------------- */
 
 typedef struct session {
     sgfs_config *cfg;
@@ -759,7 +759,7 @@ static void test_default_grids(void **state) {
     close_session(&k);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void refuse_grid(const char *option, const char *values, const char *sentence) {
     sgfs_err err = {SGFS_OK, ""};
@@ -877,7 +877,7 @@ static void test_another_scale_of_the_parameters_is_refused(void **state) {
     sgfs_config_free(cfg);
 }
 
-/* ---- config files ----------------------------------------------------------------------------- */
+/* ---- config files ---------------------------------------------------------------------------- */
 
 static sgfs_status load(sgfs_config *cfg, const char *text, sgfs_err *err) {
     FILE *f = fopen("tune_config.json", "w");
