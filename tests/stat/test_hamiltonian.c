@@ -618,19 +618,32 @@ static void test_divergences_keep_the_law(void **state) {
     free(g.mass);
 }
 
+/* Steps that end where nothing is finite, again and again: the chain stops and says so. */
+static void test_a_chain_that_finds_nothing_finite_stops(void **state) {
+    (void)state;
+    problem q = regression(300, 3, 1.0, 3, 25);
+    const setting settings[] = {{"sampler.kind", "nuts"},     {"sampler.metric", "identity"},
+                                {"sampler.epsilon", "1e200"}, {"data.intercept", "false"},
+                                {"run.warmup", "3"},          {"run.draws", "50"},
+                                {"run.chains", "1"},          {NULL, NULL}};
+    sgfs_err err = {SGFS_OK, ""};
+    sampled s = sample_open(&sgfs_model_linear, q.N, q.D, q.x, q.y, settings);
+    assert_int_equal(sample_all(&s, &err), SGFS_ENUMERIC);
+    assert_non_null(strstr(err.text, "Chain 1 stopped at iteration 20: for 20 iterations"));
+    sample_free(&s);
+    problem_free(&q);
+}
+
 /* A step far too large: every trajectory diverges, the chain stays and says so, nothing stops. */
 static void test_divergence_is_counted_and_no_stop(void **state) {
     (void)state;
     static const char *const kinds[] = {"hmc", "nuts"};
     problem q = regression(300, 3, 1.0, 3, 25);
     for (int k = 0; k < 2; k++) {
-        const setting settings[] = {{"sampler.kind", kinds[k]},
-                                    {"sampler.metric", "identity"},
-                                    {"sampler.epsilon", "30"},
-                                    {"data.intercept", "false"},
-                                    {"run.warmup", "3"},
-                                    {"run.draws", "20"},
-                                    {NULL, NULL}};
+        const setting settings[] = {{"sampler.kind", kinds[k]}, {"sampler.metric", "identity"},
+                                    {"sampler.epsilon", "30"},  {"data.intercept", "false"},
+                                    {"model.sigma", "1"},       {"run.warmup", "3"},
+                                    {"run.draws", "20"},        {NULL, NULL}};
         sampled s = sample_open(&sgfs_model_linear, q.N, q.D, q.x, q.y, settings);
         assert_int_equal(sample_all(&s, NULL), SGFS_OK);
         assert_int_equal(diverging_in(s.draws), 4 * 20);
@@ -819,6 +832,7 @@ int main(void) {
         cmocka_unit_test(test_logistic_against_a_grid),
         cmocka_unit_test(test_divergences_keep_the_law),
         cmocka_unit_test(test_divergence_is_counted_and_no_stop),
+        cmocka_unit_test(test_a_chain_that_finds_nothing_finite_stops),
         cmocka_unit_test(test_bad_start_is_an_error),
         cmocka_unit_test(test_other_errors_pass_on),
         cmocka_unit_test(test_improper_posterior_is_an_error),
