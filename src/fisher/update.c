@@ -4,7 +4,7 @@
  * By operations counted, reflections (2 n D^2) beat syrk and potrf (n D^2 + D^3/3) from D/n = 3 on, and
  * Woodbury (3 n D^2 + 2 n^2 D) from D/n = 7 on; but short calls are slow and potrf is not a fast
  * one, so the borders below are measured (`make bench`, bench/fisher.c prints them beside the
- * times; the table is in docs/part-fisher.md). At a border the choice is worth a few per cent, far from
+ * times; the table is in docs/samplers.md). At a border the choice is worth a few per cent, far from
  * it a factor of two or three.
  */
 #include "fisher/fisher.h"

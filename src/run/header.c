@@ -165,7 +165,7 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
 }
 
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
-    if (run->kinds.sampler->from_curvature) snprintf(out, room, "all rows for the mode only");
+    if (run->kinds.sampler->from_curvature) snprintf(out, room, "rows read while opening only");
     else if (run->kinds.sampler->full_data) snprintf(out, room, "all rows each iteration");
     else
         snprintf(out, room, "batch %lld %s replacement", (long long)run->plan.n,

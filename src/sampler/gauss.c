@@ -280,6 +280,7 @@ const sgfs_sampler_kind sgfs_sampler_gauss = {
     .help = "the Gaussian chain of eq. 2: exact for a given Gaussian at every step size",
     .options = options,
     .full_data = true,
+    .from_curvature = true,
     .stats = stats,
     .resolve = resolve,
     .open = open_gauss,

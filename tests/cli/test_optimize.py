@@ -165,7 +165,7 @@ def test_help_has_examples_and_no_sampling(site):
 def test_laplace_defaults_and_words(site):
     done = site.ok("sample", "logistic", "--data", "good.csv", "--sampler", "laplace", "--out", "lap.run",
                    "--overwrite")
-    assert "0 warm-up + 1000 draws" in done.stderr and "all rows for the mode only" in done.stderr
+    assert "0 warm-up + 1000 draws" in done.stderr and "rows read while opening only" in done.stderr
     assert "Laplace is approximate" in done.stdout
     summary = json.loads(site.ok("summary", "lap.run", "--json").stdout)
     assert all(p["sd_curvature"] is None for p in summary["params"]), "it would agree with itself"

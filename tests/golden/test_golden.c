@@ -25,22 +25,58 @@ typedef struct golden {
     double end[MOST]; /* chain 2 after 30 + 40 iterations */
 } golden;
 
+#define BATCH "run.batch", "60"
+
 static const golden chains[] = {
     {"logistic",
-     {"sampler.kind", "sgfs-f", "sampler.alpha", "1.3", NULL},
+     {"sampler.kind", "sgfs-f", "sampler.alpha", "1.3", BATCH, NULL},
      {0.48943394746760766, 1.6198051194926386, -0.83358990732438609}},
     {"logistic",
-     {"sampler.kind", "sgfs-d", "run.batch_scheme", "without", NULL},
+     {"sampler.kind", "sgfs-d", "run.batch_scheme", "without", BATCH, NULL},
      {0.5375040080714466, 1.6477359587666163, -0.8307001523682519}},
     {"linear",
-     {"sampler.kind", "sgfs-f", "data.standardize", "true", NULL},
+     {"sampler.kind", "sgfs-f", "data.standardize", "true", BATCH, NULL},
      {0.21479010497710005, 0.85860212519549184, -0.55875320115218163, 0.030537038988331711}},
     {"linear",
-     {"sampler.kind", "sgld", "sampler.epsilon", "0.001", "model.sigma", "1.1", NULL},
+     {"sampler.kind", "sgld", "sampler.epsilon", "0.001", "model.sigma", "1.1", BATCH, NULL},
      {0.19861765643810023, 0.87992155939839645, -0.57235833694454996}},
     {"logistic",
-     {"sampler.kind", "sgfs-f", "run.preset", "paper", NULL},
+     {"sampler.kind", "sgfs-f", "run.preset", "paper", BATCH, NULL},
      {0.50995416723705689, 1.6296064951857336, -0.84392364391795105}},
+    {"logistic",
+     {"sampler.kind", "sgfs-b", "fisher.block_size", "2", "sampler.b", "diagonal", BATCH, NULL},
+     {0.53363033328901177, 1.6102461572392475, -0.83630709955638693}},
+    {"logistic",
+     {"sampler.kind", "sgfs-f", "fisher.update", "cholesky", "sampler.anneal", "late", BATCH, NULL},
+     {0.64643097854060738, 1.5817769668479977, -0.78726019883562892}},
+    {"linear",
+     {"sampler.kind", "sgfs-f", "sampler.cycles", "2", "fisher.freeze", "7", BATCH, NULL},
+     {0.22146012907063886, 0.91670633538582136, -0.49217066253423397, 0.0062226125073785877}},
+    {"linear",
+     {"sampler.kind", "sgld", "sampler.precondition", "curvature", "sampler.epsilon", "0.03", BATCH,
+      NULL},
+     {0.12121138086851205, 0.098305811578083019, -0.60876087033234672, 0.3273464749817902}},
+    {"logistic",
+     {"sampler.kind", "psgld", "sampler.epsilon", "1e-5", BATCH, NULL},
+     {-0.1250445449466995, -0.23229293124243677, -0.52890156676623468}},
+    {"logistic",
+     {"sampler.kind", "sghmc", "sampler.epsilon", "1e-4", BATCH, NULL},
+     {0.59842972287643359, 1.1298576135602552, -0.64161532120132314}},
+    {"logistic",
+     {"sampler.kind", "sgnht", "sampler.epsilon", "1e-4", BATCH, NULL},
+     {0.29529141441710755, 0.64366286989355936, -0.5586412262008672}},
+    {"logistic",
+     {"sampler.kind", "gauss", NULL},
+     {0.49280610150249538, 1.6443346076288674, -0.80446534355817245}},
+    {"linear",
+     {"sampler.kind", "laplace", NULL},
+     {0.23469013812366527, 0.89874728920065683, -0.46682189009955644, 0.010994968522231119}},
+    {"linear",
+     {"sampler.kind", "hmc", "sampler.leapfrog", "4", NULL},
+     {0.23719313787585514, 0.73932387616135053, -0.50231720705083682, 0.042190057958019715}},
+    {"logistic",
+     {"sampler.kind", "nuts", NULL},
+     {0.56949430049029726, 1.4399425108820336, -0.69279424504137621}},
 };
 
 static void make_rows(double *x, double *y, bool binary) {
@@ -58,8 +94,8 @@ static void run_chain(const golden *g, double *end, int64_t *D) {
     static double x[N * P], y[N];
     sgfs_err err;
     sgfs_config *cfg = sgfs_config_new();
-    const char *common[] = {"run.chains", "2",  "run.warmup", "30", "run.draws", "40",
-                            "run.batch",  "60", "run.seed",   "19", NULL};
+    const char *common[] = {"run.chains", "2",        "run.warmup", "30", "run.draws",
+                            "40",         "run.seed", "19",         NULL};
     for (int i = 0; common[i] != NULL; i += 2) sgfs_config_set(cfg, common[i], common[i + 1], NULL);
     for (int i = 0; g->settings[i] != NULL; i += 2) {
         assert_int_equal(sgfs_config_set(cfg, g->settings[i], g->settings[i + 1], &err), SGFS_OK);

@@ -240,7 +240,7 @@ def test_diagonal_matrix_is_caught(sample, truth):
     show("sgfs-d", run)
     assert run.compare["trR"] > 2  # 3.4 in the prototype
     assert run.compare["E1"] < 0.05  # the mean is right nevertheless
-    assert cautioned(run, "diagonal matrix is approximate")
+    assert cautioned(run, "full matrix is approximate")
 
 
 @pytest.mark.parametrize("epsilon, prototype", [(1e-4, 0.99), (1e-3, 1.69)])

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * pass.c: milliseconds for log density and gradient over all rows (what a leapfrog step of hmc and
+ * nuts costs) beside the two matrix-vector products that no pass can do without, on the same rows in
+ * the same run, and beside one read of the rows. One thread, then all cores; best of several rounds.
+ */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "base/ticker.h"
+#include "model/posterior.h"
+
+enum { ROUNDS = 15, BLOCK = 1024 };
+
+static void give_up(const char *what) {
+    fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}
+
+/* The floor: x theta and x'r, block by block. */
+static double time_bare(int64_t N, int64_t p, const double *x, const double *theta, double *r,
+                        double *G) {
+    double before = sgfsi_now();
+    for (int64_t first = 0; first < N; first += BLOCK) {
+        int64_t n = N - first < BLOCK ? N - first : BLOCK;
+        sgfs_backend_blas.gemv(n, p, 1, x + first * p, theta, 0, r);
+        sgfs_backend_blas.gemv_t(n, p, 1, x + first * p, r, 1, G);
+    }
+    return sgfsi_now() - before;
+}
+
+static double time_read(int64_t count, const double *x, double *G) {
+    double before = sgfsi_now(), sum[8] = {0};
+    for (int64_t i = 0; i + 8 <= count; i += 8) {
+        for (int k = 0; k < 8; k++) sum[k] += x[i + k];
+    }
+    G[0] += sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+    return sgfsi_now() - before;
+}
+
+static double time_pass(const sgfs_model *m, int64_t threads, const double *theta, double *G) {
+    sgfsi_arena arena = {NULL};
+    sgfsi_full full;
+    sgfs_err err;
+    double lp, best = 1e30;
+    if (sgfsi_full_open(&full, m, threads, false, &arena, &err) != SGFS_OK) give_up(err.text);
+    for (int r = 0; r < ROUNDS; r++) {
+        double before = sgfsi_now();
+        if (sgfsi_full_eval(&full, theta, &lp, G, NULL, &err) != SGFS_OK) give_up(err.text);
+        double took = sgfsi_now() - before;
+        best = took < best ? took : best;
+    }
+    sgfsi_arena_free(&arena);
+    return best;
+}
+
+static void bench(int64_t N, int64_t p) {
+    sgfs_err err;
+    sgfs_config *cfg = sgfs_config_new();
+    double *x = malloc(sizeof *x * (size_t)(N * p)), *y = malloc(sizeof *y * (size_t)N);
+    double *theta = calloc((size_t)p + 1, sizeof *theta), *G = calloc((size_t)p + 1, sizeof *G);
+    double *r = malloc(sizeof *r * BLOCK), bare = 1e30, read = 1e30;
+    if (x == NULL || y == NULL || theta == NULL || G == NULL || r == NULL) give_up("out of memory");
+    sgfsi_stream s = sgfsi_stream_at(1, 0, 0, SGFSI_FEATURES);
+    sgfsi_normals(&s, N * p, x);
+    sgfsi_normals(&s, p + 1, theta);
+    for (int64_t i = 0; i < N; i++) y[i] = x[i * p] > 0.3 * x[i * p + 1] ? 1 : 0;
+    sgfs_arrays arrays = {.rows = N, .cols = p, .x = x, .y = y};
+    sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_model *m = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
+    if (m == NULL) give_up(err.text);
+    for (int k = 0; k < ROUNDS; k++) {
+        double took = time_bare(N, p, x, theta, r, G), once = time_read(N * p, x, G);
+        bare = took < bare ? took : bare;
+        read = once < read ? once : read;
+    }
+    int64_t cores = omp_get_max_threads();
+    double one = time_pass(m, 1, theta, G), all = time_pass(m, cores, theta, G);
+    printf("logistic, N %lld, D %lld\n", (long long)N, (long long)p + 1);
+    printf("  %-28s %9.3f ms   1.00\n", "two bare products", 1e3 * bare);
+    printf("  %-28s %9.3f ms  %5.2f\n", "one read of the rows", 1e3 * read, read / bare);
+    printf("  %-28s %9.3f ms  %5.2f\n", "gradient and log density", 1e3 * one, one / bare);
+    printf("  on %lld threads %15s %9.3f ms  %5.2f\n", (long long)cores, "", 1e3 * all, all / bare);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    free(x), free(y), free(theta), free(G), free(r);
+}
+
+int main(void) {
+    (void)sgfsi_blas_threads(1);
+    bench(10000, 50);
+    bench(1000000, 20);
+    return 0;
+}
