@@ -113,7 +113,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     m->be->log1p(b->n, e, e);
     for (int64_t i = 0; i < b->n; i++) {
         double y = b->y[i] == state->one ? 1.0 : 0.0;
-        sum += y * eta[i] - (fmax(eta[i], 0) + e[i]);
+        sum += y * eta[i] - ((eta[i] > 0 ? eta[i] : 0) + e[i]); /* fmax would be a call */
     }
     s->loglik = sum;
     return SGFS_OK;
