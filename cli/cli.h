@@ -55,6 +55,10 @@ bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(
     const cli_command *command); /* --config FILE: it has options of the library */
 
+/* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work NULL:
+ * there is nothing to stop any more. */
+void cli_on_interrupt(void (*stop)(void *work), void *work);
+
 /* help.c */
 void cli_help(const cli_command *command);
 void cli_overview(void);

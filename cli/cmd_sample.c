@@ -11,24 +11,8 @@
 
 enum { SHOWN = 30 };
 
-static sgfs_run *volatile running = NULL; /* for the signal handler */
-static volatile sig_atomic_t interrupts = 0;
-
-/* First signal: finish the iteration and keep every draw. Second: leave at once. */
-static void on_signal(int number) {
-    (void)number;
-    if (interrupts++ > 0) _exit(130);
-    if (running != NULL) sgfs_run_stop(running);
-}
-
-static void catch_signals(sgfs_run *run) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    sigemptyset(&action.sa_mask);
-    running = run;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+static void stop(void *work) {
+    sgfs_run_stop(work);
 }
 
 /* Sample, close the file whatever happened, and report the first thing that went wrong. */
@@ -38,12 +22,12 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
         fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
         sgfs_run_on_progress(run, cli_progress, &due);
     }
-    catch_signals(run);
+    cli_on_interrupt(stop, run);
     sgfs_status status = sgfs_run_all(run, err);
     cli_progress_end();
     sgfs_err closing;
     sgfs_status closed = sgfs_run_close(run, &closing);
-    running = NULL;
+    cli_on_interrupt(stop, NULL);
     if (closed != SGFS_OK && status == SGFS_OK) *err = closing;
     if (status == SGFS_ESTOPPED) {
         const sgfs_err stopped = *err;

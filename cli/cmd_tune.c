@@ -9,24 +9,8 @@
 
 #include "cli.h"
 
-static sgfs_tune *volatile tuning = NULL; /* for the signal handler */
-static volatile sig_atomic_t interrupts = 0;
-
-/* First signal: stop and show what there is. Second: leave at once. */
-static void on_signal(int number) {
-    (void)number;
-    if (interrupts++ > 0) _exit(130);
-    if (tuning != NULL) sgfs_tune_stop(tuning);
-}
-
-static void catch_signals(sgfs_tune *tune) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    sigemptyset(&action.sa_mask);
-    tuning = tune;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+static void stop(void *work) {
+    sgfs_tune_stop(work);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -122,9 +106,9 @@ static sgfs_status with_tune(sgfs_tune *tune, const char *path, const cli_args *
     sgfs_status status = add_grids(tune, args, err);
     if (status != SGFS_OK) return status;
     if (!args->quiet) sgfs_tune_on_progress(tune, cli_tune_progress, &due);
-    catch_signals(tune);
+    cli_on_interrupt(stop, tune);
     status = sgfs_tune_all(tune, err);
-    tuning = NULL;
+    cli_on_interrupt(stop, NULL);
     cli_progress_end();
     print_result(tune, args);
     if (status != SGFS_OK) return status;

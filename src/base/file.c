@@ -105,6 +105,14 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     return SGFS_OK;
 }
 
+sgfs_status sgfsi_outfile_text(const char *path, bool overwrite, const char *text, sgfs_err *err) {
+    sgfsi_outfile out;
+    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
+    if (status != SGFS_OK) return status;
+    fprintf(out.f, "%s\n", text);
+    return sgfsi_outfile_commit(&out, err);
+}
+
 void sgfsi_outfile_abandon(sgfsi_outfile *out) {
     if (out->f != NULL) fclose(out->f);
     if (out->temp != NULL) unlink(out->temp);

@@ -23,6 +23,9 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
 sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err);
 void sgfsi_outfile_abandon(sgfsi_outfile *out);
 
+/* All of it at once: a small text with a line end. */
+sgfs_status sgfsi_outfile_text(const char *path, bool overwrite, const char *text, sgfs_err *err);
+
 /* Make a rename in the folder of path last. */
 void sgfsi_sync_folder(const char *path);
 

@@ -155,17 +155,12 @@ char *sgfs_mode_json(const sgfs_mode *m) {
 }
 
 sgfs_status sgfs_mode_write(const sgfs_mode *m, const char *path, bool overwrite, sgfs_err *err) {
-    sgfsi_outfile out;
     if (m == NULL || path == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_mode_write: a mode and a path are needed.");
     }
     char *text = sgfs_mode_json(m);
     if (text == NULL) return sgfsi_fail_memory(err, path);
-    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
-    if (status == SGFS_OK) {
-        fprintf(out.f, "%s\n", text);
-        status = sgfsi_outfile_commit(&out, err);
-    }
+    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
     free(text);
     return status;
 }

@@ -288,13 +288,8 @@ sgfs_status sgfs_tune_save(const sgfs_tune *t, const char *path, sgfs_err *err) 
     char *text = sgfsi_json_dump(config, true);
     sgfsi_json_free(config);
     if (text == NULL) return sgfsi_fail_memory(err, path);
-    sgfsi_outfile out;
     bool overwrite = sgfsi_config_flag(t->cfg, "output.overwrite");
-    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
-    if (status == SGFS_OK) {
-        fprintf(out.f, "%s\n", text);
-        status = sgfsi_outfile_commit(&out, err);
-    }
+    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
     free(text);
     return status;
 }

@@ -141,14 +141,9 @@ static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const do
 }
 
 static sgfs_status write_json(sgfsi_json *v, const char *path, bool overwrite, sgfs_err *err) {
-    sgfsi_outfile out;
     char *text = sgfsi_json_dump(v, true);
     if (text == NULL) return sgfsi_fail_memory(err, path);
-    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
-    if (status == SGFS_OK) {
-        fprintf(out.f, "%s\n", text);
-        status = sgfsi_outfile_commit(&out, err);
-    }
+    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
     free(text);
     return status;
 }

@@ -209,7 +209,8 @@ static sgfs_status update(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_sc
         return refactor(k, sampler, a, k->alpha, err);
     }
     k->ridge_now *= 1 - kappa;
-    if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) != 0)
+    if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) !=
+        0)
         return sgfsi_fail(err, SGFS_ENUMERIC,
                           "the update of the factor failed (--fisher-update refactor is slower and "
                           "stabler)");

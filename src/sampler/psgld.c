@@ -65,13 +65,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
                         sgfs_err *err) {
     psgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    sgfsi_pace pace = sgfsi_schedule_at(&s->schedule, now);
-    sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
-                                             now->want_lp ? &stats[0] : NULL, err);
+    sgfsi_pace pace;
+    sgfs_status status =
+        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
-    sampler->exploring = pace.explores;
-    stats[1] = pace.eps;
-    stats[2] = sqrt(e->model->be->dot(e->D, s->G, s->G));
     update_scale(s, e->D, e->gbar);
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, e->D, s->z);

@@ -100,4 +100,10 @@ sgfs_status sgfsi_schedule_resolve_by_noise(sgfs_config *cfg, const sgfs_situati
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now);
 
+/* How an iteration of these samplers begins: this step's pace, the gradient at theta, whether it is
+ * exploring, and the statistics {"lp", "step_size", "grad_norm"}. */
+sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
+                                    const sgfs_step *now, const double *theta, double *G,
+                                    double *stats, sgfsi_pace *pace, sgfs_err *err);
+
 #endif

@@ -134,3 +134,16 @@ sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now) {
     if (s->warmup_factor > 1) eps *= warmup_boost(s, now);
     return (sgfsi_pace){eps * c.factor, c.explores};
 }
+
+sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
+                                    const sgfs_step *now, const double *theta, double *G,
+                                    double *stats, sgfsi_pace *pace, sgfs_err *err) {
+    *pace = sgfsi_schedule_at(s, now);
+    sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, G,
+                                             now->want_lp ? &stats[0] : NULL, err);
+    if (status != SGFS_OK) return status;
+    sampler->exploring = pace->explores;
+    stats[1] = pace->eps;
+    stats[2] = sqrt(sampler->model->be->dot(sampler->D, G, G));
+    return SGFS_OK;
+}

@@ -103,12 +103,13 @@ static sgfs_status resolve_anneal(sgfs_config *cfg, sgfs_err *err) {
                           "--anneal-alpha needs --anneal (early, linear or late).");
     }
     if (anneals && end < alpha) { /* false for auto */
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--anneal-alpha must not be below --alpha: annealing makes steps smaller.");
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "--anneal-alpha must not be below --alpha: annealing makes steps smaller.");
     }
     if (!anneals || !isnan(end)) return SGFS_OK;
-    return sgfsi_config_resolve_num(cfg, "sampler.anneal_alpha",
-                                    sqrt(10 * (1 + alpha * alpha) - 1), err);
+    return sgfsi_config_resolve_num(cfg, "sampler.anneal_alpha", sqrt(10 * (1 + alpha * alpha) - 1),
+                                    err);
 }
 
 static sgfs_status resolve_b(sgfs_config *cfg, sgfs_err *err) {
@@ -177,8 +178,7 @@ static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now
 
 static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     if (sgfsi_config_auto(cfg, "fisher.update")) {
-        sgfs_status status =
-            sgfsi_config_resolve(cfg, "fisher.update", best_update(cfg, now), err);
+        sgfs_status status = sgfsi_config_resolve(cfg, "fisher.update", best_update(cfg, now), err);
         if (status != SGFS_OK) return status;
     }
     return check_update(cfg, now, err);
@@ -234,8 +234,7 @@ static void add_prior_noise(const sgfs_sampler *sampler, sgfs *s, int64_t t, dou
     const sgfsi_kmatrix *K = &s->K;
     if (K->prior != NULL)
         add_noise(sampler, s, t, SGFSI_PRIOR, sqrt(K->share - 1), s->root_prior, x);
-    if (K->ridge_now > 0)
-        add_noise(sampler, s, t, SGFSI_RIDGE, sqrt(K->ridge_now), NULL, x);
+    if (K->ridge_now > 0) add_noise(sampler, s, t, SGFSI_RIDGE, sqrt(K->ridge_now), NULL, x);
 }
 
 /* x += alpha B^1/2 z1, for a B that is not K. */
@@ -273,15 +272,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     sgfsi_alpha at = sgfsi_anneal_at(&s->anneal, now);
     double before = (double)sampler->interventions;
 
-    sgfs_status status =
-        s->filled ? SGFS_OK : sgfsi_kmatrix_fill(&s->K, sampler, theta, s->G, err);
+    sgfs_status status = s->filled ? SGFS_OK : sgfsi_kmatrix_fill(&s->K, sampler, theta, s->G, err);
     if (status != SGFS_OK) return status;
     s->filled = true;
     status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
                                  now->want_lp ? &stats[0] : NULL, err);
     if (status == SGFS_OK) status = sgfsi_kmatrix_renew(&s->K, sampler, now, at.alpha, theta, err);
     if (status != SGFS_OK) return status;
-    if (!s->K.B.is_fisher) at.alpha = s->K.alpha; /* the one that is in the factor */
+    if (!s->K.B.is_fisher) at.alpha = s->K.alpha;          /* the one that is in the factor */
     stats[1] = 2 / (e->gamma * (1 + at.alpha * at.alpha)); /* h of docs/math.md, section 1 */
     stats[2] = sqrt(be->dot(e->D, s->G, s->G));
     double size = solve_step(sampler, s, now->t, at.alpha, at.explores, s->G);
@@ -312,8 +310,8 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
     return NULL;
 }
 
-static const char *const stats[] = {"lp", "step_size", "grad_norm", "ridges", "alpha", "phase",
-                                    NULL};
+static const char *const stats[] = {"lp",    "step_size", "grad_norm", "ridges",
+                                    "alpha", "phase",     NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .name = "sgfs",

@@ -106,14 +106,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     sgfsi_eval *e = &sampler->eval;
     const sgfs_backend *be = e->model->be;
     bool warmup = now->t <= now->warmup;
-    sgfsi_pace pace = sgfsi_schedule_at(&s->schedule, now);
-    double eta = pace.eps / 2;
-    sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
-                                             now->want_lp ? &stats[0] : NULL, err);
+    sgfsi_pace pace;
+    sgfs_status status =
+        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
-    sampler->exploring = pace.explores;
-    stats[1] = pace.eps;
-    stats[2] = sqrt(be->dot(e->D, s->G, s->G));
+    double eta = pace.eps / 2;
     if (s->estimates) learn_noise(s, e, warmup);
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, e->D, s->z);

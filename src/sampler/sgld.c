@@ -53,13 +53,10 @@ static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_step *now, double *t
                           sgfs_err *err) {
     sgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    sgfsi_pace pace = sgfsi_schedule_at(&s->schedule, now);
-    sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
-                                             now->want_lp ? &stats[0] : NULL, err);
+    sgfsi_pace pace;
+    sgfs_status status =
+        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
-    sampler->exploring = pace.explores;
-    stats[1] = pace.eps;
-    stats[2] = sqrt(e->model->be->dot(e->D, s->G, s->G));
     sgfsi_precondition_apply(&s->C, true, s->G);
     sgfsi_precondition_apply(&s->C, false, s->G);
     e->model->be->axpy(e->D, pace.eps / 2, s->G, theta);

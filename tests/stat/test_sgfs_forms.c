@@ -296,6 +296,59 @@ static void test_annealed_and_cyclical_are_exact(void **state) {
     problem_free(&q);
 }
 
+/* The phases are in the statistics: alpha rises as the schedule says, and tells the phase. */
+static void test_annealing_shows_its_phases(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        double delta;
+    } presets[] = {{"early", 0.5}, {"linear", 1}, {"late", 3}};
+    problem q = regression(2000, 5, 1.0, 5, 37);
+    for (int k = 0; k < 3; k++) {
+        enum { T = 200 };
+        sgfs_err err = {SGFS_OK, ""};
+        const setting settings[] = {COMMON,
+                                    {"sampler.alpha", "0.4"},
+                                    {"sampler.anneal", presets[k].name},
+                                    {"sampler.anneal_alpha", "3"},
+                                    {"run.warmup", "50"},
+                                    {"run.draws", "200"},
+                                    {"run.chains", "1"},
+                                    {NULL, NULL}};
+        sgfs_config *cfg = config_of(settings);
+        sgfs_arrays arrays = {.rows = q.N, .cols = q.D, .x = q.x, .y = q.y};
+        sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+        sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
+        sgfs_run *run = sgfs_run_open(m, cfg, &err);
+        if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
+        assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
+        const sgfs_draws *d = run->out.memory;
+        int64_t gaussian = 0;
+        assert_string_equal(d->stat[4], "alpha");
+        assert_string_equal(d->stat[5], "phase");
+        for (int64_t t = 0; t < T; t++) {
+            const double *stat = d->chain[0].stats + t * d->S;
+            double u = pow((double)(t + 1) / T, presets[k].delta);
+            double alpha = sqrt(0.16 + (9 - 0.16) * u);
+            assert_true(fabs(stat[4] - alpha) < 1e-12);
+            assert_true(fabs(stat[1] - 2 / (10 * (1 + alpha * alpha))) <
+                        1e-12); /* gamma = N/n = 10 */
+            assert_true(stat[5] == (alpha <= 1 ? 2 : 3));
+            gaussian += alpha <= 1;
+        }
+        sgfs_summary *summary = sgfs_summary_new(d, &err);
+        assert_non_null(summary);
+        assert_true(summary->gaussian_draws == (double)gaussian && gaussian > 0);
+        assert_true(summary->langevin_draws == (double)(T - gaussian));
+        sgfs_summary_free(summary);
+        sgfs_run_free(run);
+        sgfs_model_free(m);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+    }
+    problem_free(&q);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_for_any_B),
@@ -305,6 +358,7 @@ int main(void) {
         cmocka_unit_test(test_frozen_matrix_is_exact),
         cmocka_unit_test(test_blocks_between_full_and_diagonal),
         cmocka_unit_test(test_annealed_and_cyclical_are_exact),
+        cmocka_unit_test(test_annealing_shows_its_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
