@@ -89,7 +89,9 @@ static char *write_matrix(const double *a, int64_t rows, int64_t cols) {
 static void test_exact_for_any_B(void **state) {
     (void)state;
     problem q = regression(2000, 5, 20.0, 5, 13);
-    double B[25], d[5] = {900, 2500, 400, 3000, 1200};
+    /* a column of zeros: there B and the prior's noise are all there is */
+    problem bare = regression(2000, 5, 20.0, 4, 13);
+    double B[25], d[5] = {900, 2500, 400, 3000, 15};
     const setting identity[] = {
         COMMON, LONG, {"sampler.b", "identity"}, {"sampler.alpha", "1.5"}, {NULL, NULL}};
     const setting scaled[] = {COMMON,
@@ -106,11 +108,13 @@ static void test_exact_for_any_B(void **state) {
     char *path = write_matrix(d, 1, 5);
     const setting from_file[] = {
         COMMON, LONG, {"sampler.b_file", path}, {"sampler.alpha", "2"}, {NULL, NULL}};
-    expect_exact(&q, "B a diagonal from a file", from_file);
+    expect_exact(&bare, "B a diagonal from a file", from_file);
     for (int i = 0; i < 25; i++) B[i] = (i % 6 == 0 ? 3000.0 : 700.0) + 60.0 * (i / 5 + i % 5);
+    for (int i = 0; i < 5; i++) B[4 * 5 + i] = B[i * 5 + 4] = i < 4 ? 40 + i : 25;
     (void)write_matrix(B, 5, 5);
-    expect_exact(&q, "B a matrix from a file", from_file);
+    expect_exact(&bare, "B a matrix from a file", from_file);
     unlink(path);
+    problem_free(&bare);
     problem_free(&q);
 }
 
