@@ -128,6 +128,29 @@ static sgfs_status load_config(const cli_command *command, int argc, char **argv
         if (loaded) return cli_fail(err, SGFS_EUSAGE, "--config may be given once.");
         loaded = true;
         if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
+        args->config = path;
+        snprintf(args->config_sampler, sizeof args->config_sampler, "%s",
+                 sgfs_config_get(args->cfg, "sampler.kind"));
+    }
+    return SGFS_OK;
+}
+
+/* The steps in a file belong to the sampler it names; another one would make something else of them. (A
+ * file that names none, or the default, is for any: what does not fit is refused one by one.) */
+static sgfs_status check_config(const cli_args *args, sgfs_err *err) {
+    sgfs_option_info o;
+    const char *now = sgfs_config_get(args->cfg, "sampler.kind");
+    if (args->config == NULL || strcmp(now, args->config_sampler) == 0) return SGFS_OK;
+    for (int64_t i = 0; sgfs_option_at(i, &o); i++) {
+        if (strcmp(o.key, "sampler.kind") == 0 && strcmp(o.value, args->config_sampler) == 0)
+            return SGFS_OK;
+        if (strcmp(o.stage, "sampler") != 0) continue;
+        if (strcmp(sgfs_config_get(args->cfg, o.key), o.value) == 0) continue;
+        return cli_fail(
+            err, SGFS_EUSAGE,
+            "%.200s sets \"%s\" for sampler %.40s; --sampler %.40s would take it over. "
+            "Leave out --sampler, or take what belongs to the other one out of the file.",
+            args->config, o.key, args->config_sampler, now);
     }
     return SGFS_OK;
 }
@@ -214,5 +237,5 @@ sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_arg
             status = cli_fail(err, SGFS_EUSAGE, "Too many arguments at \"%s\".", argv[i]);
         else args->word[args->words++] = argv[i];
     }
-    return status;
+    return status == SGFS_OK ? check_config(args, err) : status;
 }

@@ -24,6 +24,8 @@ typedef struct cli_args {
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json;
+    const char *config;      /* the file of --config, or NULL */
+    char config_sampler[64]; /* the sampler it names, or the default */
 } cli_args;
 
 typedef struct cli_command {

@@ -29,7 +29,7 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     sgfs_status closed = sgfs_run_close(run, &closing);
     cli_on_interrupt(stop, NULL);
     if (closed != SGFS_OK && status == SGFS_OK) *err = closing;
-    if (status == SGFS_ESTOPPED) {
+    if (status == SGFS_ESTOPPED && strstr(err->text, "before the first draw") == NULL) {
         const sgfs_err stopped = *err;
         cli_fail(err, status, "%.200s The run is in %.250s (`sgfs summary`).", stopped.text, path);
     }

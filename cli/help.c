@@ -144,6 +144,6 @@ void cli_help(const cli_command *command) {
     if (cli_takes_config(command))
         print_flag("config", "FILE", "options from a JSON file; flags override it", "");
     print_flag("json", "", "machine-readable output", "");
-    print_flag("quiet", "", "no progress, no notes (warnings stay)", "");
+    print_flag("quiet", "", "no progress, no notes; sample prints no table (warnings stay)", "");
     print_options(command);
 }

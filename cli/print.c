@@ -105,7 +105,8 @@ void cli_print_warnings(const sgfs_summary *s, FILE *to) {
 }
 
 static void print_costs(const sgfs_summary *s) {
-    printf("\n%lld chains x %lld kept draws (mean and sd are over every iteration); %.3g rows "
+    printf("\n%lld chains x %lld kept draws (mean and sd are over every draw, thinned away or "
+           "not); %.3g rows "
            "touched; %.3g s, of which sampling %.3g s (sum over chains)\n",
            (long long)s->chains, (long long)s->draws, s->rows_touched, s->seconds,
            s->sample_seconds);
@@ -203,16 +204,19 @@ static void print_pair(const sgfs_compare *c, const char *what, const int64_t pa
  * reference has nothing to compare with, it says that instead. */
 static void print_verdict(const sgfs_compare *c) {
     double worst = -1;
+    bool one_spread = false; /* some parameter's, by more than 5 errors and 1 % */
     for (int64_t i = 0; i < c->dim; i++) {
-        if (isfinite(c->row[i].z)) worst = fmax(worst, fabs(c->row[i].z));
+        const sgfs_compare_row *r = &c->row[i];
+        if (isfinite(r->z)) worst = fmax(worst, fabs(r->z));
+        one_spread = one_spread || (fabs(r->z_sd) > 5 && fabs(log(r->sd / r->reference_sd)) > 0.01);
     }
     bool known = isfinite(c->trR) && isfinite(c->trR_noise);
-    bool spread_differs =
-        known && (fabs(c->trR - 1) > 4 * c->trR_noise + 0.01 || c->E2 > 3 * c->E2_noise + 0.05);
+    bool spread_differs = known && (one_spread || fabs(c->trR - 1) > 4 * c->trR_noise + 0.01 ||
+                                    c->E2 > 3 * c->E2_noise + 0.05);
     if (worst > 4.5 || spread_differs) {
         printf("The run differs from the reference by more than Monte Carlo error: %s%s%s.\n",
                worst > 4.5 ? "means (see z)" : "", worst > 4.5 && spread_differs ? " and " : "",
-               spread_differs ? "spread (see trR, E2)" : "");
+               spread_differs ? "spread (see z of sd, trR, E2)" : "");
     } else if (worst < 0 || (known && c->trR_noise > 0.1)) {
         puts("Too few effective draws to say whether the run agrees with the reference.");
     } else {
@@ -228,15 +232,16 @@ void cli_print_compare(const sgfs_compare *c) {
         width = w > width ? w : width;
     }
     print_name("parameter", width);
-    printf(" %10s %10s %10s %10s %7s\n", "mean", "reference", "sd", "ref. sd", "z");
+    printf(" %10s %10s %7s %10s %10s %7s\n", "mean", "reference", "z", "sd", "ref. sd", "z of sd");
     for (int64_t i = 0; i < c->dim; i++) {
         const sgfs_compare_row *r = &c->row[i];
         print_name(r->name, width);
         print_num(r->mean, 10);
         print_num(r->reference, 10);
+        print_num(round(100 * r->z) / 100, 7);
         print_num(r->sd, 10);
         print_num(r->reference_sd, 10);
-        print_num(round(100 * r->z) / 100, 7);
+        print_num(round(100 * r->z_sd) / 100, 7);
         putchar('\n');
     }
     putchar('\n');

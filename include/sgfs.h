@@ -240,7 +240,8 @@ SGFS_API void sgfs_summary_free(sgfs_summary *summary);
 typedef struct sgfs_compare_row {
     const char *name;
     double mean, reference, sd, reference_sd;
-    double z; /* (mean - reference) over the Monte Carlo error of both */
+    double z;    /* (mean - reference) over the Monte Carlo error of both */
+    double z_sd; /* log(sd / reference_sd) over its Monte Carlo error; NaN: no reference_sd */
 } sgfs_compare_row;
 
 typedef struct sgfs_compare {

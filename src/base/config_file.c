@@ -42,6 +42,20 @@ static sgfs_status name_file(const char *path, sgfs_err *err) {
     return sgfsi_fail(err, cause.code, "%.200s: %.300s", path, cause.text);
 }
 
+/* {"epsilon": ...}: a flag's name where its key is needed. */
+static sgfs_status suggest_key(const sgfs_config *cfg, const char *name, const char *path,
+                               sgfs_err *err) {
+    const sgfs_option *row;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        if (strcmp(row->flag, name) != 0) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%.200s: there is no option \"%.60s\"; did you mean \"%s\"? (`sgfs list "
+                          "options` has all keys.)",
+                          path, name, row->key);
+    }
+    return name_file(path, err);
+}
+
 static bool is_of_no_interest(const sgfs_config *cfg, const char *key, const char *text) {
     const sgfs_option *row = sgfsi_config_row(cfg, key);
     return strncmp(key, "output.", 7) == 0 || (row != NULL && strcmp(row->value, text) == 0);
@@ -61,7 +75,9 @@ static sgfs_status take(sgfs_config *cfg, const sgfsi_json *options, bool header
                               path, key);
         }
         if (header && is_of_no_interest(cfg, key, text)) continue;
-        if (sgfs_config_set(cfg, key, text, err) != SGFS_OK) return name_file(path, err);
+        if (sgfs_config_set(cfg, key, text, err) == SGFS_OK) continue;
+        return sgfsi_config_row(cfg, key) == NULL ? suggest_key(cfg, key, path, err)
+                                                  : name_file(path, err);
     }
     return SGFS_OK;
 }

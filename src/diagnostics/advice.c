@@ -17,7 +17,7 @@
 #include "base/number.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
-static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.15;
+static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.10;
 static const double DEEP_MOST = 0.01, BFMI_LEAST = 0.3;
 
 typedef struct list {
@@ -233,6 +233,9 @@ static void judge_spread(list *out) {
     bool scored = strncmp(sampler, "sgfs", 4) == 0;
     if (s->trajectories.known)
         return; /* accepted or rejected by the exact density: no bias to see */
+    for (int64_t i = 0; i < s->dim; i++) {
+        if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
+    }
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
     if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
@@ -242,10 +245,11 @@ static void judge_spread(list *out) {
     sgfsi_format_digits(number, worst, 3);
     warn(out,
          "The spread of %lld of %lld parameters is not what the curvature of the posterior at its "
-         "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, or the step "
-         "is too large for it, and the draws are approximate in a way that R-hat and ESS do not "
-         "see. Try %s; where the answer changes, believe the smaller steps.",
+         "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, the step is "
+         "too large for it%s. R-hat and ESS do not see that. Try %s; where the answer changes, "
+         "believe the smaller steps (or --sampler nuts).",
          (long long)over, (long long)s->dim, number, names,
+         scored ? ", or the data are noisier or quieter than the model says" : "",
          scored ? "a larger --alpha" : "a smaller --epsilon");
 }
 

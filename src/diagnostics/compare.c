@@ -5,7 +5,8 @@
  *
  * Moments are over every iteration where the run has them (moments.c); Monte Carlo errors come from
  * the kept draws (summary.c):
- *     z = (m - m*) / sqrt(mcse^2 + mcse*^2),   mcse* = 0 where the reference is taken as exact.
+ *     z    = (m - m*) / sqrt(mcse^2 + mcse*^2),   mcse* = 0 where the reference is taken as exact
+ *     z_sd = log(sd/sd*) / sqrt((1/ESS + v)/2),  ESS the smaller of bulk and tail, v the reference's
  * A pair's ellipse at two standard deviations needs its mean and 2 x 2 covariance: both are in the
  * JSON.
  */
@@ -37,6 +38,12 @@ typedef struct sides {
     sgfs_summary *summary;
 } sides;
 
+/* How many Monte Carlo errors the spread is off. */
+static double spread_z(const sgfs_compare_row *row, const sgfs_summary_row *known, double ref_v) {
+    double ess = fmin(known->ess_bulk, known->ess_tail);
+    return log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * ref_v);
+}
+
 static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_err *err) {
     for (int64_t i = 0; i < s->run.D; i++) {
         sgfs_compare_row *row = &out->shown.row[i];
@@ -51,6 +58,7 @@ static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_e
         if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
         error[i] = hypot(known->mcse, ref_error);
         row->z = (row->mean - row->reference) / error[i];
+        row->z_sd = spread_z(row, known, s->ref.v);
         if (s->ref.theta == NULL || isnan(known->q5)) continue;
         out->shown.true_total++;
         double truth = s->ref.theta[i];
@@ -176,6 +184,7 @@ static sgfsi_json *row_json(const sgfs_compare_row *row) {
     sgfsi_json_num(out, "sd", row->sd);
     sgfsi_json_num(out, "reference_sd", row->reference_sd);
     sgfsi_json_num(out, "z", row->z);
+    sgfsi_json_num(out, "z_sd", row->z_sd);
     return out;
 }
 

@@ -5,6 +5,7 @@
 #include "run/chain.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -116,23 +117,53 @@ static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* Does the sampler have this option? */
+static bool reads(const sgfsi_walk *w, const char *key) {
+    for (const sgfs_option *o = w->sampler.kind->options; o->key != NULL; o++) {
+        if (strcmp(o->key, key) == 0) return true;
+    }
+    return false;
+}
+
+/* What may help, of what this sampler understands: "a, b or c". */
+static void list_advice(const sgfsi_walk *w, char *out, size_t room) {
+    const sgfs_config *cfg = w->sampler.cfg;
+    bool full = w->sampler.kind->full_data, given = !sgfsi_config_auto(cfg, "sampler.epsilon");
+    const struct {
+        bool fits;
+        const char *text;
+    } advice[] = {{reads(w, "sampler.alpha"), "a larger --alpha"},
+                  {reads(w, "sampler.epsilon") && !reads(w, "sampler.alpha") && (!full || given),
+                   "a smaller --epsilon"},
+                  {reads(w, "sampler.target_accept") && !given, "a larger --target-accept"},
+                  {!full, "a larger --batch"},
+                  {full, "a stronger --prior-precision"},
+                  {full, "a smaller --init"},
+                  {w->sampler.model->data->scale == NULL, "--standardize"}};
+    int count = (int)(sizeof advice / sizeof advice[0]), left = 0;
+    out[0] = '\0';
+    for (int i = 0; i < count; i++) left += advice[i].fits;
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(out);
+        if (!advice[i].fits) continue;
+        left--;
+        snprintf(out + used, room - used, "%s%s", advice[i].text,
+                 left > 1    ? ", "
+                 : left == 1 ? " or "
+                             : "");
+    }
+}
+
 static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
-    bool standardized = w->sampler.model->data->scale != NULL;
+    char advice[200];
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
-    const char *advice = w->sampler.kind->full_data
-                             ? "Try a stronger --prior-precision or a smaller --init"
-                             : "Try smaller steps (larger --alpha, smaller --epsilon)";
-    const char *batch = w->sampler.kind->full_data ? "" : " a larger --batch";
+    list_advice(w, advice, sizeof advice);
     w->status = sgfsi_fail(
-        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.300s.%s %s%s%s%s.",
+        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s Try %s.",
         (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
-        cause.text, kept ? " Draws before it are kept." : "", advice,
-        batch[0] == '\0' ? ""
-        : standardized   ? " or"
-                         : ",",
-        batch, standardized ? "" : ", or --standardize");
+        cause.text, kept ? " Draws before it are kept." : "", advice);
 }
 
 static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {

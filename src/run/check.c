@@ -7,6 +7,7 @@
  * is tau = gamma (1 + alpha^2) - 1.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,19 +82,36 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
     return false;
 }
 
+/* "sampler sghmc, sgnht": everybody who reads the key. */
+static void list_readers(const char *key, char *out, size_t room) {
+    sgfsi_option_set set;
+    out[0] = '\0';
+    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+        size_t used = strlen(out);
+        if (!owns(&set, key)) continue;
+        bool fisher = strcmp(set.stage, "fisher") == 0 || strcmp(key, "fisher.kind") == 0 ||
+                      strcmp(key, "run.preset") == 0;
+        bool run = strcmp(set.stage, "run") == 0;
+        if (run && !fisher) snprintf(out, room, "samplers that use minibatches");
+        else if (fisher)
+            snprintf(out, room, "samplers with a Fisher matrix (sgfs-f, sgfs-d, sgfs-b)");
+        else snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "", set.kind);
+    }
+}
+
 static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
                                 const sgfsi_kinds *kinds, sgfs_err *err) {
     const sgfs_option *row;
     for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
         sgfsi_option_set other = {"", "", NULL};
+        char readers[200];
         if (!sgfsi_config_given(cfg, row->key) || is_read(model, kinds, row->key, &other)) continue;
+        list_readers(row->key, readers, sizeof readers);
+        bool kinded = other.kind[0] != '\0';
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--%s has no meaning for model %s with sampler %s; it is read by "
-                          "%s %s.",
-                          row->flag, model->kind->name, kinds->name, other.stage,
-                          other.kind[0] != '\0'             ? other.kind
-                          : strcmp(other.stage, "run") == 0 ? "of samplers that use minibatches"
-                                                            : "matrices (sampler sgfs)");
+                          "--%s has no meaning for model %s with sampler %s; it is read by %s%s%s.",
+                          row->flag, model->kind->name, kinds->name, kinded ? other.stage : "",
+                          kinded ? " " : "", readers);
     }
     return SGFS_OK;
 }

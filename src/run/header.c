@@ -148,6 +148,11 @@ static void describe_schedule(const sgfs_run *run, char *out, size_t room) {
     if (cycles > 0) snprintf(out + used, room - used, " in %lld cycles", (long long)cycles);
 }
 
+static void append(char *out, size_t room, const char *what, const char *value) {
+    size_t used = strlen(out);
+    snprintf(out + used, room - used, ", %s %s", what, value);
+}
+
 /* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a number. */
 static void describe_step(const sgfs_run *run, char *out, size_t room) {
     static const char *const keys[] = {"sampler.alpha", "sampler.epsilon", "sampler.leapfrog"};
@@ -156,12 +161,31 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
         char number[SGFSI_NUM_CHARS];
         if (!reads(run->kinds.sampler, keys[i]) || sgfsi_config_auto(run->cfg, keys[i])) continue;
         sgfsi_format_digits(number, sgfsi_config_num(run->cfg, keys[i]), 4);
-        snprintf(out, room, ", %s %s", keys[i] + 8, number);
+        append(out, room, keys[i] + 8, number);
     }
     describe_schedule(run, out, room);
     int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
     size_t used = strlen(out);
     if (every > 1) snprintf(out + used, room - used, ", Fisher update 1 in %lld", (long long)every);
+}
+
+/* What makes two runs of one sampler different kinds of runs, where it is not the default. */
+static void describe_kind(const sgfs_run *run, char *out, size_t room) {
+    static const char *const keys[][2] = {{"sampler.metric", "metric"},
+                                          {"sampler.b", "B"},
+                                          {"sampler.precondition", "preconditioned by"},
+                                          {"fisher.block_size", "blocks of"},
+                                          {"fisher.kappa", "kappa"},
+                                          {"fisher.freeze", "frozen after"},
+                                          {"fisher.update", "updated by"}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *key = keys[i][0], *value = sgfsi_config_text(run->cfg, key);
+        bool fisher = strncmp(key, "fisher.", 7) == 0;
+        if (fisher ? run->kinds.fisher == NULL : !reads(run->kinds.sampler, key)) continue;
+        bool plain = strcmp(value, sgfsi_config_row(run->cfg, key)->value) == 0 ||
+                     strcmp(value, "refactor") == 0;
+        if (!plain) append(out, room, keys[i][1], value);
+    }
 }
 
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
@@ -175,9 +199,10 @@ static void describe_rows(const sgfs_run *run, char *out, size_t room) {
 char *sgfsi_run_describe(const sgfs_run *run) {
     const sgfsi_plan *p = &run->plan;
     const size_t room = 512;
-    char *text = malloc(room), step[128], rows[96], thin[64] = "";
+    char *text = malloc(room), step[256], rows[96], thin[64] = "";
     if (text == NULL) return NULL;
     describe_step(run, step, sizeof step);
+    describe_kind(run, step, sizeof step);
     describe_rows(run, rows, sizeof rows);
     if (p->thin > 1) snprintf(thin, sizeof thin, ", 1 in %lld kept", (long long)p->thin);
     snprintf(text, room,

@@ -30,7 +30,7 @@
 
 #include "model/mode.h"
 
-enum { MOST_LOST = 20 }; /* iterations in a row without one finite step */
+enum { MOST_LOST = 30 }; /* iterations in a row whose trajectories led nowhere */
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -145,8 +145,11 @@ sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, 
         !sgfsi_point_open(&h->trial, sampler->D, sampler->arena)) {
         return sgfsi_fail_memory(err, "the sampler");
     }
-    h->fixed = !sgfsi_config_auto(cfg, "sampler.epsilon");
-    h->eps = h->fixed ? sgfsi_config_num(cfg, "sampler.epsilon") : 1;
+    h->given = sgfsi_config_num(cfg, "sampler.epsilon");
+    /* a step is meant for the metric it was found with: while that is learned, warm-up finds its own */
+    bool learns = metric_adapts(cfg) && sgfsi_config_int(cfg, "run.warmup") > 0;
+    h->fixed = !isnan(h->given) && !learns;
+    h->eps = h->fixed ? h->given : 1;
     h->dual.target = sgfsi_config_num(cfg, "sampler.target_accept");
     h->windows = sgfsi_windows_open(sgfsi_config_int(cfg, "run.warmup"));
     return open_metric(h, err);
@@ -172,7 +175,6 @@ sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgf
     h->W.kind->mul(&h->W, z->p, z->v);
     be->axpy(D, eps, z->v, z->q);
     sgfs_status status = evaluate(h, z, &why);
-    if (status == SGFS_OK) h->finite++;
     be->axpy(D, eps / 2, z->G, z->p);
     if (status == SGFS_OK || status == SGFS_ENUMERIC) return SGFS_OK;
     if (err != NULL) *err = why;
@@ -292,20 +294,20 @@ sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_step *now, 
     return SGFS_OK;
 }
 
-/* A trajectory may run out of the support; a chain that finds nothing else is lost. */
-static sgfs_status check_finite(sgfsi_hamiltonian *h, sgfs_err *err) {
-    h->lost = h->finite > 0 ? 0 : h->lost + 1;
-    h->finite = 0;
+/* A trajectory may diverge or run out of the support; a chain that does nothing else is lost. */
+static sgfs_status check_moves(sgfsi_hamiltonian *h, double acceptance, sgfs_err *err) {
+    h->lost = acceptance > 0 ? 0 : h->lost + 1;
     if (h->lost < MOST_LOST) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "for %d iterations the density or its gradient was not finite anywhere the "
-                      "chain tried to go",
-                      (int)MOST_LOST);
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "%d trajectories in a row led nowhere: wherever they went the density was not "
+        "finite, or smaller by more than e^700",
+        (int)MOST_LOST);
 }
 
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, double acceptance,
                                   sgfs_err *err) {
-    sgfs_status status = check_finite(h, err);
+    sgfs_status status = check_moves(h, acceptance, err);
     if (status != SGFS_OK) return status;
     if (now->t > now->warmup) return status;
     if (!h->fixed) h->eps = sgfsi_dual_learn(&h->dual, acceptance);
@@ -315,6 +317,6 @@ sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, do
         if (status == SGFS_OK && !h->fixed) status = find_step(h, err);
     }
     if (now->t == now->warmup && !h->fixed && h->dual.count > 0)
-        h->eps = sgfsi_dual_result(&h->dual);
+        h->eps = isnan(h->given) ? sgfsi_dual_result(&h->dual) : h->given;
     return status;
 }

@@ -37,12 +37,12 @@ typedef struct sgfsi_hamiltonian {
     double *mean, *work; /* D: the window's mean; workspace of S */
     int64_t count;       /* iterations in the window so far */
     bool adapts;         /* the metric is renewed in warm-up */
-    bool fixed;          /* the step size was given */
-    double eps;
+    bool fixed;          /* the step size is the one given, from the first iteration on */
+    double eps, given;   /* step size; the one given by option, NaN: none */
     sgfsi_dual dual;
     sgfsi_windows windows;
-    int64_t finite, lost; /* finite steps of this iteration; iterations in a row without one */
-    bool ready;           /* here and eps are set */
+    int64_t lost; /* iterations in a row whose trajectories led nowhere */
+    bool ready;   /* here and eps are set */
     sgfsi_stream momentum;
     sgfsi_point here, trial; /* the chain's place; where a trajectory is being tried */
 } sgfsi_hamiltonian;

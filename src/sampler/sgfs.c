@@ -72,6 +72,12 @@ static double automatic_alpha(bool full, double gamma, double events) {
     return full ? alpha : fmax(alpha, 2);
 }
 
+/* A B other than the Fisher matrix is asked for. */
+static bool has_own_b(const sgfs_config *cfg) {
+    return strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0 ||
+           !sgfsi_config_auto(cfg, "sampler.b_file");
+}
+
 static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, const sgfs_situation *now,
                                  sgfs_err *err) {
     bool eps_given = !sgfsi_config_auto(cfg, "sampler.epsilon");
@@ -82,6 +88,8 @@ static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, const sgfs_situati
             "one of them.");
     }
     double alpha = automatic_alpha(full, now->gamma, now->events);
+    if (has_own_b(cfg))
+        alpha = fmax(alpha, 1); /* at 0 no noise is injected, and B would not matter */
     if (eps_given) alpha = 2 / sqrt(sgfsi_config_num(cfg, "sampler.epsilon"));
     else if (!sgfsi_config_auto(cfg, "sampler.alpha")) return SGFS_OK;
     return sgfsi_config_resolve_num(cfg, "sampler.alpha", alpha, err);
@@ -112,6 +120,18 @@ static sgfs_status resolve_anneal(sgfs_config *cfg, sgfs_err *err) {
                                     err);
 }
 
+/* No draw has injected noise. */
+static bool is_silent(const sgfs_config *cfg) {
+    return sgfsi_config_num(cfg, "sampler.alpha") == 0 &&
+           strcmp(sgfsi_config_text(cfg, "sampler.anneal"), "off") == 0 &&
+           sgfsi_config_int(cfg, "sampler.cycles") <= 0;
+}
+
+/* Nor has any step of warm-up: what the inverse alone can do. */
+static bool is_silent_throughout(const sgfs_config *cfg) {
+    return is_silent(cfg) && sgfsi_config_num(cfg, "sampler.warmup_alpha") == 0;
+}
+
 static sgfs_status resolve_b(sgfs_config *cfg, sgfs_err *err) {
     bool file = !sgfsi_config_auto(cfg, "sampler.b_file");
     const char *kind = sgfsi_config_text(cfg, "sampler.b");
@@ -125,15 +145,12 @@ static sgfs_status resolve_b(sgfs_config *cfg, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--b-scale has no meaning with --b fisher: there --alpha is the scale.");
     }
+    if (has_own_b(cfg) && is_silent(cfg)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "At --alpha 0 no noise is injected and --b has no effect: give a larger "
+                          "--alpha.");
+    }
     return file ? sgfsi_config_resolve(cfg, "sampler.b", "file", err) : SGFS_OK;
-}
-
-/* No noise is injected at any time: what the inverse alone can do. */
-static bool is_silent(const sgfs_config *cfg) {
-    return sgfsi_config_num(cfg, "sampler.alpha") == 0 &&
-           sgfsi_config_num(cfg, "sampler.warmup_alpha") == 0 &&
-           strcmp(sgfsi_config_text(cfg, "sampler.anneal"), "off") == 0 &&
-           sgfsi_config_int(cfg, "sampler.cycles") <= 0;
 }
 
 /* The whole matrix, by its factor or by its inverse. */
@@ -156,7 +173,7 @@ static sgfs_status check_update(const sgfs_config *cfg, const sgfs_situation *no
                           update);
     }
     if (!woodbury) return SGFS_OK;
-    if (!is_whole(now) || !is_silent(cfg)) {
+    if (!is_whole(now) || !is_silent_throughout(cfg)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--fisher-update woodbury keeps the inverse of the full matrix and can "
                           "inject no noise: it needs --sampler sgfs-f --alpha 0 --warmup-alpha 0 "
@@ -173,7 +190,7 @@ static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now
     if (strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0) return "refactor";
     if (strcmp(now->fisher, "block") == 0)
         return sgfsi_update_best(size > 0 ? size : now->D, now->n, 1);
-    return sgfsi_update_best(now->D, now->n, is_silent(cfg) ? 0 : 1);
+    return sgfsi_update_best(now->D, now->n, is_silent_throughout(cfg) ? 0 : 1);
 }
 
 static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
@@ -184,17 +201,39 @@ static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, s
     return check_update(cfg, now, err);
 }
 
+/* Options that only another option reads. */
+static sgfs_status check_matrix(const sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    static const char *const of[][3] = {
+        {"fisher.kappa_value", "kappa-value", "floor constant forget"},
+        {"fisher.kappa_a", "kappa-a", "power"},
+        {"fisher.kappa_b", "kappa-b", "power"},
+        {"fisher.kappa_delta", "kappa-delta", "power"},
+        {"fisher.window", "kappa-window", "window"}};
+    const char *kappa = sgfsi_config_text(cfg, "fisher.kappa");
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        if (!sgfsi_config_given(cfg, of[i][0]) || strstr(of[i][2], kappa) != NULL) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning with --kappa %s (only with: %s).",
+                          of[i][1], kappa, of[i][2]);
+    }
+    if (sgfsi_config_given(cfg, "fisher.block_size") && strcmp(now->fisher, "block") != 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--block-size needs --sampler sgfs-b (or --fisher block).");
+    }
+    return SGFS_OK;
+}
+
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
  * changes no measure that the tests know, and a full one costs more than all the rest of a step. */
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     bool full = is_whole(now), diag = strcmp(now->fisher, "diag") == 0;
     sgfs_status status = resolve_alpha(cfg, full, now, err);
     if (status == SGFS_OK) status = resolve_anneal(cfg, err);
-    if (status == SGFS_OK) status = resolve_b(cfg, err);
     if (status == SGFS_OK && sgfsi_config_auto(cfg, "sampler.warmup_alpha")) {
         double alpha = automatic_alpha(true, now->gamma, now->events);
         status = sgfsi_config_resolve_num(cfg, "sampler.warmup_alpha", alpha, err);
     }
+    if (status == SGFS_OK) status = resolve_b(cfg, err);
+    if (status == SGFS_OK) status = check_matrix(cfg, now, err);
     if (status == SGFS_OK) status = resolve_update(cfg, now, err);
     if (status != SGFS_OK || !sgfsi_config_auto(cfg, "fisher.every")) return status;
     return sgfsi_config_resolve_num(cfg, "fisher.every", diag ? 1 : 10, err);

@@ -624,12 +624,14 @@ static void test_a_chain_that_finds_nothing_finite_stops(void **state) {
     problem q = regression(300, 3, 1.0, 3, 25);
     const setting settings[] = {{"sampler.kind", "nuts"},     {"sampler.metric", "identity"},
                                 {"sampler.epsilon", "1e200"}, {"data.intercept", "false"},
-                                {"run.warmup", "3"},          {"run.draws", "50"},
+                                {"run.warmup", "3"},          {"run.draws", "100"},
                                 {"run.chains", "1"},          {NULL, NULL}};
     sgfs_err err = {SGFS_OK, ""};
     sampled s = sample_open(&sgfs_model_linear, q.N, q.D, q.x, q.y, settings);
     assert_int_equal(sample_all(&s, &err), SGFS_ENUMERIC);
-    assert_non_null(strstr(err.text, "Chain 1 stopped at iteration 20: for 20 iterations"));
+    assert_non_null(strstr(err.text, "a smaller --epsilon"));
+    assert_non_null(
+        strstr(err.text, "Chain 1 stopped at iteration 30: 30 trajectories in a row led nowhere"));
     sample_free(&s);
     problem_free(&q);
 }
