@@ -135,6 +135,7 @@ static void list_advice(const sgfsi_walk *w, char *out, size_t room) {
     } advice[] = {{reads(w, "sampler.alpha"), "a larger --alpha"},
                   {reads(w, "sampler.epsilon") && !reads(w, "sampler.alpha") && (!full || given),
                    "a smaller --epsilon"},
+                  {reads(w, "sampler.target_accept") && !given, "a longer --warmup"},
                   {reads(w, "sampler.target_accept") && !given, "a larger --target-accept"},
                   {!full, "a larger --batch"},
                   {full, "a stronger --prior-precision"},

@@ -33,8 +33,10 @@ double sgfsi_dual_learn(sgfsi_dual *d, double acceptance) {
     return exp(x);
 }
 
+/* Its first trials are ten times too large on purpose: an average over a few of them is no estimate, and
+ * the step it started from is the better one. */
 double sgfsi_dual_result(const sgfsi_dual *d) {
-    return exp(d->mean);
+    return d->count < 20 ? exp(d->mu) / 10 : exp(d->mean);
 }
 
 /* ---- windows --------------------------------------------------------------------------------- */

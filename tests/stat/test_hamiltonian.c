@@ -804,7 +804,7 @@ static void test_threads_change_no_bit(void **state) {
                                         {"run.threads", threads[i]},
                                         {"data.intercept", "false"},
                                         {"run.chains", "2"},
-                                        {"run.warmup", "60"},
+                                        {"run.warmup", "200"},
                                         {"run.draws", "40"},
                                         {NULL, NULL}};
             sampled s = sample_open(&sgfs_model_linear, q.N, q.D, q.x, q.y, settings);
