@@ -59,7 +59,7 @@ static void print_table(const sgfs_tune_table *t) {
     for (int64_t i = 0; i < t->rows; i++) print_row(t, i, width);
     putchar('\n');
     if (!t->by_error && t->winner >= 0) {
-        printf("* recommended, ~ within two standard errors of the best; %lld fold%s; log loss in "
+        printf("* recommended, ~ not told apart from the best (95 %%); %lld fold%s; log loss in "
                "nats "
                "a row\n",
                (long long)t->folds, t->folds == 1 ? "" : "s");

@@ -233,6 +233,7 @@ typedef struct sgfs_step {
 typedef struct sgfs_situation {
     const char *fisher; /* structure of the matrix, "" without one */
     int64_t N, n, D;    /* rows, rows of a minibatch, parameters */
+    int64_t block;      /* parameters of the model's largest block */
     double events;      /* rows that carry the information: the smaller class, or N */
     double gamma;
 } sgfs_situation;

@@ -55,8 +55,9 @@ static sgfs_status choose_method(const sgfs_model *m, const char *asked, bool *s
 
 /* ---- the factor of A ------------------------------------------------------------------------- */
 
-/* A -> L. Where a pivot is nothing but rounding, that parameter follows from the ones before it. */
-static sgfs_status factor(const sgfsi_ascent *a, double *diagonal, sgfs_err *err) {
+/* A -> L. Where a pivot is nothing but rounding, that parameter follows from the ones before it.
+ * climbed: it was definite where the climb began, so it is the climb that has lost it. */
+static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal, sgfs_err *err) {
     int64_t D = a->m->D, bad = -1;
     double least = 64 * (double)D * 0x1p-52;
     for (int64_t j = 0; j < D; j++) diagonal[j] = a->A[j * D + j];
@@ -67,7 +68,7 @@ static sgfs_status factor(const sgfsi_ascent *a, double *diagonal, sgfs_err *err
         if (!(pivot * pivot > least * diagonal[j])) bad = j;
     }
     if (bad < 0) return SGFS_OK;
-    if (a->iterations > 0 && a->open) return sgfsi_ascent_no_mode(err);
+    if (climbed && a->open) return sgfsi_ascent_no_mode(err);
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "The information matrix is singular at \"%.100s\": the data say nothing about "
@@ -107,7 +108,7 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
     if (work == NULL || (a->open && L0 == NULL)) {
         return sgfsi_fail_memory(err, "the search for the mode");
     }
-    sgfs_status status = factor(a, work, err);
+    sgfs_status status = factor(a, false, work, err);
     if (status == SGFS_OK && a->open) memcpy(L0, a->A, size);
     while (status == SGFS_OK) {
         *distance = newton_step(a);
@@ -116,7 +117,7 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
         sgfsi_ascent_tell(a, *distance);
         status = sgfsi_ascent_move(a, false, err);
-        if (status == SGFS_OK) status = factor(a, work, err);
+        if (status == SGFS_OK) status = factor(a, true, work, err);
     }
     return status;
 }
@@ -139,7 +140,12 @@ static sgfs_status add_gaussian(sgfsi_ascent *a, int64_t threads, sgfsi_arena *o
     sgfs_status status = open_rows(full, a->m, threads, true, own, err);
     a->full = full;
     if (status == SGFS_OK) status = sgfsi_ascent_curvature(a, err);
-    return status == SGFS_OK ? factor(a, a->direction, err) : status;
+    if (status == SGFS_OK) status = factor(a, false, a->direction, err);
+    if (status != SGFS_ENUMERIC || !a->open) return status;
+    a->m->kind->start(a->m, a->theta, a->spread); /* was it singular from the beginning? */
+    status = sgfsi_ascent_curvature(a, err);
+    if (status == SGFS_OK) status = factor(a, false, a->direction, err);
+    return status == SGFS_OK ? sgfsi_ascent_no_mode(err) : status;
 }
 
 static sgfs_status hand_over(const sgfsi_ascent *a, bool scoring, double distance,
@@ -202,11 +208,11 @@ static void invert(const sgfs_model *m, const double *L, double *cov) {
     }
 }
 
-sgfs_status sgfsi_mode_find(const sgfs_model *m, double *theta, double *cov, int64_t *passes,
-                            sgfs_err *err) {
+sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta, double *cov,
+                            int64_t *passes, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_mode mode = {.passes = 0};
-    const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-8};
+    const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-8, .threads = threads};
     sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
     if (status == SGFS_OK) {
         memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);

@@ -141,7 +141,7 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 
 /* Rows go through the model in blocks; blocks are shared out to a fixed number of parts, each with
  * sums of its own that are added up in order: the same bits for any number of threads. */
-enum { FULL_BLOCK = 1024, FULL_PARTS = 16, MOST_SUMS = 1 << 23 };
+enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {

@@ -66,8 +66,7 @@ static sgfs_status open_view(sgfsi_walk *w, const sgfsi_kinds *kinds, sgfs_err *
     s->layout = sgfsi_layout_open(m->D, size > 0 ? size : 0, m->blocks, first, &w->arena);
     if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
     if (kinds->sampler->full_data) {
-        bool curvature = m->kind->curvature != NULL && m->D <= SGFSI_MOST_DENSE;
-        return sgfsi_full_open(&s->full, m, w->plan->inner, curvature, &w->arena, err);
+        return sgfsi_full_open(&s->full, m, w->plan->inner, false, &w->arena, err);
     }
     sgfs_status status = sgfsi_eval_open(&s->eval, m, kinds->scheme, w->plan->n, &w->arena, err);
     if (status == SGFS_OK) sgfsi_eval_stream(&s->eval, s->seed, s->chain);

@@ -172,6 +172,8 @@ static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
     if (kinds->fisher == NULL) return SGFS_OK;
     double alpha =
         fmin(sgfsi_config_num(cfg, "sampler.alpha"), sgfsi_config_num(cfg, "sampler.warmup_alpha"));
+    bool own_b = strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0;
+    if (own_b) alpha = 0; /* whatever B is, and however small */
     if (2 / (plan->gamma * (1 + alpha * alpha)) <= 1.9) return SGFS_OK;
     return sgfsi_fail(
         err, SGFS_EUSAGE,
@@ -218,12 +220,21 @@ static sgfs_status record(sgfs_config *cfg, const sgfsi_plan *plan, sgfs_err *er
                   {"run.warmup", plan->warmup},
                   {"run.draws", plan->draws},
                   {"run.thin", plan->thin},
-                  {"run.threads", plan->threads}};
+                  {"run.threads", plan->threads * plan->inner}};
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0] && status == SGFS_OK; i++) {
         status = sgfsi_config_resolve_num(cfg, chosen[i].key, (double)chosen[i].value, err);
     }
     return status;
+}
+
+static int64_t largest_block(const sgfs_model *m) {
+    int64_t most = 0;
+    for (int64_t b = 0; b < m->blocks; b++) {
+        int64_t size = m->block[b].rows * m->block[b].cols;
+        if (size > most) most = size;
+    }
+    return most;
 }
 
 sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi_kinds *kinds,
@@ -237,6 +248,7 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
                               .N = model->data->N,
                               .n = plan->n,
                               .D = model->D,
+                              .block = largest_block(model),
                               .events = model->events,
                               .gamma = plan->gamma};
         status = kinds->sampler->resolve(cfg, &now, err);

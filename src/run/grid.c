@@ -15,6 +15,8 @@
 static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
     static const char *const stages[] = {"run", "fisher", "sampler"};
     if (strncmp(row->key, "output.", 7) == 0) return false;
+    /* luck and speed are no settings */
+    if (strcmp(row->key, "run.seed") == 0 || strcmp(row->key, "run.threads") == 0) return false;
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         if (strcmp(set->stage, stages[i]) == 0) return true;
     }

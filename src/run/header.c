@@ -94,7 +94,7 @@ static void put_machine(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *machine = sgfsi_json_object();
     sgfsi_json_text(machine, "blas", sgfsi_blas_config());
     sgfsi_json_text(machine, "blas_core", sgfsi_blas_core());
-    sgfsi_json_int(machine, "threads", run->plan.threads);
+    sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
     sgfsi_json_put(o, "machine", machine);
 }
 

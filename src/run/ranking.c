@@ -4,7 +4,8 @@
  * By log loss. The standard error of a loss is mostly the luck of which rows were held out, which
  * all settings share; so settings are compared unit by unit (fold by fold, or group by group of a
  * hold-out set): gap = mean difference to the best, gap_se = its standard error. Settings with
- * gap <= 2 gap_se are tied with the best. Among the tied ones
+ * gap <= t gap_se are tied with the best, t being Student's 97.5 % point for that many units (2.8 for
+ * five folds). Among the tied ones
  *
  *   1. chains that hardly moved (ESS below 50: they do not know their own spread to 10 %) go last;
  *   2. the spread (sd over what the curvature predicts) decides, as far as it is more than 10 %
@@ -41,6 +42,14 @@ static void mean_of(int64_t n, const double *x, const double *other, double *mea
         ss += off * off;
     }
     *se = n > 1 ? sqrt(ss / (double)(n - 1) / (double)n) : NAN;
+}
+
+/* 97.5 % point of Student's t; exact up to ten degrees of freedom, then to 1 %. */
+static double student(int64_t freedom) {
+    static const double point[] = {12.71, 4.303, 3.182, 2.776, 2.571,
+                                   2.447, 2.365, 2.306, 2.262, 2.228};
+    if (freedom < 1) return INFINITY;
+    return freedom <= 10 ? point[freedom - 1] : 1.96 * (1 + 1.3 / (double)freedom);
 }
 
 /* Units that every setting tried so far has: whoever stops early compares like with like. */
@@ -119,7 +128,7 @@ static void compare_losses(const sgfs_tune *t, int64_t units, sgfs_tune_row *row
     for (int64_t i = 0; best >= 0 && i < t->trials; i++) {
         if (!is_known(&t->trial[i])) continue;
         mean_of(units, t->trial[i].loss, t->trial[best].loss, &row[i].gap, &row[i].gap_se);
-        row[i].tied = i == best || row[i].gap <= 2 * row[i].gap_se;
+        row[i].tied = i == best || row[i].gap <= student(units - 1) * row[i].gap_se;
     }
 }
 
@@ -148,13 +157,11 @@ static void say_loss(const sgfs_tune *t, const sgfs_tune_row *row, char *out, si
                  "is chance.",
                  winner->setting);
     } else if (tied == 1) {
-        snprintf(
-            out, room,
-            "%s has the smallest log loss, by more than two standard errors of the difference.",
-            winner->setting);
+        snprintf(out, room, "%s has the smallest log loss, by more than chance explains (95 %%).",
+                 winner->setting);
     } else {
         snprintf(out, room,
-                 "The log losses of %lld settings differ by less than two standard errors: the "
+                 "The log losses of %lld settings differ by no more than chance explains: the "
                  "rows held out cannot tell them apart. Of these, %s is recommended: chains that "
                  "move, the spread nearest to what the curvature predicts, then the largest ESS.",
                  (long long)tied, winner->setting);

@@ -154,7 +154,7 @@ static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const ch
     double *cov = malloc((size_t)(m->D * m->D) * sizeof *cov);
     double *mean = malloc((size_t)m->D * sizeof *mean);
     sgfs_status status = mode != NULL && cov != NULL && mean != NULL
-                             ? sgfsi_mode_find(m, mode, cov, NULL, err)
+                             ? sgfsi_mode_find(m, 0, mode, cov, NULL, err)
                              : sgfsi_fail_memory(err, "the truth");
     /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
     if (status == SGFS_OK && s->rows <= 1000000) status = sgfsi_mode_mean(m, mode, cov, mean, err);

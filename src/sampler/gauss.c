@@ -45,7 +45,9 @@ static const sgfs_option options[] = {
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     (void)now;
-    return sgfsi_precondition_resolve(cfg, err);
+    sgfs_status status = sgfsi_precondition_resolve(cfg, err);
+    bool chooses = status == SGFS_OK && sgfsi_config_auto(cfg, "run.warmup");
+    return chooses ? sgfsi_config_resolve_num(cfg, "run.warmup", 0, err) : status;
 }
 
 /* ---- the law --------------------------------------------------------------------------------- */

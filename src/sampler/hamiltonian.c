@@ -28,7 +28,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/mode.h"
+#include "sampler/precondition.h"
 
 enum { MOST_LOST = 30 }; /* iterations in a row whose trajectories led nowhere */
 
@@ -105,15 +105,12 @@ static sgfs_status metric_at_mode(sgfsi_hamiltonian *h, sgfs_err *err) {
         h->W.kind->combine(&h->W, 1, &first->W, 0, NULL);
         return SGFS_OK;
     }
-    if (!h->sampler->full.curvature) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--metric fisher needs the information matrix, which model %s with %lld "
-                          "parameters does not give: use --metric dense or diag.",
-                          m->kind->name, (long long)m->D);
-    }
     double *mode = SGFSI_DOUBLES(&arena, m->D), *cov = SGFSI_DOUBLES(&arena, m->D * m->D);
     sgfs_status status = mode != NULL && cov != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a metric");
-    if (status == SGFS_OK) status = sgfsi_mode_find(m, mode, cov, NULL, err);
+    int64_t passes = 0;
+    if (status == SGFS_OK)
+        status = sgfsi_curvature_at_mode(h->sampler, "--metric fisher", mode, cov, &passes, err);
+    h->sampler->full.rows_touched += passes * h->sampler->full.N;
     if (status == SGFS_OK) h->W.kind->from_dense(&h->W, cov);
     sgfsi_arena_free(&arena);
     return status;

@@ -21,9 +21,9 @@
 #include "base/matrix.h"
 #include "base/rng.h"
 
-/* e right after a refresh, and the least it may fade to before the next one. A direction without
- * data moves by the factor 1 - 2/e: between 1/3 and -0.6. */
-static const double SHARE_MOST = 3, SHARE_LEAST = 1.25, SHARE_FIXED = 2;
+/* e right after a refresh, and what may be left of it (and of the ridge) before the next one: e stays
+ * above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
+static const double SHARE_MOST = 3, LEAST_LEFT = 0.4, SHARE_FIXED = 2;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -136,30 +136,34 @@ static void follow(sgfsi_injected *B, const sgfs_sym *K) {
 }
 
 /* L holds gamma N I1hat + e Lambda: add the ridge and alpha^2 B, and factor. 0, or where it failed. */
-static int64_t complete(sgfsi_kmatrix *k, double ridge, double alpha) {
+static int64_t complete(sgfsi_kmatrix *k, double alpha) {
     const sgfs_fisher_kind *f = k->L.kind;
-    k->ridge_now = ridge * f->trace(&k->L) / (double)k->L.D;
-    if (ridge > 0) f->add_diag(&k->L, k->ridge_now, NULL);
+    if (k->ridge_now > 0) f->add_diag(&k->L, k->ridge_now, NULL);
     k->alpha = alpha;
+    double size = f->trace(&k->L);
     if (k->B.adapts) follow(&k->B, &k->L);
     if (k->B.diag != NULL) f->add_diag(&k->L, alpha * alpha, k->B.diag);
     else if (!k->B.is_fisher) f->combine(&k->L, 1, &k->L, alpha * alpha, &k->B.full);
+    k->shrink = size / f->trace(&k->L);
     return f->factor(&k->L);
 }
 
+/* ridge: relative to the mean diagonal; NaN: what is left of the last one, which fades. */
 static int64_t build(sgfsi_kmatrix *k, const sgfs_sampler *sampler, double ridge, double alpha) {
     const sgfsi_eval *e = &sampler->eval;
     k->L.kind->combine(&k->L, e->gamma * (double)e->N, &k->source->I1, 0, NULL);
     if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
-    return complete(k, ridge, alpha);
+    if (!isnan(ridge))
+        k->ridge_now = k->ridge_full = ridge * k->L.kind->trace(&k->L) / (double)e->D;
+    return complete(k, alpha);
 }
 
 /* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted.
  */
 static sgfs_status refactor(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_average *source,
-                            double alpha, sgfs_err *err) {
+                            bool faded, double alpha, sgfs_err *err) {
     k->source = source;
-    int64_t failed = build(k, sampler, k->ridge, alpha);
+    int64_t failed = build(k, sampler, faded ? NAN : k->ridge, alpha);
     for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
         sampler->interventions++;
         failed = build(k, sampler, k->ridge + ridge, alpha);
@@ -173,26 +177,32 @@ static sgfs_status refactor(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_avera
         sampler->model->param[failed - 1]);
 }
 
-/* The prior's share after an update by kappa; true: it is to be put back. */
+/* After an update by kappa all of K has faded; true: prior and ridge are to be put back. */
 static bool fade(sgfsi_kmatrix *k, double kappa) {
-    if (!k->fades || k->prior == NULL) return false;
-    k->share *= 1 - kappa;
-    return k->share < SHARE_LEAST;
+    if (!k->fades) return false;
+    k->left *= 1 - kappa;
+    k->share = SHARE_MOST * k->left;
+    k->ridge_now = k->ridge_full * k->left;
+    return k->left < LEAST_LEFT;
 }
 
-/* Put the prior's share back into a factor that has been updated: L -> K -> K + (most - e) Lambda -> L.
- */
+/* The whole share again. */
+static void restore(sgfsi_kmatrix *k) {
+    k->left = 1;
+    k->share = k->fades ? SHARE_MOST : SHARE_FIXED;
+}
+
+/* A factor that has been updated knows what I1hat is: read it back, and begin anew from there. */
 static sgfs_status refresh(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_fisher_kind *f = k->L.kind;
+    sgfsi_average *a = k->source;
     f->unfactor(&k->L);
-    f->add_diag(&k->L, SHARE_MOST - k->share, k->prior);
-    k->share = SHARE_MOST;
-    int64_t failed = f->factor(&k->L);
-    if (failed == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the updated factor is spoilt at parameter \"%s\" (--fisher-update refactor "
-                      "is slower and stabler)",
-                      sampler->model->param[failed - 1]);
+    if (k->prior != NULL) f->add_diag(&k->L, -k->share, k->prior);
+    if (k->ridge_now > 0) f->add_diag(&k->L, -k->ridge_now, NULL);
+    a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * (double)sampler->eval.N), &k->L, 0,
+                        NULL);
+    restore(k);
+    return refactor(k, sampler, a, false, k->alpha, err);
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -205,10 +215,9 @@ static sgfs_status update(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_sc
     double weight = sgfsi_average_weight(a, s, gbar, kappa), N = (double)sampler->eval.N;
     if (kappa >= 1) { /* nothing of the factor is left: begin with this batch */
         a->I1.kind->add_cov(&a->I1, 0, weight, s, gbar, a->work);
-        k->share = SHARE_MOST;
-        return refactor(k, sampler, a, k->alpha, err);
+        restore(k);
+        return refactor(k, sampler, a, false, k->alpha, err);
     }
-    k->ridge_now *= 1 - kappa;
     if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) !=
         0)
         return sgfsi_fail(err, SGFS_ENUMERIC,
@@ -227,8 +236,8 @@ static sgfs_status take(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_average *
     sgfsi_average_update(a, s, gbar, warmup);
     if (!steps) return SGFS_OK;
     bool fresh = k->source != a || !k->fades || fade(k, a->kappa);
-    if (fresh) k->share = k->fades ? SHARE_MOST : SHARE_FIXED;
-    return refactor(k, sampler, a, alpha, err);
+    if (fresh) restore(k);
+    return refactor(k, sampler, a, !fresh, alpha, err);
 }
 
 /* The batch at hand goes into I1hat, and in warm-up its rows with targets from the model into that
@@ -273,7 +282,7 @@ sgfs_status sgfsi_kmatrix_renew(sgfsi_kmatrix *k, sgfs_sampler *sampler, const s
     if (!is_due(k, now)) {
         int64_t after = now->t - now->warmup;
         bool stale = !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->every == 0);
-        return stale ? refactor(k, sampler, k->source, alpha, err) : SGFS_OK;
+        return stale ? refactor(k, sampler, k->source, k->fades, alpha, err) : SGFS_OK;
     }
     return learn(k, sampler, now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha, theta, err);
 }

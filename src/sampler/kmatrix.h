@@ -11,7 +11,7 @@
  *
  * Exact for every e >= 1 and rho >= 0: what K has beyond gamma N I1hat + Lambda is injected as noise.
  * Refactorising sets e = 2 each time. Updating a factor multiplies all of K by 1 - kappa, the prior's
- * share included: e fades, and is put back before it reaches 1.
+ * share and the ridge included: both fade, and are put back before e reaches 1.
  */
 #ifndef SGFSI_KMATRIX_H
 #define SGFSI_KMATRIX_H
@@ -35,8 +35,11 @@ typedef struct sgfsi_kmatrix {
     sgfsi_injected B;
     const double *prior;   /* Lambda; NULL: the prior stays outside the matrix */
     double share;          /* e */
+    double left;           /* of the share and the ridge since they were put in */
     double ridge;          /* relative, asked for by option */
     double ridge_now;      /* rho */
+    double ridge_full;     /* rho right after a factorisation; fading takes it from there */
+    double shrink;         /* tr K / tr M: what B leaves of the step */
     double alpha;          /* that the factor was made with (matters where B is not K) */
     int64_t every, freeze; /* updates; iterations after warm-up without a further one, -1: never */
     int64_t fill;          /* batches before the first move */

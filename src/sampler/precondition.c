@@ -43,17 +43,20 @@ sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *wha
                                     double *cov, int64_t *passes, sgfs_err *err) {
     const sgfs_model *m = sampler->model;
     if (m->kind->curvature == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: model %s does not know its curvature; give a matrix in a file.",
-                          what, m->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "%s: model %s does not know its curvature; give a matrix in a file (nuts, hmc: "
+            "--metric dense).",
+            what, m->kind->name);
     }
     if (m->D > SGFSI_MOST_DENSE) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: a matrix of %lld x %lld is too large to be made here (at most %d "
-                          "parameters); give a diagonal in a file.",
+                          "parameters); give a diagonal in a file (nuts, hmc: --metric diag).",
                           what, (long long)m->D, (long long)m->D, (int)SGFSI_MOST_DENSE);
     }
-    return sgfsi_mode_find(m, mode, cov, passes, err);
+    int64_t threads = sgfsi_config_int(sampler->cfg, "run.threads");
+    return sgfsi_mode_find(m, threads, mode, cov, passes, err);
 }
 
 static sgfs_status not_definite(const sgfs_sampler *sampler, int64_t minor, sgfs_err *err) {

@@ -100,6 +100,10 @@ sgfs_status sgfsi_schedule_resolve_by_noise(sgfs_config *cfg, const sgfs_situati
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now);
 
+/* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the eta of
+ * the last iteration, 0 at the first; becomes now. */
+void sgfsi_momentum_rescale(int64_t D, double *v, double *before, double now);
+
 /* How an iteration of these samplers begins: this step's pace, the gradient at theta, whether it is
  * exploring, and the statistics {"lp", "step_size", "grad_norm"}. */
 sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,

@@ -111,9 +111,12 @@ sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err) {
     int64_t draws = sgfsi_config_int(cfg, "run.draws"), thin = sgfsi_config_int(cfg, "run.thin");
     double explore = sgfsi_config_num(cfg, "sampler.cycle_explore");
     if (cycles < 1) return SGFS_OK;
-    for (int64_t t = thin, looks = 0; t <= draws && looks < 1000000; t += thin, looks++) {
+    /* kept iterations repeat their places after lcm(thin, length); a million looks are enough to believe */
+    int64_t looks = 0, t = thin;
+    for (; t <= draws && looks < 1000000; t += thin, looks++) {
         if (!sgfsi_cycle_at(cycles, explore, t, draws).explores) return SGFS_OK;
     }
+    if (t <= draws) return SGFS_OK; /* the last part of a long cycle does not explore */
     return sgfsi_fail(
         err, SGFS_EUSAGE,
         "--cycles %lld over --draws %lld would explore at every iteration that --thin "
@@ -146,4 +149,11 @@ sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule 
     stats[1] = pace->eps;
     stats[2] = sqrt(sampler->model->be->dot(sampler->D, G, G));
     return SGFS_OK;
+}
+
+void sgfsi_momentum_rescale(int64_t D, double *v, double *before, double now) {
+    double factor = *before > 0 && *before != now ? sqrt(now / *before) : 1;
+    *before = now;
+    if (factor == 1) return;
+    for (int64_t j = 0; j < D; j++) v[j] *= factor;
 }

@@ -189,7 +189,7 @@ static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now
     if (strcmp(now->fisher, "diag") == 0) return "refactor";
     if (strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0) return "refactor";
     if (strcmp(now->fisher, "block") == 0)
-        return sgfsi_update_best(size > 0 ? size : now->D, now->n, 1);
+        return sgfsi_update_best(size > 0 && size < now->D ? size : now->block, now->n, 1);
     return sgfsi_update_best(now->D, now->n, is_silent_throughout(cfg) ? 0 : 1);
 }
 

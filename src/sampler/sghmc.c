@@ -27,6 +27,7 @@ enum { WINDOW = 50 }; /* batches that the noise estimate remembers in warm-up */
 typedef struct sghmc {
     sgfsi_schedule schedule;
     double friction;
+    double eta;        /* of the last iteration */
     double *G, *z, *v; /* D each */
     bool estimates;
     sgfs_sym noise; /* running average of Var(g_j); open when estimating */
@@ -111,6 +112,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
         sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
     double eta = pace.eps / 2;
+    sgfsi_momentum_rescale(e->D, s->v, &s->eta, eta);
     if (s->estimates) learn_noise(s, e, warmup);
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, e->D, s->z);

@@ -29,6 +29,7 @@ typedef struct sgnht {
     sgfsi_schedule schedule;
     double noise, mass; /* a; mu, NaN: 5 eps/a^2 */
     double friction;    /* x */
+    double eta;         /* of the last iteration */
     double *G, *z, *v;  /* D each */
 } sgnht;
 
@@ -41,8 +42,18 @@ static const sgfs_option options[] = {
      "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
     SGFSI_OPTIONS_END};
 
+/* Without forces v has the temperature 2a/(2x - x^2), which is 1 at x = 1 - sqrt(1 - 2a) and never
+ * for a > 1/2; gradient noise adds to a. */
+static const double most_friction = 0.3;
+
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    double unit = sgfsi_config_num(cfg, "sampler.friction") / (double)now->N;
+    double friction = sgfsi_config_num(cfg, "sampler.friction"), unit = friction / (double)now->N;
+    if (friction > most_friction) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--friction must be at most %g for sgnht: beyond that no thermostat can "
+                          "hold the temperature (sghmc takes up to 1).",
+                          most_friction);
+    }
     return sgfsi_schedule_resolve_by_noise(cfg, now, unit, err);
 }
 
@@ -67,7 +78,7 @@ static sgfs_status regulate(sgnht *s, double temperature, double eta, sgfs_err *
     s->friction += (temperature - 1) * eta / mass;
     if (fabs(s->friction) < 2) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the thermostat has run away (a larger --thermostat-mass would help)");
+                      "the thermostat has run away (a smaller --friction or --epsilon would help)");
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
@@ -81,6 +92,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
         sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
     double eta = pace.eps / 2, root = pace.explores ? 0 : sqrt(2 * s->noise * eta);
+    sgfsi_momentum_rescale(e->D, s->v, &s->eta, eta);
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, e->D, s->z);
     for (int64_t j = 0; j < e->D; j++) {

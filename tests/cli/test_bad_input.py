@@ -402,3 +402,39 @@ def test_results_that_cannot_be_written(site):
     with open("/dev/full", "w") as full:
         done = site("summary", "fit.run", stdout=full)
     assert done.returncode == IO and "writing the results failed: No space left" in done.stderr
+
+
+# ---- chains that fail ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("sampler, words, advice", [
+    ("sgld", ("--epsilon", "1e6"), "a smaller --epsilon, a larger --batch or --standardize"),
+    ("sghmc", ("--epsilon", "1e6"), "a smaller --epsilon"),
+    ("nuts", ("--metric", "identity", "--epsilon", "1e200"), "a smaller --epsilon, a stronger --prior-precision"),
+])
+def test_a_chain_that_fails_says_where_and_what_to_do(sgfs, sampler, words, advice):
+    """Exit 4, with chain, iteration and advice that this sampler understands."""
+    x, y = quarters()
+    (sgfs.folder / "d.csv").write_text("\n".join(lines(x, y)) + "\n")
+    done = sgfs("sample", "logistic", "--data", "d.csv", "--sampler", sampler, *words, *SHORT, "--out", "a.run", "-q")
+    assert done.returncode == 4, done.stderr
+    assert re.search(r"Chain \d stopped at iteration \d+", done.stderr), done.stderr
+    assert advice in done.stderr and "--alpha" not in done.stderr, done.stderr
+
+
+def test_a_chain_that_fails_late_keeps_its_draws(sgfs):
+    """Without a prior a linear regression with half the Newton step's limit exceeded grows geometrically: hundreds
+    of draws before it has run away."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(200, 2))
+    y = x[:, 0] + rng.normal(size=200)
+    np.savetxt(sgfs.folder / "d.csv", np.column_stack([x, y]), delimiter=",", header="a,b,y", comments="")
+    # a step of 2.1 Newton steps multiplies the distance by -1.1 in each iteration
+    done = sgfs("sample", "linear", "--data", "d.csv", "--sigma", "1", "--sampler", "sgld", "--epsilon", 2 * 2.1 / 200,
+                "--warmup", "0", "--draws", "5000", "--chains", "1", "--batch", "200", "--batch-scheme", "without",
+                "--out", "a.run", "-q")
+    assert done.returncode == 4, done.stderr
+    where = int(re.search(r"Chain 1 stopped at iteration (\d+): parameter .* has run away", done.stderr).group(1))
+    assert "Draws before it are kept" in done.stderr
+    draws = sgfs.draws("a.run")
+    assert draws.shape[1] == where - 1 > 20 and np.isfinite(draws).all()
+    assert "failed: Chain 1 stopped" in sgfs.ok("summary", "a.run").stdout

@@ -558,7 +558,7 @@ static void a_cycle_falls_like_a_cosine(void **state) {
 
 static void exploring_iterations_are_no_draws(void **state) {
     (void)state;
-    static const char *const names[] = {"sgld", "sgd", "psgld", "sghmc", "sgnht"};
+    static const char *const names[] = {"sgld", "sgd", "psgld", "sghmc", "sgnht", "sgfs-f"};
     const setting own[SETTINGS] = {{"sampler.cycles", "3"},
                                    {"sampler.cycle_explore", "0.4"},
                                    {"sampler.epsilon", "1e-5"},
@@ -581,7 +581,10 @@ static void exploring_iterations_are_no_draws(void **state) {
             assert_int_equal(d->chain[c].info.iterations, 1800);
             for (int64_t t = 0; t < 1800; t++) {
                 double r = 400 + (double)(t % 600), eps = d->chain[c].stats[t * d->S + 1];
-                assert_true(fabs(eps / (0.5e-5 * (cos(M_PI * r / 1000) + 1)) - 1) < 1e-9);
+                double full = 1e-5; /* of SGFS: h = 2/(gamma (1 + alpha^2)), alpha^2 = 4/eps */
+                if (strcmp(names[k], "sgfs-f") == 0)
+                    full = 2 / (s.run->plan.gamma * (1 + 4 / 1e-5));
+                assert_true(fabs(eps / (full / 2 * (cos(M_PI * r / 1000) + 1)) - 1) < 1e-9);
             }
         }
         sgfs_summary *summary = sgfs_summary_new(d, &s.err);

@@ -126,6 +126,55 @@ static void test_fisher_every_k(void **state) {
     close_all(&o);
 }
 
+/* Frozen after k: the k-th iteration after warm-up may still update, the next may not. */
+static void test_fisher_freeze_k(void **state) {
+    (void)state;
+    static const struct {
+        const char *freeze;
+        int64_t updates; /* after warm-up */
+    } cases[] = {{"0", 1}, {"1", 1}, {"27", 1 + 3}, {"28", 1 + 4}, {"100", 1 + 14}};
+    sgfs_fisher_kind kind = sgfs_fisher_full;
+    kind.factor = counting_factor;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const setting settings[] = {{"run.chains", "1"},
+                                    {"run.warmup", "40"},
+                                    {"run.draws", "100"},
+                                    {"fisher.every", "7"},
+                                    {"fisher.freeze", cases[i].freeze},
+                                    {NULL, NULL}};
+        opened o = open_with(300, 3, settings, &kind);
+        factored = refused = 0;
+        assert_int_equal(sgfs_run_all(o.run, NULL), SGFS_OK);
+        assert_int_equal(factored, 40 + cases[i].updates);
+        close_all(&o);
+    }
+}
+
+/* A factorisation that fails in the middle of the draws: those before it stay. */
+static void test_a_late_failure_keeps_the_draws(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfs_fisher_kind kind = sgfs_fisher_full;
+    kind.factor = counting_factor;
+    const setting settings[] = {{"run.chains", "1"},
+                                {"run.warmup", "40"},
+                                {"run.draws", "100"},
+                                {"fisher.every", "7"},
+                                {NULL, NULL}};
+    opened o = open_with(300, 3, settings, &kind);
+    refused = 0;
+    assert_int_equal(sgfs_run_step(o.run, 40 + 30, NULL), SGFS_OK);
+    refused = 1000000;
+    assert_int_equal(sgfs_run_all(o.run, &err), SGFS_ENUMERIC);
+    refused = 0;
+    assert_non_null(strstr(err.text, "Chain 1 stopped at iteration 75: the Fisher matrix is not "
+                                     "positive definite"));
+    assert_non_null(strstr(err.text, "Draws before it are kept. Try a larger --alpha"));
+    assert_int_equal(sgfs_run_close(o.run, NULL), SGFS_OK);
+    assert_int_equal(o.run->out.memory->chain[0].draws, 34);
+    close_all(&o);
+}
+
 static void test_failed_factorisations_are_counted(void **state) {
     (void)state;
     sgfs_err err;
@@ -170,6 +219,8 @@ int main(void) {
         cmocka_unit_test(test_epsilon_is_alpha),
         cmocka_unit_test(test_automatic_lengths),
         cmocka_unit_test(test_fisher_every_k),
+        cmocka_unit_test(test_fisher_freeze_k),
+        cmocka_unit_test(test_a_late_failure_keeps_the_draws),
         cmocka_unit_test(test_failed_factorisations_are_counted),
         cmocka_unit_test(test_a_ridge_stays_exact),
     };

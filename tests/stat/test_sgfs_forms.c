@@ -192,12 +192,19 @@ static void test_updates_give_the_same_draws(void **state) {
         double *path[3] = {NULL};
         int64_t kept = 0;
         for (int w = 0; w < (a == 0 ? 3 : 2); w++) {
-            const setting settings[] = {{"data.intercept", "false"},   {"model.sigma", "1"},
-                                        {"run.batch", "12"},           {"sampler.alpha", alphas[a]},
-                                        {"sampler.warmup_alpha", "0"}, {"fisher.update", ways[w]},
-                                        {"fisher.fade", "true"},       {"fisher.every", "1"},
-                                        {"run.warmup", "300"},         {"run.draws", "1000"},
-                                        {"run.chains", "1"},           {NULL, NULL}};
+            const setting settings[] = {{"data.intercept", "false"},
+                                        {"model.sigma", "1"},
+                                        {"run.batch", "12"},
+                                        {"sampler.alpha", alphas[a]},
+                                        {"sampler.warmup_alpha", "0"},
+                                        {"fisher.update", ways[w]},
+                                        {"fisher.fade", "true"},
+                                        {"fisher.every", "1"},
+                                        {"run.warmup", "300"},
+                                        {"run.draws", "1000"},
+                                        {"fisher.ridge", "0.02"},
+                                        {"run.chains", "1"},
+                                        {NULL, NULL}};
             path[w] = walk(&q, settings, &kept);
             assert_int_equal(kept, 1000);
         }
