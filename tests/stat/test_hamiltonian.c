@@ -742,7 +742,7 @@ static void test_contradictions_are_refused(void **state) {
     sgfs_model_kind flat = sgfs_model_logistic;
     flat.curvature = NULL;
     const setting fisher[] = {{"sampler.kind", "hmc"}, {"sampler.metric", "fisher"}, {NULL, NULL}};
-    expect_refusal(&flat, fisher, "--metric fisher needs the information matrix");
+    expect_refusal(&flat, fisher, "--metric fisher: model");
     const setting both[] = {{"sampler.kind", "nuts"},
                             {"sampler.epsilon", "0.1"},
                             {"sampler.target_accept", "0.9"},
