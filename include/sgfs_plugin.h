@@ -231,6 +231,7 @@ typedef struct sgfs_step {
 
 /* What automatic choices may depend on. */
 typedef struct sgfs_situation {
+    const sgfs_model *model;
     const char *fisher; /* structure of the matrix, "" without one */
     int64_t N, n, D;    /* rows, rows of a minibatch, parameters */
     int64_t block;      /* parameters of the model's largest block */

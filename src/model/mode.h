@@ -46,4 +46,11 @@ sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta,
 sgfs_status sgfsi_mode_mean(const sgfs_model *m, const double *mode, const double *cov,
                             double *mean, sgfs_err *err);
 
+/* Largest and smallest eigenvalue of the information of one row (prior included) near the mode, from at
+ * most 2,000 rows; 1 and 1 where it cannot be found (pilot.c). */
+typedef struct sgfsi_pilot {
+    double stiff, soft;
+} sgfsi_pilot;
+sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m);
+
 #endif

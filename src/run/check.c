@@ -244,7 +244,8 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
     if (status == SGFS_OK) status = plan_batch(cfg, model, kinds, plan, err);
     if (status != SGFS_OK) return status;
     if (kinds->sampler->resolve != NULL) {
-        sgfs_situation now = {.fisher = fisher,
+        sgfs_situation now = {.model = model,
+                              .fisher = fisher,
                               .N = model->data->N,
                               .n = plan->n,
                               .D = model->D,

@@ -37,7 +37,7 @@ static const sgfs_option options[] = {
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     double unit = 1 / ((double)now->N * sqrt((double)now->n));
-    return sgfsi_schedule_resolve_by_noise(cfg, now, unit, err);
+    return sgfsi_schedule_resolve(cfg, now, unit, 0.5, err);
 }
 
 static sgfs_status open_psgld(sgfs_sampler *sampler, sgfs_err *err) {

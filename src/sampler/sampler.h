@@ -50,7 +50,7 @@ extern const sgfsi_sampler_name sgfsi_sampler_names[]; /* ends with a NULL name 
 /* Rows for a kind's own table. */
 #define SGFSI_EPSILON_ROWS                                                                         \
     {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                       \
-     "step size (auto: 1/N for plain SGLD and SGD, by N/n for others)"},                           \
+     "step size (auto: the gradient noise adds a tenth to the variance)"},                         \
     {"sampler.step_a", "step-a", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                         \
      "a of the decaying step size a (b + t)^-delta"},                                              \
     {"sampler.step_b", "step-b", SGFS_NUMBER, "1", 0, 1e300, NULL, "b of the decaying step size"}, \
@@ -91,12 +91,12 @@ typedef struct sgfsi_pace {
     bool explores;
 } sgfsi_pace;
 
-/* Refuse steps given twice; an automatic step is 1/N. */
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err);
-/* The same with an automatic step for which the gradient noise adds a tenth to the variance, and
- * lengths to match it. unit: half of the --epsilon that would be a whole Newton step. */
-sgfs_status sgfsi_schedule_resolve_by_noise(sgfs_config *cfg, const sgfs_situation *now,
-                                            double unit, sgfs_err *err);
+/* Refuse steps given twice. The automatic step is the one for which the gradient noise adds a tenth to the
+ * variance, with lengths to match. unit: half of the --epsilon that would be a whole Newton step where a
+ * row has one unit of information; power: with which power of that information it falls (0: not at all,
+ * the steps are shaped by a matrix). */
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, double unit,
+                                   double power, sgfs_err *err);
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now);
 

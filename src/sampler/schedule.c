@@ -8,7 +8,7 @@
  * for k = 1 .. T iterations after warm-up in M cycles; the cosine may also be laid over a decaying
  * step. While r/l < b the chain explores: no noise is injected, and nothing is kept.
  *
- * The automatic step. A chain with gradient noise S = (gamma - 1) N Cov(g) that takes the fraction
+ * The automatic step, in the stiffest direction (model/pilot.c finds it). A chain with gradient noise S = (gamma - 1) N Cov(g) that takes the fraction
  * h of a Newton step has the variance (1 + h (gamma-1)/2)/(1 - h/2) where 1 is right, so about
  * h gamma/2 too much, and forgets at the rate h. With h = 0.2/gamma the variance is a tenth too
  * large (the standard deviation a twentieth), and independent draws are 10 gamma iterations apart.
@@ -18,10 +18,12 @@
  */
 #include <math.h>
 
+#include "model/mode.h"
 #include "sampler/sampler.h"
 
 static const double excess = 0.1;       /* of the variance, by the automatic step */
 static const double warmup_step = 0.05; /* h at the beginning of warm-up */
+static const double most_slow = 30;     /* times longer than the stiffest direction needs */
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
@@ -52,32 +54,29 @@ static sgfs_status choose(sgfs_config *cfg, const char *key, double value, sgfs_
     return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
 }
 
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    sgfs_status status = check_given(cfg, err);
-    if (status == SGFS_OK) status = choose(cfg, "sampler.warmup_factor", 1, err);
-    if (status != SGFS_OK || is_chosen(cfg)) return status;
-    return sgfsi_config_resolve_num(cfg, "sampler.epsilon", 1 / (double)now->N, err);
-}
-
-/* A start forgotten e^10 times (and time for a scale parameter that begins far off to come down),
- * a hundred independent draws of each chain, a thousand of them kept. */
-static sgfs_status choose_lengths(sgfs_config *cfg, double h, sgfs_err *err) {
-    double draws = fmax(10000, ceil(100 * 2 / h)), thin = ceil(draws / 1000);
+/* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept: in the softest
+ * direction, as far as that is reasonable. */
+static sgfs_status choose_lengths(sgfs_config *cfg, double h, double slow, sgfs_err *err) {
+    double draws = fmax(10000, ceil(100 * 2 / h * slow)), thin = ceil(draws / 1000);
     bool draws_auto = sgfsi_config_auto(cfg, "run.draws");
-    sgfs_status status = choose(cfg, "run.warmup", fmax(5000, ceil(10 / h)), err);
+    double warmup = fmax(1000, ceil(fmin(10 / h * slow, draws / 2)));
+    sgfs_status status = choose(cfg, "run.warmup", warmup, err);
     if (status == SGFS_OK && draws_auto) status = choose(cfg, "run.thin", thin, err);
     return status == SGFS_OK ? choose(cfg, "run.draws", draws, err) : status;
 }
 
-sgfs_status sgfsi_schedule_resolve_by_noise(sgfs_config *cfg, const sgfs_situation *now,
-                                            double unit, sgfs_err *err) {
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, double unit,
+                                   double power, sgfs_err *err) {
     sgfs_status status = check_given(cfg, err);
     if (status != SGFS_OK) return status;
     if (is_chosen(cfg)) return choose(cfg, "sampler.warmup_factor", 1, err);
-    double h = 2 * excess / now->gamma;
+    sgfsi_pilot pilot = {.stiff = 1, .soft = 1};
+    if (power > 0) pilot = sgfsi_pilot_of(now->model);
+    double h = 2 * excess / now->gamma, slow = fmin(pilot.stiff / pilot.soft, most_slow);
     status = choose(cfg, "sampler.warmup_factor", fmax(1, warmup_step / h), err);
-    if (status == SGFS_OK) status = choose_lengths(cfg, h, err);
-    return status == SGFS_OK ? choose(cfg, "sampler.epsilon", 2 * h * unit, err) : status;
+    if (status == SGFS_OK) status = choose_lengths(cfg, h, slow, err);
+    if (status != SGFS_OK) return status;
+    return choose(cfg, "sampler.epsilon", 2 * h * unit / pow(pilot.stiff, power), err);
 }
 
 /* ---- stepping -------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static const sgfs_option options[] = {
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     double unit = sgfsi_config_num(cfg, "sampler.friction") / (double)now->N;
-    return sgfsi_schedule_resolve_by_noise(cfg, now, unit, err);
+    return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
 
 static sgfs_status open_estimate(sghmc *s, const sgfs_sampler *sampler, sgfs_err *err) {

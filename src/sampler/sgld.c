@@ -29,8 +29,8 @@ static const sgfs_option options[] = {SGFSI_EPSILON_ROWS, SGFSI_CYCLE_ROWS, SGFS
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     sgfs_status status = sgfsi_precondition_resolve(cfg, err);
     if (status != SGFS_OK) return status;
-    return sgfsi_precondition_given(cfg) ? sgfsi_schedule_resolve_by_noise(cfg, now, 1, err)
-                                         : sgfsi_schedule_resolve(cfg, now, err);
+    bool shaped = sgfsi_precondition_given(cfg);
+    return sgfsi_schedule_resolve(cfg, now, shaped ? 1 : 1 / (double)now->N, shaped ? 0 : 1, err);
 }
 
 static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {

@@ -54,7 +54,7 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
                           "hold the temperature (sghmc takes up to 1).",
                           most_friction);
     }
-    return sgfsi_schedule_resolve_by_noise(cfg, now, unit, err);
+    return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
 
 static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {

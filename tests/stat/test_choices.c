@@ -4,6 +4,8 @@
  */
 #include "stat/closed.h"
 
+#include "model/mode.h"
+
 /* A run opened on a small regression; the caller closes it. */
 typedef struct opened {
     problem q;
@@ -94,6 +96,64 @@ static void test_automatic_lengths(void **state) {
     assert_true(sgfsi_config_num(o.run->cfg, "sampler.alpha") == 0);
     assert_int_equal(o.run->plan.warmup, 1010);
     close_all(&o);
+}
+
+/* Eigenvalues of A by Jacobi's rotations, in plain C; the largest and the smallest. */
+static void extremes(int64_t D, double *A, double *most, double *least) {
+    for (int sweep = 0; sweep < 30; sweep++) {
+        for (int64_t p = 0; p < D; p++) {
+            for (int64_t q = p + 1; q < D; q++) {
+                double angle = 0.5 * atan2(2 * A[p * D + q], A[q * D + q] - A[p * D + p]);
+                double c = cos(angle), s = sin(angle);
+                for (int64_t k = 0; k < D; k++) {
+                    double x = A[k * D + p], y = A[k * D + q];
+                    A[k * D + p] = c * x - s * y;
+                    A[k * D + q] = s * x + c * y;
+                }
+                for (int64_t k = 0; k < D; k++) {
+                    double x = A[p * D + k], y = A[q * D + k];
+                    A[p * D + k] = c * x - s * y;
+                    A[q * D + k] = s * x + c * y;
+                }
+            }
+        }
+    }
+    *most = *least = A[0];
+    for (int64_t j = 1; j < D; j++) {
+        *most = fmax(*most, A[j * D + j]);
+        *least = fmin(*least, A[j * D + j]);
+    }
+}
+
+/* The pilot's curvature is the posterior's: exactly where it takes all rows, nearly where it takes a few. */
+static void test_pilot_knows_the_curvature(void **state) {
+    (void)state;
+    static const struct {
+        int64_t N;
+        double tolerance;
+    } cases[] = {{2000, 1e-3}, {20000, 0.15}};
+    for (int i = 0; i < 2; i++) {
+        problem q = regression(cases[i].N, 5, 1.0, 5, 77);
+        const setting settings[] = {
+            {"data.intercept", "false"}, {"model.sigma", "1"}, {NULL, NULL}};
+        sgfs_config *cfg = config_of(settings);
+        sgfs_arrays arrays = {.rows = q.N, .cols = q.D, .x = q.x, .y = q.y};
+        sgfs_data *data = sgfs_data_wrap(&arrays, cfg, NULL);
+        sgfs_model *m = sgfs_model_open("linear", data, cfg, NULL);
+        double most, least;
+        sgfsi_pilot pilot = sgfsi_pilot_of(m);
+        extremes(q.D, q.A, &most, &least);
+        most /= (double)q.N;
+        least /= (double)q.N;
+        print_message("pilot %.4f to %.4f, posterior %.4f to %.4f\n", pilot.soft, pilot.stiff,
+                      least, most);
+        assert_true(fabs(pilot.stiff / most - 1) < cases[i].tolerance);
+        assert_true(fabs(pilot.soft / least - 1) < cases[i].tolerance);
+        sgfs_model_free(m);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+        problem_free(&q);
+    }
 }
 
 /* ---- how often, and what happens when it fails ----------------------------------------------- */
@@ -218,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_the_papers_settings),
         cmocka_unit_test(test_epsilon_is_alpha),
         cmocka_unit_test(test_automatic_lengths),
+        cmocka_unit_test(test_pilot_knows_the_curvature),
         cmocka_unit_test(test_fisher_every_k),
         cmocka_unit_test(test_fisher_freeze_k),
         cmocka_unit_test(test_a_late_failure_keeps_the_draws),
