@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * pass.c: milliseconds for log density and gradient over all rows (what a leapfrog step of hmc and
- * nuts costs) beside the two matrix-vector products that no pass can do without, on the same rows in
- * the same run, and beside one read of the rows. One thread, then all cores; best of several rounds.
+ * nuts costs) beside the two matrix-vector products that no pass can do without, on the same rows
+ * in the same run, and beside one read of the rows. One thread, then all cores; best of several
+ * rounds.
  */
 #include <omp.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 
 #include "cli.h"
 
-enum { MOST_FLAGS = 256 };
+enum { MOST_FLAGS = 256, MOST_OPTIONS = 512 };
 
 sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...) {
     va_list args;
@@ -85,8 +85,17 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
     return argv[++*at];
 }
 
+/* A flag replaces what the file said. */
+static void forget_file(cli_args *args, const char *key) {
+    sgfs_option_info o;
+    for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
+        if (strcmp(o.key, key) == 0) args->from_file[i] = false;
+    }
+}
+
 static sgfs_status take_option(const sgfs_option_info *option, char *equals, int argc, char **argv,
                                int *at, cli_args *args, sgfs_err *err) {
+    forget_file(args, option->key);
     if (strcmp(option->type, "flag") == 0) {
         return sgfs_config_set(args->cfg, option->key, equals != NULL ? equals + 1 : "true", err);
     }
@@ -113,6 +122,18 @@ static sgfs_status take_own(const cli_command *command, int own, char *equals, i
     return SGFS_OK;
 }
 
+/* Which options the file has set, and for which sampler. */
+static void remember_file(cli_args *args, const char *path) {
+    sgfs_option_info o;
+    args->config = path;
+    if (sgfs_config_given(args->cfg, "sampler.kind")) {
+        snprintf(args->config_sampler, sizeof args->config_sampler, "%s",
+                 sgfs_config_get(args->cfg, "sampler.kind"));
+    }
+    for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++)
+        args->from_file[i] = sgfs_config_given(args->cfg, o.key);
+}
+
 /* The file of --config comes first, wherever it stands: flags override it. A value never begins
  * with "--" (see value_of), so the word is the flag. */
 static sgfs_status load_config(const cli_command *command, int argc, char **argv, cli_args *args,
@@ -128,29 +149,24 @@ static sgfs_status load_config(const cli_command *command, int argc, char **argv
         if (loaded) return cli_fail(err, SGFS_EUSAGE, "--config may be given once.");
         loaded = true;
         if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
-        args->config = path;
-        snprintf(args->config_sampler, sizeof args->config_sampler, "%s",
-                 sgfs_config_get(args->cfg, "sampler.kind"));
+        remember_file(args, path);
     }
     return SGFS_OK;
 }
 
-/* The steps in a file belong to the sampler it names; another one would make something else of them. (A
- * file that names none, or the default, is for any: what does not fit is refused one by one.) */
+/* The steps in a file belong to the sampler it names; another one would make something else of
+ * them. */
 static sgfs_status check_config(const cli_args *args, sgfs_err *err) {
     sgfs_option_info o;
     const char *now = sgfs_config_get(args->cfg, "sampler.kind");
-    if (args->config == NULL || strcmp(now, args->config_sampler) == 0) return SGFS_OK;
-    for (int64_t i = 0; sgfs_option_at(i, &o); i++) {
-        if (strcmp(o.key, "sampler.kind") == 0 && strcmp(o.value, args->config_sampler) == 0)
-            return SGFS_OK;
-        if (strcmp(o.stage, "sampler") != 0) continue;
-        if (strcmp(sgfs_config_get(args->cfg, o.key), o.value) == 0) continue;
-        return cli_fail(
-            err, SGFS_EUSAGE,
-            "%.200s sets \"%s\" for sampler %.40s; --sampler %.40s would take it over. "
-            "Leave out --sampler, or take what belongs to the other one out of the file.",
-            args->config, o.key, args->config_sampler, now);
+    if (args->config_sampler[0] == '\0' || strcmp(now, args->config_sampler) == 0) return SGFS_OK;
+    for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
+        if (!args->from_file[i] || strcmp(o.stage, "sampler") != 0) continue;
+        return cli_fail(err, SGFS_EUSAGE,
+                        "%.200s sets \"%s\" for sampler %.40s; --sampler %.40s would take it over. "
+                        "Leave out --sampler, or take what belongs to the other one out of the "
+                        "file.",
+                        args->config, o.key, args->config_sampler, now);
     }
     return SGFS_OK;
 }

@@ -25,7 +25,8 @@ typedef struct cli_args {
     const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json;
     const char *config;      /* the file of --config, or NULL */
-    char config_sampler[64]; /* the sampler it names, or the default */
+    char config_sampler[64]; /* the sampler it names, or "" */
+    bool from_file[512];     /* by option: set in that file, and by no flag */
 } cli_args;
 
 typedef struct cli_command {
@@ -57,15 +58,16 @@ bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(
     const cli_command *command); /* --config FILE: it has options of the library */
 
-/* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work NULL:
- * there is nothing to stop any more. */
+/* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
+ * NULL: there is nothing to stop any more. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
 
 /* help.c */
 void cli_help(const cli_command *command);
 void cli_overview(void);
 
-/* cmd_summary.c: the table (at most `most` rows), or JSON. After sampling, --quiet leaves warnings only. */
+/* cmd_summary.c: the table (at most `most` rows), or JSON. After sampling, --quiet leaves warnings
+ * only. */
 sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err);
 
 /* print.c */

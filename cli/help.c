@@ -69,7 +69,7 @@ static void print_switch(const sgfs_option_info *o) {
     print_flag(name, "", help, "");
 }
 
-/* ---- the library's options, each once --------------------------------------------------------- */
+/* ---- the library's options, each once -------------------------------------------------------- */
 
 enum { MOST = 512, TITLE = 256 };
 

@@ -200,24 +200,25 @@ static void print_pair(const sgfs_compare *c, const char *what, const int64_t pa
            c->row[pair[1]].name);
 }
 
-/* One sentence that says whether what is left over is more than noise; where noise could hide anything, or the
- * reference has nothing to compare with, it says that instead. */
+/* One sentence that says whether what is left over is more than noise; where noise could hide
+ * anything, or the reference has nothing to compare with, it says that instead. */
 static void print_verdict(const sgfs_compare *c) {
     double worst = -1;
-    bool one_spread = false; /* some parameter's, by more than 5 errors and 1 % */
+    bool one_spread = false; /* some parameter's, by more than 4.5 errors and 1 % */
     for (int64_t i = 0; i < c->dim; i++) {
         const sgfs_compare_row *r = &c->row[i];
         if (isfinite(r->z)) worst = fmax(worst, fabs(r->z));
-        one_spread = one_spread || (fabs(r->z_sd) > 5 && fabs(log(r->sd / r->reference_sd)) > 0.01);
+        one_spread =
+            one_spread || (fabs(r->z_sd) > 4.5 && fabs(log(r->sd / r->reference_sd)) > 0.01);
     }
     bool known = isfinite(c->trR) && isfinite(c->trR_noise);
     bool spread_differs = known && (one_spread || fabs(c->trR - 1) > 4 * c->trR_noise + 0.01 ||
-                                    c->E2 > 3 * c->E2_noise + 0.05);
+                                    c->E2 > 2 * c->E2_noise + 0.03);
     if (worst > 4.5 || spread_differs) {
         printf("The run differs from the reference by more than Monte Carlo error: %s%s%s.\n",
                worst > 4.5 ? "means (see z)" : "", worst > 4.5 && spread_differs ? " and " : "",
                spread_differs ? "spread (see z of sd, trR, E2)" : "");
-    } else if (worst < 0 || (known && c->trR_noise > 0.1)) {
+    } else if (worst < 0 || !(c->ess_min >= 100) || (known && c->trR_noise > 0.1)) {
         puts("Too few effective draws to say whether the run agrees with the reference.");
     } else {
         printf("The run agrees with the reference within Monte Carlo error%s.\n",

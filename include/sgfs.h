@@ -102,6 +102,8 @@ SGFS_API sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, doub
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
+/* Was it set, by hand or from a file, or is the default in force? */
+SGFS_API bool sgfs_config_given(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
 SGFS_API void sgfs_config_free(sgfs_config *cfg);
@@ -249,6 +251,7 @@ typedef struct sgfs_compare {
     sgfs_compare_row *row; /* dim */
     double E1, E2, trR;    /* E2 and trR are NaN where the reference has no covariance */
     double E1_noise, E2_noise, trR_noise; /* what Monte Carlo error alone would give */
+    double ess_min;                       /* smallest ESS of the run */
     int64_t best[2],
         worst[2]; /* parameter pairs whose 2-d marginals agree best and worst; -1: none */
     int64_t true_inside,

@@ -177,9 +177,9 @@ typedef struct sgfs_sym {
 struct sgfs_fisher_kind {
     const char *name, *help;
     const char *stan_metric; /* dense_e, diag_e or unit_e */
-    /* solve and mul_factor are halves of one factor, so that noise may be added between two of them.
-     * false: `factor` keeps something else (an inverse), of which only solve(false) followed by
-     * solve(true) has a meaning, and mul_factor must not be called. */
+    /* solve and mul_factor are halves of one factor, so that noise may be added between two of
+     * them. false: `factor` keeps something else (an inverse), of which only solve(false) followed
+     * by solve(true) has a meaning, and mul_factor must not be called. */
     bool factored;
     int64_t (*size)(const sgfs_layout *layout);            /* numbers stored */
     int64_t (*work)(const sgfs_layout *layout, int64_t n); /* of workspace for add_cov and update */
@@ -193,7 +193,7 @@ struct sgfs_fisher_kind {
     void (*from_dense)(sgfs_sym *A,
                        const double *dense); /* what it keeps of a D x D lower matrix */
     int64_t (*factor)(sgfs_sym *A);          /* A -> L, A = L L'; 0 or where it failed */
-    void (*unfactor)(sgfs_sym *L);  /* and back: L -> L L' */
+    void (*unfactor)(sgfs_sym *L);           /* and back: L -> L L' */
     /* L -> the factor of  decay L L' + weight sum_i (g_i - gbar)(g_i - gbar)'  without forming that
      * matrix; 0, or -1 when rounding spoilt it. NULL: only refactorising is known. */
     int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,

@@ -2,8 +2,8 @@
  * blas.c: OpenBLAS and LAPACKE; the only file that sees their headers.
  *
  * Our matrices are row-major with a lower triangle. LAPACKE's row-major calls transpose into a
- * copy, so potrf, potri and tpqrt are called column-major with an upper triangle: the same bytes, no
- * copy. Only LAPACKE's _work functions are used: the others allocate.
+ * copy, so potrf, potri and tpqrt are called column-major with an upper triangle: the same bytes,
+ * no copy. Only LAPACKE's _work functions are used: the others allocate.
  */
 #include <math.h>
 
@@ -82,7 +82,8 @@ static int64_t make_positive(int64_t D, double *L, double *sign) {
 /* The QR factorisation of R = L' with the rows of X under it: [R; X] = Q [R'; 0], so R''R' = L L' +
  * X'X. LAPACK's dtpqrt knows that R is triangular and leaves it so: 2 n D^2 operations, by
  * reflections, in panels of `panel` columns (measured: 8 are best below D = 300, 32 above).
- *   work: X column by column (n D), the reflections' factors T and room of one panel (panel D each) */
+ *   work: X column by column (n D), the reflections' factors T and room of one panel (panel D
+ * each) */
 static int64_t chol_update(int64_t D, int64_t n, double *L, double *X, double *work) {
     enum { NARROW = 8, WIDE = 32 }; /* SGFS_UPDATE_WORK has room for two of 32 */
     const int64_t panel = D < NARROW ? D : D < 300 ? NARROW : WIDE;

@@ -252,3 +252,8 @@ void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg) {
     return &cfg->log;
 }
+
+bool sgfs_config_given(const sgfs_config *cfg, const char *key) {
+    return cfg != NULL && key != NULL && sgfsi_config_row(cfg, key) != NULL &&
+           sgfsi_config_given(cfg, key);
+}

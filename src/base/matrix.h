@@ -19,8 +19,9 @@ typedef struct sgfsi_matrix {
 } sgfsi_matrix;
 
 /* D x D numbers, or D (also D x 1 and 1 x D) for a diagonal. Finite, symmetric to a relative 1e-8
- * of the larger of themselves and sqrt(a_ii a_jj) (then averaged), of the right shape: otherwise SGFS_EDATA; a file
- * that cannot be read is SGFS_EIO. Whether it is positive definite is the caller's question. */
+ * of the larger of themselves and sqrt(a_ii a_jj) (then averaged), of the right shape: otherwise
+ * SGFS_EDATA; a file that cannot be read is SGFS_EIO. Whether it is positive definite is the
+ * caller's question. */
 sgfs_status sgfsi_matrix_read(sgfsi_matrix *m, const char *path, int64_t D, sgfsi_arena *arena,
                               sgfs_err *err);
 /* D numbers (also D x 1 and 1 x D), finite, into v. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * npy.c: NumPy's format, version 1.0: magic, two version bytes, a 16-bit header length, a Python dict literal
- * padded with blanks and a line feed so that the numbers start at a multiple of 64 bytes, then the
- * numbers, little-endian.
+ * npy.c: NumPy's format, version 1.0: magic, two version bytes, a 16-bit header length, a Python
+ * dict literal padded with blanks and a line feed so that the numbers start at a multiple of 64
+ * bytes, then the numbers, little-endian.
  */
 #include "base/npy.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them possibly
- * text (the target's levels). A reader fills it, design.c (data.h) selects features and target from it.
+ * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them
+ * possibly text (the target's levels). A reader fills it, design.c (data.h) selects features and
+ * target from it.
  */
 #ifndef SGFSI_TABLE_H
 #define SGFSI_TABLE_H

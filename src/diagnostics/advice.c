@@ -4,8 +4,9 @@
  * Thresholds are those of Vehtari et al. (2021): R-hat at most 1.01, bulk and tail ESS at least 100
  * per chain. Where more draws would help, their number is given: ESS grows in proportion to the
  * draws, so draws needed = draws x 100 chains / ESS. Trajectories (hmc, nuts): any that diverged,
- * more than 1 % at the maximum tree depth, an E-BFMI under 0.3, as Stan has it. What the run itself had to say (state,
- * interventions, the header's "cautions") is passed on. Nothing here changes a number.
+ * more than 1 % at the maximum tree depth, an E-BFMI under 0.3, as Stan has it. What the run
+ * itself had to say (state, interventions, the header's "cautions") is passed on. Nothing here
+ * changes a number.
  */
 #include "diagnostics/advice.h"
 
@@ -235,6 +236,7 @@ static void judge_spread(list *out) {
         return; /* accepted or rejected by the exact density: no bias to see */
     for (int64_t i = 0; i < s->dim; i++) {
         if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
+        if (fmin(s->row[i].ess_bulk, s->row[i].ess_tail) < 100) return; /* nor known well enough */
     }
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
     if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
@@ -245,8 +247,8 @@ static void judge_spread(list *out) {
     sgfsi_format_digits(number, worst, 3);
     warn(out,
          "The spread of %lld of %lld parameters is not what the curvature of the posterior at its "
-         "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, the step is "
-         "too large for it%s. R-hat and ESS do not see that. Try %s; where the answer changes, "
+         "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, or the step "
+         "is too large for it%s. R-hat and ESS do not see that. Try %s; where the answer changes, "
          "believe the smaller steps (or --sampler nuts).",
          (long long)over, (long long)s->dim, number, names,
          scored ? ", or the data are noisier or quieter than the model says" : "",

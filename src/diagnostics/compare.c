@@ -6,7 +6,7 @@
  * Moments are over every iteration where the run has them (moments.c); Monte Carlo errors come from
  * the kept draws (summary.c):
  *     z    = (m - m*) / sqrt(mcse^2 + mcse*^2),   mcse* = 0 where the reference is taken as exact
- *     z_sd = log(sd/sd*) / sqrt((1/ESS + v)/2),  ESS the smaller of bulk and tail, v the reference's
+ *     z_sd = log(sd/sd*) / sqrt((1/ESS + v)/2)    ESS the smaller of bulk and tail, v the reference's
  * A pair's ellipse at two standard deviations needs its mean and 2 x 2 covariance: both are in the
  * JSON.
  */
@@ -113,6 +113,7 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
         return sgfsi_fail_memory(err, "the comparison");
     }
     out->shown.dim = D;
+    out->shown.ess_min = s->summary->ess_min;
     out->shown.E2 = out->shown.trR = out->shown.E2_noise = out->shown.trR_noise = NAN;
     for (int k = 0; k < 2; k++) out->shown.best[k] = out->shown.worst[k] = -1;
     status = fill_rows(s, error, out, err);

@@ -6,7 +6,8 @@
  *     u = (Phi(x) - p) / phi(x),    x <- x - u / (1 + x u / 2),
  * each of which cubes the error: 4.5e-4, 1e-10, rounding. A table such as Wichura's AS 241 would do
  * it without erf, but needs 46 constants; here the function is called once per rank, not per draw.
- * Near the middle the equation solved is erf(x / sqrt 2) / 2 = p - 1/2, which loses no digits there.
+ * Near the middle the equation solved is erf(x / sqrt 2) / 2 = p - 1/2, which loses no digits
+ * there.
  */
 #include "diagnostics/normal.h"
 

@@ -40,8 +40,8 @@ static void fill_row(sgfsi_trace *t, int64_t thin, sgfs_summary_row *row) {
     row->tau = (double)thin * (double)(t->chains * t->draws) / ess_mean;
 }
 
-/* tau of parameter i by batch means over every iteration, averaged over the chains that know it (at least half);
- * NaN: not known. */
+/* tau of parameter i by batch means over every iteration, averaged over the chains that know it
+ * (at least half); NaN: not known. */
 static double tau_of_all(const sgfs_draws *d, const sgfsi_used *used, int64_t i) {
     double sum = 0, known = 0;
     for (int64_t c = 0; c < used->chains; c++) {
@@ -53,8 +53,8 @@ static double tau_of_all(const sgfs_draws *d, const sgfsi_used *used, int64_t i)
     return 2 * known >= (double)used->chains ? sum / known : NAN;
 }
 
-/* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what every iteration
- * says can, and the mean (over every iteration) is as much better known. */
+/* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what
+ * every iteration says can, and the mean (over every iteration) is as much better known. */
 static void correct_for_thinning(const sgfs_draws *d, const sgfsi_used *used, double iterations,
                                  int64_t i, sgfs_summary_row *row) {
     if (d->thin < 2 || !(row->tau < 3 * (double)d->thin)) return;

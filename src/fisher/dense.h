@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * dense.h: one dense diagonal block of a symmetric matrix: parameters first .. first + d - 1, stored
- * as d x d, row-major, lower triangle. `full` is one of them, `block` several, `inverse` one whose
- * factored form is the inverse.
+ * dense.h: one dense diagonal block of a symmetric matrix: parameters first .. first + d - 1,
+ * stored as d x d, row-major, lower triangle. `full` is one of them, `block` several, `inverse`
+ * one whose factored form is the inverse.
  */
 #ifndef SGFSI_DENSE_H
 #define SGFSI_DENSE_H

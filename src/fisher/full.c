@@ -54,8 +54,8 @@ static int64_t factor(sgfs_sym *A) {
     return A->be->potrf(A->D, A->a);
 }
 
-/* Row i of L L' is the product of the leading i x i part of L with row i of L: from the last row up,
- * nothing is needed that is already overwritten. */
+/* Row i of L L' is the product of the leading i x i part of L with row i of L: from the last row
+ * up, nothing is needed that is already overwritten. */
 static void unfactor(sgfs_sym *L) {
     int64_t D = L->D;
     for (int64_t i = D - 1; i >= 0; i--) {

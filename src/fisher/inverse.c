@@ -12,11 +12,11 @@
  * factored = false says so, and mul_factor answers NaN, which no run survives unnoticed.
  *
  * Stability: the update subtracts, so its errors are of size eps cond(K), no better than those of
- * refactorising, where a factor that is updated by reflections knows only cond(K)^1/2. One triangle is
- * kept, so P stays symmetric, the lack of which is what makes such updates diverge.
+ * refactorising, where a factor that is updated by reflections knows only cond(K)^1/2. One
+ * triangle is kept, so P stays symmetric, the lack of which is what makes such updates diverge.
  *
- * Not factored, it is `full`, and full.c does the work. Behind the D x D numbers are D more, the room
- * of a solution: one thread at a time may solve with one matrix.
+ * Not factored, it is `full`, and full.c does the work. Behind the D x D numbers are D more, the
+ * room of a solution: one thread at a time may solve with one matrix.
  */
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * update.c: which way to renew the factor of a full matrix after a batch of n rows is the cheapest.
  *
- * By operations counted, reflections (2 n D^2) beat syrk and potrf (n D^2 + D^3/3) from D/n = 3 on, and
- * Woodbury (3 n D^2 + 2 n^2 D) from D/n = 7 on; but short calls are slow and potrf is not a fast
- * one, so the borders below are measured (`make bench`, bench/fisher.c prints them beside the
- * times; the table is in docs/samplers.md). At a border the choice is worth a few per cent, far from
- * it a factor of two or three.
+ * By operations counted, reflections (2 n D^2) beat syrk and potrf (n D^2 + D^3/3) from D/n = 3
+ * on, and Woodbury (3 n D^2 + 2 n^2 D) from D/n = 7 on; but short calls are slow and potrf is not
+ * a fast one, so the borders below are measured (`make bench`, bench/fisher.c prints them beside
+ * the times; the table is in docs/samplers.md). At a border the choice is worth a few per cent,
+ * far from it a factor of two or three.
  */
 #include "fisher/fisher.h"
 

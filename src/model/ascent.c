@@ -6,11 +6,11 @@
  *
  *     lp(theta + t d) >= lp(theta) + t slope / 10,
  *
- * and, where asked (weak Wolfe), the slope there has fallen to at most 9/10 of what it was. Once the
- * gain t slope is below the rounding of lp, a sum over all rows, lp says nothing any more; the slope
- * still does, and the first condition becomes  slope(t) >= -8/10 slope : not far past the top (Hager
- * and Zhang 2005, the "approximate Wolfe conditions"). Without this no search can come closer than
- * about the square root of the rounding.
+ * and, where asked (weak Wolfe), the slope there has fallen to at most 9/10 of what it was. Once
+ * the gain t slope is below the rounding of lp, a sum over all rows, lp says nothing any more; the
+ * slope still does, and the first condition becomes  slope(t) >= -8/10 slope : not far past the
+ * top (Hager and Zhang 2005, the "approximate Wolfe conditions"). Without this no search can come
+ * closer than about the square root of the rounding.
  *
  * The size is bracketed, low (may be longer) < t < high (too long), and chosen by a secant on the
  * slopes, kept away from the ends. A place where the density or gradient is not finite is too far.

@@ -58,8 +58,8 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double 
     }
 }
 
-/* A slope that explains a good part of the predictor is about unit/sd; the intercept then makes up for columns
- * that lie far from 0. */
+/* A slope that explains a good part of the predictor is about unit/sd; the intercept then makes up
+ * for columns that lie far from 0. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     const sgfs_data *d = m->data;
     double lambda = sgfsi_config_num(m->cfg, "prior.precision"), largest = 0, offset = 0;

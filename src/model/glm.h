@@ -17,11 +17,12 @@ void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_ba
 /* A += X' diag(weight) X on the block beta; scratch n x p. A is D x D, lower. */
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight, double *A,
                          double *scratch);
-/* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit, centre: spread
- * and middle of the predictor. */
+/* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
+ * centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);
-/* What moves the predictor by about 1: 1 / root mean square of the column as the chain sees it (1 for a
- * column of zeros). Not 1 / sd: a year of 1990 to 2020 would start with predictors off by hundreds. */
+/* What moves the predictor by about 1: 1 / root mean square of the column as the chain sees it (1
+ * for a column of zeros). Not 1 / sd: a year of 1990 to 2020 would start with predictors off by
+ * hundreds. */
 void sgfsi_glm_spread(const sgfs_model *m, double *spread);
 /* Coefficients for the user's columns, times `unit` (the target's own scale). */
 void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, double *user);

@@ -2,21 +2,23 @@
  * lbfgs.c: the mode from gradients alone, for models without `curvature` and for D too large for a
  * D x D matrix (Liu and Nocedal 1989; Nocedal and Wright, algorithm 7.4).
  *
- *     d = H G,   H ~ A^-1 from the last PAIRS steps s and falls of the gradient y (two-loop recursion)
+ *     d = H G,   H ~ A^-1 from the last PAIRS steps s and falls of the gradient y (two-loop
+ * recursion)
  *
  * The diagonal it starts from knows the scale of each parameter and its prior,
  *
- *     H0 = diag( 1 / (k / spread_j^2 + lambda_j) ),   k = |spread y_d|^2 / s'y_d,   y_d = y - lambda s,
+ *     H0 = diag( 1 / (k / spread_j^2 + lambda_j) ),   k = |spread y_d|^2 / s'y_d,   y_d = y -
+ * lambda s,
  *
- * spread the model's own scale (1 / size of the column), y_d the data's part of y: the usual s'y/y'y
- * in units of the spread, with the prior exact. So neither the columns' units nor a prior that
- * dominates costs iterations.
+ * spread the model's own scale (1 / size of the column), y_d the data's part of y: the usual
+ * s'y/y'y in units of the spread, with the prior exact. So neither the columns' units nor a prior
+ * that dominates costs iterations.
  *
  * When to stop: sqrt(G'H G) is the length of the next step in posterior standard deviations as far
  * as H knows A^-1: the number that Fisher scoring stops by, it has no units, and it costs nothing.
- * Directions the memory has not seen count with H0, whose k leans to the largest curvature: there it
- * may be too small by up to the square root of the condition number (in units of the spread). With
- * the default of 1e-8 even a condition number of 1e8 leaves 1e-4 standard deviations.
+ * Directions the memory has not seen count with H0, whose k leans to the largest curvature: there
+ * it may be too small by up to the square root of the condition number (in units of the spread).
+ * With the default of 1e-8 even a condition number of 1e8 leaves 1e-4 standard deviations.
  */
 #include <math.h>
 #include <string.h>

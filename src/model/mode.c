@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * mode.c: Fisher scoring with a line search (ascent.c),
  *     theta <- theta + t A^-1 G,   A = expected information + Lambda = L L',
- * until |L^-1 G|, the length of the step in posterior standard deviations, is below a tolerance; the
- * choice between it and L-BFGS (lbfgs.c); and the Gaussian N(mode, A^-1) there (Laplace). It shares
- * no code with the samplers beyond scores and curvature.
+ * until |L^-1 G|, the length of the step in posterior standard deviations, is below a tolerance;
+ * the choice between it and L-BFGS (lbfgs.c); and the Gaussian N(mode, A^-1) there (Laplace). It
+ * shares no code with the samplers beyond scores and curvature.
  *
  * Without a prior there may be nothing to find. Where columns separate two classes, each step moves
  * their predictors by about 1, for ever, while gradient and information die out together: the
@@ -25,7 +25,8 @@ const sgfs_option sgfsi_mode_options[] = {
      "steps to the mode at most (auto: 100, or 5000 of L-BFGS)"},
     SGFSI_OPTIONS_END};
 
-/* Multiplications N D^2 of one pass for A: up to where a dozen are worth it, and up to where one is. */
+/* Multiplications N D^2 of one pass for A: up to where a dozen are worth it, and up to where one
+ * is. */
 static const double scoring_work = 1e12, laplace_work = 1e13;
 /* Without a prior, go at least this far: by then runs_away knows a mode that does not exist. */
 static const double least_tolerance = 1e-6;

@@ -34,20 +34,21 @@ typedef struct sgfsi_mode {
 sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
                               sgfsi_mode *out, sgfs_err *err);
 
-/* Fisher scoring until a step is below 1e-8 posterior standard deviations. theta: D, out. cov: D x D
- * full, out: inverse of the expected information plus prior there (Laplace). threads: 0 or
+/* Fisher scoring until a step is below 1e-8 posterior standard deviations. theta: D, out. cov: D x
+ * D full, out: inverse of the expected information plus prior there (Laplace). threads: 0 or
  * less: all cores. passes (may be NULL): passes over the data. */
 sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta, double *cov,
                             int64_t *passes, sgfs_err *err);
 
 /* Posterior mean to the next order, from the change of the curvature around the mode:
  *     mean = mode - 1/2 A^-1 grad log det A
- * (2 D passes; exact in that order where A is the Hessian, as for canonical links). mode, cov: as found above. */
+ * (2 D passes; exact in that order where A is the Hessian, as for canonical links). mode, cov: as
+ * found above. */
 sgfs_status sgfsi_mode_mean(const sgfs_model *m, const double *mode, const double *cov,
                             double *mean, sgfs_err *err);
 
-/* Largest and smallest eigenvalue of the information of one row (prior included) near the mode, from at
- * most 2,000 rows; 1 and 1 where it cannot be found (pilot.c). */
+/* Largest and smallest eigenvalue of the information of one row (prior included) near the mode,
+ * from at most 2,000 rows; 1 and 1 where it cannot be found (pilot.c). */
 typedef struct sgfsi_pilot {
     double stiff, soft;
 } sgfsi_pilot;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * pilot.c: how stiff and how soft a posterior is, from a few thousand of its rows.
  *
- * Samplers whose steps are not shaped by a matrix need to know the largest curvature (their step must
- * not exceed it) and the smallest (their run must last long enough for it). Both are eigenvalues of the
- * information of one row at the mode: found here on at most 2,000 rows, evenly spaced, so that the cost
- * does not grow with the data. A rough number is enough; where there is none (no curvature, too many
- * parameters, rows that cannot be used alone), one unit of information per row is assumed.
+ * Samplers whose steps are not shaped by a matrix need to know the largest curvature (their step
+ * must not exceed it) and the smallest (their run must last long enough for it). Both are
+ * eigenvalues of the information of one row at the mode: found here on at most 2,000 rows, evenly
+ * spaced, so that the cost does not grow with the data. A rough number is enough; where there is
+ * none (no curvature, too many parameters, rows that cannot be used alone), one unit of
+ * information per row is assumed.
  */
 #include <math.h>
 #include <stdlib.h>

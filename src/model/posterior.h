@@ -44,7 +44,7 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 sgfs_err *err);
 
-/* ---- all rows --------------------------------------------------------------------------------- */
+/* ---- all rows -------------------------------------------------------------------------------- */
 
 /* Room for passes over the full data, streamed in blocks of rows over `threads` threads. The sums
  * have the same bits for any number of them. BLAS must be single-threaded (sgfsi_blas_threads). */

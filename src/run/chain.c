@@ -127,15 +127,18 @@ static bool reads(const sgfsi_walk *w, const char *key) {
 /* What may help, of what this sampler understands: "a, b or c". */
 static void list_advice(const sgfsi_walk *w, char *out, size_t room) {
     const sgfs_config *cfg = w->sampler.cfg;
-    bool full = w->sampler.kind->full_data, given = !sgfsi_config_auto(cfg, "sampler.epsilon");
+    bool full = w->sampler.kind->full_data, given = sgfsi_config_given(cfg, "sampler.epsilon");
+    bool decays = reads(w, "sampler.step_a") && !sgfsi_config_auto(cfg, "sampler.step_a");
+    bool adapts = reads(w, "sampler.target_accept"), scores = reads(w, "sampler.alpha");
+    bool plain = !full && !decays && !scores; /* the automatic step was too large */
     const struct {
         bool fits;
         const char *text;
-    } advice[] = {{reads(w, "sampler.alpha"), "a larger --alpha"},
-                  {reads(w, "sampler.epsilon") && !reads(w, "sampler.alpha") && (!full || given),
-                   "a smaller --epsilon"},
-                  {reads(w, "sampler.target_accept") && !given, "a longer --warmup"},
-                  {reads(w, "sampler.target_accept") && !given, "a larger --target-accept"},
+    } advice[] = {{reads(w, "sampler.alpha") && !given, "a larger --alpha"},
+                  {reads(w, "sampler.epsilon") && (given || plain), "a smaller --epsilon"},
+                  {decays, "a smaller --step-a"},
+                  {adapts && !given, "a longer --warmup"},
+                  {adapts && !given, "a larger --target-accept"},
                   {!full, "a larger --batch"},
                   {full, "a stronger --prior-precision"},
                   {full, "a smaller --init"},

@@ -92,7 +92,9 @@ static void list_readers(const char *key, char *out, size_t room) {
         bool fisher = strcmp(set.stage, "fisher") == 0 || strcmp(key, "fisher.kind") == 0 ||
                       strcmp(key, "run.preset") == 0;
         bool run = strcmp(set.stage, "run") == 0;
-        if (run && !fisher) snprintf(out, room, "samplers that use minibatches");
+        if (strcmp(key, "fisher.kind") == 0) snprintf(out, room, "sampler sgfs");
+        else if (strcmp(key, "fisher.block_size") == 0) snprintf(out, room, "sampler sgfs-b");
+        else if (run && !fisher) snprintf(out, room, "samplers that use minibatches");
         else if (fisher)
             snprintf(out, room, "samplers with a Fisher matrix (sgfs-f, sgfs-d, sgfs-b)");
         else snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "", set.kind);
@@ -172,8 +174,8 @@ static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
     if (kinds->fisher == NULL) return SGFS_OK;
     double alpha =
         fmin(sgfsi_config_num(cfg, "sampler.alpha"), sgfsi_config_num(cfg, "sampler.warmup_alpha"));
-    bool own_b = strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0;
-    if (own_b) alpha = 0; /* whatever B is, and however small */
+    bool file = strcmp(sgfsi_config_text(cfg, "sampler.b"), "file") == 0;
+    if (file || !sgfsi_config_auto(cfg, "sampler.b_scale")) alpha = 0; /* B may be tiny */
     if (2 / (plan->gamma * (1 + alpha * alpha)) <= 1.9) return SGFS_OK;
     return sgfsi_fail(
         err, SGFS_EUSAGE,

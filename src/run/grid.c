@@ -47,6 +47,12 @@ static const sgfs_option *find_option(const char *name, bool *tunable, const cha
 
 static sgfs_status refuse_option(const sgfs_option *other, const char *name, const char *near,
                                  sgfs_err *err) {
+    if (other != NULL && strncmp(other->key, "run.", 4) == 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid %.80s: luck and speed are no settings to choose. Give --%s its "
+                          "value directly.",
+                          name, other->flag);
+    }
     if (other != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--grid %.80s: cannot be tuned; only options of the sampler, its matrix "

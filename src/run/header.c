@@ -56,7 +56,8 @@ static const char *stan_metric(const sgfs_run *run) {
     return strcmp(metric, "diag") == 0 ? "diag_e" : "dense_e";
 }
 
-/* What was in force where it was read: a config may have changed since the data or the model were opened. */
+/* What was in force where it was read: a config may have changed since the data or the model were
+ * opened. */
 static const sgfs_config *config_of(const sgfs_run *run, const char *key) {
     if (strncmp(key, "data.", 5) == 0) return run->model->data->cfg;
     if (strncmp(key, "model.", 6) == 0 || strncmp(key, "prior.", 6) == 0) return run->model->cfg;
@@ -153,15 +154,16 @@ static void append(char *out, size_t room, const char *what, const char *value) 
     snprintf(out + used, room - used, ", %s %s", what, value);
 }
 
-/* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a number. */
+/* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a
+ * number. */
 static void describe_step(const sgfs_run *run, char *out, size_t room) {
-    static const char *const keys[] = {"sampler.alpha", "sampler.epsilon", "sampler.leapfrog"};
+    static const char *const keys[] = {"sampler.alpha", "sampler.epsilon", "sampler.step_a"};
     out[0] = '\0';
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && out[0] == '\0'; i++) {
         char number[SGFSI_NUM_CHARS];
         if (!reads(run->kinds.sampler, keys[i]) || sgfsi_config_auto(run->cfg, keys[i])) continue;
         sgfsi_format_digits(number, sgfsi_config_num(run->cfg, keys[i]), 4);
-        append(out, room, keys[i] + 8, number);
+        append(out, room, strcmp(keys[i] + 8, "step_a") == 0 ? "step a" : keys[i] + 8, number);
     }
     describe_schedule(run, out, room);
     int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
@@ -171,19 +173,26 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
 
 /* What makes two runs of one sampler different kinds of runs, where it is not the default. */
 static void describe_kind(const sgfs_run *run, char *out, size_t room) {
-    static const char *const keys[][2] = {{"sampler.metric", "metric"},
+    static const char *const keys[][2] = {{"sampler.leapfrog", "leapfrog"},
+                                          {"sampler.metric", "metric"},
+                                          {"sampler.target_accept", "target acceptance"},
+                                          {"sampler.friction", "friction"},
+                                          {"sampler.noise_estimate", "noise estimate"},
                                           {"sampler.b", "B"},
+                                          {"sampler.b_scale", "B scale"},
                                           {"sampler.precondition", "preconditioned by"},
                                           {"fisher.block_size", "blocks of"},
                                           {"fisher.kappa", "kappa"},
                                           {"fisher.freeze", "frozen after"},
                                           {"fisher.update", "updated by"}};
+    if (strcmp(run->kinds.name, "sgfs") == 0) append(out, room, "matrix", run->kinds.fisher->name);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *key = keys[i][0], *value = sgfsi_config_text(run->cfg, key);
         bool fisher = strncmp(key, "fisher.", 7) == 0;
         if (fisher ? run->kinds.fisher == NULL : !reads(run->kinds.sampler, key)) continue;
         bool plain = strcmp(value, sgfsi_config_row(run->cfg, key)->value) == 0 ||
                      strcmp(value, "refactor") == 0;
+        if (i == 0) plain = false; /* hmc always says how long its trajectories are */
         if (!plain) append(out, room, keys[i][1], value);
     }
 }

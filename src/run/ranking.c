@@ -4,9 +4,10 @@
  * By log loss. The standard error of a loss is mostly the luck of which rows were held out, which
  * all settings share; so settings are compared unit by unit (fold by fold, or group by group of a
  * hold-out set): gap = mean difference to the best, gap_se = its standard error. Settings with
- * gap <= t gap_se are tied with the best, t being Student's 97.5 % point for that many units (2.8 for
- * five folds). Among the tied ones
+ * gap <= t gap_se are tied with the best, t being Student's 97.5 % point for that many units (2.8
+ * for five folds). Among the tied ones
  *
+ *   0. a spread off by more than a factor of two goes last of all;
  *   1. chains that hardly moved (ESS below 50: they do not know their own spread to 10 %) go last;
  *   2. the spread (sd over what the curvature predicts) decides, as far as it is more than 10 %
  *      off: log loss hardly sees a wrong spread, and of two settings that predict alike the larger
@@ -49,6 +50,8 @@ static double student(int64_t freedom) {
     static const double point[] = {12.71, 4.303, 3.182, 2.776, 2.571,
                                    2.447, 2.365, 2.306, 2.262, 2.228};
     if (freedom < 1) return INFINITY;
+    if (freedom < 3)
+        freedom = 3; /* two or three folds would otherwise tie anything with anything */
     return freedom <= 10 ? point[freedom - 1] : 1.96 * (1 + 1.3 / (double)freedom);
 }
 
@@ -112,6 +115,8 @@ static double spread_error(const sgfs_tune_row *row) {
 static bool goes_before(const sgfs_tune_row *a, const sgfs_tune_row *b) {
     bool stuck = !(a->ess_min >= few_draws), other = !(b->ess_min >= few_draws);
     double off = spread_error(a), other_off = spread_error(b);
+    bool wild = off > log(2), other_wild = other_off > log(2);
+    if (wild != other_wild) return other_wild;
     if (stuck != other) return other;
     return off != other_off ? off < other_off : a->ess_min > b->ess_min;
 }

@@ -265,8 +265,8 @@ static sgfs_status flush_all(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
-/* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an end, not another
- * pass over the data. */
+/* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an
+ * end, not another pass over the data. */
 static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = flush_all(run, err);
     double *sd = calloc((size_t)run->model->D, sizeof *sd);

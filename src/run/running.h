@@ -27,8 +27,8 @@ bool sgfsi_running_open(sgfsi_running *m, const sgfs_backend *be, int64_t D, boo
                         sgfsi_arena *arena);
 void sgfsi_running_add(sgfsi_running *m, const double *theta);
 void sgfsi_running_flush(sgfsi_running *m); /* before reading mean, ss, var */
-/* Autocorrelation time of parameter j by batch means, in iterations; NaN while the stretches are too few, or
- * shorter than five of it (they would make it look short). */
+/* Autocorrelation time of parameter j by batch means, in iterations; NaN while the stretches are
+ * too few, or shorter than five of it (they would make it look short). */
 double sgfsi_running_tau(const sgfsi_running *m, int64_t j);
 /* Smallest effective sample size over the parameters, by batch means; 0 while not known. */
 double sgfsi_running_ess(const sgfsi_running *m);

@@ -6,9 +6,9 @@
  *     cycles     1 + alpha_t^2 = (1 + alpha_0^2)/factor_t                   (h_t = h_0 factor_t)
  *
  * With alpha^2 = 4/eps, the step eps falls like t^-delta. Three phases, told apart by who makes the
- * noise: (1) warm-up at the largest steps, Fisher scoring; (2) alpha <= 1, the minibatch's own noise
- * is the larger part: draws of the Gaussian approximation; (3) alpha > 1, injected noise is the
- * larger part: preconditioned SGLD, ever closer to the exact posterior and ever slower.
+ * noise: (1) warm-up at the largest steps, Fisher scoring; (2) alpha <= 1, the minibatch's own
+ * noise is the larger part: draws of the Gaussian approximation; (3) alpha > 1, injected noise is
+ * the larger part: preconditioned SGLD, ever closer to the exact posterior and ever slower.
  */
 #include "sampler/anneal.h"
 

@@ -11,15 +11,15 @@
  * a value of the sgfs_sym algebra, so this file does not know which structure it has:
  *
  *     identity  W = 1                         diag, dense  from the draws of warm-up, by window:
- *     fisher    (information + prior)^-1                   W = n/(n+5) V + 1e-3 5/(n+5) diag(V)
+ *     fisher    (information + prior)^-1                   W = n/(n+5) V + 5/(n+5) diag(V)
  *               at the posterior's mode                   V = S/(n-1)
  *
- * Stan adds 1e-3 5/(n+5) I, which has units: with a million rows standard deviations are 0.001 and it
- * would be all there is. Ours is a part of each parameter's own variance, so units do not matter; for
- * standard deviations of 1 the two are the same. "fisher" takes the mode, found before the first
- * iteration, and not a point that the chain came by: the metric is then the same for all chains,
- * known before any randomness, and the one the paper's HMC has. Chains still start where --init puts
- * them.
+ * Stan has 1e-3 I in place of diag(V), which has units: with a million rows standard deviations are
+ * 0.001 and it would be all there is. Shrinking towards the window's own variances has none, and holds
+ * a matrix of more parameters than draws, too. "fisher" takes the mode, found before
+ * the first iteration, and not a point that the chain came by: the metric is then the same for all
+ * chains, known before any randomness, and the one the paper's HMC has. Chains still start where
+ * --init puts them.
  *
  * All of this adapts in warm-up only: the draws come from a Markov chain with a fixed kernel.
  */
@@ -143,7 +143,8 @@ sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, 
         return sgfsi_fail_memory(err, "the sampler");
     }
     h->given = sgfsi_config_num(cfg, "sampler.epsilon");
-    /* a step is meant for the metric it was found with: while that is learned, warm-up finds its own */
+    /* a step is meant for the metric it was found with: while that is learned, warm-up finds its
+     * own */
     bool learns = metric_adapts(cfg) && sgfsi_config_int(cfg, "run.warmup") > 0;
     h->fixed = !isnan(h->given) && !learns;
     h->eps = h->fixed ? h->given : 1;
@@ -251,7 +252,7 @@ static sgfs_status renew_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
     double n = (double)h->count, *squares = h->trial.v;
     if (has_moved(h, squares)) {
         h->W.kind->combine(&h->W, n / (n + 5) / (n - 1), &h->S, 0, NULL);
-        h->W.kind->add_diag(&h->W, 1e-3 * 5 / (n + 5) / (n - 1), squares);
+        h->W.kind->add_diag(&h->W, 5 / (n + 5) / (n - 1), squares);
     }
     h->S.kind->zero(&h->S);
     memset(h->mean, 0, (size_t)h->W.D * sizeof *h->mean);

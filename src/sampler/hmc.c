@@ -6,8 +6,9 @@
  *
  * Exact at any step size. A Gaussian turns at a fixed pace, and a trajectory of exactly one turn
  * comes back to where it started, for ever: so each iteration's step is eps (1 + jitter u), u
- * uniform on (-1, 1), the same for all its leapfrogs. With jitter j a trajectory of one turn keeps a
- * correlation of sin(2 pi j)/(2 pi j): 1 without jitter, 0.94 (tau 30) at 0.1, 0.76 (tau 7) at 0.2.
+ * uniform on (-1, 1), the same for all its leapfrogs. With jitter j a trajectory of one turn keeps
+ * a correlation of sin(2 pi j)/(2 pi j): 1 without jitter, 0.94 (tau 30) at 0.1, 0.76 (tau 7) at
+ * 0.2.
  */
 #include <math.h>
 #include <string.h>

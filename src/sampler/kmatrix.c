@@ -21,8 +21,8 @@
 #include "base/matrix.h"
 #include "base/rng.h"
 
-/* e right after a refresh, and what may be left of it (and of the ridge) before the next one: e stays
- * above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
+/* e right after a refresh, and what may be left of it (and of the ridge) before the next one: e
+ * stays above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
 static const double SHARE_MOST = 3, LEAST_LEFT = 0.4, SHARE_FIXED = 2;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -135,7 +135,8 @@ static void follow(sgfsi_injected *B, const sgfs_sym *K) {
     }
 }
 
-/* L holds gamma N I1hat + e Lambda: add the ridge and alpha^2 B, and factor. 0, or where it failed. */
+/* L holds gamma N I1hat + e Lambda: add the ridge and alpha^2 B, and factor. 0, or where it
+ * failed. */
 static int64_t complete(sgfsi_kmatrix *k, double alpha) {
     const sgfs_fisher_kind *f = k->L.kind;
     if (k->ridge_now > 0) f->add_diag(&k->L, k->ridge_now, NULL);
@@ -153,8 +154,10 @@ static int64_t build(sgfsi_kmatrix *k, const sgfs_sampler *sampler, double ridge
     const sgfsi_eval *e = &sampler->eval;
     k->L.kind->combine(&k->L, e->gamma * (double)e->N, &k->source->I1, 0, NULL);
     if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
-    if (!isnan(ridge))
-        k->ridge_now = k->ridge_full = ridge * k->L.kind->trace(&k->L) / (double)e->D;
+    if (!isnan(ridge)) {
+        k->ridge_now = ridge * k->L.kind->trace(&k->L) / (double)e->D;
+        k->ridge_full = k->left > 0 ? k->ridge_now / k->left : k->ridge_now;
+    }
     return complete(k, alpha);
 }
 

@@ -6,12 +6,13 @@
  *
  *   I1hat    running average of Cov(g)                   any structure of sgfs_sym
  *   Lambda   prior precision                             D
- *   e        the prior's share: K counts it once and the noise (e - 1) times (docs/math.md section 2)
+ *   e        the prior's share: K counts it once and the noise (e - 1) times (docs/math.md section
+ * 2)
  *   rho      ridge; the same noise goes with it
  *
- * Exact for every e >= 1 and rho >= 0: what K has beyond gamma N I1hat + Lambda is injected as noise.
- * Refactorising sets e = 2 each time. Updating a factor multiplies all of K by 1 - kappa, the prior's
- * share and the ridge included: both fade, and are put back before e reaches 1.
+ * Exact for every e >= 1 and rho >= 0: what K has beyond gamma N I1hat + Lambda is injected as
+ * noise. Refactorising sets e = 2 each time. Updating a factor multiplies all of K by 1 - kappa,
+ * the prior's share and the ridge included: both fade, and are put back before e reaches 1.
  */
 #ifndef SGFSI_KMATRIX_H
 #define SGFSI_KMATRIX_H

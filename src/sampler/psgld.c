@@ -8,11 +8,11 @@
  *
  *   gbar   mean score of the minibatch   D        V   D
  *
- * C depends on theta, so the exact diffusion has one more drift term, Gamma_i = sum_j dC_ij/dtheta_j.
- * It is left out here, as the paper's own experiments and every toolkit leave it out: an error of
- * order 1 - beta. The rest is SGLD's: the minibatch noise is not corrected for. Near the mode gbar
- * is mostly noise of standard deviation sqrt(Var(g)/n), so C is about sqrt(n/Var(g)) and the
- * automatic step (schedule.c) is eps = 0.4/(gamma N sqrt n).
+ * C depends on theta, so the exact diffusion has one more drift term, Gamma_i = sum_j
+ * dC_ij/dtheta_j. It is left out here, as the paper's own experiments and every toolkit leave it
+ * out: an error of order 1 - beta. The rest is SGLD's: the minibatch noise is not corrected for.
+ * Near the mode gbar is mostly noise of standard deviation sqrt(Var(g)/n), so C is about
+ * sqrt(n/Var(g)) and the automatic step (schedule.c) is eps = 0.4/(gamma N sqrt n).
  */
 #include <math.h>
 

@@ -91,17 +91,17 @@ typedef struct sgfsi_pace {
     bool explores;
 } sgfsi_pace;
 
-/* Refuse steps given twice. The automatic step is the one for which the gradient noise adds a tenth to the
- * variance, with lengths to match. unit: half of the --epsilon that would be a whole Newton step where a
- * row has one unit of information; power: with which power of that information it falls (0: not at all,
- * the steps are shaped by a matrix). */
+/* Refuse steps given twice. The automatic step is the one for which the gradient noise adds a
+ * tenth to the variance, with lengths to match. unit: half of the --epsilon that would be a whole
+ * Newton step where a row has one unit of information; power: with which power of that information
+ * it falls (0: not at all, the steps are shaped by a matrix). */
 sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, double unit,
                                    double power, sgfs_err *err);
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now);
 
-/* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the eta of
- * the last iteration, 0 at the first; becomes now. */
+/* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the
+ * eta of the last iteration, 0 at the first; becomes now. */
 void sgfsi_momentum_rescale(int64_t D, double *v, double *before, double now);
 
 /* How an iteration of these samplers begins: this step's pace, the gradient at theta, whether it is

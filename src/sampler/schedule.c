@@ -4,17 +4,18 @@
  *     constant    eps
  *     decaying    eps_t = a (b + t)^-delta                                (Welling and Teh 2011)
  *     cyclical    eps_t = eps/2 (cos(pi r/l) + 1),  r = (k-1) mod l, l = ceil(T/M)
- *                                                                         (Zhang et al. 2020, eq. 1)
- * for k = 1 .. T iterations after warm-up in M cycles; the cosine may also be laid over a decaying
- * step. While r/l < b the chain explores: no noise is injected, and nothing is kept.
+ *                                                                         (Zhang et al. 2020, eq.
+ * 1) for k = 1 .. T iterations after warm-up in M cycles; the cosine may also be laid over a
+ * decaying step. While r/l < b the chain explores: no noise is injected, and nothing is kept.
  *
- * The automatic step, in the stiffest direction (model/pilot.c finds it). A chain with gradient noise S = (gamma - 1) N Cov(g) that takes the fraction
- * h of a Newton step has the variance (1 + h (gamma-1)/2)/(1 - h/2) where 1 is right, so about
- * h gamma/2 too much, and forgets at the rate h. With h = 0.2/gamma the variance is a tenth too
- * large (the standard deviation a twentieth), and independent draws are 10 gamma iterations apart.
- * That is slow (SGFS, which counts the gradient noise as noise, needs gamma), and it is what an
- * uncorrected sampler costs. Warm-up begins with steps gamma/4 times as large (h = 0.05), which fall
- * to eps in its first half: otherwise a start far away would take most of the run.
+ * The automatic step, in the stiffest direction (model/pilot.c finds it). A chain with gradient
+ * noise S = (gamma - 1) N Cov(g) that takes the fraction h of a Newton step has the variance (1 +
+ * h (gamma-1)/2)/(1 - h/2) where 1 is right, so about h gamma/2 too much, and forgets at the rate
+ * h. With h = 0.2/gamma the variance is a tenth too large (the standard deviation a twentieth),
+ * and independent draws are 10 gamma iterations apart. That is slow (SGFS, which counts the
+ * gradient noise as noise, needs gamma), and it is what an uncorrected sampler costs. Warm-up
+ * begins with steps gamma/4 times as large (h = 0.05), which fall to eps in its first half:
+ * otherwise a start far away would take most of the run.
  */
 #include <math.h>
 
@@ -54,8 +55,8 @@ static sgfs_status choose(sgfs_config *cfg, const char *key, double value, sgfs_
     return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
 }
 
-/* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept: in the softest
- * direction, as far as that is reasonable. */
+/* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept: in
+ * the softest direction, as far as that is reasonable. */
 static sgfs_status choose_lengths(sgfs_config *cfg, double h, double slow, sgfs_err *err) {
     double draws = fmax(10000, ceil(100 * 2 / h * slow)), thin = ceil(draws / 1000);
     bool draws_auto = sgfsi_config_auto(cfg, "run.draws");
@@ -110,7 +111,8 @@ sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err) {
     int64_t draws = sgfsi_config_int(cfg, "run.draws"), thin = sgfsi_config_int(cfg, "run.thin");
     double explore = sgfsi_config_num(cfg, "sampler.cycle_explore");
     if (cycles < 1) return SGFS_OK;
-    /* kept iterations repeat their places after lcm(thin, length); a million looks are enough to believe */
+    /* kept iterations repeat their places after lcm(thin, length); a million looks are enough to
+     * believe */
     int64_t looks = 0, t = thin;
     for (; t <= draws && looks < 1000000; t += thin, looks++) {
         if (!sgfsi_cycle_at(cycles, explore, t, draws).explores) return SGFS_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * sgfs.c: stochastic gradient Fisher scoring (Ahn, Korattikara, Welling 2012, Algorithm 1), with the
- * prior counted in the matrix (docs/math.md section 2). With the recommended B = K:
+ * sgfs.c: stochastic gradient Fisher scoring (Ahn, Korattikara, Welling 2012, Algorithm 1), with
+ * the prior counted in the matrix (docs/math.md section 2). With the recommended B = K:
  *
  *     K = L L' = gamma N I1hat + e Lambda                                   (e = 2)
  *     theta += 2/(1 + alpha^2) L^-T ( L^-1 (G + ((e-1) Lambda)^1/2 z2) + alpha z1 )
@@ -189,7 +189,7 @@ static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now
     if (strcmp(now->fisher, "diag") == 0) return "refactor";
     if (strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0) return "refactor";
     if (strcmp(now->fisher, "block") == 0)
-        return sgfsi_update_best(size > 0 && size < now->D ? size : now->block, now->n, 1);
+        return sgfsi_update_best(size <= 0 ? now->block : size < now->D ? size : now->D, now->n, 1);
     return sgfsi_update_best(now->D, now->n, is_silent_throughout(cfg) ? 0 : 1);
 }
 
@@ -318,8 +318,13 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
                                  now->want_lp ? &stats[0] : NULL, err);
     if (status == SGFS_OK) status = sgfsi_kmatrix_renew(&s->K, sampler, now, at.alpha, theta, err);
     if (status != SGFS_OK) return status;
-    if (!s->K.B.is_fisher) at.alpha = s->K.alpha;          /* the one that is in the factor */
-    stats[1] = 2 / (e->gamma * (1 + at.alpha * at.alpha)); /* h of docs/math.md, section 1 */
+    double shrink = 1 / (1 + at.alpha * at.alpha);
+    if (!s->K.B.is_fisher) { /* the alpha that is in the factor, and what its B makes of the step */
+        at.alpha = s->K.alpha;
+        shrink = s->K.shrink;
+        if (at.phase > 1) at.phase = shrink >= 0.5 ? 2 : 3;
+    }
+    stats[1] = 2 / e->gamma * shrink; /* h of docs/math.md, section 1; for other B on average */
     stats[2] = sqrt(be->dot(e->D, s->G, s->G));
     double size = solve_step(sampler, s, now->t, at.alpha, at.explores, s->G);
     be->axpy(e->D, size, s->G, theta);

@@ -122,7 +122,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + (pace.explores ? 0 : s->z[j]);
         theta[j] += s->v[j];
     }
-    stats[3] = be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[3] = (1 - s->friction / 2) * be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
     return SGFS_OK;
 }
 

@@ -9,10 +9,10 @@
  *   a    noise injected, in units of friction (--friction); x begins there
  *   mu   mass of the thermostat; Ding et al. have mu = 1
  *
- * x rises until the mean kinetic energy v'v/D is eta, what it is at temperature 1, and so takes away
- * minibatch noise of unknown size, on average over the parameters: exact for small steps where that
- * noise is the same in every direction, S = s I. Otherwise the temperature in direction j is
- * (a + eta S_j/2)/x and only its mean is right.
+ * x rises until the mean kinetic energy v'v/D is eta, what it is at temperature 1, and so takes
+ * away minibatch noise of unknown size, on average over the parameters: exact for small steps
+ * where that noise is the same in every direction, S = s I. Otherwise the temperature in direction
+ * j is (a + eta S_j/2)/x and only its mean is right.
  *
  * The mass. x fluctuates about its mean with variance eta/(mu D) and follows with a delay of about
  * x mu/eta iterations. On the scale of a posterior of N rows eta is of order 1/N, and mu = 1 would
@@ -42,18 +42,8 @@ static const sgfs_option options[] = {
      "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
     SGFSI_OPTIONS_END};
 
-/* Without forces v has the temperature 2a/(2x - x^2), which is 1 at x = 1 - sqrt(1 - 2a) and never
- * for a > 1/2; gradient noise adds to a. */
-static const double most_friction = 0.3;
-
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    double friction = sgfsi_config_num(cfg, "sampler.friction"), unit = friction / (double)now->N;
-    if (friction > most_friction) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--friction must be at most %g for sgnht: beyond that no thermostat can "
-                          "hold the temperature (sghmc takes up to 1).",
-                          most_friction);
-    }
+    double unit = sgfsi_config_num(cfg, "sampler.friction") / (double)now->N;
     return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
 
@@ -77,8 +67,7 @@ static sgfs_status regulate(sgnht *s, double temperature, double eta, sgfs_err *
     double mass = isnan(s->mass) ? 10 * eta / (s->noise * s->noise) : s->mass;
     s->friction += (temperature - 1) * eta / mass;
     if (fabs(s->friction) < 2) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the thermostat has run away (a smaller --friction or --epsilon would help)");
+    return sgfsi_fail(err, SGFS_ENUMERIC, "the thermostat has run away");
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
@@ -99,7 +88,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + root * s->z[j];
         theta[j] += s->v[j];
     }
-    stats[3] = be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[3] = (1 - s->friction / 2) * be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
     stats[4] = s->friction;
     return large || pace.explores ? SGFS_OK : regulate(s, stats[3], eta, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * npy.c: the draws as one NumPy array, float64, chains x draws x D, C order. Names and statistics have no
- * place in it; .csv and .nc have them.
+ * npy.c: the draws as one NumPy array, float64, chains x draws x D, C order. Names and statistics
+ * have no place in it; .csv and .nc have them.
  */
 #include "base/npy.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * runfile.h: the append-only run file (docs/formats.md). Blocks are whole or, after a crash, the last one
- * is cut off on reading. Appending is safe from several threads.
+ * runfile.h: the append-only run file (docs/formats.md). Blocks are whole or, after a crash, the
+ * last one is cut off on reading. Appending is safe from several threads.
  */
 #ifndef SGFSI_RUNFILE_H
 #define SGFSI_RUNFILE_H

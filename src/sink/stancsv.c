@@ -7,7 +7,8 @@
  *   - save_warmup is 0 and not false; a metric line and max_depth must stand in the config;
  *   - the columns ending in __ are the standard ones, filled from the run's statistics where it has
  *     them; without a tree or an acceptance they stand there all the same (depth 0, one step,
- *     accepted), since readers insist. energy__ only where the run kept a true energy: from a made-up
+ *     accepted), since readers insist. energy__ only where the run kept a true energy: from a
+ * made-up
  *     one Stan's diagnose would compute a meaningless E-BFMI. Other statistics go to netCDF;
  *   - the columns of a matrix run down its columns first, as cmdstanpy reshapes by position;
  *   - the seconds of the footer begin in column 17, and never with an exponent.

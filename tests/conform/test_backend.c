@@ -308,9 +308,9 @@ static void test_potri_inverts(void **state) {
     }
 }
 
-/* Both against refactorising A + X'X with host. Eigenvalues of the sum lie between 1/2 and 2 + n, so
- * errors of the inverse may be 4 (n + 2) times those of the sums. Room that the work area must not
- * pass holds 2.385. */
+/* Both against refactorising A + X'X with host. Eigenvalues of the sum lie between 1/2 and 2 + n,
+ * so errors of the inverse may be 4 (n + 2) times those of the sums. Room that the work area must
+ * not pass holds 2.385. */
 static void check_updates(const sgfs_backend *be, int64_t D, int64_t n) {
     int64_t size = SGFS_UPDATE_WORK(D, n);
     double *L = make_definite(D), *P = copy_of(L, D * D), *wanted = copy_of(L, D * D);

@@ -494,8 +494,8 @@ static void test_a_spoilt_update_is_reported(void **state) {
 
 /* 1,000 updates by n = 6 rows at D = 40, against the same matrix kept and factored in extended
  * precision. Scores are z S Q, S a diagonal from 1 down to `smallest`, Q orthogonal: the condition
- * number of K is about smallest^-2. The error of K^-1 g must stay below 1e-8 throughout; refactorising
- * in double keeps eps x condition number = 2e-8 x (10^-4/smallest)^-2 at worst. */
+ * number of K is about smallest^-2. The error of K^-1 g must stay below 1e-8 throughout;
+ * refactorising in double keeps eps x condition number = 2e-8 x (10^-4/smallest)^-2 at worst. */
 enum { LONG_D = 40, LONG_N = 6, LONG_T = 1000, LONG_FILL = 160 };
 
 typedef struct exact {
@@ -616,8 +616,8 @@ static void test_1000_updates_keep_the_solution(void **state) {
     }
 }
 
-/* The rule may not offer what cannot be had: an inverse where noise is asked for, or a change of the
- * factor by more rows than would make it anew. */
+/* The rule may not offer what cannot be had: an inverse where noise is asked for, or a change of
+ * the factor by more rows than would make it anew. */
 static void test_the_rule_offers_what_can_be_had(void **state) {
     (void)state;
     for (int64_t D = 1; D <= 2000; D += 1 + D / 7) {

@@ -89,7 +89,8 @@ static void predict_sghmc(theory *t) {
     keep_theta(t, X2);
 }
 
-/* The friction at which the mean kinetic energy is right, by bisection: v'v/D falls as it rises. */
+/* The friction at which the mean kinetic energy is right (eta/(1 - x/2) in each direction: what a step
+ * of this recursion has at temperature 1), by bisection: v'v/D falls as it rises. */
 static void predict_sgnht(theory *t) {
     double a = number(t, "sampler.friction"), eta = number(t, "sampler.epsilon") / 2;
     double inject[DIM], X2[4 * DIM * DIM], low = a / 100, high = 1;
@@ -98,7 +99,7 @@ static void predict_sgnht(theory *t) {
         double x = (low + high) / 2, energy = 0;
         momentum(t, x, eta, inject, X2);
         for (int j = DIM; j < 2 * DIM; j++) energy += X2[j * 2 * DIM + j] / DIM;
-        if (energy > eta) low = x;
+        if ((1 - x / 2) * energy > eta) low = x;
         else high = x;
     }
     keep_theta(t, X2);

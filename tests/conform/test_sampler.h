@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * test_sampler.h: the covariance that theory predicts for each sampler on a Gaussian posterior.
  *
- * Linear regression with known sigma = 1: G = -A (theta - mu) + noise, Cov(noise) = S. Every sampler
- * whose step is linear in theta and in the noise has a stationary covariance that solves a discrete
- * Lyapunov equation X = F X F' + Q, here by doubling. S depends a little on where the chain is
- * (scores are residuals times x), so that X and S(X) are found together:
+ * Linear regression with known sigma = 1: G = -A (theta - mu) + noise, Cov(noise) = S. Every
+ * sampler whose step is linear in theta and in the noise has a stationary covariance that solves a
+ * discrete Lyapunov equation X = F X F' + Q, here by doubling. S depends a little on where the
+ * chain is (scores are residuals times x), so that X and S(X) are found together:
  *     S(X) = (gamma - 1) ( sum_i (r_i^2 + x_i'X x_i) x_i x_i' - N E[gbar gbar'] ),
  * with r_i the residuals at mu and N gbar = b - X'X delta, b = Lambda mu.
  */

@@ -246,12 +246,12 @@ static inline double trR_noise(const problem *q, double tau2, double T) {
  *   trR: T is chosen by the callers so that 1 % is at least three standard deviations.
  *   E2: taken for each of the (four) chains against the noise of one chain, and averaged.
  *
- * How E2 came to be judged so: with Gaussian noise and one pooled E2 the check failed (1.67 times the
- * noise, N 2000, D 5). Over 12 seeds per scheme, 4 of 24 runs lay above 1.5, the largest at 2.13, and
- * trR was 1.004 on average: the scores' covariance is not quite the curvature. With the +-1 noise the
- * ratio was 1.01 (with) and 1.15 (without) on average, the largest 1.76, so a pooled E2 still fails for
- * some seeds; the average over chains was taken after one such failure (1.57). The rate of false alarms
- * of this form has not been measured. */
+ * How E2 came to be judged so: with Gaussian noise and one pooled E2 the check failed (1.67 times
+ * the noise, N 2000, D 5). Over 12 seeds per scheme, 4 of 24 runs lay above 1.5, the largest at
+ * 2.13, and trR was 1.004 on average: the scores' covariance is not quite the curvature. With the
+ * +-1 noise the ratio was 1.01 (with) and 1.15 (without) on average, the largest 1.76, so a pooled
+ * E2 still fails for some seeds; the average over chains was taken after one such failure (1.57).
+ * The rate of false alarms of this form has not been measured. */
 static inline bool is_right(const problem *q, const outcome *o, double gamma, double alpha) {
     double ratio = o->E2_mean / E2_noise(q, tau2_of(gamma, alpha), o->T_mean);
     return fabs(o->trR - 1) <= 0.01 && ratio <= 1.5 && ratio >= 1 / 1.5;

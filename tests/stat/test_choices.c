@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What the program chooses, and what it does with what was chosen: the paper's preset, alpha and epsilon, automatic
- * lengths, how often the matrix is renewed, ridges that are counted and stay exact.
+ * What the program chooses, and what it does with what was chosen: the paper's preset, alpha and
+ * epsilon, automatic lengths, how often the matrix is renewed, ridges that are counted and stay
+ * exact.
  */
 #include "stat/closed.h"
 
@@ -43,7 +44,8 @@ static const char *value_of(const opened *o, const char *key) {
     return sgfs_config_get(o->run->cfg, key);
 }
 
-/* Prior outside K, kappa = 1/t, no filling, an update each time, alpha in warm-up, for SGFS-d the divisor n. */
+/* Prior outside K, kappa = 1/t, no filling, an update each time, alpha in warm-up, for SGFS-d the
+ * divisor n. */
 static void test_the_papers_settings(void **state) {
     (void)state;
     for (int diag = 0; diag < 2; diag++) {
@@ -75,7 +77,8 @@ static void test_epsilon_is_alpha(void **state) {
     close_all(&o);
 }
 
-/* Auto: n = N/4 here, so gamma = 5; h <= 0.1 gives alpha^2 = 3; tau = gamma (1 + alpha^2) - 1 = 19. */
+/* Auto: n = N/4 here, so gamma = 5; h <= 0.1 gives alpha^2 = 3; tau = gamma (1 + alpha^2) - 1 =
+ * 19. */
 static void test_automatic_lengths(void **state) {
     (void)state;
     const setting settings[] = {{NULL, NULL}};
@@ -125,7 +128,8 @@ static void extremes(int64_t D, double *A, double *most, double *least) {
     }
 }
 
-/* The pilot's curvature is the posterior's: exactly where it takes all rows, nearly where it takes a few. */
+/* The pilot's curvature is the posterior's: exactly where it takes all rows, nearly where it takes
+ * a few. */
 static void test_pilot_knows_the_curvature(void **state) {
     (void)state;
     static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Defaults for everything, on data as users have them: prices in the 100,000s with unknown noise; a dozen
- * positives among thousands of rows. Far from the mode the covariance of the data's scores is no curvature: with it
- * in warm-up, chains freeze at a sigma that is wrong by orders of magnitude. With few events, steps that suit the
- * number of rows throw the chain into saturation. Each run here must agree with the mode and curvature
- * found by Fisher scoring on the full data.
+ * Defaults for everything, on data as users have them: prices in the 100,000s with unknown noise;
+ * a dozen positives among thousands of rows. Far from the mode the covariance of the data's scores
+ * is no curvature: with it in warm-up, chains freeze at a sigma that is wrong by orders of
+ * magnitude. With few events, steps that suit the number of rows throw the chain into saturation.
+ * Each run here must agree with the mode and curvature found by Fisher scoring on the full data.
  */
 #include "stat/closed.h"
 
@@ -98,9 +98,10 @@ static void test_no_chain_gets_stuck(void **state) {
     }
 }
 
-/* About 12 positives among 5,000 rows, an intercept and two columns. The reference is the mode and its curvature,
- * not the exact posterior, which is skewed here: hence the wide bounds (15 % in sd, 0.4 sd in the mean). They
- * tell a right run from one that was thrown into saturation (6 times the sd), not a 10 % error. */
+/* About 12 positives among 5,000 rows, an intercept and two columns. The reference is the mode and
+ * its curvature, not the exact posterior, which is skewed here: hence the wide bounds (15 % in sd,
+ * 0.4 sd in the mean). They tell a right run from one that was thrown into saturation (6 times the
+ * sd), not a 10 % error. */
 static void check_rare(const char *seed) {
     enum { N = 5000, P = 2 };
     static double x[N * P], y[N];

@@ -219,7 +219,7 @@ static void test_metric_is_the_windows_regularised_covariance(void **state) {
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j <= i; j++) {
                 double wanted = n / (n + 5.0) * S[i * D + j] / (n - 1.0);
-                if (i == j) wanted += 1e-3 * 5 / (n + 5.0) * S[i * D + i] / (n - 1.0);
+                if (i == j) wanted += 5 / (n + 5.0) * S[i * D + i] / (n - 1.0);
                 if (dense) assert_near(W->a[i * D + j], wanted, 1e-14, "dense W");
                 else if (i == j) assert_near(W->a[i], wanted, 1e-14, "diagonal W");
             }
@@ -236,9 +236,9 @@ static double acceptance_of(const double *theta, const double *stats, const void
 }
 
 /* One leapfrog step for HMC: the acceptance of several is no monotone function of the step.
- * With the metric given, 1000 iterations settle the step: the acceptance of the draws is the target.
- * After windows only the last 50 do, the step still jumps about, and its average lies on the
- * careful side (acceptance is concave in the step), as it does in Stan. */
+ * With the metric given, 1000 iterations settle the step: the acceptance of the draws is the
+ * target. After windows only the last 50 do, the step still jumps about, and its average lies on
+ * the careful side (acceptance is concave in the step), as it does in Stan. */
 static void test_adaptation_reaches_the_target(void **state) {
     (void)state;
     static const char *const kinds[] = {"hmc", "nuts"}, *const targets[] = {"0.8", "0.65", "0.95"};

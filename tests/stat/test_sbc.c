@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari, Gelman 2018). For
  *     theta ~ N(0, I/lambda),   y ~ N(X theta, I),   theta_1 .. theta_L ~ the sampler, given y
- * the rank of theta among its L draws is uniform on 0 .. L when the sampler is right, whatever X is.
- * Each problem is new: means, variances and tails are tested at once, over the prior's range.
+ * the rank of theta among its L draws is uniform on 0 .. L when the sampler is right, whatever X
+ * is. Each problem is new: means, variances and tails are tested at once, over the prior's range.
  *
  * Ranks are taken of the D parameters and of the D whitened directions C'theta, A = C C' the
  * posterior precision. The latter are independent of each other given y, so their ranks are pooled.
  *
- *   63 ranks (L = 62) in 9 bins: chi-square with 8 degrees of freedom, whose tail has the closed form
+ *   63 ranks (L = 62) in 9 bins: chi-square with 8 degrees of freedom, whose tail has the closed
+ * form
  *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 5 samplers:
  *   25 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
  *   10,000. Draws are thinned until their correlation cannot be seen in ranks.

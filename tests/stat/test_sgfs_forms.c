@@ -118,10 +118,10 @@ static void test_exact_for_any_B(void **state) {
     problem_free(&q);
 }
 
-/* Small eps: theta += 2 (gamma N I1hat + 4B/eps)^-1 (G + eta) -> (eps/2) B^-1 G + N(0, eps B^-1). The
- * same rows and the same normals go into SGLD with C = B^-1, from the same start (0), so the steps
- * themselves must agree: they differ by the factor (I + eps/4 B^-1 K)^-1, that is, by O(eps). (The
- * prior's noise z2, of relative variance O(eps), is made negligible by a weak prior.) */
+/* Small eps: theta += 2 (gamma N I1hat + 4B/eps)^-1 (G + eta) -> (eps/2) B^-1 G + N(0, eps B^-1).
+ * The same rows and the same normals go into SGLD with C = B^-1, from the same start (0), so the
+ * steps themselves must agree: they differ by the factor (I + eps/4 B^-1 K)^-1, that is, by
+ * O(eps). (The prior's noise z2, of relative variance O(eps), is made negligible by a weak prior.) */
 static double distance_to_sgld(const problem *q, double eps) {
     char text[32];
     double C[5], B[5] = {900, 2500, 400, 3000, 1200}, gap = 0, size = 0;
@@ -174,7 +174,7 @@ static void test_small_eps_is_preconditioned_sgld(void **state) {
     problem_free(&q);
 }
 
-/* ---- updating instead of refactorising -------------------------------------------------------- */
+/* ---- updating instead of refactorising ------------------------------------------------------- */
 
 static double largest_gap(const double *a, const double *b, int64_t n) {
     double most = 0;
@@ -242,7 +242,7 @@ static void test_updated_matrices_are_exact(void **state) {
     problem_free(&q);
 }
 
-/* ---- frozen, block, annealed, cyclical -------------------------------------------------------- */
+/* ---- frozen, block, annealed, cyclical ------------------------------------------------------- */
 
 static void test_frozen_matrix_is_exact(void **state) {
     (void)state;

@@ -448,8 +448,8 @@ static void test_summary_compares_spread_with_curvature(void **state) {
     free(theta);
 }
 
-/* Kept draws are independent at thin 100 and say tau = 100; every iteration says 10, and the mean is as much
- * better known. One chain of two that does not know does not spoil it. */
+/* Kept draws are independent at thin 100 and say tau = 100; every iteration says 10, and the mean
+ * is as much better known. One chain of two that does not know does not spoil it. */
 static void test_thinning_does_not_hide_tau(void **state) {
     (void)state;
     made m;

@@ -2,9 +2,9 @@
  * test_optimize.c: the search for the mode against closed forms and against the gradient, both
  * methods against each other, posteriors that have no mode, and draws from the Gaussian there.
  *
- * Distances are in posterior standard deviations: |L'(theta - theta*)|, A = L L'. Two answers within
- * their tolerance may be that far apart and, by rounding (a sum of N rows in double, standard
- * deviations of the gradient of sqrt(N)), about 1e-10 more.
+ * Distances are in posterior standard deviations: |L'(theta - theta*)|, A = L L'. Two answers
+ * within their tolerance may be that far apart and, by rounding (a sum of N rows in double,
+ * standard deviations of the gradient of sqrt(N)), about 1e-10 more.
  */
 #include <stdio.h>
 
@@ -389,9 +389,9 @@ static void test_too_few_steps_say_so(void **state) {
     close_bench(&b);
 }
 
-/* A model whose matrix is 0.4 times the diagonal of the truth: full steps overshoot, some directions
- * by a factor of two and more, and would never settle; the line search has to shorten them all the way
- * down to the rounding. */
+/* A model whose matrix is 0.4 times the diagonal of the truth: full steps overshoot, some
+ * directions by a factor of two and more, and would never settle; the line search has to shorten
+ * them all the way down to the rounding. */
 static void poor_curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                            double *scratch) {
     double *part = zeros(m->D * m->D);
