@@ -450,3 +450,22 @@ def test_dumb_terminal_gets_plain_lines(site):
     os.close(ours)
     process.stdout.close()
     assert b"\rsampling" not in shown
+
+
+def test_compare_sees_one_wrong_spread(sgfs):
+    """One standard deviation off by 15 %, another by as much the other way: trR does not see it, the verdict does."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(300, 3))
+    y = x @ [1, -1, 0.5] + rng.normal(size=300)
+    np.savetxt(sgfs.folder / "d.csv", np.column_stack([x, y]), delimiter=",", header="a,b,c,y", comments="")
+    sgfs.ok("sample", "linear", "--data", "d.csv", "--sigma", "1", "--sampler", "laplace", "--draws", "4000",
+            "--out", "fit.run", "-q")
+    X = np.column_stack([np.ones(300), x])
+    cov = np.linalg.inv(X.T @ X + np.eye(4))
+    right = {"names": ["intercept", "a", "b", "c"], "mean": (cov @ X.T @ y).tolist(), "cov": cov.tolist()}
+    (sgfs.folder / "right.json").write_text(json.dumps(right))
+    assert "agrees with the reference" in sgfs.ok("compare", "fit.run", "--reference", "right.json").stdout
+    scale = np.diag([1, 1.15, 1 / 1.15, 1])
+    (sgfs.folder / "wrong.json").write_text(json.dumps({**right, "cov": (scale @ cov @ scale).tolist()}))
+    shown = sgfs.ok("compare", "fit.run", "--reference", "wrong.json").stdout
+    assert "differs from the reference" in shown and "z of sd" in shown

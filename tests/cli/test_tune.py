@@ -128,6 +128,22 @@ def test_flags_override_a_config_wherever_they_stand(site):
     assert before == after and "sgld, epsilon 0.003," in before
 
 
+def test_a_config_belongs_to_its_sampler(site):
+    """Steps in a file are refused for another sampler, unless a flag replaces them; keys can be looked up."""
+    sample = ("sample", "linear", "--data", "line.npy", "--warmup", "60", "--draws", "20", "--out", "other.run", "--overwrite")
+    (site.folder / "own.json").write_text('{"sampler.kind": "sgfs-f", "sampler.epsilon": 0.5}')
+    for name in ("sgld.json", "own.json"):
+        done = site(*sample, "--config", name, "--sampler", "psgld")
+        assert done.returncode == USAGE and f'{name} sets "sampler.epsilon" for sampler sg' in done.stderr, done.stderr
+    site.ok(*sample, "--config", "sgld.json", "--sampler", "psgld", "--epsilon", "1e-6")
+    (site.folder / "kind.json").write_text('{"sampler.kind": "sgld"}')
+    site.ok(*sample, "--config", "kind.json", "--sampler", "nuts", "--metric", "diag")
+    (site.folder / "flag.json").write_text('{"epsilon": 1}')
+    done = site(*sample, "--config", "flag.json")
+    assert done.returncode == USAGE and 'did you mean "sampler.epsilon"' in done.stderr
+    assert "sampler.epsilon " in site.ok("list", "options").stdout
+
+
 def test_help_shows_config_where_it_is_taken(site):
     for command in ("sample", "tune", "simulate"):
         assert "--config FILE" in site.ok("help", command).stdout
