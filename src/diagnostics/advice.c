@@ -223,7 +223,7 @@ static void judge_ess(list *out) {
 static double spread_badness(const sgfs_summary_row *row) {
     double gap = fabs(log(row->sd / row->sd_curvature));
     double ess = fmin(row->ess_bulk, row->ess_tail);
-    return gap > 4 / sqrt(2 * ess) ? gap : 0;
+    return ess >= 100 && gap > 4 / sqrt(2 * ess) ? gap : 0; /* fewer draws do not know their sd */
 }
 
 static void judge_spread(list *out) {
@@ -236,7 +236,6 @@ static void judge_spread(list *out) {
         return; /* accepted or rejected by the exact density: no bias to see */
     for (int64_t i = 0; i < s->dim; i++) {
         if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
-        if (fmin(s->row[i].ess_bulk, s->row[i].ess_tail) < 100) return; /* nor known well enough */
     }
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
     if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
