@@ -83,6 +83,8 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *cautions = sgfsi_json_array();
     const sgfsi_kinds *k = &run->kinds;
     const char *fisher = k->fisher != NULL ? k->fisher->name : "";
+    if (k->fisher == &sgfs_fisher_block && run->walk[0].sampler.layout->blocks == 1)
+        fisher = "full"; /* one block is the whole matrix */
     const char *text = k->sampler->caution != NULL ? k->sampler->caution(run->cfg, fisher) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     add_all(cautions, run->model->data->cautions);
