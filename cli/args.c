@@ -85,23 +85,23 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
     return argv[++*at];
 }
 
-/* A flag replaces what the file said. */
-static void forget_file(cli_args *args, const char *key) {
+/* A flag, which replaces what the file said. */
+static sgfs_status set_option(cli_args *args, const char *key, const char *value, sgfs_err *err) {
     sgfs_option_info o;
     for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
         if (strcmp(o.key, key) == 0) args->from_file[i] = false;
     }
+    return sgfs_config_set(args->cfg, key, value, err);
 }
 
 static sgfs_status take_option(const sgfs_option_info *option, char *equals, int argc, char **argv,
                                int *at, cli_args *args, sgfs_err *err) {
-    forget_file(args, option->key);
     if (strcmp(option->type, "flag") == 0) {
-        return sgfs_config_set(args->cfg, option->key, equals != NULL ? equals + 1 : "true", err);
+        return set_option(args, option->key, equals != NULL ? equals + 1 : "true", err);
     }
     const char *value = value_of(equals, argc, argv, at);
     if (value == NULL) return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", option->flag);
-    return sgfs_config_set(args->cfg, option->key, value, err);
+    return set_option(args, option->key, value, err);
 }
 
 static sgfs_status take_own(const cli_command *command, int own, char *equals, int argc,
@@ -195,7 +195,7 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
         return take_option(&option, equals, argc, argv, at, args, err);
     if (strncmp(name, "no-", 3) == 0 && equals == NULL && find_option(command, name + 3, &option) &&
         strcmp(option.type, "flag") == 0) {
-        return sgfs_config_set(args->cfg, option.key, "false", err);
+        return set_option(args, option.key, "false", err);
     }
     return unknown_flag(command, name, err);
 }
@@ -226,7 +226,7 @@ sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sg
     return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
 }
 
-sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     struct stat st;
     if (lstat(path, &st) != 0) return SGFS_OK;
@@ -235,6 +235,21 @@ sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *er
     if (overwrite) return SGFS_OK;
     return cli_fail(err, SGFS_EUSAGE,
                     "%s: exists already; choose another --out or add --overwrite.", path);
+}
+
+sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
+                         sgfs_err *err) {
+    const char *path = cli_given(command, args, "data");
+    if (path == NULL) {
+        cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
+        return NULL;
+    }
+    if (out != NULL && cli_same_file(out, path)) {
+        cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", out);
+        return NULL;
+    }
+    if (out != NULL && check_out(out, args->cfg, err) != SGFS_OK) return NULL;
+    return sgfs_data_open(path, args->cfg, err);
 }
 
 sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,

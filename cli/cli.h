@@ -51,8 +51,9 @@ sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
 bool cli_same_file(const char *a, const char *b);
 /* One positional argument, and it is a model. */
 sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
-/* An output that cannot be is refused before the data are read, not after. */
-sgfs_status cli_check_out(const char *path, const sgfs_config *cfg, sgfs_err *err);
+/* The rows of --data; an output that cannot be (out, may be NULL) is refused before they are read. */
+sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
+                         sgfs_err *err);
 /* Does the option's stage belong to the command? */
 bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(

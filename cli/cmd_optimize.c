@@ -62,23 +62,11 @@ static sgfs_status with_data(const sgfs_data *data, const char *path, const cli_
 }
 
 static sgfs_status optimize(cli_args *args, sgfs_err *err) {
-    const char *data_path = cli_given(&cmd_optimize, args, "data"),
-               *path = cli_given(&cmd_optimize, args, "out");
-    if (args->words != 1) {
-        return cli_fail(err, SGFS_EUSAGE,
-                        "Name one model: sgfs optimize MODEL --data FILE (`sgfs list models`).");
-    }
-    sgfs_model_open(args->word[0], NULL, args->cfg, err); /* is there such a model? */
-    if (err->code != SGFS_OK) return err->code;
-    if (data_path == NULL)
-        return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
+    const char *path = cli_given(&cmd_optimize, args, "out");
+    if (cli_check_model(&cmd_optimize, args, err) != SGFS_OK) return err->code;
     if (borrow(args, "threads", "run.threads", err) != SGFS_OK) return err->code;
     if (borrow(args, "overwrite", "output.overwrite", err) != SGFS_OK) return err->code;
-    if (path != NULL && cli_same_file(path, data_path)) {
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", path);
-    }
-    if (path != NULL && cli_check_out(path, args->cfg, err) != SGFS_OK) return err->code;
-    sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
+    sgfs_data *data = cli_open_data(&cmd_optimize, args, path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_data(data, path, args, err);
     sgfs_data_free(data);

@@ -65,17 +65,10 @@ static const char *free_name(const char *model, char *out, size_t room, const sg
 
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256];
-    const char *data_path = cli_given(&cmd_sample, args, "data"),
-               *path = cli_given(&cmd_sample, args, "out");
+    const char *path = cli_given(&cmd_sample, args, "out");
     if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
-    if (data_path == NULL)
-        return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
     if (path == NULL) path = free_name(args->word[0], made, sizeof made, args->cfg);
-    if (cli_same_file(path, data_path)) {
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", path);
-    }
-    if (cli_check_out(path, args->cfg, err) != SGFS_OK) return err->code;
-    sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
+    sgfs_data *data = cli_open_data(&cmd_sample, args, path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);
     sgfs_data_free(data);

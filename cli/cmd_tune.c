@@ -139,20 +139,14 @@ static const cli_flag flags[] = {
 
 static sgfs_status tune(cli_args *args, sgfs_err *err) {
     char made[256];
-    const char *data_path = cli_given(&cmd_tune, args, "data"),
-               *path = cli_given(&cmd_tune, args, "out");
+    const char *path = cli_given(&cmd_tune, args, "out");
     if (cli_check_model(&cmd_tune, args, err) != SGFS_OK) return err->code;
-    if (data_path == NULL)
-        return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
     if (path == NULL) {
         snprintf(made, sizeof made, "%.100s-%.100s.json", args->word[0],
                  sgfs_config_get(args->cfg, "sampler.kind"));
         path = made;
     }
-    if (cli_same_file(path, data_path))
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", path);
-    if (cli_check_out(path, args->cfg, err) != SGFS_OK) return err->code;
-    sgfs_data *data = sgfs_data_open(data_path, args->cfg, err);
+    sgfs_data *data = cli_open_data(&cmd_tune, args, path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);
     sgfs_data_free(data);

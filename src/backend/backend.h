@@ -17,6 +17,11 @@ int sgfsi_blas_threads(int threads);
 const char *sgfsi_blas_config(void);
 const char *sgfsi_blas_core(void);
 
+/* X' in place of X, D x D. */
+void sgfsi_transpose(int64_t D, double *X);
+/* X = (L L')^-1, D x D, both triangles. */
+void sgfsi_invert_factor(const sgfs_backend *be, int64_t D, const double *L, double *X);
+
 /* Loops the compiler may vectorise through libmvec (vecmath.c). */
 void sgfsi_vec_exp(int64_t n, const double *x, double *y);
 void sgfsi_vec_log1p(int64_t n, const double *x, double *y);

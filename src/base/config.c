@@ -253,6 +253,17 @@ const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg) {
     return &cfg->log;
 }
 
+bool sgfsi_options_have(const sgfs_option *rows, const char *key) {
+    for (const sgfs_option *r = rows; r->key != NULL; r++) {
+        if (strcmp(r->key, key) == 0) return true;
+    }
+    return false;
+}
+
+sgfs_status sgfsi_config_choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+    return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
+}
+
 bool sgfs_config_given(const sgfs_config *cfg, const char *key) {
     return cfg != NULL && key != NULL && sgfsi_config_row(cfg, key) != NULL &&
            sgfsi_config_given(cfg, key);

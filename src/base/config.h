@@ -20,6 +20,9 @@ extern const sgfs_option sgfsi_no_options[]; /* for kinds that have none */
 #define SGFSI_OPTIONS_END                                                                          \
     { NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL }
 
+/* Is there such a key among these rows? */
+bool sgfsi_options_have(const sgfs_option *rows, const char *key);
+
 sgfs_config *sgfsi_config_new(sgfsi_option_source source);
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
@@ -39,6 +42,8 @@ sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *
                                  sgfs_err *err);
 sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value,
                                      sgfs_err *err);
+/* The same where "auto" is in force; otherwise nothing. */
+sgfs_status sgfsi_config_choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg);
 
 #endif

@@ -6,7 +6,7 @@
  * Moments are over every iteration where the run has them (moments.c); Monte Carlo errors come from
  * the kept draws (summary.c):
  *     z    = (m - m*) / sqrt(mcse^2 + mcse*^2),   mcse* = 0 where the reference is taken as exact
- *     z_sd = log(sd/sd*) / sqrt((1/ESS + v)/2)    ESS the smaller of bulk and tail, v the reference's
+ *     z_sd = log(sd/sd*) / sqrt((1/ESS + v)/2),   ESS the smaller of bulk and tail, v that of *
  * A pair's ellipse at two standard deviations needs its mean and 2 x 2 covariance: both are in the
  * JSON.
  */

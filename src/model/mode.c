@@ -198,17 +198,6 @@ sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, 
     return status;
 }
 
-/* cov = (L L')^-1 from the factor, column by column. */
-static void invert(const sgfs_model *m, const double *L, double *cov) {
-    memset(cov, 0, (size_t)(m->D * m->D) * sizeof *cov);
-    for (int64_t j = 0; j < m->D; j++) {
-        double *column = cov + j * m->D; /* symmetric: a row serves as a column */
-        column[j] = 1;
-        m->be->trsv(m->D, L, false, column);
-        m->be->trsv(m->D, L, true, column);
-    }
-}
-
 sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta, double *cov,
                             int64_t *passes, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
@@ -217,7 +206,7 @@ sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta,
     sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
     if (status == SGFS_OK) {
         memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
-        invert(m, mode.L, cov);
+        sgfsi_invert_factor(m->be, m->D, mode.L, cov);
     }
     if (passes != NULL) *passes = mode.passes;
     sgfsi_arena_free(&arena);

@@ -172,8 +172,7 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                       .D = D,
                       .parts = parts,
                       .threads = threads < parts ? threads : parts,
-                      .stride = 1 + D + (curvature ? D * D : 0),
-                      .curvature = curvature};
+                      .stride = 1 + D + (curvature ? D * D : 0)};
     f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
     f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);
     f->err = sgfsi_arena_alloc(arena, parts, sizeof *f->err);

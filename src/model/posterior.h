@@ -51,13 +51,13 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 typedef struct sgfsi_full {
     const sgfs_model *model;
     int64_t N, D, parts, threads, stride;
-    bool curvature;          /* A may be asked for */
     struct sgfsi_pass *pass; /* threads */
     double *sums;            /* parts x stride: log likelihood, gradient, information */
     sgfs_err *err;           /* parts */
     int64_t rows_touched;
 } sgfsi_full;
 
+/* curvature: A may be asked for. */
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err);
 /* Log density (up to the prior's constant), gradient (D) and expected Fisher information plus prior

@@ -118,10 +118,7 @@ static sgfs_status check_place(const sgfsi_walk *w, sgfs_err *err) {
 
 /* Does the sampler have this option? */
 static bool reads(const sgfsi_walk *w, const char *key) {
-    for (const sgfs_option *o = w->sampler.kind->options; o->key != NULL; o++) {
-        if (strcmp(o->key, key) == 0) return true;
-    }
-    return false;
+    return sgfsi_options_have(w->sampler.kind->options, key);
 }
 
 /* What may help, of what this sampler understands: "a, b or c". */

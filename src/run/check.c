@@ -55,19 +55,12 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_
 
 /* ---- options that belong to somebody else ---------------------------------------------------- */
 
-static bool owns(const sgfsi_option_set *set, const char *key) {
-    for (const sgfs_option *r = set->rows; r->key != NULL; r++) {
-        if (strcmp(r->key, key) == 0) return true;
-    }
-    return false;
-}
-
 /* Does anything in this run read the key? other: somebody who would. */
 static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const char *key,
                     sgfsi_option_set *other) {
     sgfsi_option_set set;
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
-        if (!owns(&set, key)) continue;
+        if (!sgfsi_options_have(set.rows, key)) continue;
         *other = set;
         bool is_model = strcmp(set.stage, "model") == 0,
              is_sampler = strcmp(set.stage, "sampler") == 0;
@@ -88,7 +81,7 @@ static void list_readers(const char *key, char *out, size_t room) {
     out[0] = '\0';
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         size_t used = strlen(out);
-        if (!owns(&set, key)) continue;
+        if (!sgfsi_options_have(set.rows, key)) continue;
         bool fisher = strcmp(set.stage, "fisher") == 0 || strcmp(key, "fisher.kind") == 0 ||
                       strcmp(key, "run.preset") == 0;
         bool run = strcmp(set.stage, "run") == 0;

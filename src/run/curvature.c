@@ -40,17 +40,6 @@ static void map_to_user(const sgfs_model *m, const double *theta, const double *
     }
 }
 
-/* In place: row i becomes column i. */
-static void transpose(int64_t D, double *U) {
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j < i; j++) {
-            double kept = U[i * D + j];
-            U[i * D + j] = U[j * D + i];
-            U[j * D + i] = kept;
-        }
-    }
-}
-
 /* Row i of W: w_i = L^-1 T_i, so that the user's covariances are w_i'w_k. */
 static double *whiten(const sgfs_model *m, const double *theta, const double *L,
                       sgfsi_arena *arena) {
@@ -58,7 +47,7 @@ static double *whiten(const sgfs_model *m, const double *theta, const double *L,
     double *W = SGFSI_DOUBLES(arena, D * D), *room = SGFSI_DOUBLES(arena, 2 * D);
     if (W == NULL || room == NULL) return NULL;
     map_to_user(m, theta, L, room, W);
-    transpose(D, W);
+    sgfsi_transpose(D, W);
     for (int64_t i = 0; i < D; i++) m->be->trsv(D, L, false, W + i * D);
     return W;
 }
@@ -69,7 +58,7 @@ bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double 
     double *W = whiten(m, theta, L, &arena);
     bool room = W != NULL;
     if (room) {
-        transpose(D, W);
+        sgfsi_transpose(D, W);
         m->be->syrk_t(D, D, 1.0, W, 0.0, cov);
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j < i; j++) cov[j * D + i] = cov[i * D + j];

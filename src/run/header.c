@@ -41,10 +41,7 @@ static void put_stats(sgfsi_json *o, const sgfs_sampler_kind *kind) {
 }
 
 static bool reads(const sgfs_sampler_kind *kind, const char *key) {
-    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
-        if (strcmp(o->key, key) == 0) return true;
-    }
-    return false;
+    return sgfsi_options_have(kind->options, key);
 }
 
 /* Stan's word for the matrix in use: that of the Fisher matrix, or of --metric. */
@@ -157,15 +154,18 @@ static void append(char *out, size_t room, const char *what, const char *value) 
 }
 
 /* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a
- * number. */
+ * number.
+ */
 static void describe_step(const sgfs_run *run, char *out, size_t room) {
-    static const char *const keys[] = {"sampler.alpha", "sampler.epsilon", "sampler.step_a"};
+    static const char *const keys[][2] = {
+        {"sampler.alpha", "alpha"}, {"sampler.epsilon", "epsilon"}, {"sampler.step_a", "step a"}};
     out[0] = '\0';
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && out[0] == '\0'; i++) {
+        const char *key = keys[i][0];
         char number[SGFSI_NUM_CHARS];
-        if (!reads(run->kinds.sampler, keys[i]) || sgfsi_config_auto(run->cfg, keys[i])) continue;
-        sgfsi_format_digits(number, sgfsi_config_num(run->cfg, keys[i]), 4);
-        append(out, room, strcmp(keys[i] + 8, "step_a") == 0 ? "step a" : keys[i] + 8, number);
+        if (!reads(run->kinds.sampler, key) || sgfsi_config_auto(run->cfg, key)) continue;
+        sgfsi_format_digits(number, sgfsi_config_num(run->cfg, key), 4);
+        append(out, room, keys[i][1], number);
     }
     describe_schedule(run, out, room);
     int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
@@ -175,8 +175,7 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
 
 /* What makes two runs of one sampler different kinds of runs, where it is not the default. */
 static void describe_kind(const sgfs_run *run, char *out, size_t room) {
-    static const char *const keys[][2] = {{"sampler.leapfrog", "leapfrog"},
-                                          {"sampler.metric", "metric"},
+    static const char *const keys[][2] = {{"sampler.metric", "metric"},
                                           {"sampler.target_accept", "target acceptance"},
                                           {"sampler.friction", "friction"},
                                           {"sampler.noise_estimate", "noise estimate"},
@@ -188,13 +187,14 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
                                           {"fisher.freeze", "frozen after"},
                                           {"fisher.update", "updated by"}};
     if (strcmp(run->kinds.name, "sgfs") == 0) append(out, room, "matrix", run->kinds.fisher->name);
+    if (reads(run->kinds.sampler, "sampler.leapfrog"))
+        append(out, room, "leapfrog", sgfsi_config_text(run->cfg, "sampler.leapfrog"));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *key = keys[i][0], *value = sgfsi_config_text(run->cfg, key);
         bool fisher = strncmp(key, "fisher.", 7) == 0;
         if (fisher ? run->kinds.fisher == NULL : !reads(run->kinds.sampler, key)) continue;
         bool plain = strcmp(value, sgfsi_config_row(run->cfg, key)->value) == 0 ||
                      strcmp(value, "refactor") == 0;
-        if (i == 0) plain = false; /* hmc always says how long its trajectories are */
         if (!plain) append(out, room, keys[i][1], value);
     }
 }

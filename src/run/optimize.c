@@ -28,20 +28,14 @@ typedef struct mode {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static bool owns(const sgfs_option *rows, const char *key) {
-    for (const sgfs_option *r = rows; r->key != NULL; r++) {
-        if (strcmp(r->key, key) == 0) return true;
-    }
-    return false;
-}
-
 /* An option of another model is a mistake to name, not to pass over. */
 static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
     sgfsi_option_set set;
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         if (strcmp(set.stage, "model") != 0) continue;
         for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
-            if (!sgfsi_config_given(cfg, r->key) || owns(m->kind->options, r->key)) continue;
+            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(m->kind->options, r->key))
+                continue;
             return sgfsi_fail(err, SGFS_EUSAGE,
                               "--%s has no meaning for model %s; it is read by model %s.", r->flag,
                               m->kind->name, set.kind);

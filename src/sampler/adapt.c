@@ -33,8 +33,8 @@ double sgfsi_dual_learn(sgfsi_dual *d, double acceptance) {
     return exp(x);
 }
 
-/* Its first trials are ten times too large on purpose: after a few of them the average may still be, and
- * is then kept from exceeding the step it started from. */
+/* Its first trials are ten times too large on purpose: after a few of them the average may still
+ * be, and is then kept from exceeding the step it started from. */
 double sgfsi_dual_result(const sgfsi_dual *d) {
     double start = exp(d->mu) / 10, mean = exp(d->mean);
     return d->count < 20 ? fmin(start, mean) : mean;

@@ -46,21 +46,10 @@ static const sgfs_option options[] = {
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     (void)now;
     sgfs_status status = sgfsi_precondition_resolve(cfg, err);
-    bool chooses = status == SGFS_OK && sgfsi_config_auto(cfg, "run.warmup");
-    return chooses ? sgfsi_config_resolve_num(cfg, "run.warmup", 0, err) : status;
+    return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.warmup", 0, err) : status;
 }
 
 /* ---- the law --------------------------------------------------------------------------------- */
-
-/* X = A^-1 for A = L L', full, row by row. */
-static void invert(const sgfs_backend *be, int64_t D, const double *L, double *X) {
-    memset(X, 0, (size_t)(D * D) * sizeof *X);
-    for (int64_t j = 0; j < D; j++) {
-        X[j * D + j] = 1;
-        be->trsv(D, L, false, X + j * D);
-        be->trsv(D, L, true, X + j * D);
-    }
-}
 
 static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const char *path,
                                   sgfs_err *err) {
@@ -88,7 +77,7 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
                                 "--sampler gauss: the curvature at the mode is singular to working "
                                 "precision; a stronger prior or --standardize would help.");
         }
-        if (status == SGFS_OK) invert(be, D, s->F, s->P);
+        if (status == SGFS_OK) sgfsi_invert_factor(be, D, s->F, s->P);
     }
     sampler->full.rows_touched += passes * sampler->full.N;
     if (status == SGFS_OK && mean[0] != '\0') {
@@ -109,16 +98,6 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
 }
 
 /* ---- the matrices of a step ------------------------------------------------------------------ */
-
-static void transpose(int64_t D, double *X) {
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j < i; j++) {
-            double keep = X[i * D + j];
-            X[i * D + j] = X[j * D + i];
-            X[j * D + i] = keep;
-        }
-    }
-}
 
 /* X = X R or X R': every row of X, seen as a column, is multiplied by R' or R. */
 static void times_factor(const sgfsi_precondition *c, bool transposed, double *X) {
@@ -176,13 +155,13 @@ static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, 
     memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
     times_factor(&s->C, false, s->drift); /* P R */
     memcpy(M, s->drift, (size_t)(D * D) * sizeof *M);
-    transpose(D, M); /* R'P */
+    sgfsi_transpose(D, M); /* R'P */
     times_factor(&s->C, false, M);
     double most = 4 / largest_eigenvalue(be, D, M, s->F);
     sgfs_status status = choose_step(s, sampler, most, err);
     if (status != SGFS_OK) return status;
     times_factor(&s->C, true, s->drift); /* P R R' = P C */
-    transpose(D, s->drift);
+    sgfsi_transpose(D, s->drift);
     for (int64_t i = 0; i < D * D; i++) {
         s->drift[i] *= s->eps / 2;
         s->F[i] = -s->eps * s->eps / 4 * M[i];

@@ -15,9 +15,9 @@
  *               at the posterior's mode                   V = S/(n-1)
  *
  * Stan has 1e-3 I in place of diag(V), which has units: with a million rows standard deviations are
- * 0.001 and it would be all there is. Shrinking towards the window's own variances has none, and holds
- * a matrix of more parameters than draws, too. "fisher" takes the mode, found before
- * the first iteration, and not a point that the chain came by: the metric is then the same for all
+ * 0.001 and it would be all there is. Shrinking towards the window's own variances has none, and
+ * holds a matrix of more parameters than draws, too. "fisher" takes the mode, found before the
+ * first iteration, and not a point that the chain came by: the metric is then the same for all
  * chains, known before any randomness, and the one the paper's HMC has. Chains still start where
  * --init puts them.
  *
@@ -34,13 +34,9 @@ enum { MOST_LOST = 30 }; /* iterations in a row whose trajectories led nowhere *
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static sgfs_status resolve_length(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
-    return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
-}
-
 sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    sgfs_status status = resolve_length(cfg, "run.warmup", 1000, err);
-    if (status == SGFS_OK) status = resolve_length(cfg, "run.draws", 1000, err);
+    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", 1000, err);
+    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "run.draws", 1000, err);
     if (status != SGFS_OK) return status;
     bool fixed = !sgfsi_config_auto(cfg, "sampler.epsilon");
     if (fixed && sgfsi_config_given(cfg, "sampler.target_accept")) {

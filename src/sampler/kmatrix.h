@@ -54,7 +54,7 @@ sgfs_status sgfsi_kmatrix_open(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err
 sgfs_status sgfsi_kmatrix_fill(sgfsi_kmatrix *k, sgfs_sampler *sampler, const double *theta,
                                double *G, sgfs_err *err);
 
-/* After sgfsi_eval_gradient of this iteration: learn from its batch and factor, where that is due. */
+/* After sgfsi_eval_gradient of this iteration: learn from its batch and factor, where it is due. */
 sgfs_status sgfsi_kmatrix_renew(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_step *now,
                                 double alpha, const double *theta, sgfs_err *err);
 

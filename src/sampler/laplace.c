@@ -33,14 +33,8 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--init has no meaning for sampler laplace: every draw is independent.");
     }
-    sgfs_status status = SGFS_OK;
-    if (sgfsi_config_auto(cfg, "run.warmup")) {
-        status = sgfsi_config_resolve_num(cfg, "run.warmup", 0, err);
-    }
-    if (status == SGFS_OK && sgfsi_config_auto(cfg, "run.draws")) {
-        status = sgfsi_config_resolve_num(cfg, "run.draws", 1000, err);
-    }
-    return status;
+    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", 0, err);
+    return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.draws", 1000, err) : status;
 }
 
 /* On all the threads that the chains will have between them. */

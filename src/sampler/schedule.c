@@ -50,34 +50,29 @@ static bool is_chosen(const sgfs_config *cfg) {
     return !sgfsi_config_auto(cfg, "sampler.step_a") || !sgfsi_config_auto(cfg, "sampler.epsilon");
 }
 
-/* Put a number in place of "auto". */
-static sgfs_status choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
-    return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
-}
-
 /* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept: in
  * the softest direction, as far as that is reasonable. */
 static sgfs_status choose_lengths(sgfs_config *cfg, double h, double slow, sgfs_err *err) {
     double draws = fmax(10000, ceil(100 * 2 / h * slow)), thin = ceil(draws / 1000);
     bool draws_auto = sgfsi_config_auto(cfg, "run.draws");
     double warmup = fmax(1000, ceil(fmin(10 / h * slow, draws / 2)));
-    sgfs_status status = choose(cfg, "run.warmup", warmup, err);
-    if (status == SGFS_OK && draws_auto) status = choose(cfg, "run.thin", thin, err);
-    return status == SGFS_OK ? choose(cfg, "run.draws", draws, err) : status;
+    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", warmup, err);
+    if (status == SGFS_OK && draws_auto) status = sgfsi_config_choose(cfg, "run.thin", thin, err);
+    return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.draws", draws, err) : status;
 }
 
 sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, double unit,
                                    double power, sgfs_err *err) {
     sgfs_status status = check_given(cfg, err);
     if (status != SGFS_OK) return status;
-    if (is_chosen(cfg)) return choose(cfg, "sampler.warmup_factor", 1, err);
+    if (is_chosen(cfg)) return sgfsi_config_choose(cfg, "sampler.warmup_factor", 1, err);
     sgfsi_pilot pilot = {.stiff = 1, .soft = 1};
     if (power > 0) pilot = sgfsi_pilot_of(now->model);
     double h = 2 * excess / now->gamma, slow = fmin(pilot.stiff / pilot.soft, most_slow);
-    status = choose(cfg, "sampler.warmup_factor", fmax(1, warmup_step / h), err);
+    status = sgfsi_config_choose(cfg, "sampler.warmup_factor", fmax(1, warmup_step / h), err);
     if (status == SGFS_OK) status = choose_lengths(cfg, h, slow, err);
     if (status != SGFS_OK) return status;
-    return choose(cfg, "sampler.epsilon", 2 * h * unit / pow(pilot.stiff, power), err);
+    return sgfsi_config_choose(cfg, "sampler.epsilon", 2 * h * unit / pow(pilot.stiff, power), err);
 }
 
 /* ---- stepping -------------------------------------------------------------------------------- */

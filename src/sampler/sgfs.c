@@ -228,15 +228,15 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     bool full = is_whole(now), diag = strcmp(now->fisher, "diag") == 0;
     sgfs_status status = resolve_alpha(cfg, full, now, err);
     if (status == SGFS_OK) status = resolve_anneal(cfg, err);
-    if (status == SGFS_OK && sgfsi_config_auto(cfg, "sampler.warmup_alpha")) {
+    if (status == SGFS_OK) {
         double alpha = automatic_alpha(true, now->gamma, now->events);
-        status = sgfsi_config_resolve_num(cfg, "sampler.warmup_alpha", alpha, err);
+        status = sgfsi_config_choose(cfg, "sampler.warmup_alpha", alpha, err);
     }
     if (status == SGFS_OK) status = resolve_b(cfg, err);
     if (status == SGFS_OK) status = check_matrix(cfg, now, err);
     if (status == SGFS_OK) status = resolve_update(cfg, now, err);
-    if (status != SGFS_OK || !sgfsi_config_auto(cfg, "fisher.every")) return status;
-    return sgfsi_config_resolve_num(cfg, "fisher.every", diag ? 1 : 10, err);
+    return status == SGFS_OK ? sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err)
+                             : status;
 }
 
 static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {

@@ -132,7 +132,7 @@ def test_an_interrupt_leaves_no_file(sgfs):
     (("logistik", "--data", "good.csv"), USAGE, "logistic"),
     (("logistic",), USAGE, "--data"),
     ((), USAGE, "Name one model"),
-    (("logistic", "good.csv", "--data", "good.csv"), USAGE, "Name one model"),
+    (("logistic", "good.csv", "--data", "good.csv"), USAGE, "What is \"good.csv\" for"),
     (("logistic", "--data", "good.csv", "--chains", "4"), USAGE, "--chains"),
     (("logistic", "--data", "good.csv", "--alpha", "2"), USAGE, "--alpha"),
     (("logistic", "--data", "good.csv", "--method", "newton"), USAGE, "auto|fisher|lbfgs"),

@@ -89,8 +89,8 @@ static void predict_sghmc(theory *t) {
     keep_theta(t, X2);
 }
 
-/* The friction at which the mean kinetic energy is right (eta/(1 - x/2) in each direction: what a step
- * of this recursion has at temperature 1), by bisection: v'v/D falls as it rises. */
+/* The friction at which the mean kinetic energy is right (eta/(1 - x/2) in each direction: what a
+ * step of this recursion has at temperature 1), by bisection: v'v/D falls as it rises. */
 static void predict_sgnht(theory *t) {
     double a = number(t, "sampler.friction"), eta = number(t, "sampler.epsilon") / 2;
     double inject[DIM], X2[4 * DIM * DIM], low = a / 100, high = 1;
