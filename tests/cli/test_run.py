@@ -453,7 +453,8 @@ def test_dumb_terminal_gets_plain_lines(site):
 
 
 def test_compare_sees_one_wrong_spread(sgfs):
-    """One standard deviation off by 15 %, another by as much the other way: trR does not see it, the verdict does."""
+    """One standard deviation off by 3.5 %, another by as much the other way, with 16,000 draws: neither trR nor E2 sees
+    it (their limits are checked here), the verdict does."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(300, 3))
     y = x @ [1, -1, 0.5] + rng.normal(size=300)
@@ -465,7 +466,10 @@ def test_compare_sees_one_wrong_spread(sgfs):
     right = {"names": ["intercept", "a", "b", "c"], "mean": (cov @ X.T @ y).tolist(), "cov": cov.tolist()}
     (sgfs.folder / "right.json").write_text(json.dumps(right))
     assert "agrees with the reference" in sgfs.ok("compare", "fit.run", "--reference", "right.json").stdout
-    scale = np.diag([1, 1.15, 1 / 1.15, 1])
+    scale = np.diag([1, 1.035, 1 / 1.035, 1])
     (sgfs.folder / "wrong.json").write_text(json.dumps({**right, "cov": (scale @ cov @ scale).tolist()}))
     shown = sgfs.ok("compare", "fit.run", "--reference", "wrong.json").stdout
+    got = json.loads(sgfs.ok("compare", "fit.run", "--reference", "wrong.json", "--json").stdout)
+    assert abs(got["trR"] - 1) < 4 * got["trR_noise"] + 0.01 and got["E2"] < 2 * got["E2_noise"] + 0.03, got
+    assert max(abs(p["z_sd"]) for p in got["params"]) > 4.5
     assert "differs from the reference" in shown and "z of sd" in shown

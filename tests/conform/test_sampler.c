@@ -557,6 +557,15 @@ static void a_cycle_falls_like_a_cosine(void **state) {
     assert_true(sgfsi_cycle_at(1, 0, 1, 1000).factor == 1);
 }
 
+static void momentum_keeps_its_temperature(void **state) {
+    (void)state;
+    double v[2] = {1.7, -0.6}, eta = 0;
+    sgfsi_momentum_rescale(2, v, &eta, 4e-3); /* the first step: nothing to go by */
+    assert_true(v[0] == 1.7 && eta == 4e-3);
+    sgfsi_momentum_rescale(2, v, &eta, 1e-3);
+    assert_true(fabs(v[0] - 0.85) < 1e-15 && fabs(v[1] + 0.3) < 1e-15 && eta == 1e-3);
+}
+
 static void exploring_iterations_are_no_draws(void **state) {
     (void)state;
     static const char *const names[] = {"sgld", "sgd", "psgld", "sghmc", "sgnht", "sgfs-f"};
@@ -680,6 +689,7 @@ int main(void) {
         cmocka_unit_test(the_gaussian_chain_is_exact_at_every_step),
         cmocka_unit_test(the_gaussian_chain_takes_a_law_from_files),
         cmocka_unit_test(a_cycle_falls_like_a_cosine),
+        cmocka_unit_test(momentum_keeps_its_temperature),
         cmocka_unit_test(exploring_iterations_are_no_draws),
         cmocka_unit_test(cycles_that_keep_nothing_are_refused),
         cmocka_unit_test(contradictions_are_refused),

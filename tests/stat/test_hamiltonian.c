@@ -235,6 +235,22 @@ static double acceptance_of(const double *theta, const double *stats, const void
     return stats[1];
 }
 
+/* A few updates are no average: the step is then not larger than the one that was found. */
+static void test_a_short_average_does_not_enlarge_the_step(void **state) {
+    (void)state;
+    sgfsi_dual d = {.target = 0.8};
+    sgfsi_dual_start(&d, 0.3);
+    for (int k = 1; k <= 40; k++) {
+        (void)sgfsi_dual_learn(&d, 1);
+        double eps = sgfsi_dual_result(&d);
+        if (k < 20) assert_near(eps, 0.3, 1e-12, "held back");
+        else assert_true(eps > 0.3);
+    }
+    sgfsi_dual_start(&d, 0.3);
+    for (int k = 0; k < 5; k++) (void)sgfsi_dual_learn(&d, 0);
+    assert_true(sgfsi_dual_result(&d) < 0.3); /* smaller it may become */
+}
+
 /* One leapfrog step for HMC: the acceptance of several is no monotone function of the step.
  * With the metric given, 1000 iterations settle the step: the acceptance of the draws is the
  * target. After windows only the last 50 do, the step still jumps about, and its average lies on
@@ -825,6 +841,7 @@ int main(void) {
         cmocka_unit_test(test_energy_error_is_of_second_order),
         cmocka_unit_test(test_windows_are_stans),
         cmocka_unit_test(test_dual_averaging_finds_the_step),
+        cmocka_unit_test(test_a_short_average_does_not_enlarge_the_step),
         cmocka_unit_test(test_metric_is_the_windows_regularised_covariance),
         cmocka_unit_test(test_adaptation_reaches_the_target),
         cmocka_unit_test(test_defaults),

@@ -13,8 +13,8 @@
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-/* Run with kept draws; theta of every kept draw of chain 0 comes back (draws x D), or NULL. */
-static double *walk(const problem *q, const setting *settings, int64_t *draws) {
+/* Run in memory; the caller frees the draws. */
+static sgfs_draws *kept_draws(const problem *q, const setting *settings) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
@@ -22,20 +22,25 @@ static double *walk(const problem *q, const setting *settings, int64_t *draws) {
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
     sgfs_run *run = sgfs_run_open(m, cfg, &err);
-    if (run == NULL) fail_msg("%s", err.text);
-    if (sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *d = sgfs_run_draws(run, &err);
     assert_non_null(d);
+    sgfs_run_free(run);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    return d;
+}
+
+/* Theta of every kept draw of the only chain, draws x D. */
+static double *walk(const problem *q, const setting *settings, int64_t *draws) {
+    sgfs_draws *d = kept_draws(q, settings);
     *draws = sgfs_draws_size(d).draws;
     size_t bytes = (size_t)(*draws * q->D) * sizeof(double);
     double *copy = need(1, bytes);
     memcpy(copy, sgfs_draws_chain(d, 0), bytes);
     sgfs_draws_free(d);
-    sgfs_run_free(run);
-    sgfs_model_free(m);
-    sgfs_data_free(data);
-    sgfs_config_free(cfg);
     return copy;
 }
 
@@ -307,6 +312,36 @@ static void test_annealed_and_cyclical_are_exact(void **state) {
     problem_free(&q);
 }
 
+/* A B of no size leaves the step whole, one of great size leaves nothing: the statistics say so. */
+static void test_statistics_know_the_size_of_B(void **state) {
+    (void)state;
+    static const struct {
+        const char *scale;
+        double least, most; /* of h gamma/2, which is 1 without B */
+        double phase;
+    } cases[] = {{"1e-9", 0.999, 1.001, 2}, {"1e12", 0, 1e-3, 3}};
+    problem q = regression(2000, 5, 1.0, 5, 41);
+    for (int i = 0; i < 2; i++) {
+        const setting settings[] = {COMMON,
+                                    {"sampler.alpha", "2"},
+                                    {"sampler.b", "identity"},
+                                    {"sampler.b_scale", cases[i].scale},
+                                    {"run.warmup", "50"},
+                                    {"run.draws", "20"},
+                                    {"run.chains", "1"},
+                                    {NULL, NULL}};
+        sgfs_draws *d = kept_draws(&q, settings);
+        for (int64_t t = 0; t < 20; t++) {
+            const double *stat = d->chain[0].stats + t * d->S;
+            double whole = stat[1] * 10 / 2; /* gamma = N/n = 10 */
+            assert_true(whole >= cases[i].least && whole <= cases[i].most);
+            assert_true(stat[5] == cases[i].phase);
+        }
+        sgfs_draws_free(d);
+    }
+    problem_free(&q);
+}
+
 /* The phases are in the statistics: alpha rises as the schedule says, and tells the phase. */
 static void test_annealing_shows_its_phases(void **state) {
     (void)state;
@@ -326,14 +361,7 @@ static void test_annealing_shows_its_phases(void **state) {
                                     {"run.draws", "200"},
                                     {"run.chains", "1"},
                                     {NULL, NULL}};
-        sgfs_config *cfg = config_of(settings);
-        sgfs_arrays arrays = {.rows = q.N, .cols = q.D, .x = q.x, .y = q.y};
-        sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
-        sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
-        sgfs_run *run = sgfs_run_open(m, cfg, &err);
-        if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
-        assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
-        const sgfs_draws *d = run->out.memory;
+        sgfs_draws *d = kept_draws(&q, settings);
         int64_t gaussian = 0;
         assert_string_equal(d->stat[4], "alpha");
         assert_string_equal(d->stat[5], "phase");
@@ -352,10 +380,7 @@ static void test_annealing_shows_its_phases(void **state) {
         assert_true(summary->gaussian_draws == (double)gaussian && gaussian > 0);
         assert_true(summary->langevin_draws == (double)(T - gaussian));
         sgfs_summary_free(summary);
-        sgfs_run_free(run);
-        sgfs_model_free(m);
-        sgfs_data_free(data);
-        sgfs_config_free(cfg);
+        sgfs_draws_free(d);
     }
     problem_free(&q);
 }
@@ -369,6 +394,7 @@ int main(void) {
         cmocka_unit_test(test_frozen_matrix_is_exact),
         cmocka_unit_test(test_blocks_between_full_and_diagonal),
         cmocka_unit_test(test_annealed_and_cyclical_are_exact),
+        cmocka_unit_test(test_statistics_know_the_size_of_B),
         cmocka_unit_test(test_annealing_shows_its_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
