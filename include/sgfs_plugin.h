@@ -44,11 +44,23 @@ typedef struct sgfs_option {
 
 /* ---- values that cross a stage border -------------------------------------------------------- */
 
+/* Rows without their zeros: row i has value[k] in column col[k], k = start[i] .. start[i+1)-1. */
+typedef struct sgfs_csr {
+    const int64_t *start; /* n + 1 */
+    const int32_t *col;
+    const double *value;
+} sgfs_csr;
+
 /* Rows of one minibatch (or of one block of a full pass), always double, whatever the storage. */
 typedef struct sgfs_batch {
-    int64_t n, N, p;
-    const double *x; /* n x p, row-major, intercept first where there is one */
-    const double *y; /* n */
+    int64_t n, p;
+    const double *x;        /* n x p, row-major, intercept first where there is one */
+    const sgfs_csr *sparse; /* the same rows, x being NULL: only for kinds that say they take it */
+    const double *y;        /* n */
+    const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
+                             * proportion to their weights: there it is always NULL.) */
+    const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
+    double total;         /* rows of the data, or the sum of their weights: N of the formulas */
     double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
 } sgfs_batch;
 
@@ -75,13 +87,11 @@ typedef struct sgfs_score_block {
     double *dense;       /* n x (rows*cols), or NULL when factored */
 } sgfs_score_block;
 
-/* Per-row scores of a batch, factored where the model allows, with what was asked for beside them.
- */
+/* Per-row scores of a batch, factored where the model allows, and what each row's target says. */
 typedef struct sgfs_scores {
     int64_t n, D, blocks;
-    sgfs_score_block *block;
-    bool want_loglik;
-    double loglik; /* summed over the batch; only when wanted */
+    sgfs_score_block *block; /* NULL: scores are not wanted */
+    double *loglik;          /* n: log density of each row's target; NULL: not wanted */
 } sgfs_scores;
 
 /* ---- backend: arithmetic on row-major arrays ------------------------------------------------- */
@@ -126,21 +136,24 @@ typedef struct sgfs_backend {
 typedef struct sgfs_model_kind {
     const char *name, *help;
     const sgfs_option *options;
+    bool sparse; /* takes b->sparse in place of b->x */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
-    /* Fill the blocks of s (and s->loglik when wanted) for the rows of b at theta. Must not
-     * allocate. */
+    /* Fill what s asks for of the rows of b at theta. Weights are none of its business
+     * (posterior.c applies them). Must not allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err);
-    /* Log density of each row's target at theta, on the chain's scale: n numbers whose sum is the
-     * loglik of `scores`. Must not allocate. NULL: not available, and tune cannot use log loss. */
-    void (*row_loglik)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
-                       double *scratch);
-    /* Add the expected Fisher information of the rows to A (D x D, lower). NULL: not available. */
+    /* What the model says of the rows' targets at theta, without looking at them: n x m->outputs
+     * numbers, the probability of each label, or the mean of the target in the data's own units.
+     * NULL: not available. */
+    void (*predict)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                    double *scratch);
+    /* Add the expected Fisher information of the rows (times b->weight) to A (D x D, lower).
+     * NULL: not available. */
     void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch);
-    /* Targets y (n) for the rows of b, drawn from the model at theta: the covariance of their
-     * scores is the model's own Fisher information, which stays tame far from the mode where that
+    /* Targets y (n) for the rows of b, drawn from the model at theta, as they would stand in the
+     * data: predictive draws, and simulated data. The covariance of their scores is the model's own Fisher information, which stays tame far from the mode where that
      * of the data's scores does not. normal, uniform: n random numbers each. NULL: not available.
      */
     void (*resample)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
@@ -209,7 +222,7 @@ struct sgfs_fisher_kind {
 
 typedef struct sgfs_scheme_kind {
     const char *name, *help;
-    double (*gamma)(int64_t N, int64_t n);
+    double (*gamma)(double N, int64_t n);   /* N: rows, or the sum of their weights */
     int64_t (*state)(int64_t N, int64_t n); /* int64 numbers of private state */
     void (*init)(int64_t N, int64_t n, int64_t *state);
     /* Fill rows[n] for iteration t of the stream's chain. */
@@ -233,7 +246,8 @@ typedef struct sgfs_step {
 typedef struct sgfs_situation {
     const sgfs_model *model;
     const char *fisher; /* structure of the matrix, "" without one */
-    int64_t N, n, D;    /* rows, rows of a minibatch, parameters */
+    double N;           /* rows, or the sum of their weights */
+    int64_t n, D;       /* rows of a minibatch, parameters */
     int64_t block;      /* parameters of the model's largest block */
     double events;      /* rows that carry the information: the smaller class, or N */
     double gamma;

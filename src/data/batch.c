@@ -14,8 +14,8 @@
 
 /* ---- with replacement ------------------------------------------------------------------------ */
 
-static double gamma_with(int64_t N, int64_t n) {
-    return (double)(N + n) / (double)n;
+static double gamma_with(double N, int64_t n) {
+    return (N + (double)n) / (double)n;
 }
 
 static int64_t no_state(int64_t N, int64_t n) {
@@ -41,8 +41,8 @@ const sgfs_scheme_kind sgfs_scheme_with = {
 
 /* ---- without replacement --------------------------------------------------------------------- */
 
-static double gamma_without(int64_t N, int64_t n) {
-    return (double)N / (double)n;
+static double gamma_without(double N, int64_t n) {
+    return N / (double)n;
 }
 
 /* Room for Floyd's set: a power of two, at most half full. */
@@ -120,11 +120,11 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
     }
     if (scheme->init != NULL) scheme->init(data->N, n, b->state);
     b->batch = (sgfs_batch){.n = n,
-                            .N = data->N,
                             .p = data->p,
                             .x = b->x,
                             .y = b->y,
-                            .gamma = scheme->gamma(data->N, n)};
+                            .total = data->total,
+                            .gamma = scheme->gamma(data->total, n)};
     return SGFS_OK;
 }
 

@@ -31,6 +31,7 @@ struct sgfs_data {
     sgfsi_table table;
     char *path;             /* or "(arrays)" */
     int64_t N, p, features; /* p = features + intercept */
+    double total;           /* N, or the sum of the rows' weights */
     int64_t row_bytes;      /* from one row of the table to the next */
     bool intercept;
     sgfsi_column *feature; /* features */

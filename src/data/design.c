@@ -95,6 +95,7 @@ static sgfs_status standardize(sgfs_data *d, sgfs_err *err) {
 static sgfs_status finish(sgfs_data *d, const sgfs_config *cfg, sgfs_err *err) {
     d->intercept = sgfsi_config_flag(cfg, "data.intercept");
     d->N = d->table.rows;
+    d->total = (double)d->N;
     d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
     sgfs_status status = select_columns(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, sgfsi_config_log(cfg), err);
@@ -117,6 +118,7 @@ static sgfs_status fill_view(sgfs_data *d, const sgfs_data *whole, const int64_t
     memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
     d->subset = subset;
     d->N = n;
+    d->total = (double)n;
     d->shift = d->scale = NULL; /* or they would be measured standardised */
     sgfs_status status = sgfsi_data_measure(d, NULL, err);
     return status == SGFS_OK && whole->scale != NULL ? standardize(d, err) : status;

@@ -14,7 +14,7 @@
 #include "base/number.h"
 
 sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
-    if (!m->data->has_target) {
+    if (!m->data->has_target && m->info == NULL) {
         return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
     }
     if (sgfsi_model_add_block(m, "beta", 1, m->data->p, SGFS_SCORE_INPUT) == NULL) {
@@ -37,10 +37,12 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta) {
     m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
+    for (int64_t i = 0; b->offset != NULL && i < b->n; i++) eta[i] += b->offset[i];
 }
 
-void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight, double *A,
+void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch) {
+    for (int64_t i = 0; b->weight != NULL && i < b->n; i++) weight[i] *= b->weight[i];
     for (int64_t i = 0; i < b->n; i++) {
         double root = sqrt(weight[i]);
         for (int64_t j = 0; j < b->p; j++) scratch[i * b->p + j] = root * b->x[i * b->p + j];
@@ -64,7 +66,7 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     const sgfs_data *d = m->data;
     double lambda = sgfsi_config_num(m->cfg, "prior.precision"), largest = 0, offset = 0;
     const char *which = "intercept";
-    if (d->scale != NULL || lambda == 0) return;
+    if (d->scale != NULL || lambda == 0 || m->info != NULL) return;
     for (int64_t j = 0; j < d->features; j++) {
         double size = d->feature[j].sd > 0 ? unit / d->feature[j].sd : 0;
         offset = fmax(offset, fabs(d->feature[j].mean) * size);

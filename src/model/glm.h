@@ -11,11 +11,11 @@
 sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err);
 /* Name them (after all blocks are declared): "intercept" and the columns' names. */
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err);
-/* eta = X beta for the rows of b: n numbers. */
+/* eta = X beta + offset for the rows of b: n numbers. */
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta);
-/* A += X' diag(weight) X on the block beta; scratch n x p. A is D x D, lower. */
-void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight, double *A,
+/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch n x p. A is D x D, lower. */
+void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch);
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
  * centre: spread and middle of the predictor. */

@@ -47,7 +47,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
     bool unknown = sgfsi_config_auto(m->cfg, "model.sigma");
-    if (unknown && m->data->target.min == m->data->target.max) {
+    if (unknown && m->info == NULL && m->data->target.min == m->data->target.max) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "%s: every row of the target \"%s\" is the same: there is nothing to explain, and no "
@@ -74,33 +74,29 @@ static double log_sigma_of(const sgfs_model *m, const double *theta) {
 
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
-    (void)scratch;
     (void)err;
     const linear *state = m->state;
-    double *left = s->block[0].left, log_sigma = log_sigma_of(m, theta);
-    double weight = exp(-2 * log_sigma), inverse = 1 / state->y_sd, sum = 0;
+    double *left = s->block != NULL ? s->block[0].left : scratch,
+           log_sigma = log_sigma_of(m, theta);
+    double *spread = s->block != NULL && !state->known ? s->block[1].dense : NULL;
+    double weight = exp(-2 * log_sigma), inverse = 1 / state->y_sd;
+    double constant = log_sigma + half_log_two_pi;
     sgfsi_glm_predictor(m, theta, b, left);
     for (int64_t i = 0; i < b->n; i++) {
         double r = (b->y[i] - state->y_mean) * inverse - left[i];
-        sum += r * r;
         left[i] = weight * r;
-        if (!state->known) s->block[1].dense[i] = weight * r * r - 1;
+        if (spread != NULL) spread[i] = weight * r * r - 1;
+        if (s->loglik != NULL) s->loglik[i] = -0.5 * weight * r * r - constant;
     }
-    s->loglik = -(double)b->n * (log_sigma + half_log_two_pi) - 0.5 * weight * sum;
     return SGFS_OK;
 }
 
-static void row_loglik(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
-                       double *scratch) {
-    (void)scratch;
+static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                    double *scratch) {
     const linear *s = m->state;
-    double log_sigma = log_sigma_of(m, theta), inverse = 1 / s->y_sd;
-    double weight = exp(-2 * log_sigma), constant = log_sigma + half_log_two_pi;
+    (void)scratch;
     sgfsi_glm_predictor(m, theta, b, out);
-    for (int64_t i = 0; i < b->n; i++) {
-        double r = (b->y[i] - s->y_mean) * inverse - out[i];
-        out[i] = -0.5 * weight * r * r - constant;
-    }
+    for (int64_t i = 0; i < b->n; i++) out[i] = s->y_mean + s->y_sd * out[i];
 }
 
 /* E[g g']: X'X / sigma^2 for beta, 2 for each row for log_sigma, nothing between them. */
@@ -108,9 +104,13 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
                       double *scratch) {
     const linear *s = m->state;
     double weight = exp(-2 * log_sigma_of(m, theta));
-    for (int64_t i = 0; i < b->n; i++) scratch[i] = weight;
+    double rows = 0;
+    for (int64_t i = 0; i < b->n; i++) {
+        scratch[i] = weight;
+        rows += b->weight != NULL ? b->weight[i] : 1;
+    }
     sgfsi_glm_curvature(m, b, scratch, A, scratch + b->n);
-    if (!s->known) A[m->D * m->D - 1] += 2 * (double)b->n;
+    if (!s->known) A[m->D * m->D - 1] += 2 * rows;
 }
 
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
@@ -160,7 +160,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .options = options,
     .open = open_linear,
     .scores = scores,
-    .row_loglik = row_loglik,
+    .predict = predict,
     .curvature = curvature,
     .resample = resample,
     .start = start,

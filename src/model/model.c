@@ -68,7 +68,7 @@ static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
 }
 
 static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
-    if (m->data->N < 2) { /* before a model wonders at its one target value */
+    if (m->info == NULL && m->data->N < 2) { /* before a model wonders at its one target value */
         return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
                           m->data->path);
     }
@@ -82,8 +82,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
 }
 
-sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
-                             const sgfs_config *cfg, sgfs_err *err) {
+sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, const sgfsi_json *info, sgfs_err *err) {
     sgfs_model *m = calloc(1, sizeof *m);
     if (m == NULL) {
         sgfsi_fail_memory(err, "the model");
@@ -95,11 +95,18 @@ sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
     m->be = sgfsi_backend_find(sgfsi_config_text(cfg, "run.backend"));
     m->extra = sgfsi_json_object();
     m->cautions = sgfsi_json_array();
-    m->events = (double)data->N;
+    m->events = data->total;
+    m->info = info;
+    m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
     else if (set_up(m, err) == SGFS_OK) return m;
     sgfs_model_free(m);
     return NULL;
+}
+
+sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
+                             const sgfs_config *cfg, sgfs_err *err) {
+    return sgfsi_model_reopen(kind, data, cfg, NULL, err);
 }
 
 sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {

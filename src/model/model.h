@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "data/data.h"
+#include "model/labels.h"
 
 enum {
     SGFSI_MOST_BLOCKS = 64, /* of parameters */
@@ -25,9 +26,13 @@ struct sgfs_model {
     double *precision;       /* D, prior precision of each parameter (Lambda's diagonal) */
     double events;           /* rows that carry the information; the kind may lower it from N */
     sgfsi_json *cautions;    /* sentences for the summary */
+    int64_t outputs;         /* of `predict` for each row: labels, or 1 */
+    sgfsi_labels labels;     /* of a classification (labels.h); else none */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
-    sgfsi_json *extra;       /* what the kind wants remembered in the run file (label map, ...) */
-    void *state;             /* the kind's own, from the arena */
+    int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
+    const sgfsi_json *info; /* extra of the model this one is again, on other rows; or NULL */
+    sgfsi_json *extra;      /* what the kind wants remembered in the run file (label map, ...) */
+    void *state;            /* the kind's own, from the arena */
 };
 
 extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic;
@@ -36,6 +41,11 @@ extern const sgfs_option sgfsi_prior_options[];
 
 sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
                              const sgfs_config *cfg, sgfs_err *err);
+
+/* The same model on other rows (some of those it had, or new ones, which need no target): its labels
+ * and whatever else is in `info` (the extra of the model it was, borrowed) stay. */
+sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, const sgfsi_json *info, sgfs_err *err);
 
 /* For the kinds, while opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,

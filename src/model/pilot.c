@@ -45,7 +45,7 @@ static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
     sgfsi_arena arena = {NULL};
     sgfsi_mode mode;
     const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-4, .threads = 1};
-    double *x = SGFSI_DOUBLES(&arena, m->D), n = (double)m->data->N;
+    double *x = SGFSI_DOUBLES(&arena, m->D), n = m->data->total;
     bool found = x != NULL && sgfsi_mode_search(m, &plan, &arena, &mode, NULL) == SGFS_OK;
     if (found) {
         out->stiff = largest(m->be, m->D, mode.L, false, x) / n;
@@ -72,7 +72,8 @@ sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
     if (silent == NULL) return out;
     sgfs_config_on_message(silent, NULL, NULL);
     sgfs_data *data = some_rows(m->data);
-    sgfs_model *small = data != NULL ? sgfsi_model_open(m->kind, data, silent, NULL) : NULL;
+    sgfs_model *small =
+        data != NULL ? sgfsi_model_reopen(m->kind, data, silent, m->extra, NULL) : NULL;
     sgfsi_pilot found;
     if (small != NULL && measure(small, &found)) out = found;
     sgfs_model_free(small);

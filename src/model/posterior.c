@@ -54,6 +54,28 @@ static void sum_scores(const sgfs_backend *be, const sgfs_scores *s, double a, d
     }
 }
 
+static double sum_of(int64_t n, const double *x) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i];
+    return sum;
+}
+
+static void scale_rows(int64_t n, int64_t cols, const double *weight, double *x) {
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < cols; j++) x[i * cols + j] *= weight[i];
+    }
+}
+
+/* A row of weight w counts as w rows. */
+static void weigh(sgfs_scores *s, const double *weight) {
+    for (int64_t k = 0; k < s->blocks; k++) {
+        const sgfs_score_block *o = &s->block[k];
+        if (o->dense != NULL) scale_rows(s->n, o->rows * o->cols, weight, o->dense);
+        else scale_rows(s->n, o->rows, weight, o->left);
+    }
+    scale_rows(s->n, 1, weight, s->loglik);
+}
+
 static double *make_ones(sgfsi_arena *arena, int64_t n) {
     double *ones = SGFSI_DOUBLES(arena, n);
     for (int64_t i = 0; ones != NULL && i < n; i++) ones[i] = 1;
@@ -74,7 +96,7 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
                             int64_t n, sgfsi_arena *arena, sgfs_err *err) {
     e->model = model;
     e->n = n;
-    e->N = model->data->N;
+    e->total = model->data->total;
     e->D = model->D;
     sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, n, arena, err);
     if (status == SGFS_OK) status = open_scores(&e->scores, model, n, arena, err);
@@ -82,8 +104,9 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     e->gamma = e->batcher.batch.gamma;
     e->gbar = SGFSI_DOUBLES(arena, model->D);
     e->scratch = SGFSI_DOUBLES(arena, n * model->scratch_per_row);
+    e->loglik = SGFSI_DOUBLES(arena, n);
     e->ones = make_ones(arena, n);
-    if (e->gbar == NULL || e->scratch == NULL || e->ones == NULL) {
+    if (e->gbar == NULL || e->scratch == NULL || e->loglik == NULL || e->ones == NULL) {
         return sgfsi_fail_memory(err, "the gradient");
     }
     return model->kind->resample != NULL ? open_resample(e, arena, err) : SGFS_OK;
@@ -108,15 +131,15 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     const sgfs_model *m = e->model;
     const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose);
     e->rows_touched += b->n;
-    e->scores.want_loglik = lp != NULL;
+    e->scores.loglik = lp != NULL ? e->loglik : NULL;
     point_at_inputs(m, b, &e->scores);
     sgfs_status status = m->kind->scores(m, theta, b, &e->scores, e->scratch, err);
     if (status != SGFS_OK) return status;
     sum_scores(m->be, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
-    for (int64_t j = 0; j < m->D; j++) G[j] = (double)b->N * e->gbar[j];
+    for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
     sgfsi_prior_add_grad(m, theta, G);
     if (lp != NULL) {
-        *lp = sgfsi_prior_logp(m, theta) + (double)b->N / (double)b->n * e->scores.loglik;
+        *lp = sgfsi_prior_logp(m, theta) + b->total / (double)b->n * sum_of(b->n, e->loglik);
     }
     return check_finite(m, G, err);
 }
@@ -145,20 +168,23 @@ enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {
-    double *x, *y, *ones, *scratch;
+    double *x, *y, *ones, *scratch, *loglik;
     sgfs_scores scores;
 };
 
-static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, sgfsi_arena *arena,
-                             sgfs_err *err) {
+static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool curvature,
+                             sgfsi_arena *arena, sgfs_err *err) {
     f->x = SGFSI_DOUBLES(arena, FULL_BLOCK * m->data->p);
     f->y = SGFSI_DOUBLES(arena, FULL_BLOCK);
-    f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * m->scratch_per_row);
+    int64_t scratch = m->scratch_per_row;
+    if (curvature && m->curvature_scratch_per_row > scratch) scratch = m->curvature_scratch_per_row;
+    f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * scratch);
+    f->loglik = f->scores.loglik = SGFSI_DOUBLES(arena, FULL_BLOCK);
     f->ones = make_ones(arena, FULL_BLOCK);
-    if (f->x == NULL || f->y == NULL || f->scratch == NULL || f->ones == NULL) {
+    if (f->x == NULL || f->y == NULL || f->scratch == NULL || f->loglik == NULL ||
+        f->ones == NULL) {
         return sgfsi_fail_memory(err, "a pass over the data");
     }
-    f->scores.want_loglik = true;
     return open_scores(&f->scores, m, FULL_BLOCK, arena, err);
 }
 
@@ -180,7 +206,7 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
         return sgfsi_fail_memory(err, "a pass over the data");
     sgfs_status status = SGFS_OK;
     for (int64_t k = 0; k < f->threads && status == SGFS_OK; k++) {
-        status = open_pass(&f->pass[k], m, arena, err);
+        status = open_pass(&f->pass[k], m, curvature, arena, err);
     }
     return status;
 }
@@ -190,13 +216,15 @@ static sgfs_status add_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t 
                              const double *theta, double *loglik, double *G, double *A,
                              sgfs_err *err) {
     int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
-    sgfs_batch b = {.n = n, .N = N, .p = m->data->p, .x = f->x, .y = f->y, .gamma = 1};
+    sgfs_batch b = {
+        .n = n, .p = m->data->p, .x = f->x, .y = f->y, .total = m->data->total, .gamma = 1};
     sgfsi_data_rows_range(m->data, first, n, f->x, f->y);
     point_at_inputs(m, &b, &f->scores);
     sgfs_status status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
     if (status != SGFS_OK) return status;
+    if (b.weight != NULL) weigh(&f->scores, b.weight);
     sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, G);
-    *loglik += f->scores.loglik;
+    *loglik += sum_of(n, f->loglik);
     if (A != NULL) m->kind->curvature(m, theta, &b, A, f->scratch);
     return SGFS_OK;
 }

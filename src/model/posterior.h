@@ -22,9 +22,10 @@ typedef struct sgfsi_eval {
     double *model_y, *model_random; /* n and 2 n, for drawing them; NULL: the model cannot */
     double *gbar;                   /* D, mean score of the last batch */
     double *ones;                   /* n */
-    double *scratch;
+    double *scratch, *loglik;
     double gamma; /* of the way the rows are drawn */
-    int64_t n, N, D;
+    double total; /* rows of the data, or the sum of their weights: N of the formulas */
+    int64_t n, D;
     int64_t rows_touched;
 } sgfsi_eval;
 

@@ -157,7 +157,7 @@ static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const
                           "between 2 and %lld.",
                           (long long)plan->n, (long long)N, m->data->path, (long long)N);
     }
-    plan->gamma = kinds->scheme->gamma(N, plan->n);
+    plan->gamma = kinds->scheme->gamma(m->data->total, plan->n);
     return SGFS_OK;
 }
 
@@ -241,7 +241,7 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi
     if (kinds->sampler->resolve != NULL) {
         sgfs_situation now = {.model = model,
                               .fisher = fisher,
-                              .N = model->data->N,
+                              .N = model->data->total,
                               .n = plan->n,
                               .D = model->D,
                               .block = largest_block(model),

@@ -61,7 +61,8 @@ static void add_draw(const room *r, const sgfs_backend *be, int64_t n) {
 
 static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int64_t group) {
     const sgfs_data *data = s->m->data;
-    sgfs_batch b = {.n = n, .N = data->N, .p = data->p, .x = r->x, .y = r->y, .gamma = 1};
+    sgfs_batch b = {.n = n, .p = data->p, .x = r->x, .y = r->y, .total = data->total, .gamma = 1};
+    sgfs_scores out = {.n = n, .D = s->m->D, .loglik = r->loglik}; /* no scores */
     sgfsi_data_rows_table(data, s->row + first, n, r->x, r->y);
     for (int64_t i = 0; i < n; i++) {
         r->top[i] = -INFINITY;
@@ -70,7 +71,7 @@ static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int6
     for (int64_t c = 0; c < s->draws->chains; c++) {
         const sgfsi_chain *chain = &s->draws->chain[c];
         for (int64_t t = 0; t < chain->draws; t++) {
-            s->m->kind->row_loglik(s->m, chain->theta + t * s->m->D, &b, r->loglik, r->scratch);
+            (void)s->m->kind->scores(s->m, chain->theta + t * s->m->D, &b, &out, r->scratch, NULL);
             add_draw(r, s->m->be, n);
         }
     }
@@ -109,7 +110,7 @@ static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgf
 }
 
 static void collect(const scorer *s, sgfsi_score *out) {
-    bool two_labels = sgfsi_json_length(sgfsi_json_get(s->m->extra, "labels")) == 2;
+    bool two_labels = s->m->labels.count == 2;
     double loss = 0, wrong = 0;
     *out = (sgfsi_score){.groups = s->groups};
     for (int64_t g = 0; g < s->groups; g++) {
@@ -160,7 +161,7 @@ static sgfs_model *open_unscaled(const sgfs_model *m, const sgfs_data *plain, sg
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *user = sgfsi_model_open(m->kind, plain, silent, err);
+    sgfs_model *user = sgfsi_model_reopen(m->kind, plain, silent, m->extra, err);
     sgfs_config_free(silent);
     return user;
 }

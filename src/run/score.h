@@ -19,7 +19,7 @@ typedef struct sgfsi_score {
 } sgfsi_score;
 
 /* Score rows row[0..n) of the table of m->data. m is the model the draws come from, bound to its
- * training rows, and must have row_loglik. `threads` share the work; the numbers do not depend on
+ * training rows. `threads` share the work; the numbers do not depend on
  * how many. SGFS_ESTOPPED when *stop (may be NULL) becomes other than 0. */
 sgfs_status sgfsi_score_rows(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
                              int64_t n, int64_t threads, atomic_int *stop, sgfsi_score *out,

@@ -61,12 +61,6 @@ static sgfs_status check_folds(sgfs_tune *t, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--folds and --holdout are two ways to hold rows out: give one of them.");
     }
-    if (t->model->kind->row_loglik == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "Model %s cannot tell the density of single rows, so there is no log "
-                          "loss; use --by error.",
-                          t->model->kind->name);
-    }
     if (t->folds > t->model->data->N) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--folds %lld is more than the %lld rows of %s.",
                           (long long)t->folds, (long long)t->model->data->N, t->model->data->path);
@@ -264,7 +258,7 @@ static sgfs_status try_fold(sgfs_tune *t, const sgfsi_folds *f, int64_t fold, sg
     if (silent == NULL) return sgfsi_fail_memory(err, "a fold");
     sgfs_config_on_message(silent, NULL, NULL);
     sgfs_data *data = sgfsi_data_view(t->model->data, f->row, f->training, &cause);
-    sgfs_model *m = data != NULL ? sgfsi_model_open(t->model->kind, data, silent, &cause) : NULL;
+    sgfs_model *m = data != NULL ? sgfsi_model_reopen(t->model->kind, data, silent, t->model->extra, &cause) : NULL;
     sgfs_status status = SGFS_OK;
     if (m == NULL) {
         status = sgfsi_fail(

@@ -152,7 +152,7 @@ static int64_t complete(sgfsi_kmatrix *k, double alpha) {
 /* ridge: relative to the mean diagonal; NaN: what is left of the last one, which fades. */
 static int64_t build(sgfsi_kmatrix *k, const sgfs_sampler *sampler, double ridge, double alpha) {
     const sgfsi_eval *e = &sampler->eval;
-    k->L.kind->combine(&k->L, e->gamma * (double)e->N, &k->source->I1, 0, NULL);
+    k->L.kind->combine(&k->L, e->gamma * e->total, &k->source->I1, 0, NULL);
     if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
     if (!isnan(ridge)) {
         k->ridge_now = ridge * k->L.kind->trace(&k->L) / (double)e->D;
@@ -202,7 +202,7 @@ static sgfs_status refresh(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err *er
     f->unfactor(&k->L);
     if (k->prior != NULL) f->add_diag(&k->L, -k->share, k->prior);
     if (k->ridge_now > 0) f->add_diag(&k->L, -k->ridge_now, NULL);
-    a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * (double)sampler->eval.N), &k->L, 0,
+    a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * sampler->eval.total), &k->L, 0,
                         NULL);
     restore(k);
     return refactor(k, sampler, a, false, k->alpha, err);
@@ -215,7 +215,7 @@ static sgfs_status update(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_sc
                           const double *gbar, bool warmup, sgfs_err *err) {
     sgfsi_average *a = k->source;
     double kappa = sgfsi_average_next(a, warmup);
-    double weight = sgfsi_average_weight(a, s, gbar, kappa), N = (double)sampler->eval.N;
+    double weight = sgfsi_average_weight(a, s, gbar, kappa), N = sampler->eval.total;
     if (kappa >= 1) { /* nothing of the factor is left: begin with this batch */
         a->I1.kind->add_cov(&a->I1, 0, weight, s, gbar, a->work);
         restore(k);

@@ -36,7 +36,7 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    double unit = 1 / ((double)now->N * sqrt((double)now->n));
+    double unit = 1 / (now->N * sqrt((double)now->n));
     return sgfsi_schedule_resolve(cfg, now, unit, 0.5, err);
 }
 

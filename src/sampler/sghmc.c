@@ -45,7 +45,7 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    double unit = sgfsi_config_num(cfg, "sampler.friction") / (double)now->N;
+    double unit = sgfsi_config_num(cfg, "sampler.friction") / now->N;
     return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
 
@@ -86,7 +86,7 @@ static void learn_noise(sghmc *s, const sgfsi_eval *e, bool warmup) {
 static sgfs_status scale_noise(const sgfs_sampler *sampler, sghmc *s, double eta, bool warmup,
                                sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
-    double batch = eta / 2 * (e->gamma - 1) * (double)e->N;
+    double batch = eta / 2 * (e->gamma - 1) * e->total;
     for (int64_t j = 0; j < e->D; j++) {
         double left = s->friction;
         if (s->estimates && !warmup) left -= batch * s->noise.a[j];

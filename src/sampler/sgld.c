@@ -30,7 +30,7 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     sgfs_status status = sgfsi_precondition_resolve(cfg, err);
     if (status != SGFS_OK) return status;
     bool shaped = sgfsi_precondition_given(cfg);
-    return sgfsi_schedule_resolve(cfg, now, shaped ? 1 : 1 / (double)now->N, shaped ? 0 : 1, err);
+    return sgfsi_schedule_resolve(cfg, now, shaped ? 1 : 1 / now->N, shaped ? 0 : 1, err);
 }
 
 static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
@@ -44,7 +44,7 @@ static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
     sgfs_status status = sgfsi_cycle_check(sampler->cfg, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_precondition_open(&s->C, sampler, first != NULL ? &first->C : NULL, err);
-    sampler->eval.rows_touched += s->C.passes * sampler->eval.N;
+    sampler->eval.rows_touched += s->C.passes * sampler->model->data->N;
     return status;
 }
 

@@ -43,7 +43,7 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    double unit = sgfsi_config_num(cfg, "sampler.friction") / (double)now->N;
+    double unit = sgfsi_config_num(cfg, "sampler.friction") / now->N;
     return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
 

@@ -617,7 +617,7 @@ static const double wall = -7 + 370 * 18.0 / 700; /* on a border of the grid's c
 static sgfs_status walled_scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                  sgfs_scores *s, double *scratch, sgfs_err *err) {
     sgfs_status status = sgfs_model_logistic.scores(m, theta, b, s, scratch, err);
-    if (theta[0] > wall) s->loglik = NAN;
+    if (theta[0] > wall && s->loglik != NULL) s->loglik[0] = NAN;
     return status;
 }
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ * labels.c: which values of the target are which class.
+ *
+ * A target's column holds numbers, or the numbers of its texts in order of appearance. Classes are
+ * the distinct values, in the order of numbers or of the alphabet, and are known by their text from
+ * there on: a run file keeps the texts, and a later file, whose texts may appear in another order,
+ * is matched by them.
+ */
+#include "model/labels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "model/model.h"
+
+enum { MOST_CODES = 4096 };
+
+static bool is_text(const sgfs_data *d) {
+    return d->target_col >= 0 && d->target_col == d->table.text_col;
+}
+
+int64_t sgfsi_labels_find(const sgfsi_labels *l, double y) {
+    if (l->codes > 0) return -1; /* the table has them all */
+    for (int64_t k = 0; k < l->count; k++) {
+        if (l->value[k] == y) return k;
+    }
+    return -1;
+}
+
+/* ---- finding them ---------------------------------------------------------------------------- */
+
+typedef struct label {
+    double value;
+    const char *name;
+} label;
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const label *)a)->name, ((const label *)b)->name);
+}
+
+static const char *name_of(sgfs_model *m, double value) {
+    char number[SGFSI_NUM_CHARS];
+    if (is_text(m->data)) return m->data->table.level[(int64_t)value];
+    sgfsi_format_num(number, value);
+    return sgfsi_arena_text(&m->arena, number);
+}
+
+static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int64_t found,
+                          sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    if (found == 1) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: every row of the target \"%s\" is %s; model %s needs at least two "
+                          "classes.",
+                          d->path, d->target.name, l[0].name, m->kind->name);
+    }
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)most);
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s: the target \"%s\" has more than %s values (%.40s, %.40s, %.40s%s), too many for model "
+        "%s%s. Is --target the right column?",
+        d->path, d->target.name, most == 2 ? "two" : number, l[0].name, l[1].name, l[2].name,
+        found > 3 ? ", ..." : "", m->kind->name, most == 2 ? " (softmax takes more)" : "");
+}
+
+/* The distinct targets, named and in order. */
+static sgfs_status look(sgfs_model *m, int64_t most, label *l, int64_t *count, sgfs_err *err) {
+    int64_t cap = most + 1; /* one more than allowed, to be named */
+    double *value = malloc((size_t)(cap + 1) * sizeof *value);
+    if (value == NULL) return sgfsi_fail_memory(err, "the labels");
+    int64_t found = sgfsi_data_target_values(m->data, cap, value),
+            shown = found > cap ? cap : found;
+    for (int64_t k = 0; k < shown; k++) l[k] = (label){value[k], name_of(m, value[k])};
+    free(value);
+    *count = found;
+    if (found < 2 || found > most) return refuse(m, most, l, found, err);
+    if (is_text(m->data)) qsort(l, (size_t)found, sizeof *l, by_name);
+    return SGFS_OK;
+}
+
+/* The number that stands for a label in this data's target; NaN: none of its rows has it. */
+static double value_of(const sgfs_data *d, const char *name) {
+    double value;
+    if (!d->has_target) return NAN;
+    if (!is_text(d)) return sgfsi_text_num(name, &value) ? value : NAN;
+    for (int64_t k = 0; k < d->table.levels; k++) {
+        if (strcmp(d->table.level[k], name) == 0) return (double)k;
+    }
+    return NAN;
+}
+
+/* ---- keeping them ---------------------------------------------------------------------------- */
+
+static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *err) {
+    sgfsi_labels *out = &m->labels;
+    double largest = 0;
+    bool whole = true;
+    out->name = sgfsi_arena_alloc(&m->arena, count, sizeof *out->name);
+    out->value = SGFSI_DOUBLES(&m->arena, count);
+    if (out->name == NULL || out->value == NULL) return sgfsi_fail_memory(err, "the labels");
+    out->count = count;
+    for (int64_t k = 0; k < count; k++) {
+        out->name[k] = sgfsi_arena_text(&m->arena, l[k].name);
+        out->value[k] = l[k].value;
+        if (isnan(l[k].value)) continue;
+        whole = whole && l[k].value >= 0 && l[k].value == floor(l[k].value);
+        largest = fmax(largest, l[k].value);
+    }
+    if (!whole || largest >= MOST_CODES) return SGFS_OK;
+    out->code = sgfsi_arena_alloc(&m->arena, (int64_t)largest + 1, sizeof *out->code);
+    if (out->code == NULL) return sgfsi_fail_memory(err, "the labels");
+    out->codes = (int64_t)largest + 1;
+    for (int64_t i = 0; i < out->codes; i++) out->code[i] = -1;
+    for (int64_t k = 0; k < count; k++) {
+        if (!isnan(out->value[k])) out->code[(int64_t)out->value[k]] = (int32_t)k;
+    }
+    return SGFS_OK;
+}
+
+/* The rarest class tells how many rows carry the information. */
+static void count_events(sgfs_model *m) {
+    enum { BLOCK = 256 };
+    double y[BLOCK], weight = m->data->total / (double)m->data->N;
+    double *rows = calloc((size_t)m->labels.count, sizeof *rows);
+    for (int64_t i = 0; rows != NULL && i < m->data->N; i += BLOCK) {
+        int64_t n = m->data->N - i < BLOCK ? m->data->N - i : BLOCK;
+        sgfsi_data_rows_range(m->data, i, n, NULL, y);
+        for (int64_t k = 0; k < n; k++) {
+            int64_t class = sgfsi_labels_class(&m->labels, y[k]);
+            if (class >= 0) rows[class] += weight;
+        }
+    }
+    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
+        if (rows[k] > 0) m->events = fmin(m->events, rows[k]);
+    }
+    free(rows);
+}
+
+static void remember(sgfs_model *m) {
+    sgfsi_json *names = sgfsi_json_array();
+    for (int64_t k = 0; k < m->labels.count; k++) sgfsi_json_text(names, NULL, m->labels.name[k]);
+    sgfsi_json_put(m->extra, "labels", names);
+}
+
+/* Two labels other than 0 and 1: say which is which. */
+static void tell(const sgfs_model *m) {
+    const sgfsi_labels *l = &m->labels;
+    if (l->count != 2 || (strcmp(l->name[0], "0") == 0 && strcmp(l->name[1], "1") == 0)) return;
+    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE, "Target \"%s\": %s counts as 0, %s as 1.",
+              m->data->target.name, l->name[0], l->name[1]);
+}
+
+sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
+    const sgfsi_json *before = m->info != NULL ? sgfsi_json_get(m->info, "labels") : NULL;
+    int64_t count = before != NULL ? sgfsi_json_length(before) : 0;
+    if (count > most) return sgfsi_fail(err, SGFS_EUSAGE, "The run has too many labels.");
+    label *l = calloc((size_t)most + 2, sizeof *l);
+    sgfs_status status = l != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the labels");
+    for (int64_t k = 0; status == SGFS_OK && k < count; k++) {
+        l[k].name = sgfsi_json_as_text(sgfsi_json_at(before, k));
+        l[k].value = value_of(m->data, l[k].name);
+    }
+    if (status == SGFS_OK && before == NULL) status = look(m, most, l, &count, err);
+    if (status == SGFS_OK) status = keep(m, l, count, err);
+    free(l);
+    if (status != SGFS_OK) return status;
+    remember(m);
+    if (before == NULL) tell(m);
+    if (m->data->has_target) count_events(m);
+    return SGFS_OK;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * labels.h: the classes of a target: what they are called, and which one a row has.
+ */
+#ifndef SGFSI_LABELS_H
+#define SGFSI_LABELS_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "data/data.h"
+
+enum { SGFSI_MOST_LABELS = 1000 };
+
+typedef struct sgfsi_labels {
+    int64_t count;     /* classes; 0: the model has none */
+    const char **name; /* count, in the order of numbers or of the alphabet */
+    double *value;     /* count: the number that stands for each in the target's column */
+    int64_t codes;     /* > 0: every value is a whole number below it, and */
+    int32_t *code;     /* codes: the class of each; -1: none */
+} sgfsi_labels;
+
+/* The class of a target, or -1 when it has none. */
+int64_t sgfsi_labels_find(const sgfsi_labels *l, double y);
+static inline int64_t sgfsi_labels_class(const sgfsi_labels *l, double y) {
+    bool coded = y >= 0 && y < (double)l->codes;
+    return coded && (double)(int64_t)y == y ? l->code[(int64_t)y] : sgfsi_labels_find(l, y);
+}
+
+/* While opening a model: find the labels in its data (or take those it had before: m->info) and
+ * remember them in m->extra. most: how many there may be. */
+sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err);
+
+#endif
