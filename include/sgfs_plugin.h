@@ -136,7 +136,8 @@ typedef struct sgfs_backend {
 typedef struct sgfs_model_kind {
     const char *name, *help;
     const sgfs_option *options;
-    bool sparse; /* takes b->sparse in place of b->x */
+    bool sparse;   /* takes b->sparse in place of b->x */
+    bool exposure; /* takes b->offset, the log of --exposure */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
@@ -160,6 +161,10 @@ typedef struct sgfs_model_kind {
                      const double *normal, const double *uniform, double *y);
     /* A sensible first theta, and the scale on which chains should be spread around it. */
     void (*start)(const sgfs_model *m, double *theta, double *spread);
+    /* The log prior density at theta, up to a constant (lp, may be NULL), and its gradient, added
+     * to G (may be NULL). NULL: --prior and its options say it. */
+    sgfs_status (*log_prior)(const sgfs_model *m, const double *theta, double *lp, double *G,
+                             sgfs_err *err);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
     /* One target for a linear predictor eta, from a normal and a uniform; NULL: cannot simulate. */

@@ -82,15 +82,16 @@ static sgfs_status look(sgfs_model *m, int64_t most, label *l, int64_t *count, s
     return SGFS_OK;
 }
 
-/* The number that stands for a label in this data's target; NaN: none of its rows has it. */
-static double value_of(const sgfs_data *d, const char *name) {
+/* The number that stands for label k in this data's target; one that no row has where the label is
+ * new to it. */
+static double value_of(const sgfs_data *d, const char *name, int64_t k) {
     double value;
-    if (!d->has_target) return NAN;
-    if (!is_text(d)) return sgfsi_text_num(name, &value) ? value : NAN;
-    for (int64_t k = 0; k < d->table.levels; k++) {
-        if (strcmp(d->table.level[k], name) == 0) return (double)k;
+    if (!d->has_target) return (double)k;
+    if (!is_text(d)) return sgfsi_text_num(name, &value) ? value : -1e300 * (1 + 1e-6 * (double)k);
+    for (int64_t i = 0; i < d->table.levels; i++) {
+        if (strcmp(d->table.level[i], name) == 0) return (double)i;
     }
-    return NAN;
+    return (double)(d->table.levels + k);
 }
 
 /* ---- keeping them ---------------------------------------------------------------------------- */
@@ -106,7 +107,6 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
     for (int64_t k = 0; k < count; k++) {
         out->name[k] = sgfsi_arena_text(&m->arena, l[k].name);
         out->value[k] = l[k].value;
-        if (isnan(l[k].value)) continue;
         whole = whole && l[k].value >= 0 && l[k].value == floor(l[k].value);
         largest = fmax(largest, l[k].value);
     }
@@ -116,7 +116,7 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
     out->codes = (int64_t)largest + 1;
     for (int64_t i = 0; i < out->codes; i++) out->code[i] = -1;
     for (int64_t k = 0; k < count; k++) {
-        if (!isnan(out->value[k])) out->code[(int64_t)out->value[k]] = (int32_t)k;
+        out->code[(int64_t)out->value[k]] = (int32_t)k;
     }
     return SGFS_OK;
 }
@@ -162,7 +162,7 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
     sgfs_status status = l != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the labels");
     for (int64_t k = 0; status == SGFS_OK && k < count; k++) {
         l[k].name = sgfsi_json_as_text(sgfsi_json_at(before, k));
-        l[k].value = value_of(m->data, l[k].name);
+        l[k].value = value_of(m->data, l[k].name, k);
     }
     if (status == SGFS_OK && before == NULL) status = look(m, most, l, &count, err);
     if (status == SGFS_OK) status = keep(m, l, count, err);

@@ -137,11 +137,9 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     if (status != SGFS_OK) return status;
     sum_scores(m->be, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
     for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
-    sgfsi_prior_add_grad(m, theta, G);
-    if (lp != NULL) {
-        *lp = sgfsi_prior_logp(m, theta) + b->total / (double)b->n * sum_of(b->n, e->loglik);
-    }
-    return check_finite(m, G, err);
+    if (lp != NULL) *lp = b->total / (double)b->n * sum_of(b->n, e->loglik);
+    status = sgfsi_prior_add(m, theta, lp, G, err);
+    return status == SGFS_OK ? check_finite(m, G, err) : status;
 }
 
 sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
@@ -273,8 +271,8 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
     f->rows_touched += f->N;
     sgfs_status status = collect(f, lp, G, A, err);
     if (status != SGFS_OK) return status;
-    *lp += sgfsi_prior_logp(m, theta);
-    sgfsi_prior_add_grad(m, theta, G);
+    status = sgfsi_prior_add(m, theta, lp, G, err);
+    if (status != SGFS_OK) return status;
     for (int64_t j = 0; curvature && j < m->D; j++) A[j * m->D + j] += m->precision[j];
     return check_finite(m, G, err);
 }

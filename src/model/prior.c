@@ -17,12 +17,16 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
-double sgfsi_prior_logp(const sgfs_model *m, const double *theta) {
+sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
+                            sgfs_err *err) {
     double sum = 0;
-    for (int64_t j = 0; j < m->D; j++) sum += m->precision[j] * theta[j] * theta[j];
-    return -0.5 * sum;
-}
-
-void sgfsi_prior_add_grad(const sgfs_model *m, const double *theta, double *G) {
-    for (int64_t j = 0; j < m->D; j++) G[j] -= m->precision[j] * theta[j];
+    if (m->kind->log_prior != NULL) {
+        sgfs_status status = m->kind->log_prior(m, theta, lp != NULL ? &sum : NULL, G, err);
+        if (lp != NULL) *lp += sum;
+        return status;
+    }
+    for (int64_t j = 0; lp != NULL && j < m->D; j++) sum += m->precision[j] * theta[j] * theta[j];
+    for (int64_t j = 0; G != NULL && j < m->D; j++) G[j] -= m->precision[j] * theta[j];
+    if (lp != NULL) *lp += -0.5 * sum;
+    return SGFS_OK;
 }

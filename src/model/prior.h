@@ -6,8 +6,9 @@
 
 #include "model/model.h"
 
-sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);        /* fills m->precision */
-double sgfsi_prior_logp(const sgfs_model *m, const double *theta); /* without the constant */
-void sgfsi_prior_add_grad(const sgfs_model *m, const double *theta, double *G); /* G += grad */
+sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err); /* fills m->precision */
+/* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */
+sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
+                            sgfs_err *err);
 
 #endif
