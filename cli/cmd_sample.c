@@ -53,12 +53,16 @@ static const cli_flag flags[] = {
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 
-/* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
+/* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet, in the folder
+ * at hand: a model in a file gives its name without folder and ending. */
 static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    snprintf(out, room, "%s.run", model);
+    const char *slash = strrchr(model, '/'), *base = slash != NULL ? slash + 1 : model;
+    const char *dot = strrchr(base, '.');
+    int n = (int)(dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base));
+    snprintf(out, room, "%.*s.run", n, base);
     for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++) {
-        snprintf(out, room, "%s-%d.run", model, k);
+        snprintf(out, room, "%.*s-%d.run", n, base, k);
     }
     return out;
 }
@@ -82,6 +86,7 @@ const cli_command cmd_sample = {
     .examples =
         "  sgfs sample logistic --data data.npy\n"
         "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
+        "  sgfs sample ./mymodel.so --data house.csv      # a model of your own\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
     .stages = "run data prior fisher model sampler",

@@ -134,12 +134,72 @@ SGFS_API void sgfs_data_free(sgfs_data *data);
 
 typedef struct sgfs_model sgfs_model;
 
-/* `name` is a row of sgfs_list("models"); data is borrowed and must outlive the model. */
+/* `name` is a row of sgfs_list("models"), or the path of a shared object with a model of your own
+ * (below): it has a slash, or ends in .so or .dylib. data is borrowed and must outlive the model. */
 SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data,
                                      const sgfs_config *cfg, sgfs_err *err);
 SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);
 SGFS_API const char *sgfs_model_param(const sgfs_model *model, int64_t index);
 SGFS_API void sgfs_model_free(sgfs_model *model);
+
+/* ---- a model of your own (docs/extending.md) ------------------------------------------------- */
+
+/* Rows as a callback sees them. More fields may come at the end. */
+typedef struct sgfs_rows {
+    int64_t n, cols;
+    const double *x; /* n x cols, row-major; column 0 is all ones unless the intercept is off */
+    const double *y; /* n targets; NULL where the callback is not to know them */
+} sgfs_rows;
+
+/* What a model is made of: a density of each row's target, and its gradient. Fields are named
+ * (.size = ..., .dim = ...); those left out are NULL.
+ *
+ * Every callback gets `user`, allocates as it likes and keeps nothing: several threads call them at
+ * once. A callback that can fail returns 0, or a code of its own, which ends the run (exit code 3).
+ * So does a number that is not finite (exit code 4): hmc, nuts and the search for the mode, which
+ * try places, take it for a place of density 0 and turn back. Draws made before are kept. */
+typedef struct sgfs_user_model {
+    size_t size;      /* sizeof(sgfs_user_model): tells versions apart */
+    const char *name; /* for titles and messages; a shared object goes by its path instead */
+    /* How many parameters, D, for rows of so many columns? */
+    int64_t (*dim)(int64_t cols, void *user);
+    /* At theta (D), for every row: the log density of its target, constants included where losses
+     * are to be compared (loglik, n), and the gradient of that by theta (score, n x D, row-major).
+     * Either may be NULL: not wanted. Both come uninitialised. */
+    int (*scores)(const double *theta, const sgfs_rows *rows, double *loglik, double *score,
+                  void *user);
+
+    /* The rest is optional. */
+
+    /* The name of parameter j, from 0, into out. column: the names of the columns, cols of them,
+     * "intercept" first where there is one. Left empty, or NULL: theta[1], theta[2], ... */
+    void (*param_name)(int64_t j, int64_t cols, const char *const *column, char *out, size_t room,
+                       void *user);
+    /* The log prior density up to a constant (lp, may be NULL) and its gradient (grad, dim numbers,
+     * may be NULL). NULL: the options "prior.*" say it. */
+    int (*log_prior)(const double *theta, int64_t dim, double *lp, double *grad, void *user);
+    /* A sensible first theta, and how far chains should be spread around it, dim numbers each; they
+     * hold 0 and 1 when it is called, which is what is taken without it. rows: up to 1,000 of the
+     * data, evenly spaced. */
+    int (*start)(const sgfs_rows *rows, int64_t dim, double *theta, double *spread, void *user);
+    /* The mean of each row's target (mean, n): for predictions. */
+    int (*predict)(const double *theta, const sgfs_rows *rows, double *mean, void *user);
+    /* Targets drawn from the model (y, n): for predictions, and for steadier warm-ups of SGFS.
+     * normal, uniform: n random numbers each to make them from. */
+    int (*draw)(const double *theta, const sgfs_rows *rows, const double *normal,
+                const double *uniform, double *y, void *user);
+    /* What a code means, in a few words; NULL: nothing to add. */
+    const char *(*message)(int code, void *user);
+    void *user; /* borrowed; handed to every callback */
+} sgfs_user_model;
+
+/* A model from callbacks. The table is copied; what it points to is borrowed. */
+SGFS_API sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *data,
+                                     const sgfs_config *cfg, sgfs_err *err);
+
+/* A shared object for sgfs_model_open, and for `sgfs sample ./mymodel.so`, defines this one symbol.
+ * (Declared here so that C++ gives it a C name, and that hidden visibility does not hide it.) */
+SGFS_API extern const sgfs_user_model sgfs_user_model_v1;
 
 /* ---- run ------------------------------------------------------------------------------------- */
 

@@ -169,6 +169,7 @@ typedef struct sgfs_model_kind {
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
     /* One target for a linear predictor eta, from a normal and a uniform; NULL: cannot simulate. */
     double (*simulate)(double eta, double noise, double normal, double uniform);
+    void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */
 } sgfs_model_kind;
 
 /* ---- fisher: an algebra of structured symmetric D x D matrices ------------------------------- */

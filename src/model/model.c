@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/prior.h"
+#include "model/user.h"
 
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form) {
@@ -128,5 +129,6 @@ void sgfs_model_free(sgfs_model *model) {
     sgfsi_json_free(model->cautions);
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
+    sgfsi_user_free(model->own_kind);
     free(model);
 }

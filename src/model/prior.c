@@ -11,6 +11,7 @@ const sgfs_option sgfsi_prior_options[] = {
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     double lambda = sgfsi_config_num(m->cfg, "prior.precision");
+    if (m->precision != NULL) return SGFS_OK; /* a prior of the model's own: it has said this */
     m->precision = SGFSI_DOUBLES(&m->arena, m->D);
     if (m->precision == NULL) return sgfsi_fail_memory(err, "the prior");
     for (int64_t j = 0; j < m->D; j++) m->precision[j] = lambda;

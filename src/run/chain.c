@@ -154,14 +154,24 @@ static void list_advice(const sgfsi_walk *w, char *out, size_t room) {
     }
 }
 
+/* Only where numbers ran out: no step mends an error that a model returned. */
+static void advise(const sgfsi_walk *w, char *out, size_t room) {
+    char advice[200];
+    bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
+    list_advice(w, advice, sizeof advice);
+    out[0] = '\0';
+    if (w->status != SGFS_ENUMERIC) return;
+    snprintf(out, room, " %s %s.", own ? "If the model is right there, try" : "Try", advice);
+}
+
 static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
-    char advice[200];
+    char advice[256];
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
-    list_advice(w, advice, sizeof advice);
+    advise(w, advice, sizeof advice);
     w->status = sgfsi_fail(
-        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s Try %s.",
+        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",
         (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
         cause.text, kept ? " Draws before it are kept." : "", advice);
 }

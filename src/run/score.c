@@ -10,7 +10,8 @@
  * stand in the table: its theta is the user's, its density that of the target in the data's own
  * units (losses of folds that were standardised differently can be compared), and what
  * --standardize learned from the training rows is already in the draws. It is the training rows
- * that tell it the labels: the rows to be scored may lack one.
+ * that tell it the labels: the rows to be scored may lack one. A model without to_user has no such
+ * scale: it is opened again on the rows as the chain saw them, standardised.
  *
  * With two labels the mean density of a row is the probability given to its label: below one half
  * the row is misclassified.
@@ -37,6 +38,7 @@ typedef struct scorer {
     atomic_int *stop;
     room *room;
     double wrong[SGFSI_SCORE_GROUPS], loss[SGFSI_SCORE_GROUPS]; /* sums */
+    sgfs_err err[SGFSI_SCORE_GROUPS];                           /* a model of the user's may fail */
 } scorer;
 
 static bool is_stopping(const scorer *s) {
@@ -59,7 +61,7 @@ static void add_draw(const room *r, const sgfs_backend *be, int64_t n) {
     }
 }
 
-static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int64_t group) {
+static sgfs_status score_block(scorer *s, const room *r, int64_t first, int64_t n, int64_t group) {
     const sgfs_data *data = s->m->data;
     sgfs_batch b = {.n = n, .p = data->p, .x = r->x, .y = r->y, .total = data->total, .gamma = 1};
     sgfs_scores out = {.n = n, .D = s->m->D, .loglik = r->loglik}; /* no scores */
@@ -71,7 +73,9 @@ static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int6
     for (int64_t c = 0; c < s->draws->chains; c++) {
         const sgfsi_chain *chain = &s->draws->chain[c];
         for (int64_t t = 0; t < chain->draws; t++) {
-            (void)s->m->kind->scores(s->m, chain->theta + t * s->m->D, &b, &out, r->scratch, NULL);
+            sgfs_status status = s->m->kind->scores(s->m, chain->theta + t * s->m->D, &b, &out,
+                                                    r->scratch, &s->err[group]);
+            if (status != SGFS_OK) return s->err[group].code = status;
             add_draw(r, s->m->be, n);
         }
     }
@@ -80,14 +84,27 @@ static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int6
         s->loss[group] -= log_mean;
         s->wrong[group] += log_mean < -M_LN2 ? 1 : log_mean == -M_LN2 ? 0.5 : 0;
     }
+    return SGFS_OK;
 }
 
 static void score_group(scorer *s, int64_t group) {
     const room *r = &s->room[omp_get_thread_num()];
     int64_t from = group * s->n / s->groups, end = (group + 1) * s->n / s->groups;
-    for (int64_t first = from; first < end && !is_stopping(s); first += BLOCK) {
-        score_block(s, r, first, end - first < BLOCK ? end - first : BLOCK, group);
+    sgfs_status status = SGFS_OK;
+    for (int64_t first = from; first < end && status == SGFS_OK && !is_stopping(s);
+         first += BLOCK) {
+        status = score_block(s, r, first, end - first < BLOCK ? end - first : BLOCK, group);
     }
+}
+
+/* The first group that failed. */
+static sgfs_status check_groups(const scorer *s, sgfs_err *err) {
+    for (int64_t g = 0; g < s->groups; g++) {
+        if (s->err[g].code == SGFS_OK) continue;
+        return sgfsi_fail(err, s->err[g].code, "Held-out rows cannot be scored: %.400s.",
+                          s->err[g].text);
+    }
+    return SGFS_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -132,7 +149,9 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_score *out, sgfs_err 
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
         (void)sgfsi_blas_threads(blas_threads);
         collect(s, out);
-        if (is_stopping(s)) status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+        status = check_groups(s, err);
+        if (status == SGFS_OK && is_stopping(s))
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
     }
     sgfsi_arena_free(&arena);
     return status;
@@ -171,7 +190,7 @@ sgfs_status sgfsi_score_rows(const sgfs_model *m, const sgfs_draws *draws, const
                              sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
-    sgfs_data plain = sgfsi_data_unscaled(m->data);
+    sgfs_data plain = m->kind->to_user != NULL ? sgfsi_data_unscaled(m->data) : *m->data;
     sgfs_model *user = open_unscaled(m, &plain, err);
     if (user == NULL) return err->code;
     scorer s = {.m = user,
