@@ -226,6 +226,13 @@ sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sg
     return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
 }
 
+void cli_short_model(const char *model, char *out, size_t room) {
+    const char *slash = strrchr(model, '/'), *base = slash != NULL ? slash + 1 : model;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
+    snprintf(out, room, "%.*s", (int)n, base);
+}
+
 static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     struct stat st;

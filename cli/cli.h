@@ -51,6 +51,8 @@ sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
 bool cli_same_file(const char *a, const char *b);
 /* One positional argument, and it is a model. */
 sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
+/* What files made with it are called after: a model in a file without folder and ending. */
+void cli_short_model(const char *model, char *out, size_t room);
 /* The rows of --data; an output that cannot be (out, may be NULL) is refused before they are read. */
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err);

@@ -53,16 +53,14 @@ static const cli_flag flags[] = {
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 
-/* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet, in the folder
- * at hand: a model in a file gives its name without folder and ending. */
+/* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
 static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    const char *slash = strrchr(model, '/'), *base = slash != NULL ? slash + 1 : model;
-    const char *dot = strrchr(base, '.');
-    int n = (int)(dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base));
-    snprintf(out, room, "%.*s.run", n, base);
+    char word[128];
+    cli_short_model(model, word, sizeof word);
+    snprintf(out, room, "%s.run", word);
     for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++) {
-        snprintf(out, room, "%.*s-%d.run", n, base, k);
+        snprintf(out, room, "%s-%d.run", word, k);
     }
     return out;
 }

@@ -33,8 +33,14 @@ typedef struct place {
 
 static sgfs_status evaluate(sgfsi_ascent *a, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err) {
+    sgfs_err cause;
     a->passes++;
-    sgfs_status status = sgfsi_full_eval(a->full, theta, lp, G, A, err);
+    sgfs_status status = sgfsi_full_eval(a->full, theta, lp, G, A, &cause);
+    if (status == SGFS_EDATA) { /* a model of the user's that gave up */
+        return sgfsi_fail(err, status, "The search for the mode stopped after %lld steps: %.400s.",
+                          (long long)a->iterations, cause.text);
+    }
+    if (status != SGFS_OK && err != NULL) *err = cause;
     if (status == SGFS_OK && !isfinite(*lp)) {
         return sgfsi_fail(err, SGFS_ENUMERIC, "the log density is not finite");
     }

@@ -15,7 +15,8 @@ enum {
 
 struct sgfs_model {
     const sgfs_model_kind *kind;
-    const sgfs_model_kind *own_kind; /* the same, where it belongs to this model (user.h); or NULL */
+    const sgfs_model_kind
+        *own_kind; /* the same, where it belongs to this model (user.h); or NULL */
     const sgfs_data *data;
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
