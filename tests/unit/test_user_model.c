@@ -539,6 +539,35 @@ static void test_the_search_for_the_mode_says_what_failed(void **state) {
 
 /* ---- held-out rows --------------------------------------------------------------------------- */
 
+/* Uniform on (theta, infinity), so to speak: rows below are impossible. */
+static int bounded_scores(const double *theta, const sgfs_rows *r, double *loglik, double *score,
+                          void *user) {
+    (void)user;
+    for (int64_t i = 0; i < r->n; i++) {
+        if (loglik != NULL) loglik[i] = r->y[i] < theta[0] ? -INFINITY : theta[0] - r->y[i];
+        if (score != NULL) score[i] = 1;
+    }
+    return 0;
+}
+
+static void test_an_impossible_row_is_an_answer_only_without_a_gradient(void **state) {
+    (void)state;
+    const double y[2] = {0.4, -0.7}, theta = 0.1, ones[2] = {1, 1};
+    double loglik[2], score[2];
+    sgfs_user_model calls = {.size = sizeof calls, .dim = same_dim, .scores = bounded_scores};
+    bench b = wrap(2, 0, y, y);
+    sgfs_err err = {SGFS_OK, ""};
+    open_calls(&b, &calls);
+    look(b.m, &theta, 2, ones, y, loglik, NULL);
+    assert_true(loglik[1] == -INFINITY && loglik[0] == 0.1 - 0.4);
+    sgfs_score_block block = {.rows = 1, .cols = 1, .dense = score};
+    sgfs_scores s = {.n = 2, .D = 1, .blocks = 1, .block = &block, .loglik = loglik};
+    sgfs_batch rows = {.n = 2, .p = 1, .x = ones, .y = y, .total = 2, .gamma = 1};
+    assert_int_equal(b.m->kind->scores(b.m, &theta, &rows, &s, NULL, &err), SGFS_ENUMERIC);
+    assert_says(err.text, "the log density of row 2 of 2 (y = -0.7) is -inf");
+    close_bench(&b);
+}
+
 /* Rows standardised as the training rows were, and the predictive density of each, by hand. */
 static double loss_by_hand(const sgfs_model *m, const sgfs_draws *draws, int64_t first) {
     double loss = 0, shift[COLS], scale[COLS];
@@ -606,6 +635,7 @@ int main(void) {
         cmocka_unit_test(test_models_that_cannot_be_opened),
         cmocka_unit_test(test_a_callback_that_fails_ends_the_chain_and_loses_nothing),
         cmocka_unit_test(test_the_search_for_the_mode_says_what_failed),
+        cmocka_unit_test(test_an_impossible_row_is_an_answer_only_without_a_gradient),
         cmocka_unit_test(test_held_out_rows_are_standardised_as_the_chain_saw_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
