@@ -135,7 +135,7 @@ SGFS_API void sgfs_data_free(sgfs_data *data);
 typedef struct sgfs_model sgfs_model;
 
 /* `name` is a row of sgfs_list("models"), or the path of a shared object with a model of your own
- * (below): it has a slash, or ends in .so or .dylib. data is borrowed and must outlive the model. */
+ * (below): it has a slash, or ends in .so or .dylib. data is borrowed, and outlives the model. */
 SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data,
                                      const sgfs_config *cfg, sgfs_err *err);
 SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);

@@ -10,7 +10,7 @@
 
 #include "model/model.h"
 
-/* Is this a file rather than the name of a built-in model? With a slash, or ending in .so, .dylib */
+/* Is this a file rather than the name of a model? With a slash, or ending in .so or .dylib. */
 bool sgfsi_user_is_file(const char *name);
 /* The kind in a shared object, named by its path; NULL with a sentence. Free it with
  * sgfsi_user_free, or hand it to sgfsi_user_open. */
