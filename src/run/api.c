@@ -22,7 +22,7 @@ sgfs_config *sgfs_config_new(void) {
 
 /* ---- models by name -------------------------------------------------------------------------- */
 
-static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
     const char *best = sgfsi_models[0]->name;
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (strcmp((*m)->name, name) == 0) return *m;
@@ -41,7 +41,7 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_open: a name and a config are needed."),
                NULL;
     }
-    const sgfs_model_kind *kind = find_model(name, err);
+    const sgfs_model_kind *kind = sgfsi_find_model(name, err);
     return kind != NULL && data != NULL ? sgfsi_model_open(kind, data, cfg, err) : NULL;
 }
 
@@ -51,7 +51,7 @@ sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char 
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_simulate: a model, a config and a path are needed.");
     }
-    const sgfs_model_kind *kind = find_model(model, err);
+    const sgfs_model_kind *kind = sgfsi_find_model(model, err);
     if (kind == NULL) return SGFS_EUSAGE;
     if (kind->simulate == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
