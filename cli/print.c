@@ -69,6 +69,20 @@ void cli_tune_progress(const sgfs_tune_progress *p, void *user) {
     line_open = live;
 }
 
+void cli_predict_progress(const sgfs_predict_progress *p, void *user) {
+    double *due = user;
+    char eta[32];
+    bool live = is_terminal();
+    if (p->seconds < *due || p->fraction >= 1) return;
+    *due = p->seconds + (live ? 0.2 : 10);
+    format_time(p->eta, eta);
+    fprintf(stderr, "%spredicting %3.0f %%  %lld rows, %.3g rows/s, %s to go%s", live ? "\r" : "",
+            100 * p->fraction, (long long)p->rows, (double)p->rows / p->seconds, eta,
+            live ? "\x1b[K" : "\n");
+    fflush(stderr);
+    line_open = live;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */

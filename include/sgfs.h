@@ -5,7 +5,7 @@
  *
  * The whole user's interface. In order of use:
  *
- *     config  ->  data  ->  model  ->  run  ->  draws  ->  summary, compare, export
+ *     config  ->  data  ->  model  ->  run  ->  draws  ->  summary, compare, predict, export
  *
  * Conventions
  *   - Handles are opaque. Every ..._free takes NULL.
@@ -407,6 +407,69 @@ SGFS_API char *sgfs_tune_json(const sgfs_tune *tune);
  * refused unless "output.overwrite" is set. */
 SGFS_API sgfs_status sgfs_tune_save(const sgfs_tune *tune, const char *path, sgfs_err *err);
 SGFS_API void sgfs_tune_free(sgfs_tune *tune);
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+/* What the draws of a run say of the rows of another file, averaged over draws. */
+typedef struct sgfs_predict sgfs_predict;
+
+/* Rows whose predicted probability lies between two bounds. */
+typedef struct sgfs_predict_bin {
+    double low, high;
+    int64_t rows;
+    double predicted, observed; /* mean probability, and share of rows; NaN without rows */
+} sgfs_predict_bin;
+
+typedef struct sgfs_predict_label {
+    const char *name;
+    int64_t rows, predicted, right; /* that have it; for which it is the most probable; both */
+    double probability;             /* mean over all rows; to be compared with the share of rows */
+} sgfs_predict_label;
+
+/* How good the predictions are. A number is NaN where it has no meaning. Standard errors (se) are
+ * those of a sample of rows. */
+typedef struct sgfs_prediction {
+    int64_t rows, draws;
+    const char *model, *target;   /* target: its column in the file; "" where it has none */
+    bool scored;                  /* the file has the target; else all that follows is empty */
+    double log_loss, log_loss_se; /* -log of the averaged density of the target, nats a row */
+    int64_t labels;               /* 0: the target is a number */
+    sgfs_predict_label *label;    /* labels */
+    double error, error_se;       /* share of rows for which another label is more probable */
+    double brier;     /* sum over labels of (probability - [is it])^2; of two labels the second */
+    double ece;       /* calibration error: mean over rows of |observed - predicted| by bins */
+    const char *bins; /* the label whose probability the bins are of; "": the most probable one */
+    sgfs_predict_bin bin[10];
+    double rmse, mae;             /* of the mean */
+    bool intervals;               /* the quantiles are those of the target; else of its mean */
+    double coverage, coverage_se; /* targets in the interval from the 5 to the 95 % quantile */
+    double under[3];              /* targets below the 5, 50 and 95 % quantile, a tie for a half */
+    int64_t pit[10]; /* targets by tenths of the predictive distribution: even when it is right */
+    double seconds;
+} sgfs_prediction;
+
+typedef struct sgfs_predict_progress {
+    int64_t rows;        /* done */
+    double fraction;     /* of the file */
+    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
+} sgfs_predict_progress;
+typedef void (*sgfs_predict_progress_fn)(const sgfs_predict_progress *progress, void *user);
+
+/* Find the run's columns in `path`, by name. draws is borrowed. Options: "predict.*", "run.threads",
+ * "run.seed", and "data.target", "data.delimiter", "data.header" of this file. */
+SGFS_API sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path,
+                                         const sgfs_config *cfg, sgfs_err *err);
+SGFS_API void sgfs_predict_on_progress(sgfs_predict *predict, sgfs_predict_progress_fn on_progress,
+                                       void *user);
+/* Predict every row. out (may be NULL): a CSV file, one line a row, written beside and then
+ * renamed; an existing one is refused unless "output.overwrite" is set. Rows are streamed: memory
+ * does not grow with the file. Once for a handle. */
+SGFS_API sgfs_status sgfs_predict_all(sgfs_predict *predict, const char *out, sgfs_err *err);
+/* Ask it to stop soon: SGFS_ESTOPPED, and no file. Safe from a signal handler. */
+SGFS_API void sgfs_predict_stop(sgfs_predict *predict);
+SGFS_API const sgfs_prediction *sgfs_predict_result(const sgfs_predict *predict);
+SGFS_API char *sgfs_predict_json(const sgfs_predict *predict);
+SGFS_API void sgfs_predict_free(sgfs_predict *predict);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 

@@ -38,7 +38,8 @@ typedef struct missing {
     bool too_large; /* a number, but not in single precision */
 } missing;
 
-typedef struct csv {
+typedef struct sgfsi_csv csv;
+struct sgfsi_csv {
     const char *path;
     const sgfsi_read_options *options;
     sgfsi_csv_format format;
@@ -55,7 +56,9 @@ typedef struct csv {
     char text[SHOWN_CHARS + 8];
     sgfsi_levels levels;
     missing missing;
-} csv;
+    bool streaming; /* rows for a run that is there already, a few at a time */
+    double taken;   /* bytes of rows taken while streaming */
+};
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
@@ -82,10 +85,11 @@ static sgfs_status fail_text(const csv *c, int64_t col, const sgfsi_cell *cell, 
                              sgfs_err *err) {
     char text[SHOWN_CHARS + 8];
     show_cell(cell, text);
-    const char *advice = comma
-                             ? "write numbers with a decimal point, as in 1.5: decimal commas and "
-                               "commas between thousands are not understood."
-                             : "leave the column out with --features, or code it as numbers.";
+    const char *advice =
+        comma          ? "write numbers with a decimal point, as in 1.5: decimal commas and "
+                         "commas between thousands are not understood."
+        : c->streaming ? "the run had numbers there."
+                       : "leave the column out with --features, or code it as numbers.";
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
                       (long long)c->lines.record_line, (long long)col + 1, c->format.names[col],
@@ -297,24 +301,32 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
     return status;
 }
 
-static sgfs_status read_rows(csv *c, sgfs_err *err) {
+/* Up to the first row of data. */
+static sgfs_status start_rows(csv *c, sgfs_err *err) {
     const char *begin = NULL, *end = NULL;
     sgfs_status status = sgfsi_lines_open(&c->lines, c->path, err);
     if (status != SGFS_OK) return status;
     c->lines.delimiter = c->format.delimiter;
+    return c->format.header ? sgfsi_lines_next(&c->lines, &begin, &end, err) : SGFS_OK;
+}
+
+static sgfs_status fail_empty(const csv *c, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
+}
+
+static sgfs_status read_rows(csv *c, sgfs_err *err) {
+    const char *begin = NULL, *end = NULL;
     char what[256];
     snprintf(what, sizeof what, "Reading %.200s", c->path);
     sgfsi_ticker ticker = sgfsi_ticker_start(c->options->log, what);
-    if (c->format.header) status = sgfsi_lines_next(&c->lines, &begin, &end, err);
+    sgfs_status status = start_rows(c, err);
     while (status == SGFS_OK && !c->restart) {
         status = sgfsi_lines_next(&c->lines, &begin, &end, err);
         if (status != SGFS_OK || begin == NULL) break;
         status = read_row(c, begin, end, err);
         if (c->rows % 8192 == 0) sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->lines.bytes));
     }
-    if (status == SGFS_OK && !c->restart && c->rows == 0) {
-        status = sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
-    }
+    if (status == SGFS_OK && !c->restart && c->rows == 0) status = fail_empty(c, err);
     if (status == SGFS_OK && !c->restart && c->missing.cells > 0) status = fail_missing(c, err);
     sgfsi_lines_close(&c->lines);
     return status;
@@ -388,12 +400,95 @@ static sgfs_status read_csv(const char *path, const sgfsi_read_options *options,
         status = read_rows(c, err);
     }
     if (status == SGFS_OK) status = hand_over(c, table, err);
+    sgfsi_csv_close(c);
+    return status;
+}
+
+/* ---- a few rows at a time -------------------------------------------------------------------- */
+
+sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_options *options,
+                           sgfs_err *err) {
+    csv *c = *out = calloc(1, sizeof *c);
+    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->path = path;
+    c->options = options;
+    c->streaming = true;
+    return sgfsi_csv_sniff(path, options, &c->format, err);
+}
+
+const sgfsi_csv_format *sgfsi_csv_format_of(const sgfsi_csv *c) {
+    return &c->format;
+}
+
+sgfs_status sgfsi_csv_start(sgfsi_csv *c, const unsigned char *role, int64_t levels,
+                            const char *const *level, sgfs_err *err) {
+    c->role = malloc((size_t)c->format.cols);
+    if (c->role == NULL) return sgfsi_fail_memory(err, "column roles");
+    for (int64_t i = 0; i < c->format.cols; i++) {
+        c->role[i] = role[i];
+        c->kept += role[i] != SGFSI_ROLE_NONE;
+    }
+    for (int64_t k = 0; k < levels; k++) {
+        if (sgfsi_levels_index(&c->levels, level[k]) != k)
+            return sgfsi_fail(err, SGFS_EINTERNAL, "Label %lld is not a new one.", (long long)k);
+    }
+    c->text_target = levels > 0;
+    return start_rows(c, err);
+}
+
+/* Up to `most` rows behind those that are there. */
+static sgfs_status read_some(csv *c, int64_t most, int64_t *n, int64_t *line, sgfs_err *err) {
+    const char *begin = NULL, *end = NULL;
+    for (*n = 0; *n < most; ++*n) {
+        sgfs_status status = sgfsi_lines_next(&c->lines, &begin, &end, err);
+        if (status != SGFS_OK || begin == NULL) return status;
+        status = read_row(c, begin, end, err);
+        if (status != SGFS_OK) return status;
+        line[*n] = c->lines.record_line;
+        c->taken += (double)(end - begin + 1);
+        if (c->restart) {
+            return sgfsi_fail(
+                err, SGFS_EDATA,
+                "%s:%lld: the target holds \"%s\", and the run's target numbers only.", c->path,
+                (long long)c->text_line, c->text);
+        }
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_csv_next(sgfsi_csv *c, int64_t most, int64_t *n, const double **cells,
+                           int64_t *line, sgfs_err *err) {
+    int64_t more = 1;
+    c->used = 0;
+    sgfs_status status = read_some(c, most, n, line, err);
+    if (status == SGFS_OK && c->rows == 0) status = fail_empty(c, err);
+    *cells = c->cells;
+    if (status != SGFS_OK || c->missing.cells == 0) return status;
+    while (status == SGFS_OK && more > 0) {
+        c->used = 0;
+        status = read_some(c, most, &more, line, err);
+    }
+    return status == SGFS_OK ? fail_missing(c, err) : status;
+}
+
+const char *sgfsi_csv_level(const sgfsi_csv *c, int64_t level) {
+    return level >= 0 && level < c->levels.count ? c->levels.text[level] : NULL;
+}
+
+/* What is in the buffer has been read, but not taken. */
+double sgfsi_csv_fraction(const sgfsi_csv *c) {
+    double waiting = (double)(c->lines.stop - c->lines.at);
+    return sgfsi_bytes_fraction(c->lines.bytes) * c->taken / (c->taken + waiting + 1e-300);
+}
+
+void sgfsi_csv_close(sgfsi_csv *c) {
+    if (c == NULL) return;
+    sgfsi_lines_close(&c->lines);
     sgfsi_levels_clear(&c->levels);
     sgfsi_names_free(c->format.names, c->format.cols);
     free(c->role);
     free(c->cells);
     free(c);
-    return status;
 }
 
 /* Any text may be a table: the last reader to be asked. */

@@ -67,5 +67,12 @@ void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, do
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
 /* What the run file's header says of the data. */
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
+/* The same data again from that, without rows and without a target; scaled: standardised where they
+ * were, else not. SGFS_ERUNFILE where something needed is not said. */
+sgfs_data *sgfsi_data_recall(const sgfsi_json *told, bool scaled, const sgfs_config *cfg,
+                             sgfs_err *err);
+/* Say that rows to come have a target: text, if it has levels, of which level[k] is read as k. */
+sgfs_status sgfsi_data_recall_target(sgfs_data *d, int64_t levels, const char *const *level,
+                                     sgfs_err *err);
 
 #endif

@@ -71,6 +71,9 @@ typedef struct sgfs_reader_kind {
                         sgfs_err *err);
 } sgfs_reader_kind;
 
+/* The reader whose file this is; NULL with err filled when there is none or the path cannot be
+ * read. */
+const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
 /* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
  * table is filled on success only and holds nothing otherwise. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,

@@ -24,7 +24,7 @@ sgfs_config *sgfs_config_new(void) {
 /* ---- models by name -------------------------------------------------------------------------- */
 
 /* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
-static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
     if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
     const char *best = sgfsi_models[0]->name;
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
@@ -44,7 +44,7 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_open: a name and a config are needed."),
                NULL;
     }
-    const sgfs_model_kind *kind = find_model(name, err);
+    const sgfs_model_kind *kind = sgfsi_find_model(name, err);
     if (kind != NULL && data != NULL) return sgfsi_user_open(kind, data, cfg, err);
     sgfsi_user_free(kind);
     return NULL;
@@ -62,7 +62,7 @@ sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char 
                           "models`).",
                           model);
     }
-    const sgfs_model_kind *kind = find_model(model, err);
+    const sgfs_model_kind *kind = sgfsi_find_model(model, err);
     if (kind == NULL) return SGFS_EUSAGE;
     if (kind->simulate == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);

@@ -29,5 +29,7 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
+/* The kind of that name; NULL with err filled (SGFS_EUSAGE) when there is none. */
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);
 
 #endif
