@@ -52,8 +52,24 @@ void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_ba
     for (int64_t i = 0; b->offset != NULL && i < b->n; i++) eta[i] += b->offset[i];
 }
 
+/* Row i of eta = B x_i, B rows x p, from the entries of x_i that are not 0. */
+static void sparse_predictors(const sgfs_csr *x, const double *B, int64_t rows, int64_t p,
+                              int64_t first, int64_t n, double *eta) {
+    for (int64_t i = 0; i < n * rows; i++) eta[i] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = x->start[first + i]; k < x->start[first + i + 1]; k++) {
+            const double *column = B + x->col[k];
+            for (int64_t r = 0; r < rows; r++) eta[i * rows + r] += x->value[k] * column[r * p];
+        }
+    }
+}
+
 void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           int64_t first, int64_t n, double *eta) {
+    if (b->sparse != NULL) {
+        sparse_predictors(b->sparse, theta, m->block[0].rows, b->p, first, n, eta);
+        return;
+    }
     m->be->gemm_nt(n, m->block[0].rows, b->p, 1.0, b->x + first * b->p, theta, 0.0, eta);
 }
 
@@ -88,11 +104,29 @@ static void weighted_squares(const sgfs_model *m, const sgfs_batch *b, const dou
     m->be->gemm_tn(b->n, n, b->p, 1.0, scaled, b->x, 0.0, out);
 }
 
+/* Only pairs of entries that are not 0; columns increase within a row. A: the p x p block, in rows
+ * of length D. */
+static void sparse_pair(const sgfs_batch *b, const double *weight, bool lower, int64_t D,
+                        double *A) {
+    const sgfs_csr *x = b->sparse;
+    for (int64_t i = 0; i < b->n; i++) {
+        for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
+            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * D;
+            int64_t end = lower ? j + 1 : x->start[i + 1];
+            for (int64_t k = x->start[i]; k < end; k++) row[x->col[k]] += left * x->value[k];
+        }
+    }
+}
+
 /* A product has no room in A, whose rows are longer: it is made in strips beside it, of as many
  * rows as the scratch of a small batch can hold, and added. */
 void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const double *weight,
                               int64_t r, int64_t c, double *A, double *scratch) {
     int64_t p = b->p, strip = p < b->n ? p : b->n;
+    if (b->sparse != NULL) {
+        sparse_pair(b, weight, r == c, m->D, A + r * p * m->D + c * p);
+        return;
+    }
     double *scaled = scratch, *product = scratch + b->n * p;
     for (int64_t first = 0; first < p; first += strip) {
         int64_t n = p - first < strip ? p - first : strip;

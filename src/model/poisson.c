@@ -154,14 +154,21 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* The mean count; chains are spread so that the predictors, like those of a linear model, are off
- * by about the noise of one row, 1/sqrt(mean) on the scale of logs. */
+static double mean_exposure(const sgfs_data *d) {
+    double sum = 0;
+    if (d->offset == NULL) return 1;
+    for (int64_t i = 0; i < d->N; i++) sum += exp(d->offset[d->subset != NULL ? d->subset[i] : i]);
+    return sum / (double)d->N;
+}
+
+/* The mean count, of one unit of exposure; chains are spread so that the predictors, like those of
+ * a linear model, are off by about the noise of one row, 1/sqrt(mean) on the scale of logs. */
 static void start(const sgfs_model *m, double *theta, double *spread) {
     double mean = fmax(m->data->target.mean, 0.5 / (double)m->data->N);
     memset(theta, 0, (size_t)m->D * sizeof *theta);
     sgfsi_glm_spread(m, spread);
     for (int64_t j = 0; j < m->D; j++) spread[j] /= sqrt(fmax(1, mean));
-    if (m->data->intercept) theta[0] = log(mean);
+    if (m->data->intercept) theta[0] = log(mean / mean_exposure(m->data));
 }
 
 static void to_user(const sgfs_model *m, const double *theta, double *user) {
