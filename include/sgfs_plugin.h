@@ -112,6 +112,9 @@ typedef struct sgfs_backend {
     /* C = a A' B + b C, A m x r, B m x c, C r x c */
     void (*gemm_tn)(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B,
                     double b, double *C);
+    /* C = a A B' + b C, A m x k, B r x k, C m x r */
+    void (*gemm_nt)(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
+                    double b, double *C);
     /* lower triangle of C = a X' X + b C, X m x k, C k x k */
     void (*syrk_t)(int64_t m, int64_t k, double a, const double *X, double b, double *C);
     /* lower triangle of A -> L with A = L L'; returns 0, or the order of the minor that failed */
@@ -138,6 +141,7 @@ typedef struct sgfs_model_kind {
     const sgfs_option *options;
     bool sparse;   /* takes b->sparse in place of b->x */
     bool exposure; /* takes b->offset, the log of --exposure */
+    bool one_mode; /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
@@ -154,9 +158,9 @@ typedef struct sgfs_model_kind {
     void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch);
     /* Targets y (n) for the rows of b, drawn from the model at theta, as they would stand in the
-     * data: predictive draws, and simulated data. The covariance of their scores is the model's own Fisher information, which stays tame far from the mode where that
-     * of the data's scores does not. normal, uniform: n random numbers each. NULL: not available.
-     */
+     * data: predictive draws, and simulated data. The covariance of their scores is the model's own
+     * Fisher information, which stays tame far from the mode where that of the data's scores does
+     * not. normal, uniform: n random numbers each. NULL: not available. */
     void (*resample)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y);
     /* A sensible first theta, and the scale on which chains should be spread around it. */
@@ -167,8 +171,6 @@ typedef struct sgfs_model_kind {
                              sgfs_err *err);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
-    /* One target for a linear predictor eta, from a normal and a uniform; NULL: cannot simulate. */
-    double (*simulate)(double eta, double noise, double normal, double uniform);
     void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */
 } sgfs_model_kind;
 

@@ -32,6 +32,7 @@ struct sgfs_data {
     char *path;             /* or "(arrays)" */
     int64_t N, p, features; /* p = features + intercept */
     double total;           /* N, or the sum of the rows' weights */
+    const double *offset;   /* by row of the table: log exposure; NULL: 0 */
     int64_t row_bytes;      /* from one row of the table to the next */
     bool intercept;
     sgfsi_column *feature; /* features */

@@ -93,16 +93,11 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     sgfsi_glm_to_user(m, theta, 1.0, user);
 }
 
-static double simulate(double eta, double noise, double normal, double uniform) {
-    (void)noise;
-    (void)normal;
-    return uniform < 1 / (1 + exp(-eta)) ? 1.0 : 0.0;
-}
-
 const sgfs_model_kind sgfs_model_logistic = {
     .name = "logistic",
     .help = "logistic regression, two classes of any name",
     .options = sgfsi_no_options,
+    .one_mode = true,
     .open = open_logistic,
     .scores = scores,
     .predict = predict,
@@ -110,5 +105,4 @@ const sgfs_model_kind sgfs_model_logistic = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
-    .simulate = simulate,
 };

@@ -64,7 +64,7 @@ sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char 
     }
     const sgfs_model_kind *kind = sgfsi_find_model(model, err);
     if (kind == NULL) return SGFS_EUSAGE;
-    if (kind->simulate == NULL) {
+    if (kind->resample == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
     }
     return sgfsi_simulate(kind, cfg, path, truth, err);
