@@ -134,6 +134,7 @@ static void close_bench(bench *b) {
 /* Run a statement about one model for every model and every setting. */
 static void for_each(void (*statement)(bench *b)) {
     for (const sgfs_model_kind *const *k = sgfsi_models; *k != NULL; k++) {
+        if ((*k)->simulate == NULL) continue; /* networks: tests/unit/test_mlp.c */
         for (const sgfs_option *o = (*k)->options;; o++) {
             bool last = o->key == NULL;
             if (!last && strcmp(o->value, "auto") != 0) continue;
