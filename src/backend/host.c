@@ -49,6 +49,14 @@ static void gemm_nt(int64_t m, int64_t r, int64_t k, double a, const double *A, 
     }
 }
 
+static void gemm_nn(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
+                    double b, double *C) {
+    scale(m * r, b, C);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < k; j++) axpy(r, a * A[i * k + j], B + j * r, C + i * r);
+    }
+}
+
 static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, double *C) {
     for (int64_t j = 0; j < k; j++) scale(j + 1, b, C + j * k);
     for (int64_t i = 0; i < m; i++) {
@@ -174,6 +182,7 @@ const sgfs_backend sgfs_backend_host = {
     .gemv_t = gemv_t,
     .gemm_tn = gemm_tn,
     .gemm_nt = gemm_nt,
+    .gemm_nn = gemm_nn,
     .syrk_t = syrk_t,
     .potrf = potrf,
     .potri = potri,

@@ -40,6 +40,7 @@ sgfsi_mode_plan sgfsi_mode_plan_of(const sgfs_config *cfg) {
 
 static bool can_be_dense(const sgfs_model *m, double most_work) {
     double work = (double)m->data->N * (double)m->D * (double)m->D;
+    if (m->outcomes > 1) work *= (double)m->outcomes;
     return m->kind->curvature != NULL && m->D <= SGFSI_MOST_DENSE && work <= most_work;
 }
 

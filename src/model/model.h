@@ -32,13 +32,14 @@ struct sgfs_model {
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
+    int64_t outcomes; /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
     const sgfsi_json *info; /* extra of the model this one is again, on other rows; or NULL */
     sgfsi_json *extra;      /* what the kind wants remembered in the run file (label map, ...) */
     void *state;            /* the kind's own, from the arena */
 };
 
 extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_softmax,
-    sgfs_model_poisson;
+    sgfs_model_poisson, sgfs_model_mlp;
 extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 

@@ -84,6 +84,7 @@ static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_are
 bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd) {
     sgfsi_arena arena = {NULL};
     double D = (double)m->D, work = (double)m->data->N * D * D;
+    if (m->outcomes > 1) work *= (double)m->outcomes;
     if (m->kind->curvature == NULL || m->D > MOST_PARAMETERS || work > most_work) return false;
     bool filled = fill(m, theta, sd, &arena);
     sgfsi_arena_free(&arena);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ * scores.c: microseconds for the scores of a batch, factored as they are handed over, beside the
+ * bare matrix products and exponentials of the same shapes, in the same run. The project asks for
+ * a ratio of at most 2. One thread, best of several rounds, the two taking turns.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "base/ticker.h"
+#include "model/posterior.h"
+
+enum { ROUNDS = 9 };
+static const double least_seconds = 0.05; /* of one round */
+
+/* A model, its data, and what it cannot do without. */
+typedef struct bench_case {
+    const char *name, *model;
+    const char *const (*options)[2]; /* NULL-terminated */
+    int64_t cols, classes;
+    /* Products and exponentials: from numbers in (0, 1) at `in` (n x widest) to `out` and `other` of
+     * the same size. */
+    void (*bare)(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
+                 double *out, double *other);
+    int64_t widest;
+} bench_case;
+
+static void give_up(const char *what) {
+    fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}
+
+/* ---- the cases ------------------------------------------------------------------------------- */
+
+/* 20-30-10: forward n x 21 x 30 and n x 31 x 10, back n x 10 x 31, an exp for each of 40 units. */
+static void bare_mlp(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
+                     double *out, double *other) {
+    be->gemm_nt(n, 30, 21, -1, in, theta, 0, out);
+    be->exp(n * 30, out, out);
+    be->gemm_nt(n, 10, 31, 1, in, theta + 630, 0, out);
+    be->exp(n * 10, out, out);
+    be->gemm_nn(n, 31, 10, 1, out, theta + 630, 0, other);
+}
+
+static const char *const mlp_options[][2] = {{"model.hidden", "30"}, {NULL, NULL}};
+
+static const bench_case cases[] = {
+    {"mlp 20-30-10", "mlp", mlp_options, 20, 10, bare_mlp, 31},
+};
+
+/* ---- one case -------------------------------------------------------------------------------- */
+
+typedef struct setup {
+    sgfs_config *cfg;
+    sgfs_data *data;
+    sgfs_model *m;
+    double *x, *y, *theta, *spread;
+} setup;
+
+static double *doubles(int64_t count) {
+    double *x = calloc((size_t)count, sizeof *x);
+    if (x == NULL) give_up("out of memory");
+    return x;
+}
+
+static setup set_up(const bench_case *c, int64_t N) {
+    sgfs_err err;
+    setup s = {.cfg = sgfs_config_new(), .x = doubles(N * c->cols), .y = doubles(N)};
+    for (int64_t k = 0; c->options[k][0] != NULL; k++) {
+        if (sgfs_config_set(s.cfg, c->options[k][0], c->options[k][1], &err) != SGFS_OK)
+            give_up(err.text);
+    }
+    sgfsi_stream stream = sgfsi_stream_at(1, 0, 0, SGFSI_FEATURES);
+    sgfsi_normals(&stream, N * c->cols, s.x);
+    for (int64_t i = 0; i < N; i++) s.y[i] = (double)(i % c->classes);
+    sgfs_arrays arrays = {.rows = N, .cols = c->cols, .x = s.x, .y = s.y};
+    s.data = sgfs_data_wrap(&arrays, s.cfg, &err);
+    s.m = s.data != NULL ? sgfs_model_open(c->model, s.data, s.cfg, &err) : NULL;
+    if (s.m == NULL) give_up(err.text);
+    s.theta = doubles(s.m->D);
+    s.spread = doubles(s.m->D);
+    s.m->kind->start(s.m, s.theta, s.spread);
+    return s;
+}
+
+static void tear_down(setup *s) {
+    sgfs_model_free(s->m);
+    sgfs_data_free(s->data);
+    sgfs_config_free(s->cfg);
+    free(s->x), free(s->y), free(s->theta), free(s->spread);
+}
+
+/* Seconds of one call, from as many as fill a round. */
+static double time_scores(const setup *s, sgfsi_eval *e) {
+    double before = sgfsi_now(), took = 0;
+    int64_t calls = 0;
+    e->scores.loglik = NULL; /* as in a step that records nothing */
+    for (; took < least_seconds; took = sgfsi_now() - before, calls++) {
+        if (s->m->kind->scores(s->m, s->theta, &e->batcher.batch, &e->scores, e->scratch, NULL) !=
+            SGFS_OK)
+            give_up("the scores failed");
+    }
+    return took / (double)calls;
+}
+
+static double time_bare(const bench_case *c, const setup *s, int64_t n, double *room) {
+    double before = sgfsi_now(), took = 0;
+    int64_t calls = 0, size = n * c->widest;
+    for (; took < least_seconds; took = sgfsi_now() - before, calls++)
+        c->bare(s->m->be, n, s->theta, room, room + size, room + 2 * size);
+    return took / (double)calls;
+}
+
+static void bench(const bench_case *c, int64_t n) {
+    sgfs_err err;
+    sgfsi_arena arena = {NULL};
+    sgfsi_eval e = {.n = 0};
+    setup s = set_up(c, 4 * n);
+    double *room = doubles(3 * n * c->widest), *G = doubles(s.m->D), bare = 1e30, scores = 1e30;
+    sgfsi_stream stream = sgfsi_stream_at(1, 0, 0, SGFSI_TARGET);
+    sgfsi_uniforms(&stream, n * c->widest, room);
+    const sgfs_scheme_kind *scheme = sgfsi_scheme_find("with");
+    if (sgfsi_eval_open(&e, s.m, scheme, n, &arena, &err) != SGFS_OK ||
+        sgfsi_eval_gradient(&e, 1, SGFSI_ROWS, s.theta, G, NULL, &err) != SGFS_OK)
+        give_up(err.text);
+    for (int r = 0; r < ROUNDS; r++) {
+        double took = time_bare(c, &s, n, room), other = time_scores(&s, &e);
+        bare = took < bare ? took : bare;
+        scores = other < scores ? other : scores;
+    }
+    printf("%-20s n %5lld  D %5lld   bare %8.1f us   scores %8.1f us   ratio %.2f\n", c->name,
+           (long long)n, (long long)s.m->D, 1e6 * bare, 1e6 * scores, scores / bare);
+    sgfsi_arena_free(&arena);
+    free(room), free(G);
+    tear_down(&s);
+}
+
+int main(void) {
+    (void)sgfsi_blas_threads(1);
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        bench(&cases[k], 500);
+        bench(&cases[k], 2000);
+    }
+    return 0;
+}
