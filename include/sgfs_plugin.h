@@ -112,6 +112,9 @@ typedef struct sgfs_backend {
     /* C = a A' B + b C, A m x r, B m x c, C r x c */
     void (*gemm_tn)(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B,
                     double b, double *C);
+    /* C = a A B' + b C, A m x k, B r x k, C m x r */
+    void (*gemm_nt)(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
+                    double b, double *C);
     /* lower triangle of C = a X' X + b C, X m x k, C k x k */
     void (*syrk_t)(int64_t m, int64_t k, double a, const double *X, double b, double *C);
     /* lower triangle of A -> L with A = L L'; returns 0, or the order of the minor that failed */

@@ -36,6 +36,12 @@ static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, 
                 (int)c, b, C, (int)c);
 }
 
+static void gemm_nt(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
+                    double b, double *C) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, a, A, (int)k, B,
+                (int)k, b, C, (int)r);
+}
+
 static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, double *C) {
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)k, (int)m, a, X, (int)k, b, C, (int)k);
 }
@@ -149,6 +155,7 @@ const sgfs_backend sgfs_backend_blas = {
     .gemv = gemv,
     .gemv_t = gemv_t,
     .gemm_tn = gemm_tn,
+    .gemm_nt = gemm_nt,
     .syrk_t = syrk_t,
     .potrf = potrf,
     .potri = potri,

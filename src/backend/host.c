@@ -41,6 +41,14 @@ static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, 
     }
 }
 
+static void gemm_nt(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
+                    double b, double *C) {
+    scale(m * r, b, C);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < r; j++) C[i * r + j] += a * dot(k, A + i * k, B + j * k);
+    }
+}
+
 static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, double *C) {
     for (int64_t j = 0; j < k; j++) scale(j + 1, b, C + j * k);
     for (int64_t i = 0; i < m; i++) {
@@ -165,6 +173,7 @@ const sgfs_backend sgfs_backend_host = {
     .gemv = gemv,
     .gemv_t = gemv_t,
     .gemm_tn = gemm_tn,
+    .gemm_nt = gemm_nt,
     .syrk_t = syrk_t,
     .potrf = potrf,
     .potri = potri,

@@ -116,6 +116,23 @@ static void check_gemm_tn(const sgfs_backend *be, int64_t m, int64_t r, int64_t 
     free(wanted);
 }
 
+static void check_gemm_nt(const sgfs_backend *be, int64_t m, int64_t r, int64_t k, double a,
+                          double b) {
+    double *A = numbers(m * k, 34), *B = numbers(r * k, 35);
+    double *got = old_values(m * r, b, 36), *wanted = copy_of(got, m * r);
+    for (int64_t i = 0; i < m * r; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; j++) sum += A[i / r * k + j] * B[i % r * k + j];
+        wanted[i] = a * sum + (b == 0 ? 0 : b * wanted[i]);
+    }
+    be->gemm_nt(m, r, k, a, A, B, b, got);
+    assert_same(be->name, "gemm_nt", m * r, got, wanted, rounding(k));
+    free(A);
+    free(B);
+    free(got);
+    free(wanted);
+}
+
 /* Only the lower triangle may be written: the upper one holds 2.385 and keeps it. */
 static void check_syrk_t(const sgfs_backend *be, int64_t m, int64_t k, double a, double b) {
     double *X = numbers(m * k, 41), *got = old_values(k * k, b, 42), *wanted = copy_of(got, k * k);
@@ -147,6 +164,7 @@ static void test_products_of_every_shape(void **state) {
             double b = factor[i / (SHAPES * SHAPES * FACTORS)];
             check_gemv(be, m, k, a, b);
             check_gemm_tn(be, m, k, shape[(i + 2) % SHAPES], a, b);
+            check_gemm_nt(be, m, k, shape[(i + 2) % SHAPES], a, b);
             check_syrk_t(be, m, k, a, b);
         }
     }
