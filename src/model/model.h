@@ -35,7 +35,7 @@ struct sgfs_model {
     void *state;            /* the kind's own, from the arena */
 };
 
-extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic;
+extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_drbm;
 extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 

@@ -3,4 +3,5 @@
  */
 #include "model/model.h"
 
-const sgfs_model_kind *const sgfsi_models[] = {&sgfs_model_linear, &sgfs_model_logistic, NULL};
+const sgfs_model_kind *const sgfsi_models[] = {&sgfs_model_linear, &sgfs_model_logistic,
+                                               &sgfs_model_drbm, NULL};
