@@ -14,7 +14,7 @@
 #include "base/ticker.h"
 #include "model/posterior.h"
 
-enum { BATCH = 500, COLS = 40, P = 41, H = 41, K = 23, ROUNDS = 40, REPEATS = 10 };
+enum { BATCH = 500, COLS = 40, P = 41, H = 41, K = 23, ROUNDS = 300, REPEATS = 2 };
 
 typedef struct work {
     const sgfs_model *m;

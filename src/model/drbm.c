@@ -16,12 +16,15 @@
  *
  * Without --intercept there are neither c nor d: no term that is free of the columns.
  *
- * One exp for each row, unit and class: t = exp(-|a|) lies in (0, 1], so nothing overflows, and
- *     sigmoid(a) = (a >= 0 ? 1 : t)/(1 + t),   softplus(a) = max(a, 0) + log(1 + t).
+ * t = exp(-|a|) lies in (0, 1], so nothing overflows, and serves both
+ *     sigmoid(a) = (a >= 0 ? 1 : t)/(1 + t)   and   softplus(a) = max(a, 0) + log(1 + t).
+ * With a_jk = s_j + U_jk it is a product of powers that are made once for each row and unit and once
+ * for each unit and class, t = exp(-s) exp(-U) or exp(s) exp(U), whichever is at most 1: n H + H K
+ * calls of exp for a batch. Where U is too large for that (|U| > 600), or larger than the room for its
+ * powers, one exp is taken for each row, unit and class: n H K.
  * The logarithms of one class are taken together, sum_j log(1 + t_j) = log(1 + q) with
  * 1 + q = prod_j (1 + t_j); q is carried, not 1 + q, so that units far below zero still count.
- * A row is worked through in tiles of whole units that stay in the nearest cache; a tile has at most
- * 512 units (K >= 2), so q stays below 2^512.
+ * A row is worked through in tiles of at most 512 units (K >= 2), so q stays below 2^512.
  *
  * Start. All units alike would stay alike for ever: W and U begin at uniform numbers drawn from
  * --seed, W so that W_j x has standard deviation about 1 (uncorrelated columns), U so that
@@ -41,7 +44,8 @@
 #include "model/glm.h"
 #include "model/outcomes.h"
 
-enum { TILE = 1024, MOST_HIDDEN = 100000, MOST_AUTOMATIC = 100 };
+enum { TILE = 1024, LANES = 8, MOST_POWERS = 4096, MOST_HIDDEN = 100000, MOST_AUTOMATIC = 100 };
+static const double SAFE = 700; /* exp(-+SAFE) is an ordinary number */
 _Static_assert((int)TILE >= (int)SGFSI_MOST_LABELS, "the classes of one unit must fit into a tile");
 
 typedef struct drbm {
@@ -146,91 +150,160 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-/* Some units of one row: s_j = W_j x + c_j and U_jk of each; sigmoid(a_jk) is to be filled in, or
- * NULL. */
+/* Where a batch is looked at, with exp(U) and exp(-U). */
+typedef struct place {
+    const double *theta;
+    bool known;                                /* the powers are in use */
+    double up[MOST_POWERS], down[MOST_POWERS]; /* H x K */
+} place;
+
+/* Some units of one row. */
 typedef struct tile {
     int64_t units, K;
-    const double *s; /* units */
-    const double *U; /* units x K */
-    double *sigmoid; /* units x K */
+    const double *s;             /* units: W_j x + c_j */
+    const double *s_up, *s_down; /* units: exp(s), exp(-s) */
+    const double *U;             /* units x K */
+    const double *U_up, *U_down; /* units x K: exp(U), exp(-U) */
+    const double *t;             /* units x K: exp(-|a|), where the four above are not known */
+    double *sigmoid;             /* units x K to fill, or NULL */
 } tile;
 
+enum { PRODUCT = 1, SIGMOID = 2 }; /* what is asked of sum_lanes, known while compiling */
+
+static int64_t whole_lanes(int64_t n) {
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+/* x = exp(x) in whole lanes, for which x has room: a few last numbers would cost as much as many. */
+static void exp_lanes(const sgfs_backend *be, int64_t n, double *x) {
+    for (int64_t i = n; i < whole_lanes(n); i++) x[i] = 0;
+    be->exp(whole_lanes(n), x, x);
+}
+
+/* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE. */
+static void both_powers(const sgfs_backend *be, int64_t n, const double *x, double *up,
+                        double *down) {
+    for (int64_t i = 0; i < n; i++) up[i] = fabs(x[i]) <= SAFE ? x[i] : copysign(SAFE, x[i]);
+    exp_lanes(be, n, up);
+    for (int64_t i = 0; i < n; i++) down[i] = 1 / up[i];
+}
+
+/* Inputs s beyond SAFE then meet |U| <= SAFE - 100: |a| is more than 100, and a t of exp(-100) or
+ * less is nothing beside 1, whatever its exact size. */
+static void look_at(const sgfs_model *m, const double *theta, place *out) {
+    const drbm *is = m->state;
+    const double *U = theta + is->U;
+    int64_t HK = is->H * is->K;
+    out->theta = theta;
+    out->known = HK <= MOST_POWERS;
+    for (int64_t i = 0; out->known && i < HK; i++) out->known = fabs(U[i]) <= SAFE - 100;
+    if (out->known) both_powers(m->be, HK, U, out->up, out->down);
+}
+
 /* t = exp(-|a|), units x K */
-static void half_exp(const sgfs_backend *be, const tile *is, double *restrict t) {
-    const double *restrict U = is->U;
-    for (int64_t j = 0; j < is->units; j++) {
-        for (int64_t k = 0; k < is->K; k++) t[j * is->K + k] = -fabs(is->s[j] + U[j * is->K + k]);
-    }
-    be->exp(is->units * is->K, t, t);
-}
-
-/* l_k += sum_j max(a_jk, 0) and 1 + q_k = prod_j (1 + t_jk). */
-static void add_softplus(const tile *is, const double *restrict t, double *restrict l,
-                         double *restrict q) {
-    const double *restrict U = is->U;
-    int64_t K = is->K;
-    for (int64_t k = 0; k < K; k++) q[k] = 0;
-    for (int64_t j = 0; j < is->units; j++) {
-        for (int64_t k = 0; k < K; k++) {
-            double a = is->s[j] + U[j * K + k], e = t[j * K + k];
-            l[k] += a > 0 ? a : 0;
-            q[k] = q[k] * (1 + e) + e;
-        }
-    }
-}
-
-static void fill_sigmoid(const tile *is, const double *restrict t) {
-    const double *restrict U = is->U;
-    double *restrict out = is->sigmoid;
+static void half_exp(const sgfs_backend *be, const tile *is, double *t) {
     int64_t K = is->K;
     for (int64_t j = 0; j < is->units; j++) {
-        for (int64_t k = 0; k < K; k++) {
-            double a = is->s[j] + U[j * K + k], e = t[j * K + k];
-            out[j * K + k] = (a >= 0 ? 1 : e) / (1 + e);
+        for (int64_t k = 0; k < K; k++) t[j * K + k] = -fabs(is->s[j] + is->U[j * K + k]);
+    }
+    exp_lanes(be, is->units * K, t);
+}
+
+/* Classes k .. k+lanes-1: l = sum_j max(a_j, 0), 1 + q = prod_j (1 + t_j), and the sigmoids. Units
+ * come in pairs (a, t and b, u): one division serves both, 1/(1+t) = (1+u)/((1+t)(1+u)), and the
+ * sums wait half as often for what was just added. The last of an odd number is paired with itself,
+ * counted 0 times. max(a, 0) is (a + |a|)/2, exactly. */
+static inline void sum_lanes(const tile *is, int64_t k, int lanes, int how, double *restrict l,
+                             double *restrict q) {
+    const double *U = is->U, *up = is->U_up, *down = is->U_down, *half = is->t;
+    double sum[LANES] = {0}, more[LANES] = {0}, *sigmoid = is->sigmoid;
+    bool product = how & PRODUCT;
+    for (int64_t j = 0; j < is->units; j += 2) {
+        int64_t i = j + 1 < is->units ? j + 1 : j, at = j * is->K + k, by = i * is->K + k;
+        double s = is->s[j], s_up = product ? is->s_up[j] : 0, s_down = product ? is->s_down[j] : 0;
+        double r = is->s[i], r_up = product ? is->s_up[i] : 0, r_down = product ? is->s_down[i] : 0;
+        double count = i > j ? 1 : 0;
+#pragma omp simd
+        for (int c = 0; c < lanes; c++) {
+            double a = s + U[at + c], b = r + U[by + c], t, u;
+            if (product) {
+                t = a >= 0 ? s_down * down[at + c] : s_up * up[at + c];
+                u = b >= 0 ? r_down * down[by + c] : r_up * up[by + c];
+            } else {
+                t = half[at + c];
+                u = half[by + c];
+            }
+            u *= count;
+            double one = 1 + t, two = 1 + u, both = one * two;
+            sum[c] += (a + fabs(a)) + count * (b + fabs(b));
+            more[c] = more[c] * both + (t * two + u);
+            if (how & SIGMOID) {
+                double inverse = 1 / both;
+                sigmoid[by + c] = (b >= 0 ? 1 : u) * (inverse * one);
+                sigmoid[at + c] = (a >= 0 ? 1 : t) * (inverse * two);
+            }
         }
+    }
+    for (int c = 0; c < lanes; c++) {
+        l[k + c] = 0.5 * sum[c];
+        q[k + c] = more[c];
+    }
+}
+
+/* Classes go in steps of LANES, the last step drawn back so that it ends with the last class: what
+ * two steps share is written twice, the same both times. */
+static inline void sum_classes(const tile *is, int how, double *l, double *q) {
+    int64_t K = is->K;
+    if (K < LANES) sum_lanes(is, 0, (int)K, how, l, q);
+    for (int64_t k = 0; K >= LANES && k < K; k += LANES) {
+        sum_lanes(is, k + LANES <= K ? k : K - LANES, LANES, how, l, q);
     }
 }
 
 /* The classes' logits l (K) gain what the units of the tile add. */
-static void add_tile(const sgfs_backend *be, const tile *is, double *l) {
-    double t[TILE], q[SGFSI_MOST_LABELS];
-    half_exp(be, is, t);
-    add_softplus(is, t, l, q);
-    if (is->sigmoid != NULL) fill_sigmoid(is, t);
-    be->log1p(is->K, q, q);
-    for (int64_t k = 0; k < is->K; k++) l[k] += q[k];
+static void add_tile(const sgfs_backend *be, tile *is, double *l) {
+    double t[TILE], up[TILE], positive[TILE], q[TILE];
+    bool product = is->U_up != NULL;
+    if (product) both_powers(be, is->units, is->s, up, t);
+    else half_exp(be, is, t);
+    is->s_up = up;
+    is->s_down = is->t = t;
+    if (product && is->sigmoid != NULL) sum_classes(is, PRODUCT | SIGMOID, positive, q);
+    else if (product) sum_classes(is, PRODUCT, positive, q);
+    else if (is->sigmoid != NULL) sum_classes(is, SIGMOID, positive, q);
+    else sum_classes(is, 0, positive, q);
+    for (int64_t k = is->K; k < whole_lanes(is->K); k++) q[k] = 0;
+    be->log1p(whole_lanes(is->K), q, q);
+    for (int64_t k = 0; k < is->K; k++) l[k] += positive[k] + q[k];
 }
 
-/* Units j, j+1, ... of a row, as many as a tile holds. */
-static tile tile_at(const drbm *is, const double *theta, int64_t j) {
-    int64_t most = TILE / is->K, left = is->H - j;
-    return (tile){.units = left < most ? left : most, .K = is->K, .U = theta + is->U + j * is->K};
-}
-
-static void start_logits(const drbm *is, const double *theta, double *l) {
-    for (int64_t k = 0; k < is->K; k++) l[k] = is->d > 0 ? theta[is->d + k] : 0;
-}
-
-/* l = d + sum over the units; s: H; sigmoid: H x K, or NULL. */
-static void fill_logits(const sgfs_model *m, const double *theta, const double *s, double *l,
-                        double *sigmoid) {
+/* The logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from the
+ * row x itself. sigmoid: H x K, or NULL. */
+static void fill_logits(const sgfs_model *m, const place *at, const double *s, const double *x,
+                        double *l, double *sigmoid) {
     const drbm *is = m->state;
-    tile now;
-    start_logits(is, theta, l);
-    for (int64_t j = 0; j < is->H; j += now.units) {
-        now = tile_at(is, theta, j);
-        now.s = s + j;
-        now.sigmoid = sigmoid != NULL ? sigmoid + j * is->K : NULL;
+    const double *theta = at->theta;
+    int64_t K = is->K, most = TILE / K;
+    double own[TILE];
+    for (int64_t k = 0; k < K; k++) l[k] = is->d > 0 ? theta[is->d + k] : 0;
+    for (int64_t j = 0; j < is->H; j += most) {
+        tile now = {.units = is->H - j < most ? is->H - j : most, .K = K};
+        if (s == NULL) m->be->gemv(now.units, is->p, 1.0, theta + j * is->p, x, 0.0, own);
+        now.s = s != NULL ? s + j : own;
+        now.U = theta + is->U + j * K;
+        now.U_up = at->known ? at->up + j * K : NULL;
+        now.U_down = at->known ? at->down + j * K : NULL;
+        now.sigmoid = sigmoid != NULL ? sigmoid + j * K : NULL;
         add_tile(m->be, &now, l);
     }
 }
 
-/* l -> P, in place; returns logsumexp(l). */
+/* l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
 static double normalise(const sgfs_backend *be, int64_t K, double *l) {
     double largest = l[0], sum = 0;
     for (int64_t k = 1; k < K; k++) largest = l[k] > largest ? l[k] : largest;
     for (int64_t k = 0; k < K; k++) l[k] -= largest;
-    be->exp(K, l, l);
+    exp_lanes(be, K, l);
     for (int64_t k = 0; k < K; k++) sum += l[k];
     for (int64_t k = 0; k < K; k++) l[k] /= sum;
     return largest + log(sum);
@@ -239,13 +312,23 @@ static double normalise(const sgfs_backend *be, int64_t K, double *l) {
 /* dU = e_k sigmoid_jk, in place, and dc_j = sum_k dU_jk. */
 static void spread_error(int64_t H, int64_t K, const double *restrict e, double *restrict dU,
                          double *restrict dc) {
+    int64_t whole = K / LANES * LANES;
     for (int64_t j = 0; j < H; j++) {
-        double sum = 0;
-        for (int64_t k = 0; k < K; k++) {
-            dU[j * K + k] *= e[k];
-            sum += dU[j * K + k];
+        double *restrict u = dU + j * K, sum[LANES] = {0}, total = 0;
+        for (int64_t k = 0; k < whole; k += LANES) {
+#pragma omp simd
+            for (int c = 0; c < LANES; c++) {
+                u[k + c] *= e[k + c];
+                sum[c] += u[k + c];
+            }
         }
-        dc[j] = sum;
+        for (int64_t k = whole; k < K; k++) {
+            u[k] *= e[k];
+            total += u[k];
+        }
+#pragma omp simd reduction(+ : total)
+        for (int c = 0; c < LANES; c++) total += sum[c];
+        dc[j] = total;
     }
 }
 
@@ -255,13 +338,15 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     const drbm *is = m->state;
     int64_t H = is->H, K = is->K;
-    double *hidden = scratch, e[SGFSI_MOST_LABELS]; /* n x H: c + W x */
+    double *hidden = scratch, e[TILE]; /* n x H: c + W x */
+    place at;
     (void)err;
     m->be->gemm_nt(b->n, H, is->p, 1.0, b->x, theta, 0.0, hidden);
+    look_at(m, theta, &at);
     for (int64_t i = 0; i < b->n; i++) {
         double *dU = s->block != NULL ? s->block[1].dense + i * H * K : NULL;
         int64_t y = sgfsi_labels_class(&m->labels, b->y[i]);
-        fill_logits(m, theta, hidden + i * H, e, dU);
+        fill_logits(m, &at, hidden + i * H, NULL, e, dU);
         double own = y >= 0 ? e[y] : -INFINITY; /* a label the model does not know has no chance */
         double norm = normalise(m->be, K, e);
         if (s->loglik != NULL) s->loglik[i] = own - norm;
@@ -276,10 +361,14 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
 static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
                     double *scratch) {
     const drbm *is = m->state;
+    double P[TILE];
+    place at;
     m->be->gemm_nt(b->n, is->H, is->p, 1.0, b->x, theta, 0.0, scratch);
+    look_at(m, theta, &at);
     for (int64_t i = 0; i < b->n; i++) {
-        fill_logits(m, theta, scratch + i * is->H, out + i * is->K, NULL);
-        normalise(m->be, is->K, out + i * is->K);
+        fill_logits(m, &at, scratch + i * is->H, NULL, P, NULL);
+        normalise(m->be, is->K, P);
+        memcpy(out + i * is->K, P, (size_t)is->K * sizeof *P);
     }
 }
 
@@ -290,21 +379,15 @@ static int64_t choose(int64_t K, const double *P, double u) {
     return k;
 }
 
-/* No scratch here: tile by tile, the units' inputs too. */
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     const drbm *is = m->state;
-    double s[TILE], P[SGFSI_MOST_LABELS];
-    tile now;
+    double P[TILE];
+    place at;
     (void)normal;
+    look_at(m, theta, &at);
     for (int64_t i = 0; i < b->n; i++) {
-        start_logits(is, theta, P);
-        for (int64_t j = 0; j < is->H; j += now.units) {
-            now = tile_at(is, theta, j);
-            now.s = s;
-            m->be->gemv(now.units, is->p, 1.0, theta + j * is->p, b->x + i * is->p, 0.0, s);
-            add_tile(m->be, &now, P);
-        }
+        fill_logits(m, &at, NULL, b->x + i * is->p, P, NULL);
         normalise(m->be, is->K, P);
         y[i] = m->labels.value[choose(is->K, P, uniform[i])];
     }
