@@ -2,10 +2,9 @@
  * Copyright (c) 2026 the sgfs authors
  *
  * scores_drbm.c: microseconds for the scores of a batch under the DRBM of the paper's table 1 (41
- * units, 40 columns and a bias, 23 classes, n = 500) beside the work nobody can leave out: one
- * product X W' and one exp for each row, unit and class, these in runs of one row (943 numbers) as
- * the model has them. One thread, best of several short rounds taken in turn, so that a busy machine
- * slows both alike.
+ * units, 40 columns and a bias, 23 classes, n = 500) beside the bare work of the same shapes: one
+ * product X W' and one exp for each row, unit and class, these in runs of one row (943 numbers).
+ * One thread, best of many short rounds taken in turn, so that a busy machine slows all alike.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,10 +18,10 @@
  *
  * t = exp(-|a|) lies in (0, 1], so nothing overflows, and serves both
  *     sigmoid(a) = (a >= 0 ? 1 : t)/(1 + t)   and   softplus(a) = max(a, 0) + log(1 + t).
- * With a_jk = s_j + U_jk it is a product of powers that are made once for each row and unit and once
- * for each unit and class, t = exp(-s) exp(-U) or exp(s) exp(U), whichever is at most 1: n H + H K
- * calls of exp for a batch. Where U is too large for that (|U| > 600), or larger than the room for its
- * powers, one exp is taken for each row, unit and class: n H K.
+ * With a_jk = s_j + U_jk it is a product, t = exp(-s) exp(-U) or exp(s) exp(U), whichever is at
+ * most 1, of powers made once for each row and unit and once for each unit and class: n H + H K
+ * calls of exp for a batch. Where U is too large for that (|U| > 600, or more than MOST_POWERS
+ * numbers), one exp is taken for each row, unit and class: n H K.
  * The logarithms of one class are taken together, sum_j log(1 + t_j) = log(1 + q) with
  * 1 + q = prod_j (1 + t_j); q is carried, not 1 + q, so that units far below zero still count.
  * A row is worked through in tiles of at most 512 units (K >= 2), so q stays below 2^512.
@@ -31,8 +31,8 @@
  * sum_j U_jk has; c and d at 0. Chains are spread around it by --init.
  *
  * What the data cannot tell: one number added to all of d; one number added to U_j. and taken from
- * c_j (1 + H directions in all, exactly flat: only the prior holds them); the order of the units; and
- * the mirror image (W_j, c_j, U_j., d) -> (-W_j, -c_j, -U_j., d + U_j.), by softplus(a) =
+ * c_j (1 + H directions in all, exactly flat: only the prior holds them); the order of the units;
+ * and the mirror image (W_j, c_j, U_j., d) -> (-W_j, -c_j, -U_j., d + U_j.), by softplus(a) =
  * a + softplus(-a). Single weights mean nothing by themselves, predictions do.
  */
 #include <math.h>
@@ -174,7 +174,8 @@ static int64_t whole_lanes(int64_t n) {
     return (n + LANES - 1) / LANES * LANES;
 }
 
-/* x = exp(x) in whole lanes, for which x has room: a few last numbers would cost as much as many. */
+/* x = exp(x) in whole lanes, for which x has room: a few last numbers would cost as much as many.
+ */
 static void exp_lanes(const sgfs_backend *be, int64_t n, double *x) {
     for (int64_t i = n; i < whole_lanes(n); i++) x[i] = 0;
     be->exp(whole_lanes(n), x, x);
@@ -277,7 +278,15 @@ static void add_tile(const sgfs_backend *be, tile *is, double *l) {
     for (int64_t k = 0; k < is->K; k++) l[k] += positive[k] + q[k];
 }
 
-/* The logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from the
+/* Logits are known up to a constant; here it makes the largest 0, so that differences of large ones
+ * are exact. */
+static void level(int64_t K, double *l) {
+    double largest = l[0];
+    for (int64_t k = 1; k < K; k++) largest = l[k] > largest ? l[k] : largest;
+    for (int64_t k = 0; k < K; k++) l[k] -= largest;
+}
+
+/* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from the
  * row x itself. sigmoid: H x K, or NULL. */
 static void fill_logits(const sgfs_model *m, const place *at, const double *s, const double *x,
                         double *l, double *sigmoid) {
@@ -296,17 +305,16 @@ static void fill_logits(const sgfs_model *m, const place *at, const double *s, c
         now.sigmoid = sigmoid != NULL ? sigmoid + j * K : NULL;
         add_tile(m->be, &now, l);
     }
+    level(K, l);
 }
 
-/* l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
+/* Level l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
 static double normalise(const sgfs_backend *be, int64_t K, double *l) {
-    double largest = l[0], sum = 0;
-    for (int64_t k = 1; k < K; k++) largest = l[k] > largest ? l[k] : largest;
-    for (int64_t k = 0; k < K; k++) l[k] -= largest;
+    double sum = 0;
     exp_lanes(be, K, l);
     for (int64_t k = 0; k < K; k++) sum += l[k];
     for (int64_t k = 0; k < K; k++) l[k] /= sum;
-    return largest + log(sum);
+    return log(sum);
 }
 
 /* dU = e_k sigmoid_jk, in place, and dc_j = sum_k dU_jk. */
