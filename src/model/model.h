@@ -39,7 +39,7 @@ struct sgfs_model {
 };
 
 extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_softmax,
-    sgfs_model_poisson, sgfs_model_mlp;
+    sgfs_model_poisson, sgfs_model_mlp, sgfs_model_drbm;
 extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 
