@@ -22,6 +22,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "model/mode.h"
+#include "model/prior.h"
 
 const sgfs_option sgfsi_simulate_options[] = {
     {"simulate.rows", "rows", SGFS_INTEGER, "10000", 2, 1e12, NULL, "rows to make"},
@@ -132,7 +133,7 @@ static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const do
         o, "what",
         "posterior mean (mode and first correction) and inverse curvature on the full data; "
         "theta generated it");
-    sgfsi_json_text(o, "prior_precision", sgfs_config_get(m->cfg, "prior.precision"));
+    sgfsi_prior_describe(m, o);
     sgfsi_json_put(o, "names", names);
     sgfsi_json_nums(o, "mean", m->D, mean);
     sgfsi_json_put(o, "theta", theta);
@@ -200,6 +201,8 @@ sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, 
     if (!s.csv && !ends_with(path, ".npy")) {
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the name must end in .npy or .csv.", path);
     }
+    sgfs_status prior = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
+    if (prior != SGFS_OK) return prior;
     if (truth != NULL) { /* refuse before an hour of writing, not after */
         sgfsi_outfile probe;
         sgfs_status refused = sgfsi_outfile_open(&probe, truth, overwrite, false, err);
