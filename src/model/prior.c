@@ -4,8 +4,8 @@
  * --standardize: the standardised one) and for every parameter, the intercept included, unless its
  * own is given.
  *
- * A model opened again on other rows has the prior it had: precisions that differ are in the info it
- * brings along, and no file is read twice.
+ * A model opened again on other rows has the prior it had: precisions that differ are in the info
+ * it brings along, and no file is read twice.
  */
 #include "model/prior.h"
 

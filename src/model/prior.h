@@ -13,8 +13,8 @@
  *   the prior's part of the curvature   sgfsi_prior_add_curvature, at theta, never negative
  *
  * Why J: a step of SGFS keeps the variance of a posterior right if K = gamma N I1 + e Lambda with
- * Lambda = the mean of -d^2 log p over the posterior (docs/math.md). Where the data say nothing that
- * mean is J; where they decide, any Lambda does. J is P for the Gaussian and the Laplace,
+ * Lambda = the mean of -d^2 log p over the posterior (docs/math.md). Where the data say nothing
+ * that mean is J; where they decide, any Lambda does. J is P for the Gaussian and the Laplace,
  * P (nu + 1)/(nu + 3) for the Student-t.
  */
 #ifndef SGFSI_PRIOR_H
