@@ -11,8 +11,6 @@
 
 #include <math.h>
 
-#include "base/number.h"
-
 sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
     return sgfsi_glm_open_rows(m, 1, err);
 }
@@ -140,33 +138,22 @@ void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const do
 }
 
 /* A slope that explains a good part of the predictor is about unit/sd; the intercept then makes up
- * for columns that lie far from 0. */
+ * for columns that lie far from 0. prior.c compares, once the precisions are known. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     const sgfs_data *d = m->data;
-    double lambda = sgfsi_config_num(m->cfg, "prior.precision"), largest = 0, offset = 0;
-    const char *which = "intercept";
-    if (d->scale != NULL || lambda == 0 || m->info != NULL) return;
-    for (int64_t j = 0; j < d->features; j++) {
-        double size = d->feature[j].sd > 0 ? unit / d->feature[j].sd : 0;
-        offset = fmax(offset, fabs(d->feature[j].mean) * size);
-        if (size <= largest) continue;
-        largest = size;
-        which = d->feature[j].name;
+    int64_t rows = m->block[0].rows, first = d->p - d->features;
+    double offset = 0;
+    if (d->scale != NULL || m->info != NULL) return;
+    m->likely = SGFSI_DOUBLES(&m->arena, rows * d->p); /* NULL: a caution less */
+    for (int64_t r = 0; m->likely != NULL && r < rows; r++) {
+        double *row = m->likely + r * d->p;
+        for (int64_t j = 0; j < d->features; j++) {
+            double size = d->feature[j].sd > 0 ? unit / d->feature[j].sd : 0;
+            offset = fmax(offset, fabs(d->feature[j].mean) * size);
+            row[first + j] = size;
+        }
+        if (d->intercept) row[0] = fabs(centre) + offset;
     }
-    if (d->intercept && fabs(centre) + offset > largest) {
-        largest = fabs(centre) + offset;
-        which = "intercept";
-    }
-    char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
-    if (largest * sqrt(lambda) < 20) return;
-    sgfsi_format_digits(sd_text, 1 / sqrt(lambda), 3);
-    sgfsi_format_digits(size_text, largest, 2);
-    sgfsi_caution(
-        m->cautions, sgfsi_config_log(m->cfg),
-        "The prior N(0, %s^2) is narrow for these units: \"%s\" may well be of size %s, and the "
-        "prior, not the data, would decide the answer. Use --standardize, or a smaller "
-        "--prior-precision.",
-        sd_text, which, size_text);
 }
 
 void sgfsi_glm_spread(const sgfs_model *m, double *spread) {

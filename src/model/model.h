@@ -24,9 +24,11 @@ struct sgfs_model {
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;
-    char **param;            /* D names */
-    double *precision;       /* D, prior precision of each parameter (Lambda's diagonal) */
-    double events;           /* rows that carry the information; the kind may lower it from N */
+    char **param;              /* D names */
+    struct sgfsi_prior *prior; /* prior.h; NULL where the kind brings its own */
+    double *precision;         /* D, information of each parameter's prior (Lambda's diagonal) */
+    double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
+    double events;  /* rows that carry the information; the kind may lower it from N */
     sgfsi_json *cautions;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */
     sgfsi_labels labels;     /* of a classification (labels.h); else none */

@@ -273,7 +273,7 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
     if (status != SGFS_OK) return status;
     status = sgfsi_prior_add(m, theta, lp, G, err);
     if (status != SGFS_OK) return status;
-    for (int64_t j = 0; curvature && j < m->D; j++) A[j * m->D + j] += m->precision[j];
+    if (curvature) sgfsi_prior_add_curvature(m, theta, A);
     return check_finite(m, G, err);
 }
 

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/ticker.h"
+#include "model/prior.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -45,8 +46,7 @@ static void place(sgfsi_walk *w, const sgfs_model *m, double radius) {
     for (int64_t j = 0; j < w->D; j++) {
         w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];
         w->start[j] = w->theta[j];
-        double prior_sd = m->precision[j] > 0 ? 1 / sqrt(m->precision[j]) : 0;
-        w->limit[j] = absurd * fmax(w->limit[j], prior_sd);
+        w->limit[j] = absurd * fmax(w->limit[j], sgfsi_prior_length(m, j));
     }
 }
 

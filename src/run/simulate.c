@@ -26,6 +26,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "model/mode.h"
+#include "model/prior.h"
 #include "run/options.h"
 
 const sgfs_option sgfsi_simulate_options[] = {
@@ -215,7 +216,7 @@ static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const do
                         ? "theta generated the data; the posterior may have many modes"
                         : "posterior mean (mode and first correction) and inverse curvature on the "
                           "full data; theta generated it");
-    sgfsi_json_text(o, "prior_precision", sgfs_config_get(m->cfg, "prior.precision"));
+    sgfsi_prior_describe(m, o);
     sgfsi_json_put(o, "names", names);
     if (mean != NULL) sgfsi_json_nums(o, "mean", m->D, mean);
     sgfsi_json_nums(o, "theta", m->D, s->theta);
@@ -299,6 +300,8 @@ sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, 
     if (!s.csv && !ends_with(path, ".npy")) {
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the name must end in .npy or .csv.", path);
     }
+    sgfs_status prior = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
+    if (prior != SGFS_OK) return prior;
     if (truth != NULL) { /* refuse before an hour of writing, not after */
         sgfsi_outfile probe;
         sgfs_status refused = sgfsi_outfile_open(&probe, truth, overwrite, false, err);
