@@ -14,7 +14,9 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err);
 /* eta = X beta + offset for the rows of b: n numbers. */
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta);
-/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch n x p. A is D x D, lower. */
+/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch: n times
+ * sgfsi_glm_scratch numbers (a row of x; none where the batches are sparse). A is D x D, lower. */
+int64_t sgfsi_glm_scratch(const sgfs_model *m);
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch);
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,

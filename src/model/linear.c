@@ -35,7 +35,8 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     linear *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    m->scratch_per_row = m->data->p + 2;
+    m->scratch_per_row = 1;
+    m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
     const sgfsi_table *t = &m->data->table;
     if (m->data->target_col >= 0 && m->data->target_col == t->text_col) {
         return sgfsi_fail(err, SGFS_EDATA,
@@ -158,6 +159,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .name = "linear",
     .help = "linear regression with Gaussian noise of unknown (or given) size",
     .options = options,
+    .sparse = true,
     .open = open_linear,
     .scores = scores,
     .predict = predict,

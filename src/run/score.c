@@ -3,7 +3,7 @@
  *
  *     -1/H sum_i log( 1/S sum_s p(y_i | x_i, theta_s) ),
  *
- * the inner mean over all S kept draws of all chains, by a running log-sum-exp: for each row the
+ * (with weights: -1/W sum_i w_i log(...), W the sum of the held-out rows' weights), the inner mean over all S kept draws of all chains, by a running log-sum-exp: for each row the
  * largest log density so far (top) and the sum of exp(log density - top).
  *
  * Draws are on the user's scale. So the model is opened once more on the same training rows as they
@@ -21,12 +21,14 @@
 #include <omp.h>
 
 #include "backend/backend.h"
+#include "data/rows.h"
 
 enum { BLOCK = 512 };
 
 /* One thread's room, BLOCK rows. */
 typedef struct room {
-    double *x, *y, *loglik, *gap, *top, *sum, *scratch;
+    sgfsi_rows rows;
+    double *loglik, *gap, *top, *sum, *scratch;
 } room;
 
 typedef struct scorer {
@@ -36,7 +38,8 @@ typedef struct scorer {
     int64_t n, groups, total; /* rows; groups of them; draws of all chains */
     atomic_int *stop;
     room *room;
-    double wrong[SGFSI_SCORE_GROUPS], loss[SGFSI_SCORE_GROUPS]; /* sums */
+    double wrong[SGFSI_SCORE_GROUPS], loss[SGFSI_SCORE_GROUPS],
+        weight[SGFSI_SCORE_GROUPS]; /* sums */
 } scorer;
 
 static bool is_stopping(const scorer *s) {
@@ -59,11 +62,9 @@ static void add_draw(const room *r, const sgfs_backend *be, int64_t n) {
     }
 }
 
-static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int64_t group) {
-    const sgfs_data *data = s->m->data;
-    sgfs_batch b = {.n = n, .p = data->p, .x = r->x, .y = r->y, .total = data->total, .gamma = 1};
+static void score_block(scorer *s, room *r, int64_t first, int64_t n, int64_t group) {
     sgfs_scores out = {.n = n, .D = s->m->D, .loglik = r->loglik}; /* no scores */
-    sgfsi_data_rows_table(data, s->row + first, n, r->x, r->y);
+    sgfs_batch b = sgfsi_rows_table(&r->rows, s->row + first, n);
     for (int64_t i = 0; i < n; i++) {
         r->top[i] = -INFINITY;
         r->sum[i] = 0;
@@ -77,13 +78,16 @@ static void score_block(scorer *s, const room *r, int64_t first, int64_t n, int6
     }
     for (int64_t i = 0; i < n; i++) {
         double log_mean = r->top[i] + log(r->sum[i] / (double)s->total);
-        s->loss[group] -= log_mean;
-        s->wrong[group] += log_mean < -M_LN2 ? 1 : log_mean == -M_LN2 ? 0.5 : 0;
+        double w = b.weight != NULL ? b.weight[i] : 1;
+        if (w == 0) continue; /* also where its density is 0 */
+        s->weight[group] += w;
+        s->loss[group] -= w * log_mean;
+        s->wrong[group] += w * (log_mean < -M_LN2 ? 1 : log_mean == -M_LN2 ? 0.5 : 0);
     }
 }
 
 static void score_group(scorer *s, int64_t group) {
-    const room *r = &s->room[omp_get_thread_num()];
+    room *r = &s->room[omp_get_thread_num()];
     int64_t from = group * s->n / s->groups, end = (group + 1) * s->n / s->groups;
     for (int64_t first = from; first < end && !is_stopping(s); first += BLOCK) {
         score_block(s, r, first, end - first < BLOCK ? end - first : BLOCK, group);
@@ -93,34 +97,42 @@ static void score_group(scorer *s, int64_t group) {
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
-    int64_t p = s->m->data->p, scratch = s->m->scratch_per_row;
+    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
     s->room = sgfsi_arena_alloc(arena, threads, sizeof *s->room);
     for (int64_t k = 0; s->room != NULL && k < threads; k++) {
-        double *all = SGFSI_DOUBLES(arena, BLOCK * (5 + p + scratch));
+        double *all = SGFSI_DOUBLES(arena, BLOCK * (4 + s->m->scratch_per_row));
         if (all == NULL) return sgfsi_fail_memory(err, "the scores of held-out rows");
-        s->room[k] = (room){.y = all,
-                            .loglik = all + BLOCK,
-                            .gap = all + 2 * BLOCK,
-                            .top = all + 3 * BLOCK,
-                            .sum = all + 4 * BLOCK,
-                            .x = all + 5 * BLOCK,
-                            .scratch = all + (5 + p) * BLOCK};
+        s->room[k] = (room){.loglik = all,
+                            .gap = all + BLOCK,
+                            .top = all + 2 * BLOCK,
+                            .sum = all + 3 * BLOCK,
+                            .scratch = all + 4 * BLOCK};
+        sgfs_status status = sgfsi_rows_open(&s->room[k].rows, s->m->data, plan, arena, err);
+        if (status != SGFS_OK) return status;
     }
     return s->room != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the scores of held-out rows");
 }
 
-static void collect(const scorer *s, sgfsi_score *out) {
+/* A group whose rows all have weight 0 says nothing and is left out. */
+static sgfs_status collect(const scorer *s, sgfsi_score *out, sgfs_err *err) {
     bool two_labels = s->m->labels.count == 2;
-    double loss = 0, wrong = 0;
-    *out = (sgfsi_score){.groups = s->groups};
+    double loss = 0, wrong = 0, weight = 0;
+    *out = (sgfsi_score){.groups = 0};
     for (int64_t g = 0; g < s->groups; g++) {
-        int64_t rows = (g + 1) * s->n / s->groups - g * s->n / s->groups;
-        out->group[g] = s->loss[g] / (double)rows;
+        if (s->weight[g] > 0) out->group[out->groups++] = s->loss[g] / s->weight[g];
         loss += s->loss[g];
         wrong += s->wrong[g];
+        weight += s->weight[g];
     }
-    out->loss = loss / (double)s->n;
-    out->error = two_labels ? wrong / (double)s->n : NAN;
+    if (weight == 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "The %lld rows that are held out all have weight 0: nothing can be "
+                          "judged by them. Use fewer --folds, or another --seed.",
+                          (long long)s->n);
+    }
+    out->loss = loss / weight;
+    out->error = two_labels ? wrong / weight : NAN;
+    return SGFS_OK;
 }
 
 static sgfs_status score(scorer *s, int64_t threads, sgfsi_score *out, sgfs_err *err) {
@@ -131,8 +143,8 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_score *out, sgfs_err 
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
         (void)sgfsi_blas_threads(blas_threads);
-        collect(s, out);
-        if (is_stopping(s)) status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+        status = is_stopping(s) ? sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.")
+                                : collect(s, out, err);
     }
     sgfsi_arena_free(&arena);
     return status;
