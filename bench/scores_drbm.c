@@ -43,7 +43,8 @@ static void open_work(work *w, const sgfs_model *m) {
     for (int k = 0; k < 3; k++) {
         const sgfs_block *from = &m->block[k];
         int64_t size = BATCH * from->rows * (k == 0 ? 1 : from->cols);
-        block[k] = (sgfs_score_block){from->offset, from->rows, from->cols, NULL, NULL, x, NULL};
+        block[k] = (sgfs_score_block){
+            .offset = from->offset, .rows = from->rows, .cols = from->cols, .right = x};
         if (k == 0) block[k].left = room(w, size);
         else block[k].dense = room(w, size);
     }

@@ -118,12 +118,19 @@ SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgf
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
     int64_t rows, cols;
-    const double *x;          /* rows x cols, row-major; or NULL and x32 given */
+    const double *x;          /* rows x cols, row-major; exactly one of x, x32 and csr_start */
     const float *x32;         /* rows x cols, row-major; or NULL */
     int64_t row_stride;       /* elements from one row to the next; 0 means cols */
     const double *y;          /* rows */
     const char *const *names; /* cols column names, or NULL for x1, x2, ... */
     const char *target_name;  /* or NULL for "y" */
+    /* Rows without their zeros: row i has csr_value[k] in column csr_col[k] (from 0, increasing),
+     * k = csr_start[i] .. csr_start[i+1]-1. */
+    const int64_t *csr_start; /* rows + 1, beginning with 0; or NULL */
+    const int32_t *csr_col;
+    const double *csr_value;
+    const double *weights;  /* rows: how often each row counts, 0 or more; or NULL for once */
+    const double *exposure; /* rows: above 0, for models of counts; or NULL */
 } sgfs_arrays;
 SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg,
                                    sgfs_err *err);

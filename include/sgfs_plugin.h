@@ -81,10 +81,11 @@ typedef struct sgfs_block {
 
 typedef struct sgfs_score_block {
     int64_t offset, rows, cols;
-    double *left;        /* n x rows, or NULL when dense */
-    double *right_own;   /* n x cols to fill, SGFS_SCORE_OUTER only */
-    const double *right; /* n x cols: right_own, or the batch's x */
-    double *dense;       /* n x (rows*cols), or NULL when factored */
+    double *left;                 /* n x rows, or NULL when dense */
+    double *right_own;            /* n x cols to fill, SGFS_SCORE_OUTER only */
+    const double *right;          /* n x cols: right_own, or the batch's x */
+    const sgfs_csr *right_sparse; /* the same rows of a sparse batch, right being NULL; else NULL */
+    double *dense;                /* n x (rows*cols), or NULL when factored */
 } sgfs_score_block;
 
 /* Per-row scores of a batch, factored where the model allows, and what each row's target says. */
@@ -231,6 +232,8 @@ struct sgfs_fisher_kind {
 
 /* ---- scheme: how the rows of a minibatch are drawn ------------------------------------------- */
 
+struct sgfsi_alias; /* data/alias.h: draws rows in proportion to their weights */
+
 typedef struct sgfs_scheme_kind {
     const char *name, *help;
     double (*gamma)(double N, int64_t n);   /* N: rows, or the sum of their weights */
@@ -239,6 +242,9 @@ typedef struct sgfs_scheme_kind {
     /* Fill rows[n] for iteration t of the stream's chain. */
     void (*draw)(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
                  int64_t *state, int64_t *rows);
+    /* The same in proportion to the rows' weights; NULL: not with weights. */
+    void (*draw_weighted)(const struct sgfsi_alias *alias, int64_t n, int64_t t, uint64_t seed,
+                          uint32_t chain, uint32_t purpose, int64_t *rows);
 } sgfs_scheme_kind;
 
 /* ---- sampler --------------------------------------------------------------------------------- */

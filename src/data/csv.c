@@ -85,11 +85,13 @@ static sgfs_status fail_text(const csv *c, int64_t col, const sgfsi_cell *cell, 
                              sgfs_err *err) {
     char text[SHOWN_CHARS + 8];
     show_cell(cell, text);
-    const char *advice =
-        comma          ? "write numbers with a decimal point, as in 1.5: decimal commas and "
-                         "commas between thousands are not understood."
-        : c->streaming ? "the run had numbers there."
-                       : "leave the column out with --features, or code it as numbers.";
+    const char *advice = "leave the column out with --features, or code it as numbers.";
+    if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
+    if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
+    if (c->streaming) advice = "the run had numbers there.";
+    if (comma)
+        advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
+                 "thousands are not understood.";
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
                       (long long)c->lines.record_line, (long long)col + 1, c->format.names[col],
@@ -218,7 +220,8 @@ static sgfs_status target_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs
     }
 }
 
-static sgfs_status feature_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+/* A feature, a weight, an exposure. */
+static sgfs_status number_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     double x = 0.0;
     switch (sgfsi_cell_classify(cell, &x)) {
     case SGFSI_CELL_COMMA: return fail_text(c, col, cell, true, err);
@@ -265,11 +268,9 @@ static sgfs_status odd_cell(csv *c, int64_t col, const char *s, const char *end,
     sgfsi_cell cell;
     *stop = sgfsi_cell_scan(c->format.delimiter, s, end, &cell);
     if (*stop == NULL) return fail_quote(c, col, err);
-    switch (c->role[col]) {
-    case SGFSI_ROLE_FEATURE: return feature_cell(c, col, &cell, err);
-    case SGFSI_ROLE_TARGET: return target_cell(c, col, &cell, err);
-    default: return SGFS_OK;
-    }
+    if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    if (c->role[col] == SGFSI_ROLE_TARGET) return target_cell(c, col, &cell, err);
+    return number_cell(c, col, &cell, err);
 }
 
 static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err *err) {
@@ -280,8 +281,8 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
     sgfs_status status = make_room(c, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number = c->role[col] == SGFSI_ROLE_FEATURE ||
-                      (c->role[col] == SGFSI_ROLE_TARGET && !c->text_target);
+        bool number = c->role[col] != SGFSI_ROLE_NONE &&
+                      (c->role[col] != SGFSI_ROLE_TARGET || !c->text_target);
         stop = number ? plain_number(delimiter, s, end, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             store(c, x);

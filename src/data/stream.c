@@ -16,7 +16,7 @@
 #include "data/csv.h"
 #include "data/data.h"
 
-struct sgfsi_rows {
+struct sgfsi_incoming {
     sgfsi_arena arena;
     char *path;
     sgfsi_read_options options;
@@ -37,7 +37,7 @@ struct sgfsi_rows {
 
 /* Roles of the file's columns, and from where in the reader's rows each number comes. An exposure
  * is read as a feature is: a number. */
-static void lay_out(sgfsi_rows *r, int64_t cols, unsigned char *role, int64_t *place) {
+static void lay_out(sgfsi_incoming *r, int64_t cols, unsigned char *role, int64_t *place) {
     int64_t features = r->asked.features;
     memset(role, SGFSI_ROLE_NONE, (size_t)cols);
     for (int64_t j = 0; j < features; j++) role[r->found.feature[j]] = SGFSI_ROLE_FEATURE;
@@ -49,7 +49,7 @@ static void lay_out(sgfsi_rows *r, int64_t cols, unsigned char *role, int64_t *p
     r->from[features + 1] = r->found.exposure >= 0 ? place[r->found.exposure] : -1;
 }
 
-static sgfs_status match(sgfsi_rows *r, const sgfsi_file_columns *file, sgfs_err *err) {
+static sgfs_status match(sgfsi_incoming *r, const sgfsi_file_columns *file, sgfs_err *err) {
     r->found.feature =
         sgfsi_arena_alloc(&r->arena, r->asked.features + 1, sizeof *r->found.feature);
     r->from = sgfsi_arena_alloc(&r->arena, r->asked.features + 2, sizeof *r->from);
@@ -61,7 +61,7 @@ static sgfs_status match(sgfsi_rows *r, const sgfsi_file_columns *file, sgfs_err
     return r->target_name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
-static sgfs_status open_text(sgfsi_rows *r, sgfs_err *err) {
+static sgfs_status open_text(sgfsi_incoming *r, sgfs_err *err) {
     sgfs_status status = sgfsi_csv_open(&r->csv, r->path, &r->options, err);
     if (status != SGFS_OK) return status;
     const sgfsi_csv_format *format = sgfsi_csv_format_of(r->csv);
@@ -82,7 +82,7 @@ static sgfs_status open_text(sgfsi_rows *r, sgfs_err *err) {
 }
 
 /* Every column of the table in file order; which of them are wanted is all in `from`. */
-static sgfs_status open_table(sgfsi_rows *r, const sgfs_reader_kind *reader, sgfs_err *err) {
+static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
     sgfs_data *d = &r->table;
     sgfs_status status = reader->read(r->path, &r->options, &d->table, err);
     if (status != SGFS_OK) return status;
@@ -109,11 +109,11 @@ static sgfs_status open_table(sgfsi_rows *r, const sgfs_reader_kind *reader, sgf
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_rows_open(sgfsi_rows **out, const char *path, const sgfsi_asked *asked,
-                            const sgfsi_read_options *options, sgfs_err *err) {
+sgfs_status sgfsi_incoming_open(sgfsi_incoming **out, const char *path, const sgfsi_asked *asked,
+                                const sgfsi_read_options *options, sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
-    sgfsi_rows *r = *out = calloc(1, sizeof *r);
+    sgfsi_incoming *r = *out = calloc(1, sizeof *r);
     if (r == NULL) return sgfsi_fail_memory(err, "a reader");
     r->path = sgfsi_arena_text(&r->arena, path);
     if (r->path == NULL) return sgfsi_fail_memory(err, "a reader");
@@ -128,15 +128,15 @@ sgfs_status sgfsi_rows_open(sgfsi_rows **out, const char *path, const sgfsi_aske
     return reader == &sgfs_reader_csv ? open_text(r, err) : open_table(r, reader, err);
 }
 
-bool sgfsi_rows_have_target(const sgfsi_rows *rows) {
+bool sgfsi_incoming_have_target(const sgfsi_incoming *rows) {
     return rows->found.target >= 0;
 }
 
-const char *sgfsi_rows_target_name(const sgfsi_rows *rows) {
+const char *sgfsi_incoming_target_name(const sgfsi_incoming *rows) {
     return rows->target_name;
 }
 
-void sgfsi_rows_close(sgfsi_rows *rows) {
+void sgfsi_incoming_close(sgfsi_incoming *rows) {
     if (rows == NULL) return;
     sgfsi_csv_close(rows->csv);
     sgfsi_table_free(&rows->table.table);
@@ -148,7 +148,7 @@ void sgfsi_rows_close(sgfsi_rows *rows) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static sgfs_status make_room(sgfsi_rows *r, int64_t most, sgfs_err *err) {
+static sgfs_status make_room(sgfsi_incoming *r, int64_t most, sgfs_err *err) {
     if (most <= r->room) return SGFS_OK;
     bool text = r->csv != NULL;
     int64_t *line = text ? realloc(r->line, (size_t)most * sizeof *line) : NULL;
@@ -160,7 +160,7 @@ static sgfs_status make_room(sgfsi_rows *r, int64_t most, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status check_finite(const sgfsi_rows *r, int64_t n, sgfs_err *err) {
+static sgfs_status check_finite(const sgfsi_incoming *r, int64_t n, sgfs_err *err) {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < r->asked.features + 2; j++) {
             int64_t from = r->from[j];
@@ -174,14 +174,14 @@ static sgfs_status check_finite(const sgfsi_rows *r, int64_t n, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status read_table(sgfsi_rows *r, int64_t most, int64_t *n, sgfs_err *err) {
+static sgfs_status read_table(sgfsi_incoming *r, int64_t most, int64_t *n, sgfs_err *err) {
     int64_t left = r->table.N - r->first;
     *n = left < most ? left : most;
     sgfsi_data_rows_range(&r->table, r->first, *n, r->cells, NULL);
     return check_finite(r, *n, err);
 }
 
-static void spread_out(const sgfsi_rows *r, const double *cells, sgfsi_rows_block *block) {
+static void spread_out(const sgfsi_incoming *r, const double *cells, sgfsi_incoming_block *block) {
     int64_t features = r->asked.features, target = r->from[features],
             exposure = r->from[features + 1];
     for (int64_t i = 0; i < block->n; i++) {
@@ -193,8 +193,8 @@ static void spread_out(const sgfsi_rows *r, const double *cells, sgfsi_rows_bloc
     }
 }
 
-sgfs_status sgfsi_rows_next(sgfsi_rows *rows, int64_t most, sgfsi_rows_block *block,
-                            sgfs_err *err) {
+sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,
+                                sgfs_err *err) {
     const double *cells = NULL;
     block->n = 0;
     rows->first = rows->done;
@@ -211,7 +211,7 @@ sgfs_status sgfsi_rows_next(sgfsi_rows *rows, int64_t most, sgfsi_rows_block *bl
     return SGFS_OK;
 }
 
-const char *sgfsi_rows_where(const sgfsi_rows *rows, int64_t i, char out[SGFSI_WHERE]) {
+const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]) {
     if (rows->csv != NULL)
         snprintf(out, SGFSI_WHERE, "%.250s:%lld", rows->path, (long long)rows->line[i]);
     else
@@ -220,12 +220,12 @@ const char *sgfsi_rows_where(const sgfsi_rows *rows, int64_t i, char out[SGFSI_W
     return out;
 }
 
-const char *sgfsi_rows_level(const sgfsi_rows *rows, double y) {
+const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y) {
     bool unknown = rows->csv != NULL && rows->asked.levels > 0 && y >= (double)rows->asked.levels;
     return unknown ? sgfsi_csv_level(rows->csv, (int64_t)y) : NULL;
 }
 
-double sgfsi_rows_fraction(const sgfsi_rows *rows) {
+double sgfsi_incoming_fraction(const sgfsi_incoming *rows) {
     if (rows->csv != NULL) return sgfsi_csv_fraction(rows->csv);
     return (double)rows->done / (double)rows->table.N;
 }

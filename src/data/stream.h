@@ -46,30 +46,32 @@ sgfs_status sgfsi_match_columns(const sgfsi_file_columns *file, const sgfsi_aske
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
-typedef struct sgfsi_rows sgfsi_rows;
+typedef struct sgfsi_incoming sgfsi_incoming;
 
 /* Only delimiter, header and log of the options are looked at. path is copied. */
-sgfs_status sgfsi_rows_open(sgfsi_rows **rows, const char *path, const sgfsi_asked *asked,
-                            const sgfsi_read_options *options, sgfs_err *err);
-bool sgfsi_rows_have_target(const sgfsi_rows *rows);
-const char *sgfsi_rows_target_name(const sgfsi_rows *rows); /* in the file; "" without one */
+sgfs_status sgfsi_incoming_open(sgfsi_incoming **rows, const char *path, const sgfsi_asked *asked,
+                                const sgfsi_read_options *options, sgfs_err *err);
+bool sgfsi_incoming_have_target(const sgfsi_incoming *rows);
+const char *
+sgfsi_incoming_target_name(const sgfsi_incoming *rows); /* in the file; "" without one */
 
 /* Room for what the next rows hold. */
-typedef struct sgfsi_rows_block {
+typedef struct sgfsi_incoming_block {
     int64_t n;        /* rows read */
     int64_t stride;   /* from one row of x to the next */
     double *x;        /* most x features, in rows of stride */
     double *y;        /* most; not touched where there is no target */
     double *exposure; /* most; not touched where there is none */
-} sgfsi_rows_block;
+} sgfsi_incoming_block;
 /* The next rows, at most `most`; block->n is 0 at the end. Every number is finite. */
-sgfs_status sgfsi_rows_next(sgfsi_rows *rows, int64_t most, sgfsi_rows_block *block, sgfs_err *err);
+sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,
+                                sgfs_err *err);
 enum { SGFSI_WHERE = 320 };
 /* Row i of the block read last, for messages: "test.csv:17", "test.npy: row 17". */
-const char *sgfsi_rows_where(const sgfsi_rows *rows, int64_t i, char out[SGFSI_WHERE]);
+const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]);
 /* The text behind a target of `levels` or more, which is none of the run's; NULL: none. */
-const char *sgfsi_rows_level(const sgfsi_rows *rows, double y);
-double sgfsi_rows_fraction(const sgfsi_rows *rows); /* of the file, read so far */
-void sgfsi_rows_close(sgfsi_rows *rows);            /* takes NULL */
+const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y);
+double sgfsi_incoming_fraction(const sgfsi_incoming *rows); /* of the file, read so far */
+void sgfsi_incoming_close(sgfsi_incoming *rows);            /* takes NULL */
 
 #endif

@@ -22,6 +22,7 @@ enum { HEAD_BYTES = 512 };
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
     case SGFSI_F64:
+    case SGFSI_CSR: /* a value */
     case SGFSI_I64: return 8;
     case SGFSI_F32:
     case SGFSI_I32:

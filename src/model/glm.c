@@ -44,9 +44,20 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
+static void sparse_predictor(int64_t n, const sgfs_csr *x, const double *theta, double *eta) {
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int64_t k = x->start[i]; k < x->start[i + 1]; k++) {
+            sum += x->value[k] * theta[x->col[k]];
+        }
+        eta[i] = sum;
+    }
+}
+
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta) {
-    m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
+    if (b->sparse != NULL) sparse_predictor(b->n, b->sparse, theta, eta);
+    else m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
     for (int64_t i = 0; b->offset != NULL && i < b->n; i++) eta[i] += b->offset[i];
 }
 
@@ -71,9 +82,30 @@ void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_b
     m->be->gemm_nt(n, m->block[0].rows, b->p, 1.0, b->x + first * b->p, theta, 0.0, eta);
 }
 
+int64_t sgfsi_glm_scratch(const sgfs_model *m) {
+    return m->kind->sparse && m->data->table.type == SGFSI_CSR ? 0 : m->data->p;
+}
+
+/* Only pairs of entries: O(entries^2) for each row. Columns increase within a row, so that j is
+ * never before k. */
+static void sparse_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight,
+                             double *A) {
+    const sgfs_csr *x = b->sparse;
+    for (int64_t i = 0; i < b->n; i++) {
+        for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
+            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * m->D;
+            for (int64_t k = x->start[i]; k <= j; k++) row[x->col[k]] += left * x->value[k];
+        }
+    }
+}
+
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch) {
     for (int64_t i = 0; b->weight != NULL && i < b->n; i++) weight[i] *= b->weight[i];
+    if (b->sparse != NULL) {
+        sparse_curvature(m, b, weight, A);
+        return;
+    }
     for (int64_t i = 0; i < b->n; i++) {
         double root = sqrt(weight[i]);
         for (int64_t j = 0; j < b->p; j++) scratch[i * b->p + j] = root * b->x[i * b->p + j];

@@ -127,14 +127,15 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
 /* The rarest class tells how many rows carry the information. */
 static void count_events(sgfs_model *m) {
     enum { BLOCK = 256 };
-    double y[BLOCK], weight = m->data->total / (double)m->data->N;
+    double y[BLOCK], weight[BLOCK];
     double *rows = calloc((size_t)m->labels.count, sizeof *rows);
     for (int64_t i = 0; rows != NULL && i < m->data->N; i += BLOCK) {
         int64_t n = m->data->N - i < BLOCK ? m->data->N - i : BLOCK;
         sgfsi_data_rows_range(m->data, i, n, NULL, y);
+        sgfsi_data_weights(m->data, i, n, weight);
         for (int64_t k = 0; k < n; k++) {
             int64_t class = sgfsi_labels_class(&m->labels, y[k]);
-            if (class >= 0) rows[class] += weight;
+            if (class >= 0) rows[class] += weight[k];
         }
     }
     for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {

@@ -35,7 +35,8 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     linear *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    m->scratch_per_row = m->data->p + 2;
+    m->scratch_per_row = 1;
+    m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
     sgfs_status status = sgfsi_glm_refuse_text(m, "linear regression needs numbers", err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
@@ -147,6 +148,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .help = "linear regression with Gaussian noise of unknown (or given) size",
     .options = options,
     .one_mode = true,
+    .sparse = true,
     .open = open_linear,
     .scores = scores,
     .predict = predict,

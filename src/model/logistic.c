@@ -13,7 +13,8 @@
 
 static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->outputs = 2;
-    m->scratch_per_row = m->data->p + 2;
+    m->scratch_per_row = 2;
+    m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m);
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, 2, err);
@@ -98,6 +99,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .help = "logistic regression, two classes of any name",
     .options = sgfsi_no_options,
     .one_mode = true,
+    .sparse = true,
     .open = open_logistic,
     .scores = scores,
     .predict = predict,

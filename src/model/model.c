@@ -69,6 +69,11 @@ static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
 }
 
 static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
+    if (m->data->offset != NULL && !m->kind->exposure) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--exposure is for model poisson: model %s has no use for it.",
+                          m->kind->name);
+    }
     if (m->info == NULL && m->data->N < 2) { /* before a model wonders at its one target value */
         return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
                           m->data->path);

@@ -141,13 +141,16 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
 
 static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
                               sgfsi_plan *plan, sgfs_err *err) {
-    int64_t N = m->data->N;
+    int64_t N = m->data->N, W = (int64_t)fmin(m->data->total, 1e15);
     plan->gamma = 1;
     plan->n = N;
     if (kinds->sampler->full_data) return SGFS_OK;
+    sgfs_status status = sgfsi_scheme_check(kinds->scheme, m->data, err);
+    if (status != SGFS_OK) return status;
+    if (W > N) N = W; /* so many copies of rows there are to draw from */
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) {
-        int64_t most = N / 4 > 2 ? N / 4 : 2;
+        int64_t most = W / 4 > 2 ? W / 4 : 2;
         plan->n = 10 * m->D > 500 ? 10 * m->D : 500;
         if (plan->n > most) plan->n = most;
     }
@@ -173,8 +176,8 @@ static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
     return sgfsi_fail(
         err, SGFS_EUSAGE,
         "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
-        "the chain: use a smaller --batch, or --batch-scheme with.",
-        (long long)plan->n);
+        "the chain: use a smaller --batch%s.",
+        (long long)plan->n, kinds->scheme == &sgfs_scheme_with ? "" : ", or --batch-scheme with");
 }
 
 static int64_t at_least(double x, int64_t least) {

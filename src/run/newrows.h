@@ -20,7 +20,7 @@ typedef struct sgfsi_newrows {
     sgfsi_arena arena;
     sgfs_data *data;   /* columns and scales; no rows */
     sgfs_model *model; /* on the draws' scale */
-    sgfsi_rows *rows;
+    sgfsi_incoming *rows;
     sgfsi_asked asked;
     bool known; /* the file has the target */
 } sgfsi_newrows;

@@ -177,7 +177,8 @@ static void predict_slots(sgfs_predict *p, int64_t used) {
 static void tally_slot(sgfs_predict *p, const sgfsi_predict_slot *slot) {
     bool intervals = p->predictor[0].drawn;
     for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
-        const sgfsi_told told = {.y = slot->in.y[i],
+        const sgfsi_told told = {.weight = 1,
+                                 .y = slot->in.y[i],
                                  .log_density = slot->log_density[i],
                                  .mean = slot->mean + i * p->width,
                                  .q = intervals ? slot->q + i * SGFSI_QUANTILES : NULL,
@@ -203,7 +204,7 @@ static sgfs_status finish_slots(sgfs_predict *p, int64_t used, FILE *f, sgfs_err
 }
 
 static void tell_progress(const sgfs_predict *p, double start) {
-    double seconds = sgfsi_now() - start, fraction = sgfsi_rows_fraction(p->rows.rows);
+    double seconds = sgfsi_now() - start, fraction = sgfsi_incoming_fraction(p->rows.rows);
     if (p->on_progress == NULL) return;
     double eta = fraction > 0 ? seconds * (1 - fraction) / fraction : -1;
     const sgfs_predict_progress now = {p->done, fraction, seconds, eta};

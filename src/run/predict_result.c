@@ -44,7 +44,7 @@ sgfs_status sgfsi_predict_conclude(sgfs_predict *p, sgfs_err *err) {
     r->rows = p->done;
     r->draws = p->draws;
     r->model = p->rows.model->kind->name;
-    r->target = sgfsi_rows_target_name(p->rows.rows);
+    r->target = sgfsi_incoming_target_name(p->rows.rows);
     r->scored = p->rows.known;
     r->log_loss = sgfsi_moment_mean(&t->loss);
     r->log_loss_se = sgfsi_moment_se(&t->loss);

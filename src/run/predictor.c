@@ -209,8 +209,10 @@ double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i) {
 void sgfsi_predictor_tell(sgfsi_predictor *p, sgfsi_tally *tally) {
     for (int64_t i = 0; i < p->batch.n; i++) {
         double *mean = p->width > 0 ? p->out + i * p->width : NULL;
+        double weight = p->batch.weight != NULL ? p->batch.weight[i] : 1;
         sgfsi_predictor_mean(p, i, mean);
-        sgfsi_tally_add(tally, &(sgfsi_told){.y = p->batch.y[i],
+        sgfsi_tally_add(tally, &(sgfsi_told){.weight = weight,
+                                             .y = p->batch.y[i],
                                              .mean = mean,
                                              .log_density = sgfsi_predictor_log_density(p, i)});
     }

@@ -3,7 +3,8 @@
  *
  *     -1/H sum_i log( 1/S sum_s p(y_i | x_i, theta_s) ),
  *
- * the inner mean over all S kept draws of all chains (predictor.c does the arithmetic).
+ * (with weights: -1/W sum_i w_i log(...), W the sum of the held-out rows' weights), the inner mean
+ * over all S kept draws of all chains; predictor.c does the arithmetic.
  *
  * Draws are on the user's scale. So the model is opened once more on the same training rows as they
  * stand in the table: its theta is the user's, its density that of the target in the data's own
@@ -18,13 +19,14 @@
 #include <omp.h>
 
 #include "backend/backend.h"
+#include "data/rows.h"
 #include "run/predictor.h"
 
 enum { BLOCK = 512 };
 
 /* One thread's room, BLOCK rows. */
 typedef struct room {
-    double *x, *y;
+    sgfsi_rows rows;
     sgfsi_predictor predictor;
 } room;
 
@@ -47,10 +49,7 @@ static bool is_stopping(const scorer *s) {
 /* ---- one block of rows ----------------------------------------------------------------------- */
 
 static sgfs_status score_block(scorer *s, room *r, int64_t first, int64_t n, int64_t group) {
-    const sgfs_data *data = s->m->data;
-    const sgfs_batch b = {
-        .n = n, .p = data->p, .x = r->x, .y = r->y, .total = data->total, .gamma = 1};
-    sgfsi_data_rows_table(data, s->row + first, n, r->x, r->y);
+    const sgfs_batch b = sgfsi_rows_table(&r->rows, s->row + first, n);
     sgfsi_predictor_begin(&r->predictor, &b, 0);
     for (int64_t c = 0; c < s->draws->chains; c++) {
         const sgfsi_chain *chain = &s->draws->chain[c];
@@ -76,32 +75,42 @@ static void score_group(scorer *s, int64_t group) {
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
-    int64_t p = s->m->data->p;
+    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
     sgfs_status status = SGFS_OK;
     s->room = sgfsi_arena_alloc(arena, threads, sizeof *s->room);
     for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {
         room *r = &s->room[k];
-        r->x = SGFSI_DOUBLES(arena, BLOCK * p);
-        r->y = SGFSI_DOUBLES(arena, BLOCK);
-        if (r->x == NULL || r->y == NULL) return sgfsi_fail_memory(err, "held-out rows");
-        status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, arena, err);
+        status = sgfsi_rows_open(&r->rows, s->m->data, plan, arena, err);
+        if (status == SGFS_OK)
+            status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, arena, err);
     }
     for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++)
         status = sgfsi_tally_open(&s->tally[g], &s->m->labels, arena, err);
     return s->room != NULL ? status : sgfsi_fail_memory(err, "held-out rows");
 }
 
-static void collect(const scorer *s, sgfsi_score *out) {
-    double loss = 0, wrong = 0;
-    *out = (sgfsi_score){.groups = s->groups};
+/* A group whose rows all have weight 0 says nothing and is left out. */
+static sgfs_status collect(const scorer *s, sgfsi_score *out, sgfs_err *err) {
+    double loss = 0, wrong = 0, total = 0;
+    *out = (sgfsi_score){.groups = 0};
     for (int64_t g = 0; g < s->groups; g++) {
-        double rows = (double)s->tally[g].rows;
-        out->group[g] = sgfsi_moment_mean(&s->tally[g].loss);
-        loss += out->group[g] * rows;
-        wrong += sgfsi_moment_mean(&s->tally[g].wrong) * rows; /* NaN without labels */
+        double weight = s->tally[g].loss.weight;
+        if (weight == 0) continue;
+        double mean = sgfsi_moment_mean(&s->tally[g].loss);
+        out->group[out->groups++] = mean;
+        loss += mean * weight;
+        wrong += sgfsi_moment_mean(&s->tally[g].wrong) * weight; /* NaN without labels */
+        total += weight;
     }
-    out->loss = loss / (double)s->n;
-    out->error = wrong / (double)s->n;
+    if (total == 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "The %lld rows that are held out all have weight 0: nothing can be "
+                          "judged by them. Use fewer --folds, or another --seed.",
+                          (long long)s->n);
+    }
+    out->loss = loss / total;
+    out->error = wrong / total;
+    return SGFS_OK;
 }
 
 static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
@@ -121,10 +130,10 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_score *out, sgfs_err 
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
         (void)sgfsi_blas_threads(blas_threads);
-        collect(s, out);
         status = first_failure(s, err);
         if (status == SGFS_OK && is_stopping(s))
             status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+        if (status == SGFS_OK) status = collect(s, out, err);
     }
     sgfsi_arena_free(&arena);
     return status;

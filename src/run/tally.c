@@ -17,15 +17,16 @@
 
 /* ---- means ----------------------------------------------------------------------------------- */
 
-void sgfsi_moment_add(sgfsi_moment *m, double x) {
+void sgfsi_moment_add(sgfsi_moment *m, double weight, double x) {
     m->count++;
+    m->weight += weight;
     if (!isfinite(x)) {
         if (m->odd == 0 || isnan(x)) m->odd = x;
         return;
     }
     double gap = x - m->mean;
-    m->mean += gap / (double)m->count;
-    m->ss += gap * (x - m->mean);
+    m->mean += gap * (weight / m->weight);
+    m->ss += weight * gap * (x - m->mean);
 }
 
 double sgfsi_moment_mean(const sgfsi_moment *m) {
@@ -34,8 +35,7 @@ double sgfsi_moment_mean(const sgfsi_moment *m) {
 }
 
 double sgfsi_moment_se(const sgfsi_moment *m) {
-    double n = (double)m->count;
-    return m->count < 2 || m->odd != 0 ? NAN : sqrt(m->ss / (n - 1) / n);
+    return m->count < 2 || m->odd != 0 ? NAN : sqrt(m->ss / (double)(m->count - 1) / m->weight);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -76,12 +76,12 @@ static double brier(int64_t labels, const double *p, int64_t truth) {
     return sum;
 }
 
-static void add_label(sgfsi_tally *t, const double *p, double y) {
+static void add_label(sgfsi_tally *t, double weight, const double *p, double y) {
     int64_t labels = t->labels->count, truth = sgfsi_labels_class(t->labels, y);
     int64_t best = sgfsi_tally_best(labels, p), shown = labels == 2 ? 1 : best;
     assert(truth >= 0);
-    sgfsi_moment_add(&t->wrong, wrong(labels, p, truth, best));
-    sgfsi_moment_add(&t->brier, brier(labels, p, truth));
+    sgfsi_moment_add(&t->wrong, weight, wrong(labels, p, truth, best));
+    sgfsi_moment_add(&t->brier, weight, brier(labels, p, truth));
     sgfsi_bin *bin = &t->bin[bin_of(p[shown])];
     bin->rows++;
     bin->predicted += p[shown];
@@ -94,23 +94,24 @@ static void add_label(sgfsi_tally *t, const double *p, double y) {
 
 static void add_interval(sgfsi_tally *t, const sgfsi_told *row) {
     double y = row->y;
-    sgfsi_moment_add(&t->inside, row->q[0] <= y && y <= row->q[SGFSI_QUANTILES - 1]);
+    sgfsi_moment_add(&t->inside, row->weight, row->q[0] <= y && y <= row->q[SGFSI_QUANTILES - 1]);
     for (int k = 0; k < SGFSI_QUANTILES; k++)
-        sgfsi_moment_add(&t->under[k], y < row->q[k] ? 1 : y == row->q[k] ? 0.5 : 0);
+        sgfsi_moment_add(&t->under[k], row->weight, y < row->q[k] ? 1 : y == row->q[k] ? 0.5 : 0);
     t->pit[bin_of(row->pit)]++;
 }
 
 void sgfsi_tally_add(sgfsi_tally *t, const sgfsi_told *row) {
+    if (row->weight == 0) return; /* also where its density is 0 */
     t->rows++;
-    sgfsi_moment_add(&t->loss, -row->log_density);
+    sgfsi_moment_add(&t->loss, row->weight, -row->log_density);
     if (row->mean == NULL) return;
     if (t->labels->count > 0) {
-        add_label(t, row->mean, row->y);
+        add_label(t, row->weight, row->mean, row->y);
         return;
     }
     double gap = row->y - row->mean[0];
-    sgfsi_moment_add(&t->square, gap * gap);
-    sgfsi_moment_add(&t->absolute, fabs(gap));
+    sgfsi_moment_add(&t->square, row->weight, gap * gap);
+    sgfsi_moment_add(&t->absolute, row->weight, fabs(gap));
     if (row->q != NULL) add_interval(t, row);
 }
 

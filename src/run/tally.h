@@ -14,11 +14,12 @@ enum { SGFSI_BINS = 10 };
 
 /* Mean and spread of something over rows. */
 typedef struct sgfsi_moment {
-    int64_t count;
+    int64_t count;   /* rows */
+    double weight;   /* of them all: how often they count */
     double mean, ss; /* ss: sum of squares around the mean */
     double odd;      /* the first number added that was not finite; 0: none */
 } sgfsi_moment;
-void sgfsi_moment_add(sgfsi_moment *m, double x);
+void sgfsi_moment_add(sgfsi_moment *m, double weight, double x);
 double sgfsi_moment_mean(const sgfsi_moment *m); /* NaN without rows */
 double sgfsi_moment_se(const sgfsi_moment *m);   /* of the mean; NaN with fewer than two rows */
 
@@ -51,6 +52,8 @@ typedef struct sgfsi_tally {
 
 /* What is told of one row. */
 typedef struct sgfsi_told {
+    double weight;      /* how often it counts; a row of weight 0 is passed over. Bins and counts of
+                         * labels are of rows */
     double y;           /* its target */
     double log_density; /* of the target, averaged over draws before the logarithm */
     const double *mean; /* probability of each label, or the mean; NULL: not known */
