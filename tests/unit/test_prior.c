@@ -150,8 +150,9 @@ static void test_at_zero_and_far_out(void **state) {
     }
 }
 
-/* J = E[(d log p/d theta)^2], by the trapezoidal rule over theta = s sinh(t): the integrand falls as
- * exp(-(nu + 2) t), and the rule is exact to rounding for such sums. The Laplace's is constant. */
+/* J = E[(d log p/d theta)^2], by the trapezoidal rule over theta = s sinh(t): the integrand falls
+ * as exp(-(nu + 2) t), and the rule is exact to rounding for such sums. The Laplace's is constant.
+ */
 static double information_by_sums(const sgfsi_prior_kind *k, double P, double nu) {
     double top = 0, bottom = 0, h = 1.0 / 512;
     for (int i = -20 * 512; i <= 20 * 512; i++) {
