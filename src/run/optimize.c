@@ -29,7 +29,7 @@ typedef struct mode {
 /* ---- making ---------------------------------------------------------------------------------- */
 
 /* An option of another model is a mistake to name, not to pass over. */
-static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
     sgfsi_option_set set;
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         if (strcmp(set.stage, "model") != 0) continue;
@@ -79,7 +79,7 @@ static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sg
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
     if (!sgfsi_config_auto(cfg, "run.threads")) plan.threads = sgfsi_config_int(cfg, "run.threads");
-    sgfs_status status = check_unread(cfg, m, err);
+    sgfs_status status = sgfsi_check_model_options(cfg, m, err);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &s->arena, &s->found, err);
     if (status != SGFS_OK) return status;
     s->shown.dim = m->D;

@@ -4,6 +4,7 @@
  */
 #include "run/options.h"
 
+#include "run/checkgrad.h"
 #include "run/optimize.h"
 #include "run/simulate.h"
 #include "run/tune.h"
@@ -47,7 +48,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"simulate", "", sgfsi_simulate_options},
                                               {"optimize", "", sgfsi_optimize_options},
                                               {"optimize", "", sgfsi_mode_options},
-                                              {"tune", "", sgfsi_tune_options}};
+                                              {"tune", "", sgfsi_tune_options},
+                                              {"check", "", sgfsi_check_grad_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
