@@ -32,7 +32,6 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "model/prior.h"
-#include "run/optimize.h"
 #include "run/options.h"
 
 const sgfs_option sgfsi_check_grad_options[] = {
@@ -183,7 +182,7 @@ static void score_of(const check *c, int64_t i, double *g) {
 /* size_j = sqrt(sum over the rows of g_ij^2), from those of the sample. */
 static void measure_sizes(check *c) {
     int64_t D = c->part.D;
-    double share = (double)c->part.data->N / (double)c->sample;
+    double share = c->part.data->total / (double)c->sample;
     memset(c->size, 0, (size_t)D * sizeof *c->size);
     for (int64_t i = 0; i < c->sample; i++) {
         score_of(c, i, c->room);
@@ -195,7 +194,7 @@ static void measure_sizes(check *c) {
 /* The number a row of the sample has in the data, from 1. */
 static int64_t number_of(const check *c, int64_t i) {
     int64_t row = c->eval.batcher.row[i];
-    return 1 + (c->part.data->subset != NULL ? c->part.data->subset[row] : row);
+    return 1 + (c->model->data->subset != NULL ? c->model->data->subset[row] : row);
 }
 
 /* The same numbers with scores, without, and row by row. */
@@ -264,11 +263,31 @@ static sgfs_status check_rows(check *c, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status check_sample(check *c, sgfs_err *err) {
+/* The gradient of the sample is not finite: whose, and in which row? */
+static void name_culprit(check *c) {
+    for (int64_t i = 0; i < c->sample; i++) {
+        bool bad = !isfinite(c->eval.loglik[i]);
+        score_of(c, i, c->room);
+        for (int64_t j = 0; j < c->part.D; j++) {
+            if (isfinite(c->room[j])) continue;
+            bad = true;
+            c->param[j].is = SGFSI_NOT_FINITE;
+            c->param[j].point = c->point;
+        }
+        if (!bad) continue;
+        note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, number_of(c, i));
+        return;
+    }
+}
+
+/* usable: false where the sample, drawn from all rows, has something that is not a number. */
+static sgfs_status check_sample(check *c, bool *usable, sgfs_err *err) {
     double lp;
     sgfs_status status =
         sgfsi_eval_gradient(&c->eval, c->point, SGFSI_ROWS, c->theta, c->room, &lp, err);
-    if (status != SGFS_OK) return status;
+    if (status == SGFS_ENUMERIC) name_culprit(c);
+    *usable = status == SGFS_OK;
+    if (status != SGFS_OK) return c->found.density.is == SGFSI_NOT_FINITE ? SGFS_OK : status;
     measure_sizes(c);
     status = check_logliks(c, err);
     if (status == SGFS_OK) status = check_rows(c, err);
@@ -466,8 +485,8 @@ static sgfs_status check_point(check *c, sgfs_err *err) {
     place(c);
     sgfs_status status = look(c, &usable, err);
     if (status != SGFS_OK || !usable) return status;
-    status = check_sample(c, err);
-    return status == SGFS_OK ? check_parameters(c, err) : status;
+    status = check_sample(c, &usable, err);
+    return status == SGFS_OK && usable ? check_parameters(c, err) : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -515,9 +534,9 @@ static sgfs_status make_room(check *c, const sgfs_config *cfg, sgfs_err *err) {
     int64_t threads = sgfsi_config_auto(cfg, "run.threads") ? omp_get_max_threads()
                                                             : sgfsi_config_int(cfg, "run.threads");
     status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->arena, err);
-    return status == SGFS_OK ? sgfsi_eval_open(&c->eval, &c->part, &sgfs_scheme_without, c->sample,
-                                               &c->arena, err)
-                             : status;
+    return status == SGFS_OK
+               ? sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->arena, err)
+               : status;
 }
 
 static sgfs_status open_check(check *c, const sgfs_config *cfg, sgfs_err *err) {
@@ -525,7 +544,7 @@ static sgfs_status open_check(check *c, const sgfs_config *cfg, sgfs_err *err) {
     c->radius = sgfsi_config_num(cfg, "run.init");
     c->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
     c->most = sgfsi_config_int(cfg, "check.parameters");
-    sgfs_status status = sgfsi_check_model_options(cfg, c->model, err);
+    sgfs_status status = sgfsi_check_model_options(cfg, c->model->kind, err);
     if (status == SGFS_OK) status = make_room(c, cfg, err);
     if (status != SGFS_OK) return status;
     sgfsi_eval_stream(&c->eval, c->seed, 0);

@@ -28,22 +28,6 @@ typedef struct mode {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* An option of another model is a mistake to name, not to pass over. */
-sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
-    sgfsi_option_set set;
-    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
-        if (strcmp(set.stage, "model") != 0) continue;
-        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
-            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(m->kind->options, r->key))
-                continue;
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
-                              m->kind->name, set.kind);
-        }
-    }
-    return SGFS_OK;
-}
-
 static bool describe(const sgfs_model *m, mode *s) {
     char text[160];
     snprintf(text, sizeof text, "%s, %lld rows, %lld parameters", m->kind->name,
@@ -79,7 +63,7 @@ static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sg
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
     if (!sgfsi_config_auto(cfg, "run.threads")) plan.threads = sgfsi_config_int(cfg, "run.threads");
-    sgfs_status status = sgfsi_check_model_options(cfg, m, err);
+    sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &s->arena, &s->found, err);
     if (status != SGFS_OK) return status;
     s->shown.dim = m->D;

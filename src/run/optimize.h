@@ -8,7 +8,4 @@
 
 extern const sgfs_option sgfsi_optimize_options[];
 
-/* An option that was given but belongs to another model is refused. */
-sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model *m, sgfs_err *err);
-
 #endif

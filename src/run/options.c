@@ -5,6 +5,8 @@
 #include "run/options.h"
 
 #include "run/checkgrad.h"
+#include <string.h>
+
 #include "run/optimize.h"
 #include "run/simulate.h"
 #include "run/tune.h"
@@ -67,4 +69,20 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
         return true;
     }
     return false;
+}
+
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
+                                      sgfs_err *err) {
+    sgfsi_option_set set;
+    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+        if (strcmp(set.stage, "model") != 0) continue;
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
+            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(kind->options, r->key))
+                continue;
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
+                              kind->name, set.kind);
+        }
+    }
+    return SGFS_OK;
 }
