@@ -4,9 +4,9 @@
  */
 #include "run/options.h"
 
-#include "run/checkgrad.h"
 #include <string.h>
 
+#include "run/checkgrad.h"
 #include "run/optimize.h"
 #include "run/simulate.h"
 #include "run/tune.h"
