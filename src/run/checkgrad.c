@@ -296,11 +296,9 @@ static sgfs_status check_sample(check *c, bool *usable, sgfs_err *err) {
 
 /* ---- parameters and directions --------------------------------------------------------------- */
 
-static sgfs_status compare(check *c, double size, sgfsi_slope *along, sgfs_err *err) {
-    double slope[SGFSI_DENSITIES] = {size, 0};
-    for (int64_t j = 0; j < c->part.D; j++) slope[1] += c->prior[j] * c->v[j];
-    slope[1] = fabs(slope[1]);
-    for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * slope[k];
+/* size: of the terms along v, for both densities. */
+static sgfs_status compare(check *c, const double *size, sgfsi_slope *along, sgfs_err *err) {
+    for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
     sgfsi_tick(&c->ticker, fmin(c->done++ / c->planned, 1));
     return sgfsi_slopes_along(&c->slopes, c->v, along, err);
 }
@@ -308,15 +306,16 @@ static sgfs_status compare(check *c, double size, sgfsi_slope *along, sgfs_err *
 static sgfs_status check_parameter(check *c, int64_t j, sgfs_err *err) {
     sgfsi_slope along[SGFSI_DENSITIES];
     sgfsi_checked *p = &c->param[j];
-    double error, doubt, unit = c->spread[j], size = c->size[j] * unit;
+    double error, doubt, unit = c->spread[j], prior = fabs(c->prior[j] * unit);
+    double size[] = {fmax(c->size[j], fabs(c->G[j])) * unit, prior};
     memset(c->v, 0, (size_t)c->part.D * sizeof *c->v);
     c->v[j] = unit;
-    sgfs_status status = compare(c, fmax(size, fabs(c->G[j] * unit)), along, err);
+    sgfs_status status = compare(c, size, along, err);
     if (status != SGFS_OK) return status;
-    sgfsi_agreement is = judge(&along[1], 0, c->tolerance, &error, &doubt);
+    sgfsi_agreement is = judge(&along[1], size[1], c->tolerance, &error, &doubt);
     note(&c->found.prior, is, error, c->point, 0);
     if (is > p->prior) p->prior = is;
-    is = judge(&along[0], size, c->tolerance, &error, &doubt);
+    is = judge(&along[0], size[0], c->tolerance, &error, &doubt);
     if (is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG) note_ratio(p, &along[0], &along[1]);
     if (is < p->is || (is == p->is && error <= p->error)) return SGFS_OK;
     p->is = is;
@@ -328,17 +327,21 @@ static sgfs_status check_parameter(check *c, int64_t j, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* How far G'v is off along the direction; size: what is usual there. */
+/* How far G'v is off along the direction. */
 static sgfs_status check_direction(check *c, sgfsi_agreement *is, double *error, double *gap,
                                    sgfs_err *err) {
     sgfsi_slope along[SGFSI_DENSITIES];
-    double size = 0, doubt, prior_error;
-    for (int64_t j = 0; j < c->part.D; j++) size += pow(c->size[j] * c->v[j], 2);
-    sgfs_status status = compare(c, sqrt(size), along, err);
+    double size[SGFSI_DENSITIES] = {0}, doubt, prior_error;
+    for (int64_t j = 0; j < c->part.D; j++) {
+        size[0] += pow(c->size[j] * c->v[j], 2);
+        size[1] += pow(c->prior[j] * c->v[j], 2);
+    }
+    for (int k = 0; k < SGFSI_DENSITIES; k++) size[k] = sqrt(size[k]);
+    sgfs_status status = compare(c, size, along, err);
     if (status != SGFS_OK) return status;
-    *is = judge(&along[0], sqrt(size), c->tolerance, error, &doubt);
+    *is = judge(&along[0], size[0], c->tolerance, error, &doubt);
     *gap = fabs(along[0].analytic - along[0].numeric);
-    sgfsi_agreement prior = judge(&along[1], 0, c->tolerance, &prior_error, &doubt);
+    sgfsi_agreement prior = judge(&along[1], size[1], c->tolerance, &prior_error, &doubt);
     note(&c->found.prior, prior, prior_error, c->point, 0);
     return SGFS_OK;
 }

@@ -306,12 +306,12 @@ static void for_each(void (*statement)(bench *b)) {
     }
 }
 
-static bool is_kind(const bench *b, const char *name) {
+static inline bool is_kind(const bench *b, const char *name) {
     return strcmp(b->is.kind->name, name) == 0;
 }
 
 /* Was this option of the kind given? */
-static bool gives(const bench *b, const char *key) {
+static inline bool gives(const bench *b, const char *key) {
     return (b->is.key[0] != NULL && strcmp(b->is.key[0], key) == 0) ||
            (b->is.key[1] != NULL && strcmp(b->is.key[1], key) == 0);
 }
