@@ -22,7 +22,6 @@
  */
 #include "run/checkgrad.h"
 
-#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -30,7 +29,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "model/prior.h"
 #include "run/options.h"
 
@@ -50,40 +48,14 @@ enum {
     FEWEST_ROWS = 200,
     ROW_WORK = 2000000, /* rows x parameters of one pass, by default */
     SAMPLE = 256,       /* rows of the batch whose scores are looked at */
-    SINGLE = 24,        /* of them, rows compared one by one */
     DIRECTIONS = 3      /* at each point */
 };
-static const double same = 1e-11; /* of log densities that should be the same numbers */
-
-typedef struct check {
-    sgfs_check_grad shown; /* first: the handle */
-    sgfsi_arena arena;
-    const sgfs_model *model; /* as it was opened */
-    sgfs_model part;         /* the same on `some` rows */
-    sgfs_data some;
-    int64_t *row; /* rows of the table that `some` has; NULL: all */
-    sgfsi_full full;
-    sgfsi_eval eval; /* of the sample */
-    int64_t sample, most, point;
-    double tolerance, radius;
-    uint64_t seed;
-    double *theta, *start, *spread, *G, *prior, *v, *size, *room; /* D each */
-    double lp;
-    double *loglik; /* sample */
-    int64_t *order; /* D: parameters, those to check first */
-    int64_t now;    /* row of the sample that is compared alone */
-    sgfsi_slopes slopes;
-    sgfsi_checked *param; /* D */
-    sgfsi_check_findings found;
-    sgfsi_ticker ticker;
-    double done, planned; /* comparisons */
-} check;
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /* size: of the terms; all on one scale. error and doubt come out relative. */
-static sgfsi_agreement judge(const sgfsi_slope *s, double size, double tolerance, double *error,
-                             double *doubt) {
+sgfsi_agreement sgfsi_judge(const sgfsi_slope *s, double size, double tolerance, double *error,
+                            double *doubt) {
     double gap = fabs(s->analytic - s->numeric);
     double scale = fmax(fmax(fabs(s->analytic), fabs(s->numeric)), size);
     scale = fmax(scale, s->rounding / tolerance);
@@ -94,7 +66,7 @@ static sgfsi_agreement judge(const sgfsi_slope *s, double size, double tolerance
     return gap > 3 * s->doubt ? SGFSI_WRONG : SGFSI_UNSURE;
 }
 
-static void note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row) {
+void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row) {
     bool worse = is > c->is || (is == c->is && !(error <= c->error));
     if (worse) *c = (sgfsi_compared){is, error, point, row};
 }
@@ -112,7 +84,7 @@ static void note_ratio(sgfsi_checked *p, const sgfsi_slope *total, const sgfsi_s
 
 /* The log posterior and the prior on the rows that take part. */
 static sgfs_status posterior_at(void *work, const double *theta, double *density, sgfs_err *err) {
-    check *c = work;
+    sgfsi_check *c = work;
     density[0] = density[1] = 0;
     sgfs_status status = sgfsi_full_eval(&c->full, theta, &density[0], c->room, NULL, err);
     if (status == SGFS_ENUMERIC)
@@ -122,99 +94,10 @@ static sgfs_status posterior_at(void *work, const double *theta, double *density
     return sgfsi_prior_add(&c->part, theta, &density[1], NULL, err);
 }
 
-/* Row i of the batch as a batch of its own. csr: room for its head. */
-static sgfs_batch row_of(const sgfs_batch *b, int64_t i, sgfs_csr *csr) {
-    sgfs_batch one = *b;
-    one.n = 1;
-    one.y = b->y + i;
-    if (b->x != NULL) one.x = b->x + i * b->p;
-    if (b->weight != NULL) one.weight = b->weight + i;
-    if (b->offset != NULL) one.offset = b->offset + i;
-    if (b->sparse != NULL) {
-        *csr = *b->sparse;
-        csr->start += i;
-        one.sparse = csr;
-    }
-    return one;
-}
-
-static sgfs_status logliks(check *c, const sgfs_batch *b, const double *theta, double *loglik,
-                           sgfs_err *err) {
-    sgfs_scores alone = {.n = b->n, .D = c->part.D, .blocks = c->part.blocks, .loglik = loglik};
-    return c->part.kind->scores(&c->part, theta, b, &alone, c->eval.scratch, err);
-}
-
-/* The log density of one row of the sample, alone and without scores. */
-static sgfs_status row_at(void *work, const double *theta, double *density, sgfs_err *err) {
-    check *c = work;
-    sgfs_csr csr;
-    sgfs_batch one = row_of(&c->eval.batcher.batch, c->now, &csr);
-    density[1] = 0;
-    return logliks(c, &one, theta, &density[0], err);
-}
-
-/* ---- scores of the sample -------------------------------------------------------------------- */
-
-/* g (D) = score of row i of the sample. */
-static void score_of(const check *c, int64_t i, double *g) {
-    const sgfs_batch *b = &c->eval.batcher.batch;
-    const sgfs_scores *s = &c->eval.scores;
-    memset(g, 0, (size_t)s->D * sizeof *g);
-    for (int64_t k = 0; k < s->blocks; k++) {
-        const sgfs_score_block *o = &s->block[k];
-        int64_t size = o->rows * o->cols;
-        double *to = g + o->offset;
-        if (o->dense != NULL) {
-            memcpy(to, o->dense + i * size, (size_t)size * sizeof *to);
-            continue;
-        }
-        for (int64_t r = 0; r < o->rows; r++) {
-            double left = o->left[i * o->rows + r], *line = to + r * o->cols;
-            for (int64_t j = 0; o->right != NULL && j < o->cols; j++)
-                line[j] = left * o->right[i * o->cols + j];
-            if (o->right != NULL) continue;
-            for (int64_t e = b->sparse->start[i]; e < b->sparse->start[i + 1]; e++)
-                line[b->sparse->col[e]] = left * b->sparse->value[e];
-        }
-    }
-}
-
-/* size_j = sqrt(sum over the rows of g_ij^2), from those of the sample. */
-static void measure_sizes(check *c) {
-    int64_t D = c->part.D;
-    double share = c->part.data->total / (double)c->sample;
-    memset(c->size, 0, (size_t)D * sizeof *c->size);
-    for (int64_t i = 0; i < c->sample; i++) {
-        score_of(c, i, c->room);
-        for (int64_t j = 0; j < D; j++) c->size[j] += share * c->room[j] * c->room[j];
-    }
-    for (int64_t j = 0; j < D; j++) c->size[j] = sqrt(c->size[j]);
-}
-
-/* The number a row of the sample has in the data, from 1. */
-static int64_t number_of(const check *c, int64_t i) {
-    int64_t row = c->eval.batcher.row[i];
-    return 1 + (c->model->data->subset != NULL ? c->model->data->subset[row] : row);
-}
-
-/* The same numbers with scores, without, and row by row. */
-static sgfs_status check_logliks(check *c, sgfs_err *err) {
-    const sgfs_batch *b = &c->eval.batcher.batch;
-    sgfs_status status = logliks(c, b, c->theta, c->loglik, err);
-    for (int64_t i = 0; i < c->sample && status == SGFS_OK; i++) {
-        double with = c->eval.loglik[i], alone[SGFSI_DENSITIES];
-        c->now = i;
-        status = row_at(c, c->theta, alone, err);
-        double off = fmax(fabs(c->loglik[i] - with), fabs(alone[0] - with)) / (1 + fabs(with));
-        bool finite = isfinite(with) && isfinite(c->loglik[i]) && isfinite(alone[0]);
-        sgfsi_agreement is = !finite ? SGFSI_NOT_FINITE : off <= same ? SGFSI_AGREES : SGFSI_WRONG;
-        note(&c->found.loglik, is, finite ? off : NAN, c->point, number_of(c, i));
-    }
-    return status;
-}
+/* ---- parameters and directions --------------------------------------------------------------- */
 
 /* +-s_j/sqrt(D) for the parameters order[from .. end), 0 elsewhere. */
-static void choose_direction(check *c, int64_t which, int64_t from, int64_t end) {
+void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end) {
     int64_t D = c->part.D;
     sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, which, SGFSI_MOMENTUM);
     sgfsi_uniforms(&s, D, c->room);
@@ -225,85 +108,14 @@ static void choose_direction(check *c, int64_t which, int64_t from, int64_t end)
     }
 }
 
-/* Root mean square of g_i'v over the sample. */
-static double usual_slope(check *c) {
-    double sum = 0;
-    for (int64_t i = 0; i < c->sample; i++) {
-        double along = 0;
-        score_of(c, i, c->room);
-        for (int64_t j = 0; j < c->part.D; j++) along += c->room[j] * c->v[j];
-        sum += along * along;
-    }
-    return sqrt(sum / (double)c->sample);
-}
-
-/* Each of some rows by itself: its score against differences of its own log density. A row that
- * says next to nothing (a label that is certain) is measured by what is usual. */
-static sgfs_status check_rows(check *c, sgfs_err *err) {
-    int64_t step = c->sample / SINGLE > 0 ? c->sample / SINGLE : 1;
-    sgfsi_slopes s = c->slopes;
-    sgfs_status status = SGFS_OK;
-    choose_direction(c, 0, 0, c->part.D);
-    double usual = usual_slope(c);
-    s.densities = row_at;
-    s.gradient[0] = c->room;
-    s.gradient[1] = NULL;
-    s.enough[0] = 0.1 * c->tolerance * usual;
-    for (int64_t i = 0; i < c->sample; i += step) {
-        sgfsi_slope along[SGFSI_DENSITIES];
-        double error, doubt;
-        c->now = i;
-        score_of(c, i, c->room);
-        status = sgfsi_slopes_noise(&s, c->v, err);
-        if (status == SGFS_OK) status = sgfsi_slopes_along(&s, c->v, along, err);
-        if (status != SGFS_OK) return status;
-        sgfsi_agreement is = judge(&along[0], usual, c->tolerance, &error, &doubt);
-        note(&c->found.score, is, error, c->point, number_of(c, i));
-    }
-    return SGFS_OK;
-}
-
-/* The gradient of the sample is not finite: whose, and in which row? */
-static void name_culprit(check *c) {
-    for (int64_t i = 0; i < c->sample; i++) {
-        bool bad = !isfinite(c->eval.loglik[i]);
-        score_of(c, i, c->room);
-        for (int64_t j = 0; j < c->part.D; j++) {
-            if (isfinite(c->room[j])) continue;
-            bad = true;
-            c->param[j].is = SGFSI_NOT_FINITE;
-            c->param[j].point = c->point;
-        }
-        if (!bad) continue;
-        note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, number_of(c, i));
-        return;
-    }
-}
-
-/* usable: false where the sample, drawn from all rows, has something that is not a number. */
-static sgfs_status check_sample(check *c, bool *usable, sgfs_err *err) {
-    double lp;
-    sgfs_status status =
-        sgfsi_eval_gradient(&c->eval, c->point, SGFSI_ROWS, c->theta, c->room, &lp, err);
-    if (status == SGFS_ENUMERIC) name_culprit(c);
-    *usable = status == SGFS_OK;
-    if (status != SGFS_OK) return c->found.density.is == SGFSI_NOT_FINITE ? SGFS_OK : status;
-    measure_sizes(c);
-    status = check_logliks(c, err);
-    if (status == SGFS_OK) status = check_rows(c, err);
-    return status == SGFS_OK ? sgfsi_slopes_noise(&c->slopes, c->v, err) : status;
-}
-
-/* ---- parameters and directions --------------------------------------------------------------- */
-
 /* size: of the terms along v, for both densities. */
-static sgfs_status compare(check *c, const double *size, sgfsi_slope *along, sgfs_err *err) {
+static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_slope *along, sgfs_err *err) {
     for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
     sgfsi_tick(&c->ticker, fmin(c->done++ / c->planned, 1));
     return sgfsi_slopes_along(&c->slopes, c->v, along, err);
 }
 
-static sgfs_status check_parameter(check *c, int64_t j, sgfs_err *err) {
+static sgfs_status check_parameter(sgfsi_check *c, int64_t j, sgfs_err *err) {
     sgfsi_slope along[SGFSI_DENSITIES];
     sgfsi_checked *p = &c->param[j];
     double error, doubt, unit = c->spread[j], prior = fabs(c->prior[j] * unit);
@@ -312,10 +124,10 @@ static sgfs_status check_parameter(check *c, int64_t j, sgfs_err *err) {
     c->v[j] = unit;
     sgfs_status status = compare(c, size, along, err);
     if (status != SGFS_OK) return status;
-    sgfsi_agreement is = judge(&along[1], size[1], c->tolerance, &error, &doubt);
-    note(&c->found.prior, is, error, c->point, 0);
+    sgfsi_agreement is = sgfsi_judge(&along[1], size[1], c->tolerance, &error, &doubt);
+    sgfsi_note(&c->found.prior, is, error, c->point, 0);
     if (is > p->prior) p->prior = is;
-    is = judge(&along[0], size[0], c->tolerance, &error, &doubt);
+    is = sgfsi_judge(&along[0], size[0], c->tolerance, &error, &doubt);
     if (is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG) note_ratio(p, &along[0], &along[1]);
     if (is < p->is || (is == p->is && error <= p->error)) return SGFS_OK;
     p->is = is;
@@ -328,7 +140,7 @@ static sgfs_status check_parameter(check *c, int64_t j, sgfs_err *err) {
 }
 
 /* How far G'v is off along the direction. */
-static sgfs_status check_direction(check *c, sgfsi_agreement *is, double *error, double *gap,
+static sgfs_status check_direction(sgfsi_check *c, sgfsi_agreement *is, double *error, double *gap,
                                    sgfs_err *err) {
     sgfsi_slope along[SGFSI_DENSITIES];
     double size[SGFSI_DENSITIES] = {0}, doubt, prior_error;
@@ -339,25 +151,25 @@ static sgfs_status check_direction(check *c, sgfsi_agreement *is, double *error,
     for (int k = 0; k < SGFSI_DENSITIES; k++) size[k] = sqrt(size[k]);
     sgfs_status status = compare(c, size, along, err);
     if (status != SGFS_OK) return status;
-    *is = judge(&along[0], size[0], c->tolerance, error, &doubt);
+    *is = sgfsi_judge(&along[0], size[0], c->tolerance, error, &doubt);
     *gap = fabs(along[0].analytic - along[0].numeric);
-    sgfsi_agreement prior = judge(&along[1], size[1], c->tolerance, &prior_error, &doubt);
-    note(&c->found.prior, prior, prior_error, c->point, 0);
+    sgfsi_agreement prior = sgfsi_judge(&along[1], size[1], c->tolerance, &prior_error, &doubt);
+    sgfsi_note(&c->found.prior, prior, prior_error, c->point, 0);
     return SGFS_OK;
 }
 
 /* A direction over all parameters disagrees: halve it, keep the half that is further off, until one
  * parameter is left, and compare that one. */
-static sgfs_status corner(check *c, int64_t which, sgfs_err *err) {
+static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
     int64_t from = 0, end = c->part.D;
     while (end - from > 1) {
         int64_t middle = from + (end - from) / 2;
         sgfsi_agreement is;
         double error, left, right;
-        choose_direction(c, which, from, middle);
+        sgfsi_check_choose(c, which, from, middle);
         sgfs_status status = check_direction(c, &is, &error, &left, err);
         if (status != SGFS_OK) return status;
-        choose_direction(c, which, middle, end);
+        sgfsi_check_choose(c, which, middle, end);
         status = check_direction(c, &is, &error, &right, err);
         if (status != SGFS_OK) return status;
         if (left >= right || isnan(left)) end = middle;
@@ -366,15 +178,15 @@ static sgfs_status corner(check *c, int64_t which, sgfs_err *err) {
     return check_parameter(c, c->order[from], err);
 }
 
-static sgfs_status check_directions(check *c, bool found_already, sgfs_err *err) {
+static sgfs_status check_directions(sgfsi_check *c, bool found_already, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t d = 1; d <= DIRECTIONS && status == SGFS_OK; d++) {
         sgfsi_agreement is;
         double error, gap;
-        choose_direction(c, d, 0, c->part.D);
+        sgfsi_check_choose(c, d, 0, c->part.D);
         status = check_direction(c, &is, &error, &gap, err);
         if (status != SGFS_OK) return status;
-        note(&c->found.direction, is, error, c->point, 0);
+        sgfsi_note(&c->found.direction, is, error, c->point, 0);
         if (is < SGFSI_WRONG || found_already) continue;
         status = corner(c, d, err);
         found_already = true;
@@ -383,7 +195,7 @@ static sgfs_status check_directions(check *c, bool found_already, sgfs_err *err)
 }
 
 /* Put the parameters to check at this point in front: one of every block, then any. */
-static void shuffle(check *c) {
+static void shuffle(sgfsi_check *c) {
     int64_t D = c->part.D, front = 0;
     sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 0, SGFSI_TREE);
     sgfsi_uniforms(&s, D, c->room);
@@ -403,7 +215,7 @@ static void shuffle(check *c) {
     }
 }
 
-static sgfs_status check_parameters(check *c, sgfs_err *err) {
+static sgfs_status check_parameters(sgfsi_check *c, sgfs_err *err) {
     bool wrong = false;
     sgfs_status status = SGFS_OK;
     shuffle(c);
@@ -416,7 +228,7 @@ static sgfs_status check_parameters(check *c, sgfs_err *err) {
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-static void place(check *c) {
+static void place(sgfsi_check *c) {
     int64_t D = c->part.D;
     sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 0, SGFSI_START);
     sgfsi_uniforms(&s, D, c->room);
@@ -428,7 +240,7 @@ static void place(check *c) {
 
 /* Which row makes the density or the gradient at theta something else than a number? 0: none does
  * alone. Rows are halved. */
-static int64_t bad_row(check *c) {
+static int64_t bad_row(sgfsi_check *c) {
     sgfs_data piece = *c->part.data;
     sgfs_model m = c->part;
     int64_t from = 0, end = piece.N;
@@ -456,7 +268,7 @@ static int64_t bad_row(check *c) {
 }
 
 /* Log density and gradient at theta; false: not numbers, which is noted. */
-static sgfs_status look(check *c, bool *usable, sgfs_err *err) {
+static sgfs_status look(sgfsi_check *c, bool *usable, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
     int64_t bad = 0;
     c->lp = 0;
@@ -479,23 +291,23 @@ static sgfs_status look(check *c, bool *usable, sgfs_err *err) {
         if (err != NULL) *err = why;
         return status;
     }
-    note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, bad_row(c));
+    sgfsi_note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, bad_row(c));
     return SGFS_OK;
 }
 
-static sgfs_status check_point(check *c, sgfs_err *err) {
+static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
     bool usable = false;
     place(c);
     sgfs_status status = look(c, &usable, err);
     if (status != SGFS_OK || !usable) return status;
-    status = check_sample(c, &usable, err);
+    status = sgfsi_check_sample(c, &usable, err);
     return status == SGFS_OK && usable ? check_parameters(c, err) : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* n of N rows, evenly. */
-static sgfs_status choose_rows(check *c, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status choose_rows(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
     const sgfs_data *d = c->model->data;
     double by_work = (double)ROW_WORK / (double)c->model->D;
     int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, by_work));
@@ -516,7 +328,7 @@ static sgfs_status choose_rows(check *c, const sgfs_config *cfg, sgfs_err *err) 
     return SGFS_OK;
 }
 
-static sgfs_status make_room(check *c, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
     int64_t D = c->model->D;
     sgfs_status status = choose_rows(c, cfg, err);
     if (status != SGFS_OK) return status;
@@ -542,7 +354,7 @@ static sgfs_status make_room(check *c, const sgfs_config *cfg, sgfs_err *err) {
                : status;
 }
 
-static sgfs_status open_check(check *c, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
     c->tolerance = sgfsi_config_num(cfg, "check.tolerance");
     c->radius = sgfsi_config_num(cfg, "run.init");
     c->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
@@ -581,7 +393,7 @@ static const char *block_of(const sgfs_model *m, int64_t j) {
     return m->block[k].name;
 }
 
-static sgfs_status fill_rows(check *c, sgfs_err *err) {
+static sgfs_status fill_rows(sgfsi_check *c, sgfs_err *err) {
     sgfs_check_grad *out = &c->shown;
     out->row = sgfsi_arena_alloc(&c->arena, c->part.D, sizeof *out->row);
     if (out->row == NULL) return sgfsi_fail_memory(err, "the check");
@@ -605,7 +417,7 @@ static sgfs_status fill_rows(check *c, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status fill_shown(check *c, sgfs_err *err) {
+static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
     const sgfsi_check_findings *f = &c->found;
     sgfs_check_grad *out = &c->shown;
     char title[192], verdict[SGFSI_VERDICT_CHARS];
@@ -633,7 +445,7 @@ static sgfs_status fill_shown(check *c, sgfs_err *err) {
                                                       : sgfsi_fail_memory(err, "the check");
 }
 
-static sgfs_status run_check(check *c, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status run_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
     double before = sgfsi_now();
     int blas_threads = sgfsi_blas_threads(1);
     int64_t points = sgfsi_config_int(cfg, "check.points");
@@ -653,7 +465,7 @@ sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config 
     if (model == NULL) return NULL; /* err says why already */
     if (cfg == NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_check_grad_new: a config is needed."), NULL;
-    check *c = calloc(1, sizeof *c);
+    sgfsi_check *c = calloc(1, sizeof *c);
     if (c == NULL) return sgfsi_fail_memory(err, "the check"), NULL;
     c->model = model;
     if (run_check(c, cfg, err) == SGFS_OK) return &c->shown;
@@ -663,52 +475,7 @@ sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config 
 
 void sgfs_check_grad_free(sgfs_check_grad *shown) {
     if (shown == NULL) return;
-    check *c = (check *)shown;
+    sgfsi_check *c = (sgfsi_check *)shown;
     sgfsi_arena_free(&c->arena);
     free(c);
-}
-
-/* ---- as JSON --------------------------------------------------------------------------------- */
-
-static void put_rows(sgfsi_json *o, const sgfs_check_grad *c) {
-    sgfsi_json *rows = sgfsi_json_array();
-    for (int64_t i = 0; i < c->checked; i++) {
-        const sgfs_check_grad_row *r = &c->row[i];
-        sgfsi_json *row = sgfsi_json_object();
-        sgfsi_json_text(row, "name", r->name);
-        sgfsi_json_text(row, "block", r->block);
-        sgfsi_json_int(row, "point", r->point);
-        sgfsi_json_num(row, "analytic", r->analytic);
-        sgfsi_json_num(row, "numeric", r->numeric);
-        sgfsi_json_num(row, "error", r->error);
-        sgfsi_json_num(row, "doubt", r->doubt);
-        sgfsi_json_flag(row, "agrees", r->agrees);
-        sgfsi_json_put(rows, NULL, row);
-    }
-    sgfsi_json_put(o, "parameters", rows);
-}
-
-char *sgfs_check_grad_json(const sgfs_check_grad *c) {
-    if (c == NULL) return NULL;
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_flag(o, "passed", c->passed);
-    sgfsi_json_text(o, "verdict", c->verdict);
-    sgfsi_json_text(o, "title", c->title);
-    sgfsi_json_num(o, "tolerance", c->tolerance);
-    sgfsi_json_int(o, "dim", c->dim);
-    sgfsi_json_int(o, "checked", c->checked);
-    sgfsi_json_int(o, "points", c->points);
-    sgfsi_json_int(o, "directions", c->directions);
-    sgfsi_json_int(o, "rows", c->rows);
-    sgfsi_json_int(o, "rows_in_data", c->rows_in_data);
-    sgfsi_json_num(o, "error", c->error);
-    sgfsi_json_num(o, "direction_error", c->direction_error);
-    sgfsi_json_num(o, "prior_error", c->prior_error);
-    sgfsi_json_num(o, "score_error", c->score_error);
-    sgfsi_json_num(o, "loglik_error", c->loglik_error);
-    sgfsi_json_num(o, "seconds", c->seconds);
-    put_rows(o, c);
-    char *text = sgfsi_json_dump(o, true);
-    sgfsi_json_free(o);
-    return text;
 }

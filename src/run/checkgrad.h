@@ -4,6 +4,7 @@
 #ifndef SGFSI_CHECKGRAD_H
 #define SGFSI_CHECKGRAD_H
 
+#include "base/ticker.h"
 #include "model/posterior.h"
 #include "run/slope.h"
 
@@ -41,6 +42,42 @@ typedef struct sgfsi_check_findings {
     sgfsi_compared direction, prior, score, loglik, density; /* density: finite at the points */
     sgfs_check_grad *shown;
 } sgfsi_check_findings;
+
+/* All of a check. */
+typedef struct sgfsi_check {
+    sgfs_check_grad shown; /* first: the handle */
+    sgfsi_arena arena;
+    const sgfs_model *model; /* as it was opened */
+    sgfs_model part;         /* the same on `some` rows */
+    sgfs_data some;
+    int64_t *row; /* rows of the table that `some` has; NULL: all */
+    sgfsi_full full;
+    sgfsi_eval eval; /* of the sample */
+    int64_t sample, most, point;
+    double tolerance, radius;
+    uint64_t seed;
+    double *theta, *start, *spread, *G, *prior, *v, *size, *room; /* D each */
+    double lp;
+    double *loglik; /* sample */
+    int64_t *order; /* D: parameters, those to check first */
+    int64_t now;    /* row of the sample that is compared alone */
+    sgfsi_slopes slopes;
+    sgfsi_checked *param; /* D */
+    sgfsi_check_findings found;
+    sgfsi_ticker ticker;
+    double done, planned; /* comparisons */
+} sgfsi_check;
+
+/* Do the slopes agree? size: of the terms, on the slopes' scale. error and doubt come out relative. */
+sgfsi_agreement sgfsi_judge(const sgfsi_slope *s, double size, double tolerance, double *error,
+                            double *doubt);
+/* Keep the worse of what c has and this. */
+void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row);
+/* c->v = +-s_j/sqrt(D) for the parameters c->order[from .. end), 0 elsewhere. */
+void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end);
+/* checkrows.c: single rows at c->theta; fills c->size and the slopes' noise. usable: false where
+ * the sample, drawn from all rows, has something that is not a number, which is noted. */
+sgfs_status sgfsi_check_sample(sgfsi_check *c, bool *usable, sgfs_err *err);
 
 enum { SGFSI_VERDICT_CHARS = 1024 };
 /* Fill `verdict` with sentences: what agrees, or what does not and what it looks like. */

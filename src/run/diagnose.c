@@ -14,12 +14,12 @@
 
 static const double constant = 1e-3; /* ratios that differ by less are one number */
 
-typedef struct text {
+typedef struct page {
     char *at;
     size_t used;
-} text;
+} page;
 
-static void SGFSI_PRINTF(2, 3) say(text *t, const char *format, ...) {
+static void SGFSI_PRINTF(2, 3) say(page *t, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int n = vsnprintf(t->at + t->used, SGFSI_VERDICT_CHARS - t->used, format, args);
@@ -69,7 +69,7 @@ static extent measure(const sgfsi_check_findings *f) {
     return e;
 }
 
-static void say_where(text *t, const sgfsi_check_findings *f, const extent *e) {
+static void say_where(page *t, const sgfsi_check_findings *f, const extent *e) {
     const sgfs_model *m = f->model;
     if (e->wrong == e->checked && e->checked > 1) say(t, " So it is for every parameter checked.");
     else if (e->wrong == 1) say(t, " The other %lld agree.", (long long)e->checked - 1);
@@ -85,7 +85,7 @@ static void say_where(text *t, const sgfsi_check_findings *f, const extent *e) {
 
 /* ---- what it is like ------------------------------------------------------------------------- */
 
-static void say_ratio(text *t, const extent *e) {
+static void say_ratio(page *t, const extent *e) {
     double ratio = 0.5 * (e->least + e->most);
     const char *whom = e->prior ? " of the prior" : e->wrong > 1 ? " of the rows" : "";
     if (!(e->most >= e->least)) return; /* no ratio was a number */
@@ -105,7 +105,7 @@ static void say_ratio(text *t, const extent *e) {
 
 /* ---- the sentences --------------------------------------------------------------------------- */
 
-static void say_not_finite(text *t, const sgfsi_check_findings *f) {
+static void say_not_finite(page *t, const sgfsi_check_findings *f) {
     int64_t j = 0, D = f->model->D;
     while (j < D && f->param[j].is != SGFSI_NOT_FINITE) j++;
     if (f->density.is == SGFSI_NOT_FINITE && j == D) {
@@ -118,7 +118,7 @@ static void say_not_finite(text *t, const sgfsi_check_findings *f) {
     say(t, ".");
 }
 
-static void say_wrong(text *t, const sgfsi_check_findings *f, const extent *e) {
+static void say_wrong(page *t, const sgfsi_check_findings *f, const extent *e) {
     const sgfs_check_grad_row *worst = &f->shown->row[0];
     if (worst->agrees) { /* only the prior is wrong, hidden by what the rows say */
         say(t, "The gradient of the prior alone is wrong for \"%s\".", f->model->param[e->first]);
@@ -136,7 +136,7 @@ static void say_wrong(text *t, const sgfsi_check_findings *f, const extent *e) {
     else say(t, " The prior by itself is right: look at the scores, or at the log density.");
 }
 
-static void say_rest(text *t, const sgfsi_check_findings *f) {
+static void say_rest(page *t, const sgfsi_check_findings *f) {
     if (f->loglik.is >= SGFSI_WRONG) {
         say(t,
             "%sThe log density of row %lld is not the same with scores, without them, and as a "
@@ -167,7 +167,7 @@ static void say_rest(text *t, const sgfsi_check_findings *f) {
     }
 }
 
-static void say_passed(text *t, const sgfsi_check_findings *f) {
+static void say_passed(page *t, const sgfsi_check_findings *f) {
     const sgfs_check_grad *c = f->shown;
     say(t, "The gradient agrees with differences of the log density to %.1g at %lld point%s: ",
         c->tolerance, (long long)c->points, c->points > 1 ? "s" : "");
@@ -178,7 +178,7 @@ static void say_passed(text *t, const sgfsi_check_findings *f) {
 }
 
 void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CHARS]) {
-    text t = {.at = verdict};
+    page t = {.at = verdict};
     extent e = measure(f);
     bool broken = f->density.is == SGFSI_NOT_FINITE;
     for (int64_t j = 0; j < f->model->D; j++) broken = broken || f->param[j].is == SGFSI_NOT_FINITE;
@@ -190,4 +190,49 @@ void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CH
     if (broken) say_not_finite(&t, f);
     else if (e.wrong > 0) say_wrong(&t, f, &e);
     say_rest(&t, f);
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
+
+static void put_rows(sgfsi_json *o, const sgfs_check_grad *c) {
+    sgfsi_json *rows = sgfsi_json_array();
+    for (int64_t i = 0; i < c->checked; i++) {
+        const sgfs_check_grad_row *r = &c->row[i];
+        sgfsi_json *row = sgfsi_json_object();
+        sgfsi_json_text(row, "name", r->name);
+        sgfsi_json_text(row, "block", r->block);
+        sgfsi_json_int(row, "point", r->point);
+        sgfsi_json_num(row, "analytic", r->analytic);
+        sgfsi_json_num(row, "numeric", r->numeric);
+        sgfsi_json_num(row, "error", r->error);
+        sgfsi_json_num(row, "doubt", r->doubt);
+        sgfsi_json_flag(row, "agrees", r->agrees);
+        sgfsi_json_put(rows, NULL, row);
+    }
+    sgfsi_json_put(o, "parameters", rows);
+}
+
+char *sgfs_check_grad_json(const sgfs_check_grad *c) {
+    if (c == NULL) return NULL;
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_flag(o, "passed", c->passed);
+    sgfsi_json_text(o, "verdict", c->verdict);
+    sgfsi_json_text(o, "title", c->title);
+    sgfsi_json_num(o, "tolerance", c->tolerance);
+    sgfsi_json_int(o, "dim", c->dim);
+    sgfsi_json_int(o, "checked", c->checked);
+    sgfsi_json_int(o, "points", c->points);
+    sgfsi_json_int(o, "directions", c->directions);
+    sgfsi_json_int(o, "rows", c->rows);
+    sgfsi_json_int(o, "rows_in_data", c->rows_in_data);
+    sgfsi_json_num(o, "error", c->error);
+    sgfsi_json_num(o, "direction_error", c->direction_error);
+    sgfsi_json_num(o, "prior_error", c->prior_error);
+    sgfsi_json_num(o, "score_error", c->score_error);
+    sgfsi_json_num(o, "loglik_error", c->loglik_error);
+    sgfsi_json_num(o, "seconds", c->seconds);
+    put_rows(o, c);
+    char *text = sgfsi_json_dump(o, true);
+    sgfsi_json_free(o);
+    return text;
 }
