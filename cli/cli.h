@@ -38,7 +38,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_list;
+    cmd_predict, cmd_simulate, cmd_check_grad, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
@@ -80,6 +80,7 @@ void cli_print_summary(const sgfs_summary *s, int64_t most);
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);
+void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_tune_progress(const sgfs_tune_progress *p, void *user);

@@ -300,3 +300,30 @@ void cli_print_mode(const sgfs_mode *m) {
         puts("No sd: the matrix of the curvature is too large, or the model does not have it.");
     }
 }
+
+void cli_print_check_grad(const sgfs_check_grad *c) {
+    enum { SHOWN = 10 };
+    int64_t shown = c->checked < SHOWN ? c->checked : SHOWN;
+    int width = 9;
+    for (int64_t i = 0; i < shown; i++) {
+        int w = width_of(c->row[i].name);
+        width = w > width ? w : width;
+    }
+    printf("%s; %lld points, 1 is the model's start\n\n", c->title, (long long)c->points);
+    print_name("parameter", width);
+    printf(" %5s %14s %14s %10s %10s\n", "point", "analytic", "numeric", "error", "doubt");
+    for (int64_t i = 0; i < shown; i++) {
+        const sgfs_check_grad_row *r = &c->row[i];
+        print_name(r->name, width);
+        printf(" %5lld %14.7g %14.7g %10.2g %10.2g%s\n", (long long)r->point, r->analytic,
+               r->numeric, r->error, r->doubt, r->agrees ? "" : "  <-");
+    }
+    if (shown < c->checked)
+        printf("(the worst %lld of %lld compared one by one)\n", (long long)shown,
+               (long long)c->checked);
+    printf("\nlargest relative error: parameters %.2g, directions %.2g, prior alone %.2g, rows' "
+           "scores %.2g, rows' log densities %.2g; %.3g s\n",
+           c->error, c->direction_error, c->prior_error, c->score_error, c->loglik_error,
+           c->seconds);
+    printf("%s\n", c->verdict);
+}

@@ -359,6 +359,43 @@ SGFS_API sgfs_status sgfs_mode_write(const sgfs_mode *mode, const char *path, bo
                                      sgfs_err *err);
 SGFS_API void sgfs_mode_free(sgfs_mode *mode);
 
+/* ---- is the gradient right? ------------------------------------------------------------------ */
+
+typedef struct sgfs_check_grad_row {
+    const char *name, *block;
+    int64_t point;            /* of the random points, where it was worst; 1: the model's start */
+    double analytic, numeric; /* d log posterior / d parameter there, on the chain's own scale */
+    double error; /* their difference over the larger of both, or over what the gradient of so many
+                   * rows is by chance where that is larger still */
+    double doubt; /* what the numeric one may be off by, in the same measure */
+    bool agrees;
+} sgfs_check_grad_row;
+
+/* A model's gradient against finite differences of its own log density ("check.*" options,
+ * "run.init", "run.seed", "run.threads"). A mistake found is a result, not an error: see passed. */
+typedef struct sgfs_check_grad {
+    bool passed;
+    const char *title;   /* model, rows, parameters */
+    const char *verdict; /* what agrees, or which parameter does not and what that looks like */
+    int64_t dim, points; /* parameters of the model; points at which they were compared */
+    int64_t rows, rows_in_data; /* data rows that took part, of how many */
+    int64_t checked;            /* parameters compared one by one, at one point or more */
+    int64_t directions;         /* random directions, which move all parameters together */
+    sgfs_check_grad_row *row;   /* checked, worst first */
+    double tolerance;
+    /* largest relative errors; NaN where one was not finite */
+    double error;           /* of a parameter */
+    double direction_error; /* of a random direction */
+    double prior_error;     /* of the prior alone */
+    double score_error;     /* of one row's score, along a direction */
+    double loglik_error;    /* between rows' log densities with scores, without, and one by one */
+    double seconds;
+} sgfs_check_grad;
+SGFS_API sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config *cfg,
+                                              sgfs_err *err);
+SGFS_API char *sgfs_check_grad_json(const sgfs_check_grad *check);
+SGFS_API void sgfs_check_grad_free(sgfs_check_grad *check);
+
 /* ---- tuning ---------------------------------------------------------------------------------- */
 
 /* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "run/checkgrad.h"
 #include "run/optimize.h"
 #include "run/predict.h"
 #include "run/simulate.h"
@@ -51,7 +52,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"optimize", "", sgfsi_optimize_options},
                                               {"optimize", "", sgfsi_mode_options},
                                               {"tune", "", sgfsi_tune_options},
-                                              {"predict", "", sgfsi_predict_options}};
+                                              {"predict", "", sgfsi_predict_options},
+                                              {"check", "", sgfsi_check_grad_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
