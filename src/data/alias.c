@@ -25,29 +25,29 @@ static uint64_t to_word(double height) {
 /* list: N places; cells that lack something grow from its front, those with too much from its back.
  * height: N, w_i N / W. */
 static void pair_up(sgfsi_alias *a, double *height, int64_t *list) {
-    int64_t N = a->N, few = 0, many = N, full = -1;
+    int64_t N = a->N, few = 0, many = N, heaviest = 0;
     for (int64_t i = 0; i < N; i++) {
         if (height[i] < 1) list[few++] = i;
         else list[--many] = i;
         a->stay[i] = to_word(height[i]);
         a->other[i] = i;
+        if (height[i] > height[heaviest]) heaviest = i;
     }
     while (few > 0 && many < N) {
         int64_t small = list[--few], large = list[many];
         a->stay[small] = to_word(height[small]);
-        a->other[small] = full = large;
+        a->other[small] = large;
         height[large] -= 1 - height[small];
         if (height[large] >= 1) continue;
         many++;
         list[few++] = large; /* the front has just become one shorter */
     }
-    while (many < N) {
-        full = list[many++];
-        a->stay[full] = UINT64_MAX;
-    }
-    while (few > 0) { /* rounding: these heights are 1, but for rows of weight 0 */
+    /* What rounding leaves has height 1, but for rows of weight 0: of very many rows the sum may be
+     * off by a cell or more, and then they are left, too. */
+    while (many < N) a->stay[list[many++]] = UINT64_MAX;
+    while (few > 0) {
         int64_t i = list[--few];
-        if (a->stay[i] == 0) a->other[i] = full;
+        if (a->stay[i] == 0) a->other[i] = heaviest;
         else a->stay[i] = UINT64_MAX;
     }
 }

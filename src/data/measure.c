@@ -37,11 +37,15 @@ static void merge(tally *t, double count, double rows, double mean, double ss) {
 }
 
 static void tally_block(tally *t, int64_t n, int64_t stride, const double *x) {
-    double sum = 0, ss = 0;
+    double sum = 0, ss = 0, min = t->min, max = t->max;
     for (int64_t i = 0; i < n; i++) {
-        sum += x[i * stride];
-        widen(t, x[i * stride]);
+        double v = x[i * stride];
+        sum += v;
+        min = v < min ? v : min;
+        max = v > max ? v : max;
     }
+    t->min = min;
+    t->max = max;
     double mean = sum / (double)n;
     for (int64_t i = 0; i < n; i++) ss += (x[i * stride] - mean) * (x[i * stride] - mean);
     merge(t, (double)n, (double)n, mean, ss);

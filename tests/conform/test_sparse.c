@@ -268,6 +268,56 @@ static void test_full_passes_give_the_same(void **state) {
     for_each(check_full);
 }
 
+/* A block of three rows, as of three classes: dense and sparse right factors, matrices whose blocks
+ * end anywhere, and more rows than are squared at once. */
+static void test_blocks_of_several_rows(void **state) {
+    (void)state;
+    enum { n = 1000, R = 3, C = 700, D = R * C, EACH = 7 };
+    double *left = numbers(n * R, 1), *value = numbers(n * EACH, 2), *right = zeros(n * C);
+    double *gbar = numbers(D, 3), *want = zeros(D);
+    int64_t start[n + 1] = {0};
+    int32_t col[n * EACH];
+    uint64_t s = 9;
+    for (int64_t k = 0; k < n * EACH; k++) {
+        col[k] = (int32_t)(k % EACH * (C / EACH)) + (int32_t)(next_bits(&s) % (C / EACH));
+        right[k / EACH * C + col[k]] = value[k];
+        start[k / EACH + 1] = k / EACH * EACH + EACH;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < D; j++) {
+            double g = left[i * R + j / C] * right[i * C + j % C];
+            want[j] += g * g / n;
+        }
+    }
+    const sgfs_csr csr = {.start = start, .col = col, .value = value};
+    sgfs_score_block block[2] = {{.rows = R, .cols = C, .left = left, .right_sparse = &csr},
+                                 {.rows = R, .cols = C, .left = left, .right = right}};
+    sgfsi_arena arena = {NULL};
+    sgfs_sym A[2];
+    for (int i = 0; i < 2; i++) {
+        const sgfs_fisher_kind *kind = i == 0 ? &sgfs_fisher_diag : &sgfs_fisher_block;
+        const sgfs_layout *layout = sgfsi_layout_open(D, 130, 0, NULL, &arena);
+        double *work = SGFSI_DOUBLES(&arena, kind->work(layout, n));
+        for (int k = 0; k < 2; k++) {
+            const sgfs_scores scores = {.n = n, .D = D, .blocks = 1, .block = &block[k]};
+            sgfsi_sym_open(&A[k], kind, &sgfs_backend_blas, layout, &arena, NULL);
+            kind->add_cov(&A[k], 0.0, 1.0 / n, &scores, i == 0 ? NULL : gbar, work);
+            for (int64_t j = 0; i == 0 && j < D; j++) {
+                assert_near(A[k].a[j], want[j], 1e-13, "mean square");
+            }
+        }
+        for (int64_t j = 0; j < kind->size(layout); j++) {
+            assert_near(A[0].a[j], A[1].a[j], 1e-13, kind->name);
+        }
+    }
+    sgfsi_arena_free(&arena);
+    free(left);
+    free(value);
+    free(right);
+    free(gbar);
+    free(want);
+}
+
 /* ---- whole runs ------------------------------------------------------------------------------ */
 
 static sgfs_run *run_of(const pair *q, const sgfs_model *m) {
@@ -436,6 +486,7 @@ int main(void) {
         cmocka_unit_test(test_rows_are_filled_up_with_zeros),
         cmocka_unit_test(test_minibatches_give_the_same),
         cmocka_unit_test(test_full_passes_give_the_same),
+        cmocka_unit_test(test_blocks_of_several_rows),
         cmocka_unit_test(test_chains_go_the_same_way),
         cmocka_unit_test(test_held_out_losses_are_the_same),
         cmocka_unit_test(test_impossible_sparse_rows_are_refused),

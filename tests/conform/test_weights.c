@@ -290,6 +290,27 @@ static void test_alias_table_has_the_weights_probabilities(void **state) {
     free(w);
 }
 
+/* The sum of a billion weights is off by a few of them: rows of weight 0 are safe even from a sum
+ * that is off by a fifth, in either direction. */
+static void test_rows_of_weight_zero_are_never_drawn(void **state) {
+    (void)state;
+    double *w = numbers(400, 31), total = 0;
+    for (int64_t i = 0; i < 400; i++) total += w[i] = w[i] < -0.5 ? 0 : 1.2 + w[i];
+    for (int k = 0; k < 3; k++) {
+        sgfsi_arena arena = {NULL};
+        sgfsi_alias a;
+        assert_int_equal(sgfsi_alias_open(&a, 400, w, total * (0.8 + 0.2 * k), &arena, NULL),
+                         SGFS_OK);
+        for (int64_t i = 0; i < 400; i++) {
+            if (w[i] == 0) assert_true(a.stay[i] == 0);
+            if (a.other[i] != i) assert_true(w[a.other[i]] > 0);
+            else assert_true(w[i] > 0);
+        }
+        sgfsi_arena_free(&arena);
+    }
+    free(w);
+}
+
 /* Pearson's chi-square of T draws through the scheme; its sd is about sqrt(2 df). */
 static void check_frequencies(int64_t n, const double *w, int64_t T, double limit) {
     enum { BATCH = 1000 };
@@ -596,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_rows_of_weight_zero_are_not_there),
         cmocka_unit_test(test_views_carry_their_weights),
         cmocka_unit_test(test_alias_table_has_the_weights_probabilities),
+        cmocka_unit_test(test_rows_of_weight_zero_are_never_drawn),
         cmocka_unit_test(test_draws_follow_the_weights),
         cmocka_unit_test(test_weighted_gradients_are_unbiased_with_known_noise),
         cmocka_unit_test(test_the_same_draws_for_any_number_of_threads),
