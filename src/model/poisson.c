@@ -63,7 +63,8 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     poisson *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    m->scratch_per_row = m->data->p + 2;
+    m->scratch_per_row = 2;
+    m->curvature_scratch_per_row = 1 + m->data->p;
     fill_table(s);
     sgfs_status status = sgfsi_glm_refuse_text(m, "Poisson regression needs counts", err);
     if (status == SGFS_OK) status = check_counts(m, err);
