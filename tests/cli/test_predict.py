@@ -122,8 +122,8 @@ def test_standardized_runs_predict_raw_columns(site):
 
 
 def test_fewer_draws_and_another_seed(site):
-    score, _, _ = predict(site, "linetest.csv", "--draws", 10, run="linear.run")
-    assert score["draws"] == 10
+    score, _, err = predict(site, "linetest.csv", "--draws", 10, run="linear.run")
+    assert score["draws"] == 10 and "90 % interval from 10 predictive draws covers 74 %" in err
     _, one, _ = predict(site, "linetest.csv", run="linear.run")
     _, two, _ = predict(site, "linetest.csv", "--seed", 2, run="linear.run")
     assert (one["mean"] == two["mean"]).all() and (one["q5"] != two["q5"]).all()
@@ -339,16 +339,16 @@ def peak(site, data):
 
 
 def test_memory_does_not_grow_with_the_file(site):
-    """10^6 rows as a table would take 24 MB; the peak may differ by a tenth of that."""
-    x, y = site.x.tolist(), site.y
-    block = "".join(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(x, y))
-    with open(site.folder / "many.csv", "w", encoding="utf-8") as f:
-        f.write("a,b,y\n")
-        for _ in range(10**6 // ROWS):
-            f.write(block)
-    small, large = peak(site, "test01.csv"), peak(site, "many.csv")
-    assert large < small + 2.4, (small, large)
-    assert large < 100
+    """10^6 rows as a table would take 24 MB, 19 MB more than 2 10^5; a tenth of that is allowed."""
+    block = "".join(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(site.x.tolist(), site.y))
+    for name, rows in (("some.csv", 2 * 10**5), ("many.csv", 10**6)):
+        with open(site.folder / name, "w", encoding="utf-8") as f:
+            f.write("a,b,y\n")
+            for _ in range(rows // ROWS):
+                f.write(block)
+    some, many = peak(site, "some.csv"), peak(site, "many.csv")
+    assert many < some + 1.9 and many < 100, (some, many)
+    (site.folder / "some.csv").unlink()
     (site.folder / "many.csv").unlink()
 
 

@@ -585,6 +585,72 @@ static void test_rows_go_to_the_scale_of_the_draws(void **state) {
     sgfs_config_free(cfg);
 }
 
+/* A run with an exposure needs that column, takes its logarithm, and refuses what has none. */
+static void test_exposures_become_offsets(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfs_config *cfg = config(NULL, NULL);
+    sgfs_arrays a = {
+        .rows = N, .cols = 1, .x = X, .row_stride = P, .y = Y, .names = names, .target_name = "y"};
+    sgfs_data *data = sgfs_data_wrap(&a, cfg, &err);
+    sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
+    sgfsi_json *told = sgfsi_data_describe(data);
+    sgfsi_json_text(told, "exposure", "years");
+    const sgfsi_origin origin = {&sgfs_model_linear, cfg, told, m->extra};
+    const char *const files[] = {"years,dose\n2.5,1.5\n40,-3\n", "years,dose\n2.5,1.5\n0,2\n",
+                                 "year,dose\n2.5,1.5\n"};
+    sgfsi_arena arena = {NULL};
+    for (int k = 0; k < 3; k++) {
+        FILE *f = fopen("predict_rows.csv", "w");
+        fputs(files[k], f);
+        fclose(f);
+        sgfsi_newrows r;
+        sgfsi_newrows_block block;
+        sgfs_status status = sgfsi_newrows_open(&r, &origin, "predict_rows.csv", cfg, &err);
+        if (k == 2) {
+            assert_int_equal(status, SGFS_EDATA);
+            assert_non_null(strstr(err.text, "\"years\" (did you mean \"year\"?)"));
+            continue;
+        }
+        assert_int_equal(status, SGFS_OK);
+        assert_int_equal(sgfsi_newrows_room(&r, 8, &block, &arena, &err), SGFS_OK);
+        status = sgfsi_newrows_next(&r, 8, &block, &err);
+        assert_int_equal(status, k == 0 ? SGFS_OK : SGFS_EDATA);
+        if (k == 1) assert_non_null(strstr(err.text, "predict_rows.csv:3: the exposure \"years\""));
+        if (k == 0) {
+            assert_true(block.batch.offset[0] == log(2.5) && block.batch.offset[1] == log(40));
+            assert_true(block.batch.y == NULL && block.x[1] == 1.5 && block.x[3] == -3);
+        }
+        sgfsi_newrows_close(&r);
+    }
+    unlink("predict_rows.csv");
+    sgfsi_arena_free(&arena);
+    sgfsi_json_free(told);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+}
+
+/* A header that does not say what is needed is refused with a sentence. */
+static void test_runs_that_do_not_say_what_they_were_made_with(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    write_file("predict_rows.csv", Y);
+    const char *const lost[] = {"data", "model_info", "config"};
+    for (int k = 0; k < 3; k++) {
+        sgfs_draws *old = sgfsi_draws_copy(draws, &err);
+        sgfsi_json_int(old->header, lost[k], 0);
+        assert_null(sgfs_predict_open(old, "predict_rows.csv", t.cfg, &err));
+        assert_int_equal(err.code, SGFS_ERUNFILE);
+        sgfs_draws_free(old);
+    }
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantiles_are_those_of_the_sorted_numbers),
@@ -601,6 +667,8 @@ int main(void) {
         cmocka_unit_test(test_fewer_draws_come_evenly_from_all_chains),
         cmocka_unit_test(test_stopping_leaves_no_file),
         cmocka_unit_test(test_rows_go_to_the_scale_of_the_draws),
+        cmocka_unit_test(test_exposures_become_offsets),
+        cmocka_unit_test(test_runs_that_do_not_say_what_they_were_made_with),
     };
     return cmocka_run_group_tests(tests, make_data, NULL);
 }
