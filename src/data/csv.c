@@ -450,7 +450,7 @@ static sgfs_status read_some(csv *c, int64_t most, int64_t *n, int64_t *line, sg
         if (c->restart) {
             return sgfsi_fail(
                 err, SGFS_EDATA,
-                "%s:%lld: the target holds \"%s\", and the run's target numbers only.", c->path,
+                "%s:%lld: the target holds \"%s\", and in the run it held numbers only.", c->path,
                 (long long)c->text_line, c->text);
         }
     }

@@ -110,6 +110,19 @@ static sgfs_status open_all(sgfs_predict *p, const sgfs_draws *draws, sgfs_err *
     return sgfsi_tally_open(&p->tally, &m->labels, &p->arena, err);
 }
 
+/* An interval between quantiles of S draws covers (S - 1)/(S + 1) of what it says; where that costs
+ * more than a point it should be known. */
+static void tell_roughness(const sgfs_predict *p) {
+    const sgfs_model *m = p->rows.model;
+    double S = (double)p->draws;
+    if (m->labels.count > 0 || m->kind->resample == NULL || 0.9 * (S - 1) / (S + 1) > 0.89) return;
+    sgfsi_say(
+        sgfsi_config_log(p->cfg), SGFS_WARNING,
+        "A 90 %% interval from %lld predictive draws covers %.0f %% where the model is right: "
+        "200 draws or more make that 89 %% and better.",
+        (long long)p->draws, 90 * (S - 1) / (S + 1));
+}
+
 sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path, const sgfs_config *cfg,
                                 sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
@@ -125,6 +138,7 @@ sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path, const
     sgfs_status status = p == NULL || p->cfg == NULL || p->path == NULL
                              ? sgfsi_fail_memory(err, "predictions")
                              : open_all(p, draws, err);
+    if (status == SGFS_OK) tell_roughness(p);
     if (status == SGFS_OK) return p;
     sgfs_predict_free(p);
     return NULL;

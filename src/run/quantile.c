@@ -58,8 +58,8 @@ void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]) {
     for (int k = 0; k < SGFSI_QUANTILES; k++)
         rank[k] = (int64_t)(sgfsi_quantile_at[k] * (double)(n - 1));
     place(x, 0, n - 1, rank[1]);
-    place(x, 0, rank[1], rank[0]);
-    place(x, rank[1], n - 1, rank[2]);
+    place(x, 0, rank[1] - 1, rank[0]); /* the median stays where it is */
+    place(x, rank[1] + 1, n - 1, rank[2]);
     for (int k = 0; k < SGFSI_QUANTILES; k++) {
         double part = sgfsi_quantile_at[k] * (double)(n - 1) - (double)rank[k], a = x[rank[k]];
         int64_t last = n - 1; /* nothing behind the next placed rank can be smaller */
