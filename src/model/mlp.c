@@ -378,6 +378,7 @@ const sgfs_model_kind sgfs_model_mlp = {
     .name = "mlp",
     .help = "feed-forward network for labels or numbers",
     .options = options,
+    .redundant = true,
     .open = open_mlp,
     .scores = scores,
     .predict = predict,
