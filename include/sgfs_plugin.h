@@ -143,6 +143,9 @@ typedef struct sgfs_backend {
 typedef struct sgfs_model_kind {
     const char *name, *help;
     const sgfs_option *options;
+    /* Some combinations of parameters change (almost) nothing, as in networks: what the data say of
+     * them is no guide to a first step (--fisher-ridge auto). */
+    bool redundant;
     bool sparse;   /* takes b->sparse in place of b->x */
     bool exposure; /* takes b->offset, the log of --exposure */
     bool one_mode; /* the log posterior is concave, or as good: it has one mode to look for */

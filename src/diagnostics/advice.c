@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "diagnostics/rhat.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
 static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.10;
@@ -219,6 +220,49 @@ static void judge_ess(list *out) {
          (long long)draws_now(out));
 }
 
+/* ---- parameters that can change places ------------------------------------------------------- */
+
+/* The model says that its parameters have no meaning one by one (hidden units of a network). */
+static bool is_exchangeable(const sgfs_draws *d) {
+    const sgfsi_json *info = sgfsi_json_get(d->header, "model_info");
+    bool flag = false;
+    return info != NULL && sgfsi_json_as_flag(sgfsi_json_get(info, "exchangeable"), &flag) && flag;
+}
+
+/* R-hat of the log density, which does not change with them; NaN: not known. */
+static double density_rhat(list *out) {
+    const sgfsi_used *used = out->used;
+    sgfsi_arena work = {0};
+    sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
+    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
+    double rhat = NAN;
+    if (t == NULL || column == NULL) out->full = true;
+    else if (out->draws->S > 0) {
+        for (int64_t c = 0; c < used->chains; c++)
+            column[c] = out->draws->chain[used->chain[c]].stats;
+        sgfsi_trace_load(t, column, out->draws->S);
+        rhat = sgfsi_rhat(t);
+    }
+    sgfsi_arena_free(&work);
+    return rhat;
+}
+
+/* More draws bring no chain's hidden units into the order of another's: of these models only the
+ * log density is judged. */
+static void judge_density(list *out) {
+    char number[SGFSI_NUM_CHARS];
+    double rhat = density_rhat(out);
+    if (!(rhat > RHAT_MOST)) return;
+    sgfsi_format_digits(number, rhat, 3);
+    warn(out,
+         "R-hat of the log density lp is %s: some chains fit better than others, or have not "
+         "settled. Use a longer --warmup, or more --draws (now %lld), and compare what the chains "
+         "predict.",
+         number, (long long)draws_now(out));
+}
+
+/* ---- spread ---------------------------------------------------------------------------------- */
+
 /* How far sd is from what the curvature predicts, beyond its own Monte Carlo error. */
 static double spread_badness(const sgfs_summary_row *row) {
     double gap = fabs(log(row->sd / row->sd_curvature));
@@ -342,9 +386,13 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
     if (summary->warning == NULL) return sgfsi_fail_memory(err, "the warnings");
     judge_state(&out, d, used);
     judge_numbers(&out);
-    judge_rhat(&out);
-    judge_ess(&out);
-    judge_spread(&out);
+    if (is_exchangeable(d)) {
+        judge_density(&out);
+    } else {
+        judge_rhat(&out);
+        judge_ess(&out);
+        judge_spread(&out);
+    }
     judge_trajectories(&out);
     judge_run(&out);
     for (int64_t i = 0; i < passed_on; i++) {

@@ -250,11 +250,12 @@ static void finish(sgfs_model *m, sgfsi_mlp *s) {
     bool linear = plain && is_gaussian(s);
     sgfsi_glm_judge_prior(m, linear ? m->data->target.sd : 1, linear ? m->data->target.mean : 0);
     if (plain) return;
+    sgfsi_json_flag(m->extra, "exchangeable", true); /* diagnostics/advice.c */
     sgfsi_json_text(m->cautions, NULL,
-                    "Hidden units can change places, and so can chains between them, without "
-                    "changing what the network says: a single weight means nothing by itself, its "
-                    "mean and interval over several chains even less, and its R-hat may stay large "
-                    "for ever. Judge the network by its predictions.");
+                    "Hidden units can change places, and signs and sizes move between layers, "
+                    "without changing what the network says: a single weight means nothing by "
+                    "itself, and its mean, ESS and R-hat over several chains mean nothing either. "
+                    "Judge the network by its predictions, and by lp.");
 }
 
 static sgfs_status open_mlp(sgfs_model *m, sgfs_err *err) {
@@ -378,6 +379,7 @@ const sgfs_model_kind sgfs_model_mlp = {
     .name = "mlp",
     .help = "feed-forward network for labels or numbers",
     .options = options,
+    .redundant = true,
     .open = open_mlp,
     .scores = scores,
     .predict = predict,

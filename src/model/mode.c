@@ -23,7 +23,7 @@ const sgfs_option sgfsi_mode_options[] = {
     {"optimize.tolerance", "tolerance", SGFS_NUMBER, "1e-8", 1e-14, 0.1, NULL,
      "stop when a step is shorter than this, in posterior standard deviations"},
     {"optimize.max_iterations", "max-iterations", SGFS_INTEGER, "auto", 1, 1e9, NULL,
-     "steps to the mode at most (auto: 100, or 5000 of L-BFGS)"},
+     "steps to the mode at most (auto: 100, 1000 for networks, 5000 of L-BFGS)"},
     SGFSI_OPTIONS_END};
 
 /* Multiplications N D^2 of one pass for A: up to where a dozen are worth it, and up to where one
@@ -179,6 +179,13 @@ static sgfs_status hand_over(const sgfsi_ascent *a, bool scoring, double distanc
     return SGFS_OK;
 }
 
+/* Where the expected information is not the Hessian's double at the mode, as in networks, Fisher
+ * scoring nears it by a constant factor: some hundred steps. */
+static int64_t automatic_steps(const sgfs_model *m, bool scoring) {
+    if (!scoring) return 5000;
+    return m->kind->redundant ? 1000 : 100;
+}
+
 static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool scoring,
                           sgfsi_arena *own, sgfsi_arena *arena, sgfsi_mode *out, sgfs_err *err) {
     sgfsi_full full;
@@ -188,7 +195,7 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, scoring, own, err);
     if (status != SGFS_OK) return status;
     a.tolerance = a.open ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;
-    a.most = plan->most > 0 ? plan->most : scoring ? 100 : 5000;
+    a.most = plan->most > 0 ? plan->most : automatic_steps(m, scoring);
     status = scoring ? score(&a, own, &distance, err) : sgfsi_lbfgs(&a, own, &distance, err);
     if (status == SGFS_OK && !scoring && can_be_dense(m, laplace_work)) {
         status = add_gaussian(&a, plan->threads, own, err);

@@ -118,6 +118,7 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
                                            {"fisher.kappa", "harmonic"},
                                            {"fisher.fill", "0"},
                                            {"fisher.every", "1"},
+                                           {"fisher.ridge", "0"},
                                            {"sampler.warmup_by", "scores"}};
     bool wanted = strcmp(sgfsi_config_text(cfg, "run.preset"), "paper") == 0;
     if (!wanted || kinds->fisher == NULL) return SGFS_OK;
@@ -139,6 +140,16 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
+/* Ten rows a parameter. Where the matrix costs more than the scores, beyond 2,000 rows, two: an
+ * iteration then costs n D^2 + D^3/3, and tau falls as 1/n: more rows gain little for the draws, and
+ * warm-up, which has a thousand iterations at least, pays for them. */
+static int64_t automatic_batch(int64_t W, int64_t D) {
+    int64_t n = 10 * D, most = W / 4 > 2 ? W / 4 : 2;
+    if (n > 2000) n = 2 * D > 2000 ? 2 * D : 2000;
+    if (n < 500) n = 500;
+    return n < most ? n : most;
+}
+
 static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
                               sgfsi_plan *plan, sgfs_err *err) {
     int64_t N = m->data->N, W = (int64_t)fmin(m->data->total, 1e15);
@@ -149,11 +160,7 @@ static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const
     if (status != SGFS_OK) return status;
     if (W > N) N = W; /* so many copies of rows there are to draw from */
     plan->n = sgfsi_config_int(cfg, "run.batch");
-    if (sgfsi_config_auto(cfg, "run.batch")) {
-        int64_t most = W / 4 > 2 ? W / 4 : 2;
-        plan->n = 10 * m->D > 500 ? 10 * m->D : 500;
-        if (plan->n > most) plan->n = most;
-    }
+    if (sgfsi_config_auto(cfg, "run.batch")) plan->n = automatic_batch(W, m->D);
     if (plan->n > N) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--batch %lld is more than the %lld rows of %s; it must lie "

@@ -102,7 +102,7 @@ static void open_counts(sgfsi_kmatrix *k, const sgfs_sampler *sampler) {
     const sgfsi_eval *e = &sampler->eval;
     const char *by = sgfsi_config_text(cfg, "sampler.warmup_by"),
                *update = sgfsi_config_text(cfg, "fisher.update");
-    k->ridge = sgfsi_config_num(cfg, "fisher.ridge");
+    k->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
     k->every = sgfsi_config_int(cfg, "fisher.every");
     k->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
     k->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
@@ -202,8 +202,7 @@ static sgfs_status refresh(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err *er
     f->unfactor(&k->L);
     if (k->prior != NULL) f->add_diag(&k->L, -k->share, k->prior);
     if (k->ridge_now > 0) f->add_diag(&k->L, -k->ridge_now, NULL);
-    a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * sampler->eval.total), &k->L, 0,
-                        NULL);
+    a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * sampler->eval.total), &k->L, 0, NULL);
     restore(k);
     return refactor(k, sampler, a, false, k->alpha, err);
 }
@@ -243,13 +242,15 @@ static sgfs_status take(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfsi_average *
     return refactor(k, sampler, a, !fresh, alpha, err);
 }
 
-/* The batch at hand goes into I1hat, and in warm-up its rows with targets from the model into that
- * average; steps: the factor follows the one that steps are made with. */
+/* The batch at hand goes into I1hat (unless that will be begun anew), and in warm-up its rows with
+ * targets from the model into that average; steps: the factor follows the one that steps are made
+ * with. */
 static sgfs_status learn(sgfsi_kmatrix *k, sgfs_sampler *sampler, int64_t t, uint32_t purpose,
                          bool warmup, bool steps, double alpha, const double *theta,
                          sgfs_err *err) {
     bool by_model = warmup && k->by_model;
-    sgfs_status status = take(k, sampler, &k->scores, steps && !by_model, warmup, alpha, err);
+    sgfs_status status = SGFS_OK;
+    if (!k->passing) status = take(k, sampler, &k->scores, steps && !by_model, warmup, alpha, err);
     if (status != SGFS_OK || !by_model) return status;
     status = sgfsi_eval_resample(&sampler->eval, t, purpose, theta, err);
     return status == SGFS_OK ? take(k, sampler, &k->model, steps, true, alpha, err) : status;
@@ -282,6 +283,7 @@ sgfs_status sgfsi_kmatrix_renew(sgfsi_kmatrix *k, sgfs_sampler *sampler, const s
      * anew) */
     bool enough = now->warmup / 2 > k->fill;
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
+    k->passing = k->by_model && enough && now->t < now->warmup / 2;
     if (!is_due(k, now)) {
         int64_t after = now->t - now->warmup;
         bool stale = !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->every == 0);

@@ -45,6 +45,7 @@ typedef struct sgfsi_kmatrix {
     int64_t every, freeze; /* updates; iterations after warm-up without a further one, -1: never */
     int64_t fill;          /* batches before the first move */
     bool by_model;         /* warm-up steps use the model's information */
+    bool passing;          /* the first half of warm-up: I1hat will be begun anew */
     bool fades, updates;   /* e fades; L is updated, not made anew */
 } sgfsi_kmatrix;
 

@@ -222,6 +222,14 @@ static sgfs_status check_matrix(const sgfs_config *cfg, const sgfs_situation *no
     return SGFS_OK;
 }
 
+/* Combinations of parameters that the data hardly know have hardly any information, and a step by
+ * its inverse throws them away: without a ridge networks saturate in their first steps (docs:
+ * mlp). The ridge is matched by noise, and as exact. */
+static sgfs_status resolve_ridge(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    bool redundant = now->model != NULL && now->model->kind->redundant;
+    return sgfsi_config_choose(cfg, "fisher.ridge", redundant ? 1e-3 : 0, err);
+}
+
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
  * changes no measure that the tests know, and a full one costs more than all the rest of a step. */
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
@@ -235,6 +243,7 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     if (status == SGFS_OK) status = resolve_b(cfg, err);
     if (status == SGFS_OK) status = check_matrix(cfg, now, err);
     if (status == SGFS_OK) status = resolve_update(cfg, now, err);
+    if (status == SGFS_OK) status = resolve_ridge(cfg, now, err);
     return status == SGFS_OK ? sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err)
                              : status;
 }

@@ -9,6 +9,7 @@
  * comparisons, a false alarm in one of 40,000 choices of seeds. And a network with a hidden layer
  * learns what no regression can (exclusive or) by the default sampler.
  */
+#include "model/mode.h"
 #include "model/posterior.h"
 #include "stat/sampled.h"
 #include "tools/check.h"
@@ -202,6 +203,24 @@ static void test_no_hidden_layer_has_the_regressions_posterior(void **state) {
 
 /* ---- what a hidden layer is for -------------------------------------------------------------- */
 
+/* Weights of different chains do not agree, and need not: nobody is sent for more draws. */
+static void check_advice(const sgfs_draws *draws) {
+    sgfs_err err;
+    sgfs_summary *s = sgfs_summary_new(draws, &err);
+    double worst = 0;
+    int told = 0;
+    if (s == NULL) fail_msg("%s", err.text);
+    for (int64_t i = 0; i < s->dim; i++) worst = fmax(worst, s->row[i].r_hat);
+    assert_true(worst > 1.2);
+    for (int64_t i = 0; i < s->warnings; i++) {
+        assert_null(strstr(s->warning[i], "come together"));
+        assert_null(strstr(s->warning[i], "ESS is under"));
+        told += strstr(s->warning[i], "Hidden units can change places") != NULL;
+    }
+    assert_int_equal(told, 1);
+    sgfs_summary_free(s);
+}
+
 /* Exclusive or of two signs, one label in 20 wrong: no regression does better than one half; a
  * network, averaged over its draws, is right nearly wherever the signs are clear. */
 static void test_a_hidden_layer_learns_exclusive_or(void **state) {
@@ -235,9 +254,54 @@ static void test_a_hidden_layer_learns_exclusive_or(void **state) {
     int wrong = 0;
     for (int i = 0; i < TESTED; i++)
         wrong += (sum[i] > 0) != ((test[i * P] > 0) != (test[i * P + 1] > 0));
+    check_advice(net.draws);
     assert_true(wrong <= TESTED / 10); /* rows at the borders; guessing would miss 100 +- 7 */
     sample_free(&net);
     free(x), free(y), free(test), free(row), free(out), free(sum), free(scratch);
+}
+
+/* The climb to a mode begins where units differ, and arrives: the gradient there is 0, measured in
+ * the standard deviations of the Gaussian at the mode. */
+static void test_a_mode_is_reached_from_the_start(void **state) {
+    (void)state;
+    const setting settings[] = {{"model.hidden", "3"}, {NULL, NULL}};
+    const sgfsi_mode_plan plan = {.method = "auto", .tolerance = 1e-8, .threads = 1};
+    opened net = open_model(&sgfs_model_mlp, LABEL, settings);
+    sgfsi_arena arena = {NULL};
+    sgfsi_mode mode;
+    sgfs_err err;
+    double G[64];
+    assert_true(net.m->D <= 64);
+    if (sgfsi_mode_search(net.m, &plan, &arena, &mode, &err) != SGFS_OK) fail_msg("%s", err.text);
+    density(net.m, mode.theta, G);
+    net.m->be->trsv(net.m->D, mode.L, false, G);
+    assert_true(net.m->be->dot(net.m->D, G, G) < 1e-14);
+    sgfsi_arena_free(&arena);
+    close_model(&net);
+}
+
+/* What is chosen for the paper's net: a ridge, and no more rows than the matrix is worth; the
+ * literal settings of the paper have no ridge, nor have regressions. */
+static void test_the_choices_for_the_papers_net(void **state) {
+    (void)state;
+    enum { ROWS = 10000, COLS = 20 };
+    double *x = numbers(ROWS * COLS, 71), *y = zeros(ROWS);
+    const setting plain[] = {{"run.chains", "1"}, {NULL, NULL}};
+    const setting paper[] = {{"run.chains", "1"}, {"run.preset", "paper"}, {NULL, NULL}};
+    for (int i = 0; i < ROWS; i++) y[i] = i % 10;
+    sampled net = sample_open(&sgfs_model_mlp, ROWS, COLS, x, y, plain);
+    assert_int_equal(net.m->D, 940);
+    assert_int_equal(sgfsi_config_int(net.run->cfg, "run.batch"), 2000);
+    assert_true(sgfsi_config_num(net.run->cfg, "fisher.ridge") == 1e-3);
+    sample_free(&net);
+    net = sample_open(&sgfs_model_mlp, ROWS, COLS, x, y, paper);
+    assert_true(sgfsi_config_num(net.run->cfg, "fisher.ridge") == 0);
+    sample_free(&net);
+    net = sample_open(&sgfs_model_linear, ROWS, COLS, x, y, plain);
+    assert_int_equal(sgfsi_config_int(net.run->cfg, "run.batch"), 500);
+    assert_true(sgfsi_config_num(net.run->cfg, "fisher.ridge") == 0);
+    sample_free(&net);
+    free(x), free(y);
 }
 
 int main(void) {
@@ -246,6 +310,8 @@ int main(void) {
         cmocka_unit_test(test_no_hidden_layer_is_linear_and_logistic_regression),
         cmocka_unit_test(test_no_hidden_layer_has_the_regressions_posterior),
         cmocka_unit_test(test_a_hidden_layer_learns_exclusive_or),
+        cmocka_unit_test(test_a_mode_is_reached_from_the_start),
+        cmocka_unit_test(test_the_choices_for_the_papers_net),
     };
     return cmocka_run_group_tests(tests, make_data, NULL);
 }
