@@ -172,11 +172,11 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
 const cli_command cmd_predict = {
     .name = "predict",
     .brief = "predict new rows, averaged over a run's draws",
-    .usage = "RUN --data FILE [--out P.csv] [--draws K] [options]",
+    .usage = "RUN --data FILE [--out P.csv] [--max-draws K] [options]",
     .examples =
         "  sgfs predict fit.run --data test.csv\n"
         "  sgfs predict fit.run --data new.csv.gz --out predictions.csv\n"
-        "  sgfs predict fit.run --data test.csv --draws 200 --json\n\n"
+        "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"
         "has the probability of every label, or the mean of the target, with the 5, 50 and 95 %\n"
         "quantiles: of the probability over draws, or of the target itself. Where the file has "

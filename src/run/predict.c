@@ -23,7 +23,7 @@
 enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
 
 const sgfs_option sgfsi_predict_options[] = {
-    {"predict.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
+    {"predict.draws", "max-draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "use at most this many draws, evenly over the chains (auto: all)"},
     SGFSI_OPTIONS_END};
 

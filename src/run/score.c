@@ -116,8 +116,8 @@ static sgfs_status collect(const scorer *s, sgfsi_score *out, sgfs_err *err) {
 static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
     for (int64_t g = 0; g < s->groups; g++) {
         if (s->status[g] == SGFS_OK) continue;
-        *err = s->err[g];
-        return s->status[g];
+        return sgfsi_fail(err, s->status[g], "Held-out rows cannot be scored: %.400s.",
+                          s->err[g].text);
     }
     return SGFS_OK;
 }

@@ -122,7 +122,7 @@ def test_standardized_runs_predict_raw_columns(site):
 
 
 def test_fewer_draws_and_another_seed(site):
-    score, _, err = predict(site, "linetest.csv", "--draws", 10, run="linear.run")
+    score, _, err = predict(site, "linetest.csv", "--max-draws", 10, run="linear.run")
     assert score["draws"] == 10 and "90 % interval from 10 predictive draws covers 74 %" in err
     _, one, _ = predict(site, "linetest.csv", run="linear.run")
     _, two, _ = predict(site, "linetest.csv", "--seed", 2, run="linear.run")
@@ -333,7 +333,7 @@ def peak(site, data):
     code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True);"
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
     done = subprocess.run([sys.executable, "-c", code, PROGRAM, "predict", "numbers.run", "--data", data,
-                           "--draws", "3", "--threads", "2", "-q"], cwd=site.folder,
+                           "--max-draws", "3", "--threads", "2", "-q"], cwd=site.folder,
                           capture_output=True, text=True, check=True)
     return int(done.stdout.splitlines()[-1]) / 1024
 

@@ -127,9 +127,9 @@ static void test_linear_intervals_cover_what_they_say(void **state) {
         sgfs_draws *draws = sample("linear", x, y, cfg);
         write_rows(&t, false, &seed);
         sgfs_prediction p = predict(draws, cfg, "auto");
-        sgfsi_moment_add(&inside, p.coverage);
-        for (int k = 0; k < 3; k++) sgfsi_moment_add(&under[k], p.under[k]);
-        for (int b = 0; b < 10; b++) sgfsi_moment_add(&pit[b], (double)p.pit[b] / NEW);
+        sgfsi_moment_add(&inside, 1, p.coverage);
+        for (int k = 0; k < 3; k++) sgfsi_moment_add(&under[k], 1, p.under[k]);
+        for (int b = 0; b < 10; b++) sgfsi_moment_add(&pit[b], 1, (double)p.pit[b] / NEW);
         /* A plug-in: the mean of the draws, as many times over. */
         const double *theta = sgfs_draws_chain(draws, 0);
         for (int64_t s = 1; s < S; s++) {
@@ -138,7 +138,7 @@ static void test_linear_intervals_cover_what_they_say(void **state) {
         }
         for (int64_t s = 1; s < S; s++)
             memcpy(draws->chain[0].theta + s * draws->D, theta, (size_t)draws->D * sizeof *theta);
-        sgfsi_moment_add(&plug_in, predict(draws, cfg, "auto").coverage);
+        sgfsi_moment_add(&plug_in, 1, predict(draws, cfg, "auto").coverage);
         sgfs_draws_free(draws);
     }
     double expected = 0.9 * (S - 1) / (S + 1);
@@ -175,10 +175,10 @@ static void test_logistic_probabilities_come_true(void **state) {
             for (int b = 0; b < 10; b++) {
                 double rows = (double)p.bin[b].rows;
                 double d = rows > 0 ? rows * (p.bin[b].observed - p.bin[b].predicted) : 0;
-                if (!one) sgfsi_moment_add(&gap[b], d);
+                if (!one) sgfsi_moment_add(&gap[b], 1, d);
                 all += b < 5 ? d : -d; /* one draw: too low below, too high above */
             }
-            if (one) sgfsi_moment_add(&sure, all);
+            if (one) sgfsi_moment_add(&sure, 1, all);
         }
         sgfs_draws_free(draws);
     }

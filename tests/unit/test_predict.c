@@ -260,7 +260,7 @@ static void test_a_draw_at_a_time(void **state) {
     }
     double *once = predict_in_blocks(&t, N, 0);
     sgfsi_moment all = {0};
-    for (int64_t i = 0; i < N; i++) sgfsi_moment_add(&all, -once[i * WIDTH + 2]);
+    for (int64_t i = 0; i < N; i++) sgfsi_moment_add(&all, 1, -once[i * WIDTH + 2]);
     assert_true(sgfsi_moment_mean(&all) == loss_at_last); /* asking in between changed nothing */
     free(once);
     sgfsi_arena_free(&arena);
@@ -344,7 +344,7 @@ static void test_measures_of_three_labels(void **state) {
         observed[bin] += best == y;
         count[y]++;
         best_count[best]++;
-        sgfsi_tally_add(&t, &(sgfsi_told){.y = y, .log_density = -l, .mean = p});
+        sgfsi_tally_add(&t, &(sgfsi_told){.weight = 1, .y = y, .log_density = -l, .mean = p});
     }
     for (int b = 0; b < 10; b++) {
         ece += fabs(observed[b] - predicted[b]) / ROWS;
@@ -378,7 +378,8 @@ static void test_measures_of_two_labels(void **state) {
     assert_int_equal(sgfsi_tally_open(&t, &labels, &arena, NULL), SGFS_OK);
     for (int i = 0; i < 4; i++) {
         double p[2] = {1 - rows[i][1], rows[i][1]}, of = rows[i][0] == 7 ? p[1] : p[0];
-        sgfsi_tally_add(&t, &(sgfsi_told){.y = rows[i][0], .log_density = log(of), .mean = p});
+        sgfsi_tally_add(
+            &t, &(sgfsi_told){.weight = 1, .y = rows[i][0], .log_density = log(of), .mean = p});
     }
     assert_near(sgfsi_moment_mean(&t.wrong), 2.5 / 4, 1e-15, "error");
     assert_near(sgfsi_moment_mean(&t.brier), (0.25 + 0.5625 + 0.0225 + 1) / 4, 1e-15, "Brier");
@@ -399,7 +400,8 @@ static void test_measures_of_numbers(void **state) {
     assert_int_equal(sgfsi_tally_open(&t, &none, &arena, NULL), SGFS_OK);
     for (int i = 0; i < 4; i++) {
         double q[3] = {-1, 0.5, 2};
-        sgfsi_tally_add(&t, &(sgfsi_told){.y = rows[i][0],
+        sgfsi_tally_add(&t, &(sgfsi_told){.weight = 1,
+                                          .y = rows[i][0],
                                           .log_density = -1.25,
                                           .mean = &rows[i][1],
                                           .q = q,
