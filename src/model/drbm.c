@@ -116,13 +116,21 @@ static sgfs_status name_all(sgfs_model *m, const drbm *s, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static void caution(sgfs_model *m) {
+static void caution(sgfs_model *m, const drbm *s) {
     const sgfsi_log *log = sgfsi_config_log(m->cfg);
     if (m->info != NULL) return;
     sgfsi_caution(m->cautions, log,
                   "Hidden units can be exchanged or mirrored without changing any prediction, and "
                   "chains may do so differently: single weights have no meaning of their own, and "
                   "their R-hat may stay large. Look at predictions.");
+    if (s->d > 0 && sgfsi_config_num(m->cfg, "prior.precision") == 0) {
+        sgfsi_caution(m->cautions, log,
+                      "Without a prior, %lld directions of the weights have no limits (one number "
+                      "added to all of d, or moved from c to U of a unit, changes no prediction): "
+                      "there is no posterior to draw from, and chains run away along them. Use "
+                      "--prior-precision above 0.",
+                      (long long)s->H + 1);
+    }
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
 }
 
@@ -144,7 +152,7 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = s->H;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     sgfsi_json_int(m->extra, "hidden", s->H);
-    caution(m);
+    caution(m, s);
     return SGFS_OK;
 }
 
