@@ -189,7 +189,8 @@ static void exp_lanes(const sgfs_backend *be, int64_t n, double *x) {
     be->exp(whole_lanes(n), x, x);
 }
 
-/* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE. */
+/* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE: no infinities, none of
+ * the slow roads of exp. */
 static void both_powers(const sgfs_backend *be, int64_t n, const double *x, double *up,
                         double *down) {
     for (int64_t i = 0; i < n; i++) up[i] = fabs(x[i]) <= SAFE ? x[i] : copysign(SAFE, x[i]);
@@ -294,8 +295,8 @@ static void level(int64_t K, double *l) {
     for (int64_t k = 0; k < K; k++) l[k] -= largest;
 }
 
-/* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from the
- * row x itself. sigmoid: H x K, or NULL. */
+/* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from
+ * the row x itself. sigmoid: H x K, or NULL. */
 static void fill_logits(const sgfs_model *m, const place *at, const double *s, const double *x,
                         double *l, double *sigmoid) {
     const drbm *is = m->state;

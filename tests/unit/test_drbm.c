@@ -583,7 +583,7 @@ static void test_a_number_of_units_that_is_none_is_refused(void **state) {
     }
 }
 
-/* c and d make 1 + H flat directions: without a prior that is said; without them there is no need. */
+/* c and d make 1 + H flat directions: without a prior that is said; without them none is flat. */
 static void test_flat_directions_without_a_prior_are_told(void **state) {
     (void)state;
     double x[] = {0.3, 0.1, 0.7, 0.2}, y[] = {0, 1, 0, 1};
