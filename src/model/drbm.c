@@ -116,13 +116,21 @@ static sgfs_status name_all(sgfs_model *m, const drbm *s, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static void caution(sgfs_model *m) {
+static void caution(sgfs_model *m, const drbm *s) {
     const sgfsi_log *log = sgfsi_config_log(m->cfg);
     if (m->info != NULL) return;
     sgfsi_caution(m->cautions, log,
                   "Hidden units can be exchanged or mirrored without changing any prediction, and "
                   "chains may do so differently: single weights have no meaning of their own, and "
                   "their R-hat may stay large. Look at predictions.");
+    if (s->d > 0 && sgfsi_config_num(m->cfg, "prior.precision") == 0) {
+        sgfsi_caution(m->cautions, log,
+                      "Without a prior, %lld directions of the weights have no limits (one number "
+                      "added to all of d, or moved from c to U of a unit, changes no prediction): "
+                      "there is no posterior to draw from, and chains run away along them. Use "
+                      "--prior-precision above 0.",
+                      (long long)s->H + 1);
+    }
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
 }
 
@@ -144,7 +152,7 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = s->H;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     sgfsi_json_int(m->extra, "hidden", s->H);
-    caution(m);
+    caution(m, s);
     return SGFS_OK;
 }
 
@@ -181,7 +189,8 @@ static void exp_lanes(const sgfs_backend *be, int64_t n, double *x) {
     be->exp(whole_lanes(n), x, x);
 }
 
-/* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE. */
+/* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE: no infinities, none of
+ * the slow roads of exp. */
 static void both_powers(const sgfs_backend *be, int64_t n, const double *x, double *up,
                         double *down) {
     for (int64_t i = 0; i < n; i++) up[i] = fabs(x[i]) <= SAFE ? x[i] : copysign(SAFE, x[i]);
@@ -286,8 +295,8 @@ static void level(int64_t K, double *l) {
     for (int64_t k = 0; k < K; k++) l[k] -= largest;
 }
 
-/* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from the
- * row x itself. sigmoid: H x K, or NULL. */
+/* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from
+ * the row x itself. sigmoid: H x K, or NULL. */
 static void fill_logits(const sgfs_model *m, const place *at, const double *s, const double *x,
                         double *l, double *sigmoid) {
     const drbm *is = m->state;

@@ -583,6 +583,28 @@ static void test_a_number_of_units_that_is_none_is_refused(void **state) {
     }
 }
 
+/* c and d make 1 + H flat directions: without a prior that is said; without them none is flat. */
+static void test_flat_directions_without_a_prior_are_told(void **state) {
+    (void)state;
+    double x[] = {0.3, 0.1, 0.7, 0.2}, y[] = {0, 1, 0, 1};
+    sgfs_arrays arrays = {.rows = 4, .cols = 1, .x = x, .y = y};
+    for (int intercept = 0; intercept < 2; intercept++) {
+        sgfs_config *cfg = sgfs_config_new();
+        set(cfg, "model.hidden", "6");
+        set(cfg, "prior.precision", "0");
+        set(cfg, "data.intercept", intercept ? "true" : "false");
+        sgfs_data *data = sgfs_data_wrap(&arrays, cfg, NULL);
+        sgfs_model *m = sgfs_model_open("drbm", data, cfg, NULL);
+        assert_non_null(m);
+        assert_int_equal(sgfsi_json_length(m->cautions), 1 + intercept);
+        if (intercept)
+            assert_non_null(strstr(sgfsi_json_as_text(sgfsi_json_at(m->cautions, 1)), " 7 "));
+        sgfs_model_free(m);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+    }
+}
+
 /* The start depends on the seed alone, has no two units alike, and inputs of ordinary size. */
 static void test_the_start_breaks_the_symmetry(void **state) {
     (void)state;
@@ -636,6 +658,7 @@ int main(void) {
         cmocka_unit_test(test_draws_fit_the_raw_columns),
         cmocka_unit_test(test_the_papers_machine_has_2647_parameters),
         cmocka_unit_test(test_a_number_of_units_that_is_none_is_refused),
+        cmocka_unit_test(test_flat_directions_without_a_prior_are_told),
         cmocka_unit_test(test_the_start_breaks_the_symmetry),
         cmocka_unit_test(test_an_unknown_label_has_no_chance),
     };
