@@ -442,7 +442,7 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
 
 static const sgfs_option options[] = {
     {"model.hidden", "hidden", SGFS_TEXT, "auto", 1, 0, NULL,
-     "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1, up to 100)"},
+     "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1)"},
     SGFSI_OPTIONS_END};
 
 const sgfs_model_kind sgfs_model_drbm = {

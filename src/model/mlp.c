@@ -367,11 +367,11 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
 
 static const sgfs_option options[] = {
     {"model.hidden", "hidden", SGFS_TEXT, "auto", 1, 0, NULL,
-     "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1, up to 100)"},
+     "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1)"},
     {"model.activation", "activation", SGFS_CHOICE, "logistic", 1, 0, "logistic|tanh|relu",
      "what a hidden unit makes of its sum"},
     {"model.output", "output", SGFS_CHOICE, "auto", 1, 0, "auto|softmax|logistic|gaussian",
-     "the target: labels (softmax; two by one unit: logistic) or numbers (auto: by its values)"},
+     "what the target is: labels (softmax; logistic: two) or numbers (auto: by its values)"},
     {"model.sigma", "sigma", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "known noise standard deviation (default: unknown, sampled as log_sigma)"},
     SGFSI_OPTIONS_END};
