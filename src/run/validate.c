@@ -72,19 +72,18 @@ static sgfs_status read_rows(sgfsi_aside *a, const char *path, sgfs_err *err) {
 sgfs_status sgfsi_aside_open(sgfsi_aside **aside, const char *path, const sgfs_model *model,
                              const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_aside *a = calloc(1, sizeof *a);
-    sgfsi_json *data = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, data, model->extra};
-    sgfs_status status = a != NULL ? sgfsi_newrows_open(&a->source, &origin, path, cfg, err)
-                                   : sgfsi_fail_memory(err, "the rows kept aside");
-    if (status == SGFS_OK) status = read_rows(a, path, err);
-    sgfsi_json_free(data);
     *aside = a;
-    return status;
+    if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
+    a->describe = sgfsi_data_describe(model->data);
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->extra};
+    sgfs_status status = sgfsi_newrows_open(&a->source, &origin, path, cfg, err);
+    return status == SGFS_OK ? read_rows(a, path, err) : status;
 }
 
 void sgfsi_aside_free(sgfsi_aside *a) {
     if (a == NULL) return;
     sgfsi_newrows_close(&a->source);
+    sgfsi_json_free(a->describe);
     free(a->x);
     free(a->y);
     free(a->offset);

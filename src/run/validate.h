@@ -11,6 +11,7 @@
 /* The rows, shared by all chains of a run. */
 typedef struct sgfsi_aside {
     sgfsi_newrows source; /* source.model is on the scale draws are on */
+    sgfsi_json *describe; /* of the model's data: source borrows from it */
     double *x, *y, *offset;
     sgfs_batch rows;
 } sgfsi_aside;
