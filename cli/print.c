@@ -40,15 +40,16 @@ static void format_time(double seconds, char out[32]) {
 /* user: seconds at which the next plain line is due (only when stderr is not a terminal). */
 void cli_progress(const sgfs_progress *p, void *user) {
     double *due = user;
-    char eta[32], ess[48] = "";
+    char eta[32], ess[48] = "", error[48] = "";
     bool live = is_terminal();
     if (!live && p->seconds < *due) return;
     if (!live) *due = p->seconds + 10;
     format_time(p->eta, eta);
+    if (isfinite(p->error)) snprintf(error, sizeof error, ", error %.3g", p->error);
     if (p->ess_per_s > 0) snprintf(ess, sizeof ess, ", %.3g ESS/s", p->ess_per_s);
-    fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s, %s to go%s", live ? "\r" : "",
+    fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s%s, %s to go%s", live ? "\r" : "",
             p->warmup ? "warm-up " : "sampling", 100.0 * (double)p->done / (double)p->total,
-            (long long)p->done, (long long)p->total, p->iterations_per_s, ess, eta,
+            (long long)p->done, (long long)p->total, p->iterations_per_s, ess, error, eta,
             live ? "    " : "\n");
     fflush(stderr);
     line_open = live;
@@ -127,6 +128,11 @@ static void print_costs(const sgfs_summary *s) {
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+    if (s->points > 0) {
+        printf("rows kept aside: error %.4g, log loss %.4g, predicted by each chain's draws and "
+               "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",
+               s->error, s->log_loss);
+    }
 }
 
 /* One list entry: ", acceptance 0.87"; nothing where the run has no such statistic. */

@@ -219,6 +219,7 @@ typedef struct sgfs_progress {
     double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
     double iterations_per_s; /* over all chains */
     double ess_per_s;        /* smallest over parameters, by batch means; 0 when not known yet */
+    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
 } sgfs_progress;
 typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
@@ -285,6 +286,15 @@ typedef struct sgfs_trajectories {
     double *bfmi; /* chains: E-BFMI, see docs; under 0.3 is bad. NULL: no energies kept */
 } sgfs_trajectories;
 
+/* A point of the curve of "run.validate": rows kept aside, predicted by the draws so far. */
+typedef struct sgfs_curve_point {
+    int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
+    double seconds;                  /* of the chain, validation left out */
+    double error, log_loss; /* of the averaged prediction: share of wrong labels (or root mean square
+                               error), nats a row; NaN in warm-up */
+    double error_now, log_loss_now; /* of this draw alone */
+} sgfs_curve_point;
+
 typedef struct sgfs_summary {
     int64_t dim, chains, draws;     /* kept draws per chain */
     sgfs_summary_row *row;          /* dim */
@@ -301,6 +311,9 @@ typedef struct sgfs_summary {
     /* Kept draws of SGFS by phase: alpha <= 1, where most of the noise is the minibatch's,
      * and alpha > 1, where most is injected. Both positive: alpha changes (--anneal, --cycles). */
     double gaussian_draws, langevin_draws;
+    int64_t points; /* of all chains; 0: the run did not validate */
+    sgfs_curve_point *curve;
+    double error, log_loss; /* at the ends of the curves, mean over chains; NaN: not known */
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);

@@ -14,7 +14,8 @@ struct sgfs_run {
     sgfsi_kinds kinds;
     sgfsi_plan plan;
     sgfsi_output out;
-    sgfsi_walk *walk; /* plan.chains */
+    sgfsi_walk *walk;   /* plan.chains */
+    sgfsi_aside *aside; /* rows of --validate, or NULL */
     char *describe;
     atomic_int stop; /* asked to stop; safe from a signal handler */
     sgfs_progress_fn on_progress;
