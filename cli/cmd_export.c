@@ -38,8 +38,11 @@ static sgfs_status export_run(cli_args *args, sgfs_err *err) {
         } else {
             snprintf(name, sizeof name, "%s", args->word[1]);
         }
-        fprintf(stderr, "%s: %lld chains x %lld draws x %lld parameters\n", name,
-                (long long)shape.chains, (long long)shape.draws, (long long)shape.dim);
+        if (strcmp(length > 10 ? args->word[1] + length - 10 : "", ".curve.csv") == 0)
+            fprintf(stderr, "%s: the error along %lld chains\n", name, (long long)shape.chains);
+        else
+            fprintf(stderr, "%s: %lld chains x %lld draws x %lld parameters\n", name,
+                    (long long)shape.chains, (long long)shape.draws, (long long)shape.dim);
     }
     sgfs_draws_free(draws);
     return status;
@@ -48,12 +51,13 @@ static sgfs_status export_run(cli_args *args, sgfs_err *err) {
 const cli_command cmd_export = {
     .name = "export",
     .brief = "write the draws for ArviZ, Stan's tools, R or NumPy",
-    .usage = "RUN FILE.{nc,stan.csv,csv,npy} [--overwrite]",
+    .usage = "RUN FILE.{nc,stan.csv,csv,npy,curve.csv} [--overwrite]",
     .examples = "  sgfs export fit.run fit.nc          # arviz.from_netcdf, xarray.open_datatree\n"
                 "  sgfs export fit.run fit.stan.csv    # one per chain: "
                 "cmdstanpy.from_csv(\"./fit_*.stan.csv\")\n"
                 "  sgfs export fit.run fit.csv         # posterior::as_draws_df, pandas\n"
-                "  sgfs export fit.run fit.npy         # numpy.load: chains x draws x parameters\n",
+                "  sgfs export fit.run fit.npy         # numpy.load: chains x draws x parameters\n"
+                "  sgfs export fit.run fit.curve.csv   # the curve of sgfs sample --validate\n",
     .stages = "",
     .flags = flags,
     .run = export_run,

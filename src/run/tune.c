@@ -68,6 +68,14 @@ static sgfs_status check_folds(sgfs_tune *t, sgfs_err *err) {
     return SGFS_OK;
 }
 
+static sgfs_status check_options(sgfs_tune *t, sgfs_err *err) {
+    if (sgfsi_config_text(t->cfg, "run.validate")[0] != '\0') {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--validate belongs to a single run; tune holds rows out by itself.");
+    }
+    return t->by_error ? check_reference(t, err) : check_folds(t, err);
+}
+
 sgfs_tune *sgfs_tune_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
     if (model == NULL) return NULL;
     if (cfg == NULL)
@@ -85,7 +93,7 @@ sgfs_tune *sgfs_tune_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_
     t->units = t->by_error ? 1 : t->share > 0 ? SGFSI_SCORE_GROUPS : t->folds;
     t->table = (sgfs_tune_table){
         .by_error = t->by_error, .best = -1, .winner = -1, .verdict = "Nothing was tried yet."};
-    if ((t->by_error ? check_reference : check_folds)(t, err) == SGFS_OK) return t;
+    if (check_options(t, err) == SGFS_OK) return t;
     sgfs_tune_free(t);
     return NULL;
 }
