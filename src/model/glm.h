@@ -21,8 +21,7 @@ void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_ba
 /* eta = X B', n x rows of beta, for rows first .. first+n-1 of b; offsets are left out. */
 void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           int64_t first, int64_t n, double *eta);
-/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch n x p. A is D x D,
- * lower. */
+/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch n x p. A is D x D, lower. */
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch);
 /* The same where row r and row c <= r of beta meet; weight may be negative and is used as it is
