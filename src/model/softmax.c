@@ -8,10 +8,10 @@
  *     information, class k with l:  X' diag(P_k ([k = l] - P_l)) X      p x p
  *
  * The classes are treated alike: one number added to the coefficients of all of them changes
- * nothing, and only the prior says where they are. --reference LABEL puts the coefficients of one
- * class to 0 and leaves them out: B is then (K-1) x p, and with two classes the model is logistic
- * regression. Logs and probabilities come from the row's largest predictor, with one exp for each
- * row and class: nothing overflows.
+ * nothing, and only the prior says where they are. --reference-class LABEL puts the coefficients of
+ * one class to 0 and leaves them out: B is then (K-1) x p, and with two classes the model is
+ * logistic regression. Logs and probabilities come from the row's largest predictor, with one exp
+ * for each row and class: nothing overflows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -52,13 +52,13 @@ static int64_t find_label(const sgfsi_labels *l, const char *name) {
 }
 
 static sgfs_status take_reference(sgfs_model *m, softmax *s, sgfs_err *err) {
-    const char *name = sgfsi_config_text(m->cfg, "model.reference");
+    const char *name = sgfsi_config_text(m->cfg, "model.reference_class");
     const sgfsi_labels *l = &m->labels;
     s->reference = name[0] != '\0' ? find_label(l, name) : -1;
     s->rows = l->count - (s->reference >= 0 ? 1 : 0);
     if (name[0] == '\0' || s->reference >= 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--reference %.60s: the target \"%s\" has no such label; it has %.60s, "
+                      "--reference-class %.60s: the target \"%s\" has no such label; it has %.60s, "
                       "%.60s%s.",
                       name, m->data->target.name, l->name[0], l->name[1],
                       l->count > 2 ? ", ..." : "");
@@ -86,7 +86,7 @@ static void judge_prior(sgfs_model *m, const softmax *s) {
     sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
                   "Without a prior the coefficients have no place of their own: one number added "
                   "to those of every class changes nothing, and the posterior cannot be "
-                  "normalised. Use --reference %.60s, or --prior-precision above 0.",
+                  "normalised. Use --reference-class %.60s, or --prior-precision above 0.",
                   m->labels.name[0]);
 }
 
@@ -266,7 +266,7 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
 }
 
 static const sgfs_option options[] = {
-    {"model.reference", "reference", SGFS_TEXT, "", 1, 0, NULL,
+    {"model.reference_class", "reference-class", SGFS_TEXT, "", 1, 0, NULL,
      "label whose coefficients are 0 (default: none, all classes have coefficients)"},
     SGFSI_OPTIONS_END};
 

@@ -40,7 +40,7 @@ def test_two_labels_of_any_kind_and_a_reference(site):
     truth = np.array(optimize(site, "logistic", "two.csv")["mean"])
     for data, reference, sign, other in (("two.csv", "0", 1, "1"), ("two.csv", "1", -1, "0"), ("signs.csv", "-1", 1, "1"),
                                          ("words.csv", "yes", 1, "no"), ("words.csv", "no", -1, "yes")):
-        got = optimize(site, "softmax", data, "--reference", reference)
+        got = optimize(site, "softmax", data, "--reference-class", reference)
         assert got["names"] == [f"{other}: intercept", f"{other}: a", f"{other}: b"]
         np.testing.assert_allclose(sign * np.array(got["mean"]), truth, rtol=0, atol=1e-9)
 
@@ -91,7 +91,7 @@ def test_names_survive_every_output(site):
 
 def test_standardized_draws_are_for_the_columns_as_they_are(site):
     """A mode with hardly any prior is the same whichever scale it is found on."""
-    for model, data, words in (("softmax", "three.csv", ("--reference", "1")), ("poisson", "counts.csv", ())):
+    for model, data, words in (("softmax", "three.csv", ("--reference-class", "1")), ("poisson", "counts.csv", ())):
         plain = optimize(site, model, data, "--prior-precision", "1e-8", *words)
         other = optimize(site, model, data, "--prior-precision", "1e-8", "--standardize", *words)
         np.testing.assert_allclose(other["mean"], plain["mean"], atol=1e-6)
@@ -99,13 +99,13 @@ def test_standardized_draws_are_for_the_columns_as_they_are(site):
 
 # ---- simulated data ------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("model,words", [("softmax", ("--classes", "4")), ("softmax", ("--classes", "3", "--reference", "2")),
+@pytest.mark.parametrize("model,words", [("softmax", ("--classes", "4")), ("softmax", ("--classes", "3", "--reference-class", "2")),
                                          ("poisson", ())])
 def test_simulated_data_agree_with_their_truth(site, model, words):
     site.ok("simulate", model, "--rows", "4000", "--dim", "3", *words, "--out", "s.npy", "--truth", "t.json",
             "--overwrite", "-q")
     truth = json.loads((site.folder / "t.json").read_text())
-    reference = ("--reference", "2") if "--reference" in words else ()
+    reference = ("--reference-class", "2") if "--reference-class" in words else ()
     site.ok("sample", model, "--data", "s.npy", *reference, "--threads", "1", "--out", "s.run", "--overwrite", "-q")
     shown = site.ok("compare", "s.run", "--reference", "t.json").stdout
     assert "agrees with the reference" in shown
@@ -157,21 +157,21 @@ def test_too_many_labels(site):
 
 
 def test_reference_mistakes(site):
-    done = site("optimize", "softmax", "--data", "words.csv", "--reference", "maybe")
-    assert done.returncode == USAGE and "--reference maybe" in done.stderr and "no, yes" in done.stderr
-    done = site("optimize", "logistic", "--data", "two.csv", "--reference", "1")
+    done = site("optimize", "softmax", "--data", "words.csv", "--reference-class", "maybe")
+    assert done.returncode == USAGE and "--reference-class maybe" in done.stderr and "no, yes" in done.stderr
+    done = site("optimize", "logistic", "--data", "two.csv", "--reference-class", "1")
     assert done.returncode == USAGE and "no meaning for model logistic" in done.stderr
-    done = site("simulate", "poisson", "--reference", "1", "--out", "x.npy")
+    done = site("simulate", "poisson", "--reference-class", "1", "--out", "x.npy")
     assert done.returncode == USAGE and "no meaning for model poisson" in done.stderr
     assert not (site.folder / "x.npy").exists()
 
 
 def test_a_flat_prior_is_warned_of_unless_there_is_a_reference(site):
     done = site("sample", "softmax", "--data", "three.csv", "--prior-precision", "0", *SHORT, "--out", "flat.run", "--overwrite")
-    assert "one number added" in done.stderr and "--reference 0" in done.stderr
+    assert "one number added" in done.stderr and "--reference-class 0" in done.stderr
     done = site("optimize", "softmax", "--data", "three.csv", "--prior-precision", "0")
     assert done.returncode == NUMERIC and "singular" in done.stderr
-    done = site.ok("optimize", "softmax", "--data", "three.csv", "--prior-precision", "0", "--reference", "0")
+    done = site.ok("optimize", "softmax", "--data", "three.csv", "--prior-precision", "0", "--reference-class", "0")
     assert "one number added" not in done.stderr
 
 

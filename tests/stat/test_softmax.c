@@ -2,10 +2,10 @@
  * test_softmax.c: softmax regression against logistic regression, against its own derivatives, and
  * sgfs-f against nuts on it.
  *
- * Two classes, one of them the --reference: logistic regression, number by number. Two classes
- * treated alike, b0 and b1, each with precision lambda: the likelihood depends on d = b1 - b0 only,
- * whose prior is N(0, 2/lambda), so d has the posterior of logistic regression with lambda/2, and
- * b0 + b1, independent of it, that of its prior, N(0, 2/lambda).
+ * Two classes, one of them the --reference-class: logistic regression, number by number. Two
+ * classes treated alike, b0 and b1, each with precision lambda: the likelihood depends on
+ * d = b1 - b0 only, whose prior is N(0, 2/lambda), so d has the posterior of logistic regression
+ * with lambda/2, and b0 + b1, independent of it, that of its prior, N(0, 2/lambda).
  *
  * Monte Carlo. z in units of its own standard error (sampled.h); |z| < 4.5 has a false-alarm rate
  * of 7e-6 for each of the 46 comparisons here, 3e-4 for all; seeds are fixed.
@@ -40,7 +40,7 @@ static void make_rows(int classes, uint64_t seed, double *x, double *y) {
     }
 }
 
-/* ---- models side by side ---------------------------------------------------------------------- */
+/* ---- models side by side --------------------------------------------------------------------- */
 
 typedef struct bound {
     sgfs_config *cfg;
@@ -68,7 +68,7 @@ static void release(bound *b) {
 }
 
 static const setting no_settings[] = {{NULL, NULL}};
-static const setting reference_0[] = {{"model.reference", "0"}, {NULL, NULL}};
+static const setting reference_0[] = {{"model.reference_class", "0"}, {NULL, NULL}};
 
 static double full(const sgfs_model *m, const double *theta, double *G, double *A) {
     double lp;
@@ -82,12 +82,12 @@ static void mode_of(const sgfs_model *m, double *mode, double *cov) {
     if (sgfsi_mode_find(m, 0, mode, cov, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
 }
 
-/* ---- with a reference class: logistic regression ---------------------------------------------- */
+/* ---- with a reference class: logistic regression --------------------------------------------- */
 
 /* The other reference has the other sign: rows of 1 against 0, and of 0 against 1. */
 static void check_reference(const char *label, double sign) {
     static double x[N * P], y[N];
-    const setting reference[] = {{"model.reference", label}, {NULL, NULL}};
+    const setting reference[] = {{"model.reference_class", label}, {NULL, NULL}};
     make_rows(2, 11, x, y);
     bound a = bind(&sgfs_model_softmax, x, y, 0.371, reference);
     bound b = bind(&sgfs_model_logistic, x, y, 0.371, no_settings);
@@ -148,7 +148,7 @@ static void test_nuts_on_both_is_the_same_chain(void **state) {
     sample_free(&b);
 }
 
-/* ---- both classes treated alike --------------------------------------------------------------- */
+/* ---- both classes treated alike -------------------------------------------------------------- */
 
 static void test_the_difference_of_two_classes_has_the_logistic_posterior(void **state) {
     (void)state;
@@ -244,7 +244,7 @@ static void test_nuts_finds_that_posterior(void **state) {
     sample_free(&b);
 }
 
-/* ---- three classes ---------------------------------------------------------------------------- */
+/* ---- three classes --------------------------------------------------------------------------- */
 
 /* Central differences of the gradient, as in conform/test_model.c, and the sum over outcomes of
  * outcomes.c, which knows nothing of this formula; with and without a reference, in few rows too
@@ -295,7 +295,7 @@ static void check_information(const setting *settings, int64_t rows) {
 
 static void test_the_information_is_the_hessian(void **state) {
     (void)state;
-    const setting reference_1[] = {{"model.reference", "1"}, {NULL, NULL}};
+    const setting reference_1[] = {{"model.reference_class", "1"}, {NULL, NULL}};
     check_information(no_settings, N);
     check_information(reference_1, N);
     check_information(no_settings, D - 1);
@@ -308,7 +308,7 @@ static void test_draws_have_the_predicted_shares(void **state) {
     enum { M = 60000 };
     static double x[N * P], y[N];
     make_rows(CLASSES, 17, x, y);
-    const setting reference_1[] = {{"model.reference", "1"}, {NULL, NULL}};
+    const setting reference_1[] = {{"model.reference_class", "1"}, {NULL, NULL}};
     bound b = bind(&sgfs_model_softmax, x, y, 1, reference_1);
     double *theta = numbers(b.m->D, 21), *rows = zeros(M * D), *normal = zeros(M);
     double *uniform = zeros(M), *drawn = zeros(M), *room = zeros(M * 8), *P_k = zeros(M * CLASSES);
@@ -383,7 +383,7 @@ static void test_sgfs_f_by_default_agrees_with_nuts(void **state) {
     sample_free(&b);
 }
 
-/* ---- nothing but the likelihood --------------------------------------------------------------- */
+/* ---- nothing but the likelihood -------------------------------------------------------------- */
 
 static void keep_text(sgfs_level level, const char *text, void *user) {
     (void)level;
@@ -403,12 +403,12 @@ static void test_without_a_prior_the_null_directions_are_named(void **state) {
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfsi_model_open(&sgfs_model_softmax, data, cfg, &err);
-    assert_non_null(strstr(said, "--reference 0"));
+    assert_non_null(strstr(said, "--reference-class 0"));
     assert_int_equal(sgfsi_mode_find(m, 0, mode, cov, NULL, &err), SGFS_ENUMERIC);
     assert_non_null(strstr(err.text, "singular"));
     sgfs_model_free(m);
     said[0] = '\0';
-    assert_int_equal(sgfs_config_set(cfg, "model.reference", "0", NULL), SGFS_OK);
+    assert_int_equal(sgfs_config_set(cfg, "model.reference_class", "0", NULL), SGFS_OK);
     m = sgfsi_model_open(&sgfs_model_softmax, data, cfg, &err);
     assert_string_equal(said, "");
     assert_int_equal(sgfsi_mode_find(m, 0, mode, cov, NULL, &err), SGFS_OK);

@@ -14,7 +14,7 @@
 #include "model/posterior.h"
 #include "tools/check.h"
 
-/* ---- a model of an intercept ------------------------------------------------------------------ */
+/* ---- a model of an intercept ----------------------------------------------------------------- */
 
 enum { FEW = 4 };
 
@@ -62,7 +62,7 @@ static double probability(double k, double mu) {
     return exp(k * log(mu) - mu - lgamma(k + 1));
 }
 
-/* ---- draws ------------------------------------------------------------------------------------ */
+/* ---- draws ----------------------------------------------------------------------------------- */
 
 /* How many of y are `low` .. `low + size - 1`. */
 static int64_t *count(int64_t M, const double *y, int64_t low, int64_t size) {
@@ -151,7 +151,7 @@ static void test_random_draws_have_the_distribution(void **state) {
     close_bench(&b);
 }
 
-/* ---- the density ------------------------------------------------------------------------------ */
+/* ---- the density ----------------------------------------------------------------------------- */
 
 /* Counts in the table, at its end and past it. lgamma's own rounding: 4 units of a sum of terms of
  * the size y log y. */
@@ -198,7 +198,7 @@ static void test_exposure_is_part_of_the_predictor(void **state) {
     close_bench(&b);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refuse(const double *y, const char *row, const char *number) {
     bench b;
