@@ -226,6 +226,13 @@ sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sg
     return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
 }
 
+void cli_short_model(const char *model, char *out, size_t room) {
+    const char *slash = strrchr(model, '/'), *base = slash != NULL ? slash + 1 : model;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
+    snprintf(out, room, "%.*s", (int)n, base);
+}
+
 static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     struct stat st;
@@ -237,6 +244,14 @@ static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err 
                     "%s: exists already; choose another --out or add --overwrite.", path);
 }
 
+sgfs_status cli_check_out(const cli_args *args, const char *out, const char *data, sgfs_err *err) {
+    if (out == NULL) return SGFS_OK;
+    if (cli_same_file(out, data)) {
+        return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", out);
+    }
+    return check_out(out, args->cfg, err);
+}
+
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err) {
     const char *path = cli_given(command, args, "data");
@@ -244,11 +259,7 @@ sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const
         cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
         return NULL;
     }
-    if (out != NULL && cli_same_file(out, path)) {
-        cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", out);
-        return NULL;
-    }
-    if (out != NULL && check_out(out, args->cfg, err) != SGFS_OK) return NULL;
+    if (cli_check_out(args, out, path, err) != SGFS_OK) return NULL;
     return sgfs_data_open(path, args->cfg, err);
 }
 

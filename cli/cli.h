@@ -38,7 +38,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_simulate, cmd_list;
+    cmd_predict, cmd_simulate, cmd_check_grad, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
@@ -51,9 +51,13 @@ sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
 bool cli_same_file(const char *a, const char *b);
 /* One positional argument, and it is a model. */
 sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
+/* What files made with it are called after: a model in a file without folder and ending. */
+void cli_short_model(const char *model, char *out, size_t room);
 /* The rows of --data; an output that cannot be (out, may be NULL) is refused before they are read. */
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err);
+/* Can `out` (may be NULL) be written beside `data`? */
+sgfs_status cli_check_out(const cli_args *args, const char *out, const char *data, sgfs_err *err);
 /* Does the option's stage belong to the command? */
 bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(
@@ -76,9 +80,11 @@ void cli_print_summary(const sgfs_summary *s, int64_t most);
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);
+void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_tune_progress(const sgfs_tune_progress *p, void *user);
+void cli_predict_progress(const sgfs_predict_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */
 
 #endif

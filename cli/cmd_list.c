@@ -39,6 +39,8 @@ static void list_text(const char *stage) {
     }
     printf("%s\n", stage);
     for (int64_t i = 0; sgfs_list(stage, i, &name, &help); i++) printf("  %-10s %s\n", name, help);
+    if (strcmp(stage, "models") == 0)
+        printf("  %-10s %s\n", "./FILE.so", "a model of your own: a shared object (sgfs.h)");
 }
 
 /* Names hold no characters that JSON would escape; help texts no quotes. */

@@ -56,9 +56,11 @@ static const cli_flag flags[] = {
 /* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
 static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    snprintf(out, room, "%s.run", model);
+    char word[128];
+    cli_short_model(model, word, sizeof word);
+    snprintf(out, room, "%s.run", word);
     for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++) {
-        snprintf(out, room, "%s-%d.run", model, k);
+        snprintf(out, room, "%s-%d.run", word, k);
     }
     return out;
 }
@@ -82,6 +84,7 @@ const cli_command cmd_sample = {
     .examples =
         "  sgfs sample logistic --data data.npy\n"
         "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
+        "  sgfs sample ./mymodel.so --data house.csv      # a model of your own\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
     .stages = "run data prior fisher model sampler",

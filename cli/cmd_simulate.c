@@ -54,8 +54,9 @@ const cli_command cmd_simulate = {
     .usage = "MODEL --out FILE [--truth FILE] [options]",
     .examples = "  sgfs simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth "
                 "truth.json\n"
-                "  sgfs simulate linear --rows 5000 --dim 3 --noise 0.5 --out data.csv\n",
-    .stages = "simulate",
+                "  sgfs simulate linear --rows 5000 --dim 3 --noise 0.5 --out data.csv\n"
+                "  sgfs simulate softmax --classes 4 --rows 10000 --dim 5 --out data.csv\n",
+    .stages = "simulate model",
     .flags = flags,
     .run = simulate,
 };

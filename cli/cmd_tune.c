@@ -138,11 +138,12 @@ static const cli_flag flags[] = {
     {NULL, NULL, NULL}};
 
 static sgfs_status tune(cli_args *args, sgfs_err *err) {
-    char made[256];
+    char made[256], word[128];
     const char *path = cli_given(&cmd_tune, args, "out");
     if (cli_check_model(&cmd_tune, args, err) != SGFS_OK) return err->code;
     if (path == NULL) {
-        snprintf(made, sizeof made, "%.100s-%.100s.json", args->word[0],
+        cli_short_model(args->word[0], word, sizeof word);
+        snprintf(made, sizeof made, "%.100s-%.100s.json", word,
                  sgfs_config_get(args->cfg, "sampler.kind"));
         path = made;
     }

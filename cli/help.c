@@ -32,7 +32,9 @@ static const char *stage_title(const char *stage) {
                                             {"fisher", "Fisher matrix"},
                                             {"simulate", "Simulation"},
                                             {"optimize", "Search"},
-                                            {"tune", "Tuning"}};
+                                            {"tune", "Tuning"},
+                                            {"predict", "Prediction"},
+                                            {"check", "Check"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
     }

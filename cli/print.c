@@ -40,15 +40,16 @@ static void format_time(double seconds, char out[32]) {
 /* user: seconds at which the next plain line is due (only when stderr is not a terminal). */
 void cli_progress(const sgfs_progress *p, void *user) {
     double *due = user;
-    char eta[32], ess[48] = "";
+    char eta[32], ess[48] = "", error[48] = "";
     bool live = is_terminal();
     if (!live && p->seconds < *due) return;
     if (!live) *due = p->seconds + 10;
     format_time(p->eta, eta);
+    if (isfinite(p->error)) snprintf(error, sizeof error, ", error %.3g", p->error);
     if (p->ess_per_s > 0) snprintf(ess, sizeof ess, ", %.3g ESS/s", p->ess_per_s);
-    fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s, %s to go%s", live ? "\r" : "",
+    fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s%s, %s to go%s", live ? "\r" : "",
             p->warmup ? "warm-up " : "sampling", 100.0 * (double)p->done / (double)p->total,
-            (long long)p->done, (long long)p->total, p->iterations_per_s, ess, eta,
+            (long long)p->done, (long long)p->total, p->iterations_per_s, ess, error, eta,
             live ? "    " : "\n");
     fflush(stderr);
     line_open = live;
@@ -64,6 +65,20 @@ void cli_tune_progress(const sgfs_tune_progress *p, void *user) {
     format_time(p->eta, eta);
     fprintf(stderr, "%stuning %3.0f %%  run %lld of %lld (%s), %s to go%s", live ? "\r" : "",
             100 * p->fraction, (long long)p->run, (long long)p->runs, p->setting, eta,
+            live ? "\x1b[K" : "\n");
+    fflush(stderr);
+    line_open = live;
+}
+
+void cli_predict_progress(const sgfs_predict_progress *p, void *user) {
+    double *due = user;
+    char eta[32];
+    bool live = is_terminal();
+    if (p->seconds < *due || p->fraction >= 1) return;
+    *due = p->seconds + (live ? 0.2 : 10);
+    format_time(p->eta, eta);
+    fprintf(stderr, "%spredicting %3.0f %%  %lld rows, %.3g rows/s, %s to go%s", live ? "\r" : "",
+            100 * p->fraction, (long long)p->rows, (double)p->rows / p->seconds, eta,
             live ? "\x1b[K" : "\n");
     fflush(stderr);
     line_open = live;
@@ -113,6 +128,11 @@ static void print_costs(const sgfs_summary *s) {
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+    if (s->points > 0) {
+        printf("rows kept aside: error %.4g, log loss %.4g, predicted by each chain's draws and "
+               "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",
+               s->error, s->log_loss);
+    }
 }
 
 /* One list entry: ", acceptance 0.87"; nothing where the run has no such statistic. */
@@ -285,4 +305,31 @@ void cli_print_mode(const sgfs_mode *m) {
     if (m->cov == NULL) {
         puts("No sd: the matrix of the curvature is too large, or the model does not have it.");
     }
+}
+
+void cli_print_check_grad(const sgfs_check_grad *c) {
+    enum { SHOWN = 10 };
+    int64_t shown = c->checked < SHOWN ? c->checked : SHOWN;
+    int width = 9;
+    for (int64_t i = 0; i < shown; i++) {
+        int w = width_of(c->row[i].name);
+        width = w > width ? w : width;
+    }
+    printf("%s; %lld points, 1 is the model's start\n\n", c->title, (long long)c->points);
+    print_name("parameter", width);
+    printf(" %5s %14s %14s %10s %10s\n", "point", "analytic", "numeric", "error", "doubt");
+    for (int64_t i = 0; i < shown; i++) {
+        const sgfs_check_grad_row *r = &c->row[i];
+        print_name(r->name, width);
+        printf(" %5lld %14.7g %14.7g %10.2g %10.2g%s\n", (long long)r->point, r->analytic,
+               r->numeric, r->error, r->doubt, r->agrees ? "" : "  <-");
+    }
+    if (shown < c->checked)
+        printf("(the worst %lld of %lld compared one by one)\n", (long long)shown,
+               (long long)c->checked);
+    printf("\nlargest relative error: parameters %.2g, directions %.2g, prior alone %.2g, rows' "
+           "scores %.2g, rows' log densities %.2g; %.3g s\n",
+           c->error, c->direction_error, c->prior_error, c->score_error, c->loglik_error,
+           c->seconds);
+    printf("%s\n", c->verdict);
 }

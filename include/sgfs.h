@@ -5,7 +5,7 @@
  *
  * The whole user's interface. In order of use:
  *
- *     config  ->  data  ->  model  ->  run  ->  draws  ->  summary, compare, export
+ *     config  ->  data  ->  model  ->  run  ->  draws  ->  summary, compare, predict, export
  *
  * Conventions
  *   - Handles are opaque. Every ..._free takes NULL.
@@ -118,12 +118,19 @@ SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgf
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
     int64_t rows, cols;
-    const double *x;          /* rows x cols, row-major; or NULL and x32 given */
+    const double *x;          /* rows x cols, row-major; exactly one of x, x32 and csr_start */
     const float *x32;         /* rows x cols, row-major; or NULL */
     int64_t row_stride;       /* elements from one row to the next; 0 means cols */
     const double *y;          /* rows */
     const char *const *names; /* cols column names, or NULL for x1, x2, ... */
     const char *target_name;  /* or NULL for "y" */
+    /* Rows without their zeros: row i has csr_value[k] in column csr_col[k] (from 0, increasing),
+     * k = csr_start[i] .. csr_start[i+1]-1. */
+    const int64_t *csr_start; /* rows + 1, beginning with 0; or NULL */
+    const int32_t *csr_col;
+    const double *csr_value;
+    const double *weights;  /* rows: how often each row counts, 0 or more; or NULL for once */
+    const double *exposure; /* rows: above 0, for models of counts; or NULL */
 } sgfs_arrays;
 SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg,
                                    sgfs_err *err);
@@ -134,12 +141,72 @@ SGFS_API void sgfs_data_free(sgfs_data *data);
 
 typedef struct sgfs_model sgfs_model;
 
-/* `name` is a row of sgfs_list("models"); data is borrowed and must outlive the model. */
+/* `name` is a row of sgfs_list("models"), or the path of a shared object with a model of your own
+ * (below): it has a slash, or ends in .so or .dylib. data is borrowed, and outlives the model. */
 SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data,
                                      const sgfs_config *cfg, sgfs_err *err);
 SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);
 SGFS_API const char *sgfs_model_param(const sgfs_model *model, int64_t index);
 SGFS_API void sgfs_model_free(sgfs_model *model);
+
+/* ---- a model of your own (docs/extending.md) ------------------------------------------------- */
+
+/* Rows as a callback sees them. More fields may come at the end. */
+typedef struct sgfs_rows {
+    int64_t n, cols;
+    const double *x; /* n x cols, row-major; column 0 is all ones unless the intercept is off */
+    const double *y; /* n targets; NULL where the callback is not to know them */
+} sgfs_rows;
+
+/* What a model is made of: a density of each row's target, and its gradient. Fields are named
+ * (.size = ..., .dim = ...); those left out are NULL.
+ *
+ * Every callback gets `user`, allocates as it likes and keeps nothing: several threads call them at
+ * once. A callback that can fail returns 0, or a code of its own, which ends the run (exit code 3).
+ * So does a number that is not finite (exit code 4): hmc, nuts and the search for the mode, which
+ * try places, take it for a place of density 0 and turn back. Draws made before are kept. */
+typedef struct sgfs_user_model {
+    size_t size;      /* sizeof(sgfs_user_model): tells versions apart */
+    const char *name; /* for titles and messages; a shared object goes by its path instead */
+    /* How many parameters, D, for rows of so many columns? */
+    int64_t (*dim)(int64_t cols, void *user);
+    /* At theta (D), for every row: the log density of its target, constants included where losses
+     * are to be compared (loglik, n), and the gradient of that by theta (score, n x D, row-major).
+     * Either may be NULL: not wanted. Both come uninitialised. */
+    int (*scores)(const double *theta, const sgfs_rows *rows, double *loglik, double *score,
+                  void *user);
+
+    /* The rest is optional. */
+
+    /* The name of parameter j, from 0, into out. column: the names of the columns, cols of them,
+     * "intercept" first where there is one. Left empty, or NULL: theta[1], theta[2], ... */
+    void (*param_name)(int64_t j, int64_t cols, const char *const *column, char *out, size_t room,
+                       void *user);
+    /* The log prior density up to a constant (lp, may be NULL) and its gradient (grad, dim numbers,
+     * may be NULL). NULL: the options "prior.*" say it. */
+    int (*log_prior)(const double *theta, int64_t dim, double *lp, double *grad, void *user);
+    /* A sensible first theta, and how far chains should be spread around it, dim numbers each; they
+     * hold 0 and 1 when it is called, which is what is taken without it. rows: up to 1,000 of the
+     * data, evenly spaced. */
+    int (*start)(const sgfs_rows *rows, int64_t dim, double *theta, double *spread, void *user);
+    /* The mean of each row's target (mean, n): for predictions. */
+    int (*predict)(const double *theta, const sgfs_rows *rows, double *mean, void *user);
+    /* Targets drawn from the model (y, n): for predictions, and for steadier warm-ups of SGFS.
+     * normal, uniform: n random numbers each to make them from. */
+    int (*draw)(const double *theta, const sgfs_rows *rows, const double *normal,
+                const double *uniform, double *y, void *user);
+    /* What a code means, in a few words; NULL: nothing to add. */
+    const char *(*message)(int code, void *user);
+    void *user; /* borrowed; handed to every callback */
+} sgfs_user_model;
+
+/* A model from callbacks. The table is copied; what it points to is borrowed. */
+SGFS_API sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *data,
+                                     const sgfs_config *cfg, sgfs_err *err);
+
+/* A shared object for sgfs_model_open, and for `sgfs sample ./mymodel.so`, defines this one symbol.
+ * (Declared here so that C++ gives it a C name, and that hidden visibility does not hide it.) */
+SGFS_API extern const sgfs_user_model sgfs_user_model_v1;
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
@@ -152,6 +219,7 @@ typedef struct sgfs_progress {
     double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
     double iterations_per_s; /* over all chains */
     double ess_per_s;        /* smallest over parameters, by batch means; 0 when not known yet */
+    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
 } sgfs_progress;
 typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
@@ -218,6 +286,15 @@ typedef struct sgfs_trajectories {
     double *bfmi; /* chains: E-BFMI, see docs; under 0.3 is bad. NULL: no energies kept */
 } sgfs_trajectories;
 
+/* A point of the curve of "run.validate": rows kept aside, predicted by the draws so far. */
+typedef struct sgfs_curve_point {
+    int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
+    double seconds;                  /* of the chain, validation left out */
+    double error, log_loss; /* of the averaged prediction: share of wrong labels (or root mean square
+                               error), nats a row; NaN in warm-up */
+    double error_now, log_loss_now; /* of this draw alone */
+} sgfs_curve_point;
+
 typedef struct sgfs_summary {
     int64_t dim, chains, draws;     /* kept draws per chain */
     sgfs_summary_row *row;          /* dim */
@@ -234,6 +311,9 @@ typedef struct sgfs_summary {
     /* Kept draws of SGFS by phase: alpha <= 1, where most of the noise is the minibatch's,
      * and alpha > 1, where most is injected. Both positive: alpha changes (--anneal, --cycles). */
     double gaussian_draws, langevin_draws;
+    int64_t points; /* of all chains; 0: the run did not validate */
+    sgfs_curve_point *curve;
+    double error, log_loss; /* at the ends of the curves, mean over chains; NaN: not known */
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);
@@ -292,6 +372,43 @@ SGFS_API sgfs_status sgfs_mode_write(const sgfs_mode *mode, const char *path, bo
                                      sgfs_err *err);
 SGFS_API void sgfs_mode_free(sgfs_mode *mode);
 
+/* ---- is the gradient right? ------------------------------------------------------------------ */
+
+typedef struct sgfs_check_grad_row {
+    const char *name, *block;
+    int64_t point;            /* of the random points, where it was worst; 1: the model's start */
+    double analytic, numeric; /* d log posterior / d parameter there, on the chain's own scale */
+    double error; /* their difference over the larger of both, or over what the gradient of so many
+                   * rows is by chance where that is larger still */
+    double doubt; /* what the numeric one may be off by, in the same measure */
+    bool agrees;
+} sgfs_check_grad_row;
+
+/* A model's gradient against finite differences of its own log density ("check.*" options,
+ * "run.init", "run.seed", "run.threads"). A mistake found is a result, not an error: see passed. */
+typedef struct sgfs_check_grad {
+    bool passed;
+    const char *title;   /* model, rows, parameters */
+    const char *verdict; /* what agrees, or which parameter does not and what that looks like */
+    int64_t dim, points; /* parameters of the model; points at which they were compared */
+    int64_t rows, rows_in_data; /* data rows that took part, of how many */
+    int64_t checked;            /* parameters compared one by one, at one point or more */
+    int64_t directions;         /* random directions, which move all parameters together */
+    sgfs_check_grad_row *row;   /* checked, worst first */
+    double tolerance;
+    /* largest relative errors; NaN where one was not finite */
+    double error;           /* of a parameter */
+    double direction_error; /* of a random direction */
+    double prior_error;     /* of the prior alone */
+    double score_error;     /* of one row's score, along a direction */
+    double loglik_error;    /* between rows' log densities with scores, without, and one by one */
+    double seconds;
+} sgfs_check_grad;
+SGFS_API sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config *cfg,
+                                              sgfs_err *err);
+SGFS_API char *sgfs_check_grad_json(const sgfs_check_grad *check);
+SGFS_API void sgfs_check_grad_free(sgfs_check_grad *check);
+
 /* ---- tuning ---------------------------------------------------------------------------------- */
 
 /* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K
@@ -347,6 +464,69 @@ SGFS_API char *sgfs_tune_json(const sgfs_tune *tune);
  * refused unless "output.overwrite" is set. */
 SGFS_API sgfs_status sgfs_tune_save(const sgfs_tune *tune, const char *path, sgfs_err *err);
 SGFS_API void sgfs_tune_free(sgfs_tune *tune);
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+/* What the draws of a run say of the rows of another file, averaged over draws. */
+typedef struct sgfs_predict sgfs_predict;
+
+/* Rows whose predicted probability lies between two bounds. */
+typedef struct sgfs_predict_bin {
+    double low, high;
+    int64_t rows;
+    double predicted, observed; /* mean probability, and share of rows; NaN without rows */
+} sgfs_predict_bin;
+
+typedef struct sgfs_predict_label {
+    const char *name;
+    int64_t rows, predicted, right; /* that have it; for which it is the most probable; both */
+    double probability;             /* mean over all rows; to be compared with the share of rows */
+} sgfs_predict_label;
+
+/* How good the predictions are. A number is NaN where it has no meaning. Standard errors (se) are
+ * those of a sample of rows. */
+typedef struct sgfs_prediction {
+    int64_t rows, draws;
+    const char *model, *target;   /* target: its column in the file; "" where it has none */
+    bool scored;                  /* the file has the target; else all that follows is empty */
+    double log_loss, log_loss_se; /* -log of the averaged density of the target, nats a row */
+    int64_t labels;               /* 0: the target is a number */
+    sgfs_predict_label *label;    /* labels */
+    double error, error_se;       /* share of rows for which another label is more probable */
+    double brier;     /* sum over labels of (probability - [is it])^2; of two labels the second */
+    double ece;       /* calibration error: mean over rows of |observed - predicted| by bins */
+    const char *bins; /* the label whose probability the bins are of; "": the most probable one */
+    sgfs_predict_bin bin[10];
+    double rmse, mae;             /* of the mean */
+    bool intervals;               /* the quantiles are those of the target; else of its mean */
+    double coverage, coverage_se; /* targets in the interval from the 5 to the 95 % quantile */
+    double under[3];              /* targets below the 5, 50 and 95 % quantile, a tie for a half */
+    int64_t pit[10]; /* targets by tenths of the predictive distribution: even when it is right */
+    double seconds;
+} sgfs_prediction;
+
+typedef struct sgfs_predict_progress {
+    int64_t rows;        /* done */
+    double fraction;     /* of the file */
+    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
+} sgfs_predict_progress;
+typedef void (*sgfs_predict_progress_fn)(const sgfs_predict_progress *progress, void *user);
+
+/* Find the run's columns in `path`, by name. draws is borrowed. Options: "predict.*", "run.threads",
+ * "run.seed", and "data.target", "data.delimiter", "data.header" of this file. */
+SGFS_API sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path,
+                                         const sgfs_config *cfg, sgfs_err *err);
+SGFS_API void sgfs_predict_on_progress(sgfs_predict *predict, sgfs_predict_progress_fn on_progress,
+                                       void *user);
+/* Predict every row. out (may be NULL): a CSV file, one line a row, written beside and then
+ * renamed; an existing one is refused unless "output.overwrite" is set. Rows are streamed: memory
+ * does not grow with the file. Once for a handle. */
+SGFS_API sgfs_status sgfs_predict_all(sgfs_predict *predict, const char *out, sgfs_err *err);
+/* Ask it to stop soon: SGFS_ESTOPPED, and no file. Safe from a signal handler. */
+SGFS_API void sgfs_predict_stop(sgfs_predict *predict);
+SGFS_API const sgfs_prediction *sgfs_predict_result(const sgfs_predict *predict);
+SGFS_API char *sgfs_predict_json(const sgfs_predict *predict);
+SGFS_API void sgfs_predict_free(sgfs_predict *predict);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 

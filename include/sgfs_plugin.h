@@ -81,10 +81,11 @@ typedef struct sgfs_block {
 
 typedef struct sgfs_score_block {
     int64_t offset, rows, cols;
-    double *left;        /* n x rows, or NULL when dense */
-    double *right_own;   /* n x cols to fill, SGFS_SCORE_OUTER only */
-    const double *right; /* n x cols: right_own, or the batch's x */
-    double *dense;       /* n x (rows*cols), or NULL when factored */
+    double *left;                 /* n x rows, or NULL when dense */
+    double *right_own;            /* n x cols to fill, SGFS_SCORE_OUTER only */
+    const double *right;          /* n x cols: right_own, or the batch's x */
+    const sgfs_csr *right_sparse; /* the same rows of a sparse batch, right being NULL; else NULL */
+    double *dense;                /* n x (rows*cols), or NULL when factored */
 } sgfs_score_block;
 
 /* Per-row scores of a batch, factored where the model allows, and what each row's target says. */
@@ -147,6 +148,7 @@ typedef struct sgfs_model_kind {
     bool redundant;
     bool sparse;   /* takes b->sparse in place of b->x */
     bool exposure; /* takes b->offset, the log of --exposure */
+    bool one_mode; /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
@@ -163,9 +165,9 @@ typedef struct sgfs_model_kind {
     void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch);
     /* Targets y (n) for the rows of b, drawn from the model at theta, as they would stand in the
-     * data: predictive draws, and simulated data. The covariance of their scores is the model's own Fisher information, which stays tame far from the mode where that
-     * of the data's scores does not. normal, uniform: n random numbers each. NULL: not available.
-     */
+     * data: predictive draws, and simulated data. The covariance of their scores is the model's own
+     * Fisher information, which stays tame far from the mode where that of the data's scores does
+     * not. normal, uniform: n random numbers each. NULL: not available. */
     void (*resample)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y);
     /* A sensible first theta, and the scale on which chains should be spread around it. */
@@ -176,8 +178,7 @@ typedef struct sgfs_model_kind {
                              sgfs_err *err);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
-    /* One target for a linear predictor eta, from a normal and a uniform; NULL: cannot simulate. */
-    double (*simulate)(double eta, double noise, double normal, double uniform);
+    void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */
 } sgfs_model_kind;
 
 /* ---- fisher: an algebra of structured symmetric D x D matrices ------------------------------- */
@@ -234,6 +235,8 @@ struct sgfs_fisher_kind {
 
 /* ---- scheme: how the rows of a minibatch are drawn ------------------------------------------- */
 
+struct sgfsi_alias; /* data/alias.h: draws rows in proportion to their weights */
+
 typedef struct sgfs_scheme_kind {
     const char *name, *help;
     double (*gamma)(double N, int64_t n);   /* N: rows, or the sum of their weights */
@@ -242,6 +245,9 @@ typedef struct sgfs_scheme_kind {
     /* Fill rows[n] for iteration t of the stream's chain. */
     void (*draw)(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
                  int64_t *state, int64_t *rows);
+    /* The same in proportion to the rows' weights; NULL: not with weights. */
+    void (*draw_weighted)(const struct sgfsi_alias *alias, int64_t n, int64_t t, uint64_t seed,
+                          uint32_t chain, uint32_t purpose, int64_t *rows);
 } sgfs_scheme_kind;
 
 /* ---- sampler --------------------------------------------------------------------------------- */

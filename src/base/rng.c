@@ -17,6 +17,10 @@ sgfsi_stream sgfsi_stream_at(uint64_t seed, uint32_t chain, int64_t iteration, u
     return s;
 }
 
+void sgfsi_stream_skip(sgfsi_stream *s, int64_t pairs) {
+    s->ctr[0] += (uint32_t)pairs;
+}
+
 /* The next 128 bits as two 64-bit words. */
 static void next_words(sgfsi_stream *s, uint64_t word[2]) {
     philox4x32_ctr_t ctr = {{s->ctr[0]++, s->ctr[1], s->ctr[2], s->ctr[3]}};

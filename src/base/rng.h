@@ -22,9 +22,12 @@ typedef enum sgfsi_purpose {
     SGFSI_MODEL = 9,    /* targets drawn from the model, for its own Fisher information */
     SGFSI_RIDGE = 10,   /* noise that goes with a ridge */
     SGFSI_MOMENTUM = 11,
-    SGFSI_ACCEPT = 12, /* Metropolis' uniform, jitter of the step */
-    SGFSI_TREE = 13,   /* directions and choices within a trajectory */
-    SGFSI_FOLDS = 14   /* which rows are held out */
+    SGFSI_ACCEPT = 12,          /* Metropolis' uniform, jitter of the step */
+    SGFSI_TREE = 13,            /* directions and choices within a trajectory */
+    SGFSI_FOLDS = 14,           /* which rows are held out */
+    SGFSI_PREDICT_NORMAL = 20,  /* predictive draws: position is the row, iteration the draw */
+    SGFSI_PREDICT_UNIFORM = 21, /* the same */
+    SGFSI_PREDICT_TIE = 22      /* where a target falls among draws that equal it */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {
@@ -33,6 +36,8 @@ typedef struct sgfsi_stream {
 
 /* iteration: 0 .. 2^56 - 1 */
 sgfsi_stream sgfsi_stream_at(uint64_t seed, uint32_t chain, int64_t iteration, uint32_t purpose);
+/* Leave out the next 2 x pairs uniforms or normals. */
+void sgfsi_stream_skip(sgfsi_stream *s, int64_t pairs);
 void sgfsi_uniforms(sgfsi_stream *s, int64_t n, double *out);            /* in (0, 1) */
 void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out);             /* Box-Muller */
 void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out); /* uniform on 0 .. N-1 */

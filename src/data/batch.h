@@ -5,7 +5,7 @@
 #define SGFSI_BATCH_H
 
 #include "base/rng.h"
-#include "data/data.h"
+#include "data/rows.h"
 
 extern const sgfs_scheme_kind sgfs_scheme_with, sgfs_scheme_without;
 extern const sgfs_scheme_kind *const sgfsi_schemes[]; /* NULL-terminated */
@@ -18,13 +18,16 @@ typedef struct sgfsi_batcher {
     uint64_t seed;
     uint32_t chain;
     int64_t *state, *row;
-    double *x, *y;
+    sgfsi_rows rows;
     sgfs_batch batch;
 } sgfsi_batcher;
 
-sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
-                               const sgfs_scheme_kind *scheme, int64_t n, sgfsi_arena *arena,
+/* SGFS_EUSAGE where the rows have weights and the scheme cannot draw by them. */
+sgfs_status sgfsi_scheme_check(const sgfs_scheme_kind *scheme, const sgfs_data *data,
                                sgfs_err *err);
+sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
+                               const sgfs_scheme_kind *scheme, sgfsi_rows_plan plan,
+                               sgfsi_arena *arena, sgfs_err *err);
 /* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps. */
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose);
 

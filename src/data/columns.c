@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * columns.c: --target and --features against the columns a file has.
+ * columns.c: --target, --features, --weights and --exposure against the columns a file has.
  *
  * A column is asked for by its name, else by its 1-based number; a feature list also takes ranges
  * of numbers, 3-7. Names win, so a column called "7" is found by its name. A list is split at
@@ -88,11 +88,15 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const c
 
 static sgfs_status add_feature(const sgfsi_columns *c, int64_t i, unsigned char *role,
                                sgfs_err *err) {
-    if (role[i] == SGFSI_ROLE_TARGET) {
+    static const char *const taken[][2] = {[SGFSI_ROLE_TARGET] = {"is the target", "target"},
+                                           [SGFSI_ROLE_WEIGHTS] = {"holds the weights", "weights"},
+                                           [SGFSI_ROLE_EXPOSURE] = {"is the exposure", "exposure"}};
+    if (role[i] > SGFSI_ROLE_FEATURE) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: column %lld (\"%.40s\") is the target and cannot be a feature too; "
-                          "choose another with --target or leave it out of --features.",
-                          c->path, (long long)i + 1, c->names[i]);
+                          "%s: column %lld (\"%.40s\") %s and cannot be a feature too; "
+                          "choose another with --%s or leave it out of --features.",
+                          c->path, (long long)i + 1, c->names[i], taken[role[i]][0],
+                          taken[role[i]][1]);
     }
     role[i] = SGFSI_ROLE_FEATURE;
     return SGFS_OK;
@@ -146,19 +150,56 @@ static sgfs_status add_list(const sgfsi_columns *c, const char *list, unsigned c
     return status;
 }
 
+/* ---- columns that are no features ------------------------------------------------------------ */
+
+typedef struct part {
+    unsigned char role;
+    const char *flag, *asked; /* asked: "" or NULL: none */
+} part;
+
+static sgfs_status give(const sgfsi_columns *c, const part *p, unsigned char *role, sgfs_err *err) {
+    int64_t i;
+    if (p->asked == NULL || p->asked[0] == '\0') return SGFS_OK;
+    sgfs_status status = find_column(c, p->flag, p->asked, &i, err);
+    if (status != SGFS_OK) return status;
+    if (role[i] > SGFSI_ROLE_FEATURE) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: column %lld (\"%.40s\") cannot be named by --%s and by --%s: "
+                          "they need columns of their own.",
+                          c->path, (long long)i + 1, c->names[i],
+                          role[i] == SGFSI_ROLE_WEIGHTS ? "weights" : "exposure", p->flag);
+    }
+    role[i] = p->role;
+    return SGFS_OK;
+}
+
+/* The last column that is nothing else. */
+static sgfs_status last_is_target(const sgfsi_columns *c, unsigned char *role, sgfs_err *err) {
+    int64_t i = c->cols - 1;
+    while (i >= 0 && role[i] > SGFSI_ROLE_FEATURE) i--;
+    if (i < 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: no column is left for the target beside --weights and --exposure.",
+                          c->path);
+    }
+    role[i] = SGFSI_ROLE_TARGET;
+    return SGFS_OK;
+}
+
 /* ---- shared ---------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
                                  unsigned char *role, sgfs_err *err) {
     bool all = options->features[0] == '\0';
     memset(role, all ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE, (size_t)columns->cols);
-    int64_t target = columns->cols - 1;
-    if (options->target[0] != '\0') {
-        sgfs_status status = find_column(columns, "target", options->target, &target, err);
-        if (status != SGFS_OK) return status;
-    }
-    role[target] = SGFSI_ROLE_TARGET;
-    return all ? SGFS_OK : add_list(columns, options->features, role, err);
+    const part parts[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
+                          {SGFSI_ROLE_EXPOSURE, "exposure", options->exposure},
+                          {SGFSI_ROLE_TARGET, "target", options->target}};
+    sgfs_status status = SGFS_OK;
+    for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
+    if (status == SGFS_OK && options->target[0] == '\0')
+        status = last_is_target(columns, role, err);
+    return status != SGFS_OK || all ? status : add_list(columns, options->features, role, err);
 }
 
 char **sgfsi_names_made_up(int64_t cols) {

@@ -12,8 +12,9 @@ typedef struct sgfsi_columns {
     char *const *names; /* cols */
 } sgfsi_columns;
 
-/* Fill role[cols] from options->target and options->features; SGFS_EUSAGE with the nearest names
- * when a column is unknown, named twice in the file, or target and feature at once. */
+/* Fill role[cols] from what options says of target, features, weights and exposure; SGFS_EUSAGE
+ * with the nearest names when a column is unknown or named twice in the file, and where it should
+ * be two things at once. */
 sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
                                  unsigned char *role, sgfs_err *err);
 

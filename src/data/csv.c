@@ -38,7 +38,8 @@ typedef struct missing {
     bool too_large; /* a number, but not in single precision */
 } missing;
 
-typedef struct csv {
+typedef struct sgfsi_csv csv;
+struct sgfsi_csv {
     const char *path;
     const sgfsi_read_options *options;
     sgfsi_csv_format format;
@@ -55,7 +56,9 @@ typedef struct csv {
     char text[SHOWN_CHARS + 8];
     sgfsi_levels levels;
     missing missing;
-} csv;
+    bool streaming; /* rows for a run that is there already, a few at a time */
+    double taken;   /* bytes of rows taken while streaming */
+};
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
@@ -82,10 +85,13 @@ static sgfs_status fail_text(const csv *c, int64_t col, const sgfsi_cell *cell, 
                              sgfs_err *err) {
     char text[SHOWN_CHARS + 8];
     show_cell(cell, text);
-    const char *advice = comma
-                             ? "write numbers with a decimal point, as in 1.5: decimal commas and "
-                               "commas between thousands are not understood."
-                             : "leave the column out with --features, or code it as numbers.";
+    const char *advice = "leave the column out with --features, or code it as numbers.";
+    if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
+    if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
+    if (c->streaming) advice = "the run had numbers there.";
+    if (comma)
+        advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
+                 "thousands are not understood.";
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
                       (long long)c->lines.record_line, (long long)col + 1, c->format.names[col],
@@ -214,7 +220,8 @@ static sgfs_status target_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs
     }
 }
 
-static sgfs_status feature_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+/* A feature, a weight, an exposure. */
+static sgfs_status number_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     double x = 0.0;
     switch (sgfsi_cell_classify(cell, &x)) {
     case SGFSI_CELL_COMMA: return fail_text(c, col, cell, true, err);
@@ -261,11 +268,9 @@ static sgfs_status odd_cell(csv *c, int64_t col, const char *s, const char *end,
     sgfsi_cell cell;
     *stop = sgfsi_cell_scan(c->format.delimiter, s, end, &cell);
     if (*stop == NULL) return fail_quote(c, col, err);
-    switch (c->role[col]) {
-    case SGFSI_ROLE_FEATURE: return feature_cell(c, col, &cell, err);
-    case SGFSI_ROLE_TARGET: return target_cell(c, col, &cell, err);
-    default: return SGFS_OK;
-    }
+    if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    if (c->role[col] == SGFSI_ROLE_TARGET) return target_cell(c, col, &cell, err);
+    return number_cell(c, col, &cell, err);
 }
 
 static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err *err) {
@@ -276,8 +281,8 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
     sgfs_status status = make_room(c, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number = c->role[col] == SGFSI_ROLE_FEATURE ||
-                      (c->role[col] == SGFSI_ROLE_TARGET && !c->text_target);
+        bool number = c->role[col] != SGFSI_ROLE_NONE &&
+                      (c->role[col] != SGFSI_ROLE_TARGET || !c->text_target);
         stop = number ? plain_number(delimiter, s, end, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             store(c, x);
@@ -297,24 +302,32 @@ static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err
     return status;
 }
 
-static sgfs_status read_rows(csv *c, sgfs_err *err) {
+/* Up to the first row of data. */
+static sgfs_status start_rows(csv *c, sgfs_err *err) {
     const char *begin = NULL, *end = NULL;
     sgfs_status status = sgfsi_lines_open(&c->lines, c->path, err);
     if (status != SGFS_OK) return status;
     c->lines.delimiter = c->format.delimiter;
+    return c->format.header ? sgfsi_lines_next(&c->lines, &begin, &end, err) : SGFS_OK;
+}
+
+static sgfs_status fail_empty(const csv *c, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
+}
+
+static sgfs_status read_rows(csv *c, sgfs_err *err) {
+    const char *begin = NULL, *end = NULL;
     char what[256];
     snprintf(what, sizeof what, "Reading %.200s", c->path);
     sgfsi_ticker ticker = sgfsi_ticker_start(c->options->log, what);
-    if (c->format.header) status = sgfsi_lines_next(&c->lines, &begin, &end, err);
+    sgfs_status status = start_rows(c, err);
     while (status == SGFS_OK && !c->restart) {
         status = sgfsi_lines_next(&c->lines, &begin, &end, err);
         if (status != SGFS_OK || begin == NULL) break;
         status = read_row(c, begin, end, err);
         if (c->rows % 8192 == 0) sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->lines.bytes));
     }
-    if (status == SGFS_OK && !c->restart && c->rows == 0) {
-        status = sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
-    }
+    if (status == SGFS_OK && !c->restart && c->rows == 0) status = fail_empty(c, err);
     if (status == SGFS_OK && !c->restart && c->missing.cells > 0) status = fail_missing(c, err);
     sgfsi_lines_close(&c->lines);
     return status;
@@ -388,12 +401,95 @@ static sgfs_status read_csv(const char *path, const sgfsi_read_options *options,
         status = read_rows(c, err);
     }
     if (status == SGFS_OK) status = hand_over(c, table, err);
+    sgfsi_csv_close(c);
+    return status;
+}
+
+/* ---- a few rows at a time -------------------------------------------------------------------- */
+
+sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_options *options,
+                           sgfs_err *err) {
+    csv *c = *out = calloc(1, sizeof *c);
+    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->path = path;
+    c->options = options;
+    c->streaming = true;
+    return sgfsi_csv_sniff(path, options, &c->format, err);
+}
+
+const sgfsi_csv_format *sgfsi_csv_format_of(const sgfsi_csv *c) {
+    return &c->format;
+}
+
+sgfs_status sgfsi_csv_start(sgfsi_csv *c, const unsigned char *role, int64_t levels,
+                            const char *const *level, sgfs_err *err) {
+    c->role = malloc((size_t)c->format.cols);
+    if (c->role == NULL) return sgfsi_fail_memory(err, "column roles");
+    for (int64_t i = 0; i < c->format.cols; i++) {
+        c->role[i] = role[i];
+        c->kept += role[i] != SGFSI_ROLE_NONE;
+    }
+    for (int64_t k = 0; k < levels; k++) {
+        if (sgfsi_levels_index(&c->levels, level[k]) != k)
+            return sgfsi_fail(err, SGFS_EINTERNAL, "Label %lld is not a new one.", (long long)k);
+    }
+    c->text_target = levels > 0;
+    return start_rows(c, err);
+}
+
+/* Up to `most` rows behind those that are there. */
+static sgfs_status read_some(csv *c, int64_t most, int64_t *n, int64_t *line, sgfs_err *err) {
+    const char *begin = NULL, *end = NULL;
+    for (*n = 0; *n < most; ++*n) {
+        sgfs_status status = sgfsi_lines_next(&c->lines, &begin, &end, err);
+        if (status != SGFS_OK || begin == NULL) return status;
+        status = read_row(c, begin, end, err);
+        if (status != SGFS_OK) return status;
+        line[*n] = c->lines.record_line;
+        c->taken += (double)(end - begin + 1);
+        if (c->restart) {
+            return sgfsi_fail(
+                err, SGFS_EDATA,
+                "%s:%lld: the target holds \"%s\", and in the run it held numbers only.", c->path,
+                (long long)c->text_line, c->text);
+        }
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_csv_next(sgfsi_csv *c, int64_t most, int64_t *n, const double **cells,
+                           int64_t *line, sgfs_err *err) {
+    int64_t more = 1;
+    c->used = 0;
+    sgfs_status status = read_some(c, most, n, line, err);
+    if (status == SGFS_OK && c->rows == 0) status = fail_empty(c, err);
+    *cells = c->cells;
+    if (status != SGFS_OK || c->missing.cells == 0) return status;
+    while (status == SGFS_OK && more > 0) {
+        c->used = 0;
+        status = read_some(c, most, &more, line, err);
+    }
+    return status == SGFS_OK ? fail_missing(c, err) : status;
+}
+
+const char *sgfsi_csv_level(const sgfsi_csv *c, int64_t level) {
+    return level >= 0 && level < c->levels.count ? c->levels.text[level] : NULL;
+}
+
+/* What is in the buffer has been read, but not taken. */
+double sgfsi_csv_fraction(const sgfsi_csv *c) {
+    double waiting = (double)(c->lines.stop - c->lines.at);
+    return sgfsi_bytes_fraction(c->lines.bytes) * c->taken / (c->taken + waiting + 1e-300);
+}
+
+void sgfsi_csv_close(sgfsi_csv *c) {
+    if (c == NULL) return;
+    sgfsi_lines_close(&c->lines);
     sgfsi_levels_clear(&c->levels);
     sgfsi_names_free(c->format.names, c->format.cols);
     free(c->role);
     free(c->cells);
     free(c);
-    return status;
 }
 
 /* Any text may be a table: the last reader to be asked. */

@@ -2,21 +2,25 @@
  * data.h: the design: which columns of a table are features, which one is the target, and how a row
  * becomes numbers for the model.
  *
- *     file -> reader (table.h) -> design (here) -> gather (batch.c) -> sgfs_batch
+ *     file -> reader (table.h) -> design (here) -> gather, rows (rows.h) -> sgfs_batch
  *
- * Storage keeps the file's own type (f64, f32, integers); gathering converts, standardises and puts
- * the intercept in front, so that every model sees one kind of row: double, row-major, n x p.
+ * Storage keeps the file's own type (f64, f32, integers, sparse doubles); gathering converts,
+ * standardises and puts the intercept in front, so that every model sees one kind of row: double,
+ * row-major, n x p (or, where it asks for them, the sparse rows).
  */
 #ifndef SGFSI_DATA_H
 #define SGFSI_DATA_H
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "data/alias.h"
 #include "data/table.h"
 
 typedef struct sgfsi_column {
     char *name;
-    double mean, sd, min, max; /* over all rows; sd with divisor N - 1 */
+    /* Over all rows, each counting by its weight; sd^2 = sum w (x - mean)^2 / W  N'/(N' - 1), N' the
+     * rows of positive weight: without weights the usual divisor N - 1. */
+    double mean, sd, min, max;
 } sgfsi_column;
 
 /* Neighbouring table columns that are neighbouring features too. */
@@ -32,7 +36,11 @@ struct sgfs_data {
     char *path;             /* or "(arrays)" */
     int64_t N, p, features; /* p = features + intercept */
     double total;           /* N, or the sum of the rows' weights */
-    int64_t row_bytes;      /* from one row of the table to the next */
+    const double *weight;   /* by row of the table: how often it counts; NULL: once */
+    const double *offset;   /* by row of the table: log exposure; NULL: 0 */
+    const char *weight_name, *exposure_name;
+    sgfsi_alias alias; /* with weights: draws from the N rows in proportion to them */
+    int64_t row_bytes; /* from one row of the table to the next */
     bool intercept;
     sgfsi_column *feature; /* features */
     sgfsi_columns_run *run;
@@ -55,6 +63,15 @@ sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n
 /* The same rows as they stand in the table, not standardised. Borrows all from d: not freed. */
 sgfs_data sgfsi_data_unscaled(const sgfs_data *d);
 
+/* The weights and exposure (arrays by row, or NULL) or the columns that hold them; */
+sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double *exposure,
+                              sgfs_err *err);
+/* d->total and d->alias of the rows d has; and a note where the total is not their number. */
+sgfs_status sgfsi_data_weigh(sgfs_data *d, sgfs_err *err);
+void sgfsi_data_tell_weights(const sgfs_data *d, const sgfsi_log *log);
+/* Weights of rows first .. first+n-1; 1 without weights. */
+void sgfsi_data_weights(const sgfs_data *d, int64_t first, int64_t n, double *weight);
+
 /* Fill in the statistics of every column; refuses cells that are not finite. */
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
 /* Rows first .. first+n-1 in order: x n x p, y n (either may be NULL). */
@@ -67,5 +84,12 @@ void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, do
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
 /* What the run file's header says of the data. */
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
+/* The same data again from that, without rows and without a target; scaled: standardised where they
+ * were, else not. SGFS_ERUNFILE where something needed is not said. */
+sgfs_data *sgfsi_data_recall(const sgfsi_json *told, bool scaled, const sgfs_config *cfg,
+                             sgfs_err *err);
+/* Say that rows to come have a target: text, if it has levels, of which level[k] is read as k. */
+sgfs_status sgfsi_data_recall_target(sgfs_data *d, int64_t levels, const char *const *level,
+                                     sgfs_err *err);
 
 #endif

@@ -11,9 +11,13 @@
 
 const sgfs_option sgfsi_data_options[] = {
     {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
-     "column to explain, by name or number from 1 (default: the last column)"},
+     "column to explain, by name or number from 1 (default: the last one)"},
     {"data.features", "features", SGFS_TEXT, "", 1, 0, NULL,
      "columns to explain it with: names, numbers, ranges 3-7 (default: all others)"},
+    {"data.weights", "weights", SGFS_TEXT, "", 1, 0, NULL,
+     "column that says how often each row counts (default: once)"},
+    {"data.exposure", "exposure", SGFS_TEXT, "", 1, 0, NULL,
+     "column with the time or size that a row's count belongs to, for models of counts"},
     {"data.delimiter", "delimiter", SGFS_TEXT, "auto", 1, 0, NULL,
      "character between CSV cells, or \"tab\" (default: found by itself)"},
     {"data.header", "header", SGFS_CHOICE, "auto", 1, 0, "auto|yes|no",
@@ -56,19 +60,35 @@ static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
 
 /* ---- what the user should know --------------------------------------------------------------- */
 
+/* Each constant column is named; of sparse ones (which may be thousands) only the first. */
+static void warn_constant(const sgfs_data *d, const sgfsi_log *log) {
+    const char *but = d->intercept ? " that the intercept does not say" : "";
+    const char *first = NULL;
+    int64_t count = 0;
+    for (int64_t j = 0; j < d->features; j++) {
+        if (d->feature[j].sd != 0) continue;
+        if (count++ == 0) first = d->feature[j].name;
+        if (d->table.type == SGFSI_CSR) continue;
+        sgfsi_caution(d->cautions, log,
+                      "Column \"%s\" is constant: the data say nothing about it%s.",
+                      d->feature[j].name, but);
+    }
+    if (d->table.type != SGFSI_CSR || count == 0) return;
+    sgfsi_caution(d->cautions, log,
+                  "%lld columns (the first is \"%s\") are constant: the data say nothing about "
+                  "them%s.",
+                  (long long)count, first, but);
+}
+
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     double least = INFINITY, most = 0;
     if (d->N < 2) return; /* in one row everything is constant */
+    warn_constant(d, log);
     for (int64_t j = 0; j < d->features; j++) {
-        const sgfsi_column *c = &d->feature[j];
-        if (c->sd == 0) {
-            sgfsi_caution(d->cautions, log,
-                          "Column \"%s\" is constant: the data say nothing about it%s.", c->name,
-                          d->intercept ? " that the intercept does not say" : "");
-            continue;
-        }
-        least = c->sd < least ? c->sd : least;
-        most = c->sd > most ? c->sd : most;
+        double sd = d->feature[j].sd;
+        if (sd == 0) continue;
+        least = sd < least ? sd : least;
+        most = sd > most ? sd : most;
     }
     if (!standardize && most > 1e4 * least) {
         sgfsi_caution(
@@ -79,29 +99,39 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
     }
 }
 
-/* Without an intercept nothing could absorb the means, so columns are scaled but not centred. */
+/* Without an intercept nothing could absorb the means, so columns are scaled but not centred. Sparse
+ * columns are not centred either: it would leave no zeros. */
 static sgfs_status standardize(sgfs_data *d, sgfs_err *err) {
     d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
     d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
     if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
     for (int64_t j = 0; j < d->features; j++) {
         bool constant = d->feature[j].sd == 0;
-        d->shift[j] = d->intercept ? d->feature[j].mean : 0;
+        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? d->feature[j].mean : 0;
         d->scale[j] = constant ? 1 : 1 / d->feature[j].sd;
     }
     return SGFS_OK;
 }
 
-static sgfs_status finish(sgfs_data *d, const sgfs_config *cfg, sgfs_err *err) {
+/* weights, exposure: of arrays; a table of a file has them in columns. */
+static sgfs_status finish(sgfs_data *d, const double *weights, const double *exposure,
+                          const sgfs_config *cfg, sgfs_err *err) {
+    const sgfsi_log *log = sgfsi_config_log(cfg);
     d->intercept = sgfsi_config_flag(cfg, "data.intercept");
     d->N = d->table.rows;
-    d->total = (double)d->N;
     d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
     sgfs_status status = select_columns(d, err);
-    if (status == SGFS_OK) status = sgfsi_data_measure(d, sgfsi_config_log(cfg), err);
+    if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
+    if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
     if (status != SGFS_OK) return status;
     bool wanted = sgfsi_config_flag(cfg, "data.standardize");
-    warn_columns(d, wanted, sgfsi_config_log(cfg));
+    sgfsi_data_tell_weights(d, log);
+    warn_columns(d, wanted, log);
+    if (wanted && d->intercept && d->table.type == SGFSI_CSR) {
+        sgfsi_say(log, SGFS_NOTE,
+                  "Sparse columns are scaled by --standardize, not centred: that would fill them.");
+    }
     return wanted ? standardize(d, err) : SGFS_OK;
 }
 
@@ -118,9 +148,9 @@ static sgfs_status fill_view(sgfs_data *d, const sgfs_data *whole, const int64_t
     memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
     d->subset = subset;
     d->N = n;
-    d->total = (double)n;
     d->shift = d->scale = NULL; /* or they would be measured standardised */
-    sgfs_status status = sgfsi_data_measure(d, NULL, err);
+    sgfs_status status = sgfsi_data_weigh(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_measure(d, NULL, err);
     return status == SGFS_OK && whole->scale != NULL ? standardize(d, err) : status;
 }
 
@@ -152,13 +182,15 @@ static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *
     sgfsi_read_options options = {
         .target = sgfsi_config_text(cfg, "data.target"),
         .features = sgfsi_config_text(cfg, "data.features"),
+        .weights = sgfsi_config_text(cfg, "data.weights"),
+        .exposure = sgfsi_config_text(cfg, "data.exposure"),
         .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
         .header = sgfsi_config_text(cfg, "data.header"),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
         .log = sgfsi_config_log(cfg),
     };
     sgfs_status status = sgfsi_table_read(path, &options, &d->table, err);
-    return status == SGFS_OK ? finish(d, cfg, err) : status;
+    return status == SGFS_OK ? finish(d, NULL, NULL, cfg, err) : status;
 }
 
 static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {
@@ -201,23 +233,75 @@ static sgfs_status name_columns(sgfsi_table *table, const char *const *names, sg
     return SGFS_OK;
 }
 
-static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
-    if (a->rows < 1 || a->cols < 0 || (a->x == NULL) == (a->x32 == NULL) ||
+/* The columns of one sparse row: in range, in order, finite. */
+static sgfs_status check_csr_row(const sgfs_arrays *a, int64_t i, sgfs_err *err) {
+    int64_t before = -1;
+    for (int64_t k = a->csr_start[i]; k < a->csr_start[i + 1]; k++) {
+        int64_t col = a->csr_col[k];
+        if (col <= before || col >= a->cols) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "(arrays): row %lld, csr_col[%lld] is %lld: columns must lie between "
+                              "0 and %lld and increase within a row.",
+                              (long long)i + 1, (long long)k, (long long)col,
+                              (long long)a->cols - 1);
+        }
+        if (!isfinite(a->csr_value[k])) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "(arrays): row %lld, csr_value[%lld] is not a finite number; remove "
+                              "such rows or fill them in first.",
+                              (long long)i + 1, (long long)k);
+        }
+        before = col;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    if (a->csr_start[0] != 0) {
+        return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start must begin with 0.");
+    }
+    for (int64_t i = 0; i < a->rows; i++) {
+        if (a->csr_start[i] <= a->csr_start[i + 1]) continue;
+        return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start falls after row %lld.",
+                          (long long)i + 1);
+    }
+    bool entries = a->csr_start[a->rows] > 0;
+    if (entries && (a->csr_col == NULL || a->csr_value == NULL)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_data_wrap: csr_start comes with csr_col and csr_value.");
+    }
+    for (int64_t i = 0; i < a->rows && status == SGFS_OK; i++) status = check_csr_row(a, i, err);
+    return status;
+}
+
+static sgfs_status wrap_cells(sgfsi_table *t, const sgfs_arrays *a, sgfs_err *err) {
+    int given = (a->x != NULL) + (a->x32 != NULL) + (a->csr_start != NULL);
+    if (a->rows < 1 || a->cols < 0 || a->cols > INT32_MAX - 1 || given != 1 ||
         (a->row_stride != 0 && a->row_stride < a->cols)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "sgfs_data_wrap: needs at least one row, exactly one of x and "
-                          "x32, and a row_stride of 0 or at least cols.");
+                          "sgfs_data_wrap: needs at least one row, exactly one of x, x32 and "
+                          "csr_start, and a row_stride of 0 or at least cols.");
     }
-    d->table.rows = a->rows;
-    d->table.cols = a->cols;
-    d->table.row_stride = a->row_stride != 0 ? a->row_stride : a->cols;
-    d->table.type = a->x != NULL ? SGFSI_F64 : SGFSI_F32;
-    d->table.cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
+    t->rows = a->rows;
+    t->cols = a->cols;
+    t->row_stride = a->row_stride != 0 ? a->row_stride : a->cols;
+    t->type = a->x != NULL ? SGFSI_F64 : a->x32 != NULL ? SGFSI_F32 : SGFSI_CSR;
+    t->cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
+    t->csr = (sgfs_csr){.start = a->csr_start, .col = a->csr_col, .value = a->csr_value};
+    return t->type == SGFSI_CSR ? check_csr(a, err) : SGFS_OK;
+}
+
+static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_status status = wrap_cells(&d->table, a, err);
+    if (status != SGFS_OK) return status;
     d->y = a->y;
     d->has_target = a->y != NULL;
     d->target.name = sgfsi_arena_text(&d->arena, a->target_name != NULL ? a->target_name : "y");
-    sgfs_status status = name_columns(&d->table, a->names, err);
-    return status == SGFS_OK ? finish(d, cfg, err) : status;
+    d->weight_name = "weights";
+    d->exposure_name = "exposure";
+    status = name_columns(&d->table, a->names, err);
+    return status == SGFS_OK ? finish(d, a->weights, a->exposure, cfg, err) : status;
 }
 
 sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err) {
@@ -253,6 +337,9 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     sgfsi_json_flag(o, "intercept", d->intercept);
     sgfsi_json_flag(o, "standardized", d->scale != NULL);
     if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
+    if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
+    if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
+    if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
     /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
     for (int64_t j = 0; j < d->features; j++) {
         sgfsi_json *c = sgfsi_json_object();

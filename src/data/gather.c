@@ -48,13 +48,32 @@ GATHER(gather_u8, uint8_t)
 GATHER(gather_u16, uint16_t)
 GATHER(gather_u32, uint32_t)
 
+/* Sparse rows filled up with their zeros. Every column is a feature, and y is an array of its own.
+ */
+static void gather_csr(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
+                       double *y) {
+    const sgfs_csr *from = &d->table.csr;
+    (void)y;
+    if (x == NULL) return;
+    memset(x, 0, (size_t)(n * d->p) * sizeof *x);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = row != NULL ? row[i] : first + i;
+        double *out = x + i * d->p;
+        if (d->intercept) *out++ = 1.0;
+        for (int64_t k = from->start[at]; k < from->start[at + 1]; k++) {
+            out[from->col[k]] = from->value[k];
+        }
+    }
+}
+
 typedef void (*gather_fn)(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n,
                           double *x, double *y);
 
 static const gather_fn gather_of[] = {
     [SGFSI_F64] = gather_f64, [SGFSI_F32] = gather_f32, [SGFSI_I64] = gather_i64,
     [SGFSI_I32] = gather_i32, [SGFSI_I16] = gather_i16, [SGFSI_I8] = gather_i8,
-    [SGFSI_U8] = gather_u8,   [SGFSI_U16] = gather_u16, [SGFSI_U32] = gather_u32};
+    [SGFSI_U8] = gather_u8,   [SGFSI_U16] = gather_u16, [SGFSI_U32] = gather_u32,
+    [SGFSI_CSR] = gather_csr};
 
 static void standardize(const sgfs_data *d, int64_t n, double *x) {
     int64_t first = d->p - d->features;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * measure.c: one look at every cell before sampling: is it finite, what is the column's mean,
  * spread and range. Later, minibatches are taken on trust.
+ *
+ * A row counts by its weight w; rows of weight 0 must be readable, but are not there for the
+ * statistics. Sparse columns cost two walks over their entries, zeros being put in afterwards:
+ *     mean = sum w x / W,   ss = sum over entries w (x - mean)^2 + (W - sum over entries w) mean^2.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,33 +16,63 @@ enum { BLOCK = 256 };
 
 /* Mean, spread and range of one column, merged block by block (Chan, Golub, LeVeque 1979). */
 typedef struct tally {
-    double count, mean, ss, min, max;
+    double count, rows; /* sum of the weights; rows of positive weight */
+    double mean, ss, min, max;
 } tally;
 
+static const tally empty = {.min = INFINITY, .max = -INFINITY};
+
+static void widen(tally *t, double v) {
+    t->min = v < t->min ? v : t->min;
+    t->max = v > t->max ? v : t->max;
+}
+
+/* Put in `rows` rows of weight `count` in all, with their mean and sum of squares around it. */
+static void merge(tally *t, double count, double rows, double mean, double ss) {
+    double total = t->count + count, gap = mean - t->mean;
+    t->ss += ss + gap * gap * t->count * count / total;
+    t->mean += gap * count / total;
+    t->count = total;
+    t->rows += rows;
+}
+
 static void tally_block(tally *t, int64_t n, int64_t stride, const double *x) {
-    double sum = 0, ss = 0, min = x[0], max = x[0];
+    double sum = 0, ss = 0, min = t->min, max = t->max;
     for (int64_t i = 0; i < n; i++) {
         double v = x[i * stride];
         sum += v;
         min = v < min ? v : min;
         max = v > max ? v : max;
     }
+    t->min = min;
+    t->max = max;
     double mean = sum / (double)n;
     for (int64_t i = 0; i < n; i++) ss += (x[i * stride] - mean) * (x[i * stride] - mean);
-    double total = t->count + (double)n, gap = mean - t->mean;
-    if (t->count == 0 || min < t->min) t->min = min;
-    if (t->count == 0 || max > t->max) t->max = max;
-    t->ss += ss + gap * gap * t->count * (double)n / total;
-    t->mean += gap * (double)n / total;
-    t->count = total;
+    merge(t, (double)n, (double)n, mean, ss);
+}
+
+static void tally_weighted(tally *t, int64_t n, int64_t stride, const double *x, const double *w) {
+    double sum = 0, ss = 0, count = 0, rows = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (w[i] == 0) continue;
+        widen(t, x[i * stride]);
+        rows++;
+        count += w[i];
+        sum += w[i] * x[i * stride];
+    }
+    if (rows == 0) return;
+    double mean = sum / count;
+    for (int64_t i = 0; i < n; i++) ss += w[i] * (x[i * stride] - mean) * (x[i * stride] - mean);
+    merge(t, count, rows, mean, ss);
 }
 
 /* A constant column is told by its range: the mean of many 0.1 is not 0.1, and the spread that
  * rounding leaves would be blown up to 1 by standardising. */
 static void tally_to_column(const tally *t, sgfsi_column *c) {
     bool constant = t->min == t->max;
+    double divisor = t->count == t->rows ? t->count - 1 : t->count * (t->rows - 1) / t->rows;
     c->mean = constant ? t->min : t->mean;
-    c->sd = constant ? 0 : sqrt(t->ss / (t->count - 1));
+    c->sd = constant ? 0 : sqrt(t->ss / divisor);
     c->min = t->min;
     c->max = t->max;
 }
@@ -49,11 +83,12 @@ static int64_t count_bad(int64_t n, const double *x) {
     return bad;
 }
 
-/* Name the first cell of the block that is not finite. first: the block's first row. */
+/* Name the first cell of the block that is not finite. first: the block's first row; x may be NULL.
+ */
 static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, const double *x,
                               const double *y, sgfs_err *err) {
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j <= d->features; j++) {
+        for (int64_t j = x != NULL ? 0 : d->features; j <= d->features; j++) {
             bool is_target = j == d->features;
             if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
             return sgfsi_fail(
@@ -67,19 +102,81 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
     return SGFS_OK;
 }
 
-/* The intercept is left out while looking, so x is n x features. */
-static sgfs_status look_through(sgfs_data *d, tally *t, double *x, double *y, sgfsi_ticker *ticker,
-                                sgfs_err *err) {
+static void add_column(const sgfs_data *d, tally *t, int64_t n, int64_t stride, const double *x,
+                       const double *weight) {
+    if (d->weight == NULL) tally_block(t, n, stride, x);
+    else tally_weighted(t, n, stride, x, weight);
+}
+
+/* The intercept is left out while looking, so x is n x features; NULL: the target alone. */
+static sgfs_status look_through(const sgfs_data *d, tally *t, double *x, double *y,
+                                sgfsi_ticker *ticker, sgfs_err *err) {
+    double weight[BLOCK];
     for (int64_t first = 0; first < d->N; first += BLOCK) {
         int64_t n = d->N - first < BLOCK ? d->N - first : BLOCK;
         sgfsi_data_rows_range(d, first, n, x, y);
-        if (count_bad(n * d->features, x) + count_bad(n, y) > 0) {
-            return report_bad(d, first, n, x, y, err);
+        int64_t cells = x != NULL ? n * d->features : 0;
+        if (count_bad(cells, x) + count_bad(n, y) > 0) return report_bad(d, first, n, x, y, err);
+        if (d->weight != NULL) sgfsi_data_weights(d, first, n, weight);
+        for (int64_t j = 0; x != NULL && j < d->features; j++) {
+            add_column(d, &t[j], n, d->features, x + j, weight);
         }
-        for (int64_t j = 0; j < d->features; j++) tally_block(&t[j], n, d->features, x + j);
-        tally_block(&t[d->features], n, 1, y);
+        add_column(d, &t[d->features], n, 1, y, weight);
         if (first / BLOCK % 256 == 255) sgfsi_tick(ticker, (double)first / (double)d->N);
     }
+    return SGFS_OK;
+}
+
+/* ---- sparse columns -------------------------------------------------------------------------- */
+
+typedef void (*entry_fn)(tally *t, double w, double v);
+
+static void first_look(tally *t, double w, double v) {
+    widen(t, v);
+    t->count += w;
+    t->rows++;
+    t->mean += w * v; /* their sum, for now */
+}
+
+static void second_look(tally *t, double w, double v) {
+    t->ss += w * (v - t->mean) * (v - t->mean);
+}
+
+/* Every entry of every row that counts. */
+static void walk(const sgfs_data *d, tally *t, entry_fn look) {
+    const sgfs_csr *from = &d->table.csr;
+    for (int64_t i = 0; i < d->N; i++) {
+        int64_t row = d->subset != NULL ? d->subset[i] : i;
+        double w = d->weight != NULL ? d->weight[row] : 1;
+        if (w == 0) continue;
+        for (int64_t k = from->start[row]; k < from->start[row + 1]; k++) {
+            look(&t[from->col[k]], w, from->value[k]);
+        }
+    }
+}
+
+/* all: the target's tally, which has seen every row. */
+static void walk_through(const sgfs_data *d, tally *t, const tally *all) {
+    walk(d, t, first_look);
+    for (int64_t j = 0; j < d->features; j++) {
+        double zeros = t[j].rows < all->rows ? all->count - t[j].count : 0;
+        if (t[j].rows < all->rows) widen(&t[j], 0);
+        t[j].mean /= all->count;
+        t[j].ss = zeros * t[j].mean * t[j].mean;
+        t[j].count = all->count;
+        t[j].rows = all->rows;
+    }
+    walk(d, t, second_look);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static sgfs_status measure(sgfs_data *d, tally *t, double *x, double *y, sgfsi_ticker *ticker,
+                           sgfs_err *err) {
+    for (int64_t j = 0; j <= d->features; j++) t[j] = empty;
+    sgfs_status status = look_through(d, t, x, y, ticker, err);
+    if (status != SGFS_OK) return status;
+    if (d->table.type == SGFSI_CSR) walk_through(d, t, &t[d->features]);
     for (int64_t j = 0; j < d->features; j++) tally_to_column(&t[j], &d->feature[j]);
     tally_to_column(&t[d->features], &d->target);
     return SGFS_OK;
@@ -87,21 +184,21 @@ static sgfs_status look_through(sgfs_data *d, tally *t, double *x, double *y, sg
 
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
-    bool intercept = d->intercept;
-    int64_t p = d->p;
-    tally *t = calloc((size_t)d->features + 1, sizeof *t);
-    double *x = malloc(sizeof *x * (size_t)(BLOCK * (d->features + 1)));
+    bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
+    int64_t p = d->p, cells = sparse ? 0 : BLOCK * d->features;
+    tally *t = malloc(((size_t)d->features + 1) * sizeof *t);
+    double *room = malloc(sizeof *room * (size_t)(cells + BLOCK));
     sgfs_status status = SGFS_OK;
-    if (t == NULL || x == NULL) {
+    if (t == NULL || room == NULL) {
         status = sgfsi_fail_memory(err, "the column statistics");
     } else {
         d->intercept = false;
         d->p = d->features;
-        status = look_through(d, t, x, x + BLOCK * d->features, &ticker, err);
+        status = measure(d, t, sparse ? NULL : room, room + cells, &ticker, err);
         d->intercept = intercept;
         d->p = p;
     }
     free(t);
-    free(x);
+    free(room);
     return status;
 }

@@ -149,17 +149,23 @@ static sgfs_status place_cells(npy *a, const sgfsi_read_options *options, sgfsi_
     return SGFS_OK;
 }
 
-/* x1, x2, ..., and the last one y where it is the target. */
+/* x1, x2, ..., and y where the target was not named, or named so: the last column that is neither
+ * weights nor exposure. */
 static sgfs_status name_columns(const npy *a, const sgfsi_read_options *options, sgfsi_table *t,
                                 sgfs_err *err) {
     t->names = sgfsi_names_made_up(t->cols);
     t->role = malloc((size_t)t->cols);
     if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "column names");
-    if (options->target[0] == '\0' || strcmp(options->target, "y") == 0) {
-        memcpy(t->names[t->cols - 1], "y", 2); /* "x1" and longer have the room */
-    }
+    bool last = options->target[0] == '\0', named = strcmp(options->target, "y") == 0;
+    bool others = (options->weights != NULL && options->weights[0] != '\0') ||
+                  (options->exposure != NULL && options->exposure[0] != '\0');
+    if (named || (last && !others)) memcpy(t->names[t->cols - 1], "y", 2); /* "x1" has the room */
     const sgfsi_columns columns = {a->path, t->cols, t->names};
-    return sgfsi_columns_select(&columns, options, t->role, err);
+    sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
+    for (int64_t i = 0; status == SGFS_OK && last && i < t->cols; i++) {
+        if (t->role[i] == SGFSI_ROLE_TARGET) memcpy(t->names[i], "y", 2);
+    }
+    return status;
 }
 
 static sgfs_status read_npy(const char *path, const sgfsi_read_options *options, sgfsi_table *table,

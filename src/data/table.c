@@ -22,6 +22,7 @@ enum { HEAD_BYTES = 512 };
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
     case SGFSI_F64:
+    case SGFSI_CSR: /* a value */
     case SGFSI_I64: return 8;
     case SGFSI_F32:
     case SGFSI_I32:
@@ -89,18 +90,23 @@ static sgfs_status read_head(const char *path, unsigned char head[HEAD_BYTES], s
     return status;
 }
 
-sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
-                             sgfsi_table *table, sgfs_err *err) {
+const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err) {
     unsigned char head[HEAD_BYTES];
     size_t bytes = 0;
-    memset(table, 0, sizeof *table);
-    sgfs_status status = read_head(path, head, &bytes, err);
-    if (status != SGFS_OK) return status;
+    if (read_head(path, head, &bytes, err) != SGFS_OK) return NULL;
     const char *other = known_elsewhere(head, bytes);
-    if (other != NULL) return sgfsi_fail(err, SGFS_EDATA, "%s: %s.", path, other);
+    if (other != NULL) return sgfsi_fail(err, SGFS_EDATA, "%s: %s.", path, other), NULL;
     for (size_t i = 0; sgfsi_readers[i] != NULL; i++) {
-        if (!sgfsi_readers[i]->probe(path, head, bytes)) continue;
-        return sgfsi_readers[i]->read(path, options, table, err);
+        if (sgfsi_readers[i]->probe(path, head, bytes)) return sgfsi_readers[i];
     }
-    return sgfsi_fail(err, SGFS_EDATA, "%s: is of no kind that can be read.", path);
+    return sgfsi_fail(err, SGFS_EDATA, "%s: is of no kind that can be read.", path), NULL;
+}
+
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
+                             sgfsi_table *table, sgfs_err *err) {
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    memset(table, 0, sizeof *table);
+    const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
+    return reader != NULL ? reader->read(path, options, table, err) : err->code;
 }

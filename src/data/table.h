@@ -19,15 +19,18 @@ typedef enum sgfsi_dtype {
     SGFSI_I8,
     SGFSI_U8,
     SGFSI_U16,
-    SGFSI_U32
+    SGFSI_U32,
+    SGFSI_CSR /* no cells: doubles without their zeros, in `csr` */
 } sgfsi_dtype;
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
-/* What a column is for, by --target and --features. */
+/* What a column is for, by --target, --features, --weights and --exposure. */
 typedef enum sgfsi_role {
     SGFSI_ROLE_NONE = 0,
     SGFSI_ROLE_FEATURE = 1,
-    SGFSI_ROLE_TARGET = 2
+    SGFSI_ROLE_TARGET = 2,
+    SGFSI_ROLE_WEIGHTS = 3,
+    SGFSI_ROLE_EXPOSURE = 4
 } sgfsi_role;
 
 enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
@@ -37,6 +40,7 @@ typedef struct sgfsi_table {
     int64_t row_stride; /* elements from one row to the next; rows are contiguous */
     sgfsi_dtype type;
     const void *cells;   /* rows x cols, row-major */
+    sgfs_csr csr;        /* SGFSI_CSR: the rows, columns counted from 0; every column a feature */
     char **names;        /* cols; malloc'ed */
     unsigned char *role; /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
                                table did not come from a file */
@@ -56,7 +60,9 @@ void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zero
 /* What the reader needs to know of the options, looked up once by design.c. */
 typedef struct sgfsi_read_options {
     const char *target;    /* name or 1-based number; "" : last column */
-    const char *features;  /* "a,b,3-7"; "" : all but the target */
+    const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
+    const char *weights;   /* name or 1-based number; "" : none */
+    const char *exposure;  /* the same */
     const char *delimiter; /* one character, "tab", or "auto" */
     const char *header;    /* "auto", "yes", "no" */
     bool single;           /* store as float */
@@ -71,6 +77,9 @@ typedef struct sgfs_reader_kind {
                         sgfs_err *err);
 } sgfs_reader_kind;
 
+/* The reader whose file this is; NULL with err filled when there is none or the path cannot be
+ * read. */
+const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
 /* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
  * table is filled on success only and holds nothing otherwise. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,

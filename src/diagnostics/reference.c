@@ -185,6 +185,14 @@ static sgfs_status take_json(const job *j, const sgfsi_json *json, sgfsi_referen
     if (theta != NULL) out->theta = SGFSI_DOUBLES(j->arena, j->D);
     if ((cov && !out->cov) || (theta && !out->theta))
         return sgfsi_fail_memory(j->err, "the reference");
+    if (theta != NULL && sgfsi_json_get(json, "mean") == NULL) {
+        return sgfsi_fail(
+            j->err, SGFS_EDATA,
+            "%s: holds the parameters that made the data (\"theta\") and no posterior "
+            "moments to compare with: this posterior may have many modes. Compare "
+            "with another run (--reference RUN).",
+            j->path);
+    }
     status = read_numbers(j, "mean", sgfsi_json_get(json, "mean"), order, out->mean);
     if (status == SGFS_OK && cov) status = read_cov(j, cov, order, out->cov);
     if (status == SGFS_OK && theta) status = read_numbers(j, "theta", theta, order, out->theta);

@@ -156,6 +156,38 @@ static const char *title_of(const sgfs_draws *d, sgfsi_arena *arena) {
     return sgfsi_arena_text(arena, text);
 }
 
+static sgfs_curve_point point_of(int64_t chain, const double *x) {
+    return (sgfs_curve_point){.chain = chain,
+                              .iteration = (int64_t)x[SGFSI_POINT_ITERATION],
+                              .draws = (int64_t)x[SGFSI_POINT_DRAWS],
+                              .seconds = x[SGFSI_POINT_SECONDS],
+                              .error = x[SGFSI_POINT_ERROR],
+                              .log_loss = x[SGFSI_POINT_LOSS],
+                              .error_now = x[SGFSI_POINT_ERROR_NOW],
+                              .log_loss_now = x[SGFSI_POINT_LOSS_NOW]};
+}
+
+static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summary *s,
+                              sgfs_err *err) {
+    sgfs_summary *out = &s->shown;
+    int64_t total = 0;
+    out->error = out->log_loss = NAN;
+    for (int64_t c = 0; c < d->chains; c++) total += d->chain[c].points;
+    if (total == 0) return SGFS_OK;
+    out->curve = sgfsi_arena_alloc(&s->arena, total, sizeof *out->curve);
+    if (out->curve == NULL) return sgfsi_fail_memory(err, "the validation curve");
+    out->error = out->log_loss = 0;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain *chain = &d->chain[used->chain[c]];
+        const double *last = chain->curve + (chain->points - 1) * SGFSI_POINT;
+        for (int64_t i = 0; i < chain->points; i++)
+            out->curve[out->points++] = point_of(used->chain[c], chain->curve + i * SGFSI_POINT);
+        out->error += chain->points > 0 ? last[SGFSI_POINT_ERROR] / (double)used->chains : NAN;
+        out->log_loss += chain->points > 0 ? last[SGFSI_POINT_LOSS] / (double)used->chains : NAN;
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, &s->arena, &used, err);
@@ -173,6 +205,8 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, &s->shown);
     status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
+    if (status != SGFS_OK) return status;
+    status = fill_curve(d, &used, s, err);
     if (status != SGFS_OK) return status;
     s->shown.gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
     s->shown.langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
@@ -241,6 +275,28 @@ static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_put(out, "trajectories", inner);
 }
 
+static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
+    if (s->points == 0) return;
+    sgfsi_json *inner = sgfsi_json_object(), *curve = sgfsi_json_array();
+    for (int64_t i = 0; i < s->points; i++) {
+        const sgfs_curve_point *p = &s->curve[i];
+        sgfsi_json *point = sgfsi_json_object();
+        sgfsi_json_int(point, "chain", p->chain + 1);
+        sgfsi_json_int(point, "iteration", p->iteration);
+        sgfsi_json_num(point, "seconds", p->seconds);
+        sgfsi_json_int(point, "draws", p->draws);
+        sgfsi_json_num(point, "error", p->error);
+        sgfsi_json_num(point, "log_loss", p->log_loss);
+        sgfsi_json_num(point, "error_now", p->error_now);
+        sgfsi_json_num(point, "log_loss_now", p->log_loss_now);
+        sgfsi_json_put(curve, NULL, point);
+    }
+    sgfsi_json_num(inner, "error", s->error);
+    sgfsi_json_num(inner, "log_loss", s->log_loss);
+    sgfsi_json_put(inner, "curve", curve);
+    sgfsi_json_put(out, "validation", inner);
+}
+
 char *sgfs_summary_json(const sgfs_summary *s) {
     if (s == NULL) return NULL;
     sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
@@ -252,6 +308,7 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "dim", s->dim);
     put_costs(out, s);
     put_trajectories(out, s);
+    put_curve(out, s);
     if (s->gaussian_draws + s->langevin_draws > 0) {
         sgfsi_json_num(out, "gaussian_draws", s->gaussian_draws);
         sgfsi_json_num(out, "langevin_draws", s->langevin_draws);

@@ -37,6 +37,32 @@ int64_t sgfsi_dense_work(int64_t d, int64_t n) {
 
 /* ---- the columns of the scores --------------------------------------------------------------- */
 
+/* The first entry of row i at column `col` or behind it. */
+static int64_t entry_from(const sgfs_csr *x, int64_t i, int64_t col) {
+    int64_t low = x->start[i], high = x->start[i + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (x->col[middle] < col) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The same as form_outer with sparse rows: the mean is everywhere, the row here and there. */
+static void form_sparse(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
+                        const double *gbar, double *g) {
+    const sgfs_csr *x = b->right_sparse;
+    for (int64_t j = from; j < end; j++) g[j - from] = gbar != NULL ? -gbar[j] : 0;
+    for (int64_t r = from / b->cols; r * b->cols < end; r++) {
+        int64_t begin = most(from, r * b->cols) - r * b->cols,
+                stop = least(end, (r + 1) * b->cols) - r * b->cols;
+        double left = b->left[i * b->rows + r], *out = g + r * b->cols - from;
+        for (int64_t k = entry_from(x, i, begin); k < x->start[i + 1] && x->col[k] < stop; k++) {
+            out[x->col[k]] += left * x->value[k];
+        }
+    }
+}
+
 /* Columns from .. end - 1 of a factored block for row i: left (x) right, minus the mean. */
 static void form_outer(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
                        const double *gbar, double *g) {
@@ -71,6 +97,7 @@ static void form(const sgfs_scores *s, const double *gbar, part p, double *g) {
         for (int64_t i = 0; i < p.rows; i++) {
             double *out = g + i * p.d + (b->offset + from - p.first);
             if (b->dense != NULL) form_dense(b, p.row + i, from, end, mean, out);
+            else if (b->right_sparse != NULL) form_sparse(b, p.row + i, from, end, mean, out);
             else form_outer(b, p.row + i, from, end, mean, out);
         }
     }

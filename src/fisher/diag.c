@@ -2,7 +2,7 @@
  * diag.c: a diagonal matrix, D numbers. "Factor" is the square root, "solve" a division.
  *
  * For factored blocks the sum of squared scores is a product of squared factors, so n x D is not
- * formed: sum_i (l_ir r_ic)^2 = (L o L)'(R o R),    sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
+ * formed (nor are the zeros of sparse rows): sum_i (l_ir r_ic)^2 = (L o L)'(R o R),    sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
  */
 #include <math.h>
 #include <string.h>
@@ -13,9 +13,19 @@ static int64_t size(const sgfs_layout *layout) {
     return layout->D;
 }
 
-/* D sums, then the squared factors of the widest block: rows + cols <= rows*cols + 1 <= D + 1. */
+/* Squared factors of a block of several rows are made for some rows of the batch at a time: D + 1
+ * numbers do for one (rows + cols <= rows*cols + 1 <= D + 1), and many more would not stay in cache.
+ */
+enum { MOST_ROOM = 1 << 18 };
+
+static int64_t room_for_squares(int64_t D, int64_t n) {
+    int64_t all = n * (D + 1), most = D + 1 > MOST_ROOM ? D + 1 : MOST_ROOM;
+    return all < most ? all : most;
+}
+
+/* D sums, then the squares. */
 static int64_t work(const sgfs_layout *layout, int64_t n) {
-    return layout->D + n * (layout->D + 1);
+    return layout->D + room_for_squares(layout->D, n);
 }
 
 static void zero(sgfs_sym *A) {
@@ -26,9 +36,24 @@ static void square(int64_t n, const double *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i] * x[i];
 }
 
+/* Sparse rows: O(rows*cols + entries). */
+static void sum_sparse(const sgfs_score_block *b, int64_t n, double *ss) {
+    const sgfs_csr *x = b->right_sparse;
+    memset(ss, 0, (size_t)(b->rows * b->cols) * sizeof *ss);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t r = 0; r < b->rows; r++) {
+            double left = b->left[i * b->rows + r], *to = ss + r * b->cols;
+            left *= left;
+            for (int64_t k = x->start[i]; k < x->start[i + 1]; k++) {
+                to[x->col[k]] += left * (x->value[k] * x->value[k]);
+            }
+        }
+    }
+}
+
 /* Sums over the rows of squared scores of one block -> ss (rows*cols). */
 static void sum_squares(const sgfs_backend *be, const sgfs_score_block *b, int64_t n, double *ss,
-                        double *room) {
+                        double *room, int64_t room_size) {
     int64_t d = b->rows * b->cols;
     if (b->dense != NULL) {
         memset(ss, 0, (size_t)d * sizeof *ss);
@@ -36,6 +61,10 @@ static void sum_squares(const sgfs_backend *be, const sgfs_score_block *b, int64
             const double *g = b->dense + i * d;
             for (int64_t j = 0; j < d; j++) ss[j] += g[j] * g[j];
         }
+        return;
+    }
+    if (b->right_sparse != NULL) {
+        sum_sparse(b, n, ss);
         return;
     }
     if (b->rows == 1) { /* one pass, no squares stored */
@@ -47,17 +76,22 @@ static void sum_squares(const sgfs_backend *be, const sgfs_score_block *b, int64
         }
         return;
     }
-    double *left = room, *right = room + n * b->rows;
-    square(n * b->rows, b->left, left);
-    square(n * b->cols, b->right, right);
-    be->gemm_tn(n, b->rows, b->cols, 1.0, left, right, 0.0, ss);
+    int64_t at_once = room_size / (b->rows + b->cols);
+    for (int64_t first = 0; first < n; first += at_once) {
+        int64_t m = n - first < at_once ? n - first : at_once;
+        double *left = room, *right = room + m * b->rows;
+        square(m * b->rows, b->left + first * b->rows, left);
+        square(m * b->cols, b->right + first * b->cols, right);
+        be->gemm_tn(m, b->rows, b->cols, 1.0, left, right, first > 0 ? 1.0 : 0.0, ss);
+    }
 }
 
 static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
                     const double *gbar, double *room) {
     double *ss = room, n = (double)s->n;
     for (int64_t k = 0; k < s->blocks; k++) {
-        sum_squares(A->be, &s->block[k], s->n, ss + s->block[k].offset, room + A->D);
+        sum_squares(A->be, &s->block[k], s->n, ss + s->block[k].offset, room + A->D,
+                    room_for_squares(A->D, s->n));
     }
     for (int64_t j = 0; j < A->D; j++) {
         double centred = gbar != NULL ? ss[j] - n * gbar[j] * gbar[j] : ss[j];

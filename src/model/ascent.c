@@ -23,7 +23,8 @@
 
 enum { MOST_TRIALS = 60 };
 static const double rise = 0.1, fall = 0.9;
-static const double rounding = 1e-12; /* of lp, relative to |lp| + N: sums of N terms of order 1 */
+static const double rounding =
+    1e-12; /* of lp, relative to |lp| + N (or the sum of weights): sums of N terms of order 1 */
 
 /* One place along the direction. */
 typedef struct place {
@@ -33,8 +34,14 @@ typedef struct place {
 
 static sgfs_status evaluate(sgfsi_ascent *a, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err) {
+    sgfs_err cause;
     a->passes++;
-    sgfs_status status = sgfsi_full_eval(a->full, theta, lp, G, A, err);
+    sgfs_status status = sgfsi_full_eval(a->full, theta, lp, G, A, &cause);
+    if (status == SGFS_EDATA) { /* a model of the user's that gave up */
+        return sgfsi_fail(err, status, "The search for the mode stopped after %lld steps: %.400s.",
+                          (long long)a->iterations, cause.text);
+    }
+    if (status != SGFS_OK && err != NULL) *err = cause;
     if (status == SGFS_OK && !isfinite(*lp)) {
         return sgfsi_fail(err, SGFS_ENUMERIC, "the log density is not finite");
     }
@@ -110,7 +117,7 @@ static sgfs_status try_size(sgfsi_ascent *a, double size, double *A, place *at, 
 
 static bool has_risen(const sgfsi_ascent *a, const place *at) {
     if (!at->finite) return false;
-    double noise = rounding * (fabs(a->lp) + (double)a->full->N), gain = at->size * a->slope;
+    double noise = rounding * (fabs(a->lp) + a->m->data->total), gain = at->size * a->slope;
     if (gain > noise) return at->lp >= a->lp + rise * gain;
     return at->lp >= a->lp - noise && at->slope >= (2 * rise - 1) * a->slope;
 }

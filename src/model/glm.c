@@ -11,16 +11,26 @@
 
 #include <math.h>
 
-#include "base/number.h"
-
 sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
+    return sgfsi_glm_open_rows(m, 1, err);
+}
+
+sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
     if (!m->data->has_target && m->info == NULL) {
         return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
     }
-    if (sgfsi_model_add_block(m, "beta", 1, m->data->p, SGFS_SCORE_INPUT) == NULL) {
+    if (sgfsi_model_add_block(m, "beta", rows, m->data->p, SGFS_SCORE_INPUT) == NULL) {
         return sgfsi_fail_memory(err, "the model");
     }
     return SGFS_OK;
+}
+
+sgfs_status sgfsi_glm_refuse_text(const sgfs_model *m, const char *needs, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    if (d->target_col < 0 || d->target_col != d->table.text_col) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: the target \"%s\" holds text (\"%.60s\"); %s.",
+                      d->path, (long long)d->table.text_line, d->target.name,
+                      d->table.level[d->table.text_level], needs);
 }
 
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
@@ -34,15 +44,68 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
+static void sparse_predictor(int64_t n, const sgfs_csr *x, const double *theta, double *eta) {
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int64_t k = x->start[i]; k < x->start[i + 1]; k++) {
+            sum += x->value[k] * theta[x->col[k]];
+        }
+        eta[i] = sum;
+    }
+}
+
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta) {
-    m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
+    if (b->sparse != NULL) sparse_predictor(b->n, b->sparse, theta, eta);
+    else m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
     for (int64_t i = 0; b->offset != NULL && i < b->n; i++) eta[i] += b->offset[i];
+}
+
+/* Row i of eta = B x_i, B rows x p, from the entries of x_i that are not 0. */
+static void sparse_predictors(const sgfs_csr *x, const double *B, int64_t rows, int64_t p,
+                              int64_t first, int64_t n, double *eta) {
+    for (int64_t i = 0; i < n * rows; i++) eta[i] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = x->start[first + i]; k < x->start[first + i + 1]; k++) {
+            const double *column = B + x->col[k];
+            for (int64_t r = 0; r < rows; r++) eta[i * rows + r] += x->value[k] * column[r * p];
+        }
+    }
+}
+
+void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          int64_t first, int64_t n, double *eta) {
+    if (b->sparse != NULL) {
+        sparse_predictors(b->sparse, theta, m->block[0].rows, b->p, first, n, eta);
+        return;
+    }
+    m->be->gemm_nt(n, m->block[0].rows, b->p, 1.0, b->x + first * b->p, theta, 0.0, eta);
+}
+
+int64_t sgfsi_glm_scratch(const sgfs_model *m) {
+    return m->kind->sparse && m->data->table.type == SGFSI_CSR ? 0 : m->data->p;
+}
+
+/* Only pairs of entries: O(entries^2) for each row. Columns increase within a row, so that j is
+ * never before k. */
+static void sparse_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight,
+                             double *A) {
+    const sgfs_csr *x = b->sparse;
+    for (int64_t i = 0; i < b->n; i++) {
+        for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
+            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * m->D;
+            for (int64_t k = x->start[i]; k <= j; k++) row[x->col[k]] += left * x->value[k];
+        }
+    }
 }
 
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch) {
     for (int64_t i = 0; b->weight != NULL && i < b->n; i++) weight[i] *= b->weight[i];
+    if (b->sparse != NULL) {
+        sparse_curvature(m, b, weight, A);
+        return;
+    }
     for (int64_t i = 0; i < b->n; i++) {
         double root = sqrt(weight[i]);
         for (int64_t j = 0; j < b->p; j++) scratch[i * b->p + j] = root * b->x[i * b->p + j];
@@ -60,34 +123,69 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
     }
 }
 
+/* Rows first .. first+n-1 of the p x p matrix X' diag(weight) X, to `out` (n x p). scaled: b->n x
+ * n. */
+static void weighted_squares(const sgfs_model *m, const sgfs_batch *b, const double *weight,
+                             int64_t first, int64_t n, double *scaled, double *out) {
+    for (int64_t i = 0; i < b->n; i++) {
+        const double *x = b->x + i * b->p + first;
+        for (int64_t j = 0; j < n; j++) scaled[i * n + j] = weight[i] * x[j];
+    }
+    m->be->gemm_tn(b->n, n, b->p, 1.0, scaled, b->x, 0.0, out);
+}
+
+/* Only pairs of entries that are not 0; columns increase within a row. A: the p x p block, in rows
+ * of length D. */
+static void sparse_pair(const sgfs_batch *b, const double *weight, bool lower, int64_t D,
+                        double *A) {
+    const sgfs_csr *x = b->sparse;
+    for (int64_t i = 0; i < b->n; i++) {
+        for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
+            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * D;
+            int64_t end = lower ? j + 1 : x->start[i + 1];
+            for (int64_t k = x->start[i]; k < end; k++) row[x->col[k]] += left * x->value[k];
+        }
+    }
+}
+
+/* A product has no room in A, whose rows are longer: it is made in strips beside it, of as many
+ * rows as the scratch of a small batch can hold, and added. */
+void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const double *weight,
+                              int64_t r, int64_t c, double *A, double *scratch) {
+    int64_t p = b->p, strip = p < b->n ? p : b->n;
+    if (b->sparse != NULL) {
+        sparse_pair(b, weight, r == c, m->D, A + r * p * m->D + c * p);
+        return;
+    }
+    double *scaled = scratch, *product = scratch + b->n * p;
+    for (int64_t first = 0; first < p; first += strip) {
+        int64_t n = p - first < strip ? p - first : strip;
+        weighted_squares(m, b, weight, first, n, scaled, product);
+        for (int64_t j = 0; j < n; j++) {
+            double *to = A + (r * p + first + j) * m->D + c * p;
+            int64_t length = r == c ? first + j + 1 : p; /* the lower triangle */
+            for (int64_t k = 0; k < length; k++) to[k] += product[j * p + k];
+        }
+    }
+}
+
 /* A slope that explains a good part of the predictor is about unit/sd; the intercept then makes up
- * for columns that lie far from 0. */
+ * for columns that lie far from 0. prior.c compares, once the precisions are known. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     const sgfs_data *d = m->data;
-    double lambda = sgfsi_config_num(m->cfg, "prior.precision"), largest = 0, offset = 0;
-    const char *which = "intercept";
-    if (d->scale != NULL || lambda == 0 || m->info != NULL) return;
-    for (int64_t j = 0; j < d->features; j++) {
-        double size = d->feature[j].sd > 0 ? unit / d->feature[j].sd : 0;
-        offset = fmax(offset, fabs(d->feature[j].mean) * size);
-        if (size <= largest) continue;
-        largest = size;
-        which = d->feature[j].name;
+    int64_t rows = m->block[0].rows, first = d->p - d->features;
+    double offset = 0;
+    if (d->scale != NULL || m->info != NULL) return;
+    m->likely = SGFSI_DOUBLES(&m->arena, rows * d->p); /* NULL: a caution less */
+    for (int64_t r = 0; m->likely != NULL && r < rows; r++) {
+        double *row = m->likely + r * d->p;
+        for (int64_t j = 0; j < d->features; j++) {
+            double size = d->feature[j].sd > 0 ? unit / d->feature[j].sd : 0;
+            offset = fmax(offset, fabs(d->feature[j].mean) * size);
+            row[first + j] = size;
+        }
+        if (d->intercept) row[0] = fabs(centre) + offset;
     }
-    if (d->intercept && fabs(centre) + offset > largest) {
-        largest = fabs(centre) + offset;
-        which = "intercept";
-    }
-    char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
-    if (largest * sqrt(lambda) < 20) return;
-    sgfsi_format_digits(sd_text, 1 / sqrt(lambda), 3);
-    sgfsi_format_digits(size_text, largest, 2);
-    sgfsi_caution(
-        m->cautions, sgfsi_config_log(m->cfg),
-        "The prior N(0, %s^2) is narrow for these units: \"%s\" may well be of size %s, and the "
-        "prior, not the data, would decide the answer. Use --standardize, or a smaller "
-        "--prior-precision.",
-        sd_text, which, size_text);
 }
 
 void sgfsi_glm_spread(const sgfs_model *m, double *spread) {

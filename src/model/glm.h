@@ -9,14 +9,27 @@
 
 /* While opening: a block "beta" of p coefficients. */
 sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err);
+/* The same for `rows` predictors: beta is rows x p. */
+sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err);
+/* Refuse a target of texts; `needs`: "linear regression needs numbers". */
+sgfs_status sgfsi_glm_refuse_text(const sgfs_model *m, const char *needs, sgfs_err *err);
 /* Name them (after all blocks are declared): "intercept" and the columns' names. */
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err);
 /* eta = X beta + offset for the rows of b: n numbers. */
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta);
-/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch n x p. A is D x D, lower. */
+/* eta = X B', n x rows of beta, for rows first .. first+n-1 of b; offsets are left out. */
+void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          int64_t first, int64_t n, double *eta);
+/* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch: n times
+ * sgfsi_glm_scratch numbers (a row of x; none where the batches are sparse). A is D x D, lower. */
+int64_t sgfsi_glm_scratch(const sgfs_model *m);
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch);
+/* The same where row r and row c <= r of beta meet; weight may be negative and is used as it is
+ * (b->weight is the caller's business). scratch: 2 n p. */
+void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const double *weight,
+                              int64_t r, int64_t c, double *A, double *scratch);
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
  * centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);

@@ -41,11 +41,14 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const label *)a)->name, ((const label *)b)->name);
 }
 
-static const char *name_of(sgfs_model *m, double value) {
+static const char *name_number(sgfs_model *m, double value) {
     char number[SGFSI_NUM_CHARS];
-    if (is_text(m->data)) return m->data->table.level[(int64_t)value];
     sgfsi_format_num(number, value);
     return sgfsi_arena_text(&m->arena, number);
+}
+
+static const char *name_of(sgfs_model *m, double value) {
+    return is_text(m->data) ? m->data->table.level[(int64_t)value] : name_number(m, value);
 }
 
 static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int64_t found,
@@ -124,14 +127,15 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
 /* The rarest class tells how many rows carry the information. */
 static void count_events(sgfs_model *m) {
     enum { BLOCK = 256 };
-    double y[BLOCK], weight = m->data->total / (double)m->data->N;
+    double y[BLOCK], weight[BLOCK];
     double *rows = calloc((size_t)m->labels.count, sizeof *rows);
     for (int64_t i = 0; rows != NULL && i < m->data->N; i += BLOCK) {
         int64_t n = m->data->N - i < BLOCK ? m->data->N - i : BLOCK;
         sgfsi_data_rows_range(m->data, i, n, NULL, y);
+        sgfsi_data_weights(m->data, i, n, weight);
         for (int64_t k = 0; k < n; k++) {
             int64_t class = sgfsi_labels_class(&m->labels, y[k]);
-            if (class >= 0) rows[class] += weight;
+            if (class >= 0) rows[class] += weight[k];
         }
     }
     for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
@@ -154,6 +158,13 @@ static void tell(const sgfs_model *m) {
               m->data->target.name, l->name[0], l->name[1]);
 }
 
+/* Data that are yet to be made have labels 0, 1, 2, ..., as many as are asked for and may be. */
+static int64_t make_up(sgfs_model *m, int64_t most, label *l) {
+    int64_t asked = sgfsi_json_get_int(m->info, "classes", 0), count = asked < most ? asked : most;
+    for (int64_t k = 0; k < count; k++) l[k] = (label){(double)k, name_number(m, (double)k)};
+    return count;
+}
+
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
     const sgfsi_json *before = m->info != NULL ? sgfsi_json_get(m->info, "labels") : NULL;
     int64_t count = before != NULL ? sgfsi_json_length(before) : 0;
@@ -164,12 +175,14 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
         l[k].name = sgfsi_json_as_text(sgfsi_json_at(before, k));
         l[k].value = value_of(m->data, l[k].name, k);
     }
-    if (status == SGFS_OK && before == NULL) status = look(m, most, l, &count, err);
+    bool made_up = m->info != NULL && sgfsi_json_get(m->info, "classes") != NULL;
+    if (status == SGFS_OK && made_up) count = make_up(m, most, l);
+    else if (status == SGFS_OK && before == NULL) status = look(m, most, l, &count, err);
     if (status == SGFS_OK) status = keep(m, l, count, err);
     free(l);
     if (status != SGFS_OK) return status;
     remember(m);
-    if (before == NULL) tell(m);
+    if (before == NULL && !made_up) tell(m);
     if (m->data->has_target) count_events(m);
     return SGFS_OK;
 }

@@ -25,8 +25,9 @@ static inline int64_t sgfsi_labels_class(const sgfsi_labels *l, double y) {
     return coded && (double)(int64_t)y == y ? l->code[(int64_t)y] : sgfsi_labels_find(l, y);
 }
 
-/* While opening a model: find the labels in its data (or take those it had before: m->info) and
- * remember them in m->extra. most: how many there may be. */
+/* While opening a model: find the labels in its data (or take those it had before: "labels" of
+ * m->info; or, for data that are yet to be made, number them: "classes" of m->info) and remember
+ * them in m->extra. most: how many there may be. */
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err);
 
 #endif

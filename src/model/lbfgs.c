@@ -92,7 +92,7 @@ static bool runs_away(const sgfsi_ascent *a, const memory *h) {
     double length = 0;
     if (!a->open || h->count == 0) return false;
     for (int64_t j = 0; j < a->m->D; j++) length = hypot(length, a->direction[j] / a->spread[j]);
-    length *= sqrt((double)a->full->N);
+    length *= sqrt(a->m->data->total);
     return length > 0.1 && length > 1e5 * sqrt(a->slope);
 }
 

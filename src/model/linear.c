@@ -35,16 +35,10 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     linear *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    m->scratch_per_row = m->data->p + 2;
-    const sgfsi_table *t = &m->data->table;
-    if (m->data->target_col >= 0 && m->data->target_col == t->text_col) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s:%lld: the target \"%s\" holds text (\"%.60s\"); linear regression "
-                          "needs numbers.",
-                          m->data->path, (long long)t->text_line, m->data->target.name,
-                          t->level[t->text_level]);
-    }
-    sgfs_status status = sgfsi_glm_open(m, err);
+    m->scratch_per_row = 1;
+    m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
+    sgfs_status status = sgfsi_glm_refuse_text(m, "linear regression needs numbers", err);
+    if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
     bool unknown = sgfsi_config_auto(m->cfg, "model.sigma");
     if (unknown && m->info == NULL && m->data->target.min == m->data->target.max) {
@@ -144,11 +138,6 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     if (!s->known) user[m->D - 1] = theta[m->D - 1] + log(s->y_sd);
 }
 
-static double simulate(double eta, double noise, double normal, double uniform) {
-    (void)uniform;
-    return eta + noise * normal;
-}
-
 static const sgfs_option options[] = {
     {"model.sigma", "sigma", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "known noise standard deviation (default: unknown, sampled as log_sigma)"},
@@ -158,6 +147,8 @@ const sgfs_model_kind sgfs_model_linear = {
     .name = "linear",
     .help = "linear regression with Gaussian noise of unknown (or given) size",
     .options = options,
+    .one_mode = true,
+    .sparse = true,
     .open = open_linear,
     .scores = scores,
     .predict = predict,
@@ -165,5 +156,4 @@ const sgfs_model_kind sgfs_model_linear = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
-    .simulate = simulate,
 };

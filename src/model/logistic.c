@@ -13,7 +13,8 @@
 
 static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->outputs = 2;
-    m->scratch_per_row = m->data->p + 2;
+    m->scratch_per_row = 2;
+    m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m);
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, 2, err);
@@ -93,16 +94,12 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     sgfsi_glm_to_user(m, theta, 1.0, user);
 }
 
-static double simulate(double eta, double noise, double normal, double uniform) {
-    (void)noise;
-    (void)normal;
-    return uniform < 1 / (1 + exp(-eta)) ? 1.0 : 0.0;
-}
-
 const sgfs_model_kind sgfs_model_logistic = {
     .name = "logistic",
     .help = "logistic regression, two classes of any name",
     .options = sgfsi_no_options,
+    .one_mode = true,
+    .sparse = true,
     .open = open_logistic,
     .scores = scores,
     .predict = predict,
@@ -110,5 +107,4 @@ const sgfs_model_kind sgfs_model_logistic = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
-    .simulate = simulate,
 };

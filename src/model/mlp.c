@@ -145,10 +145,11 @@ static sgfs_status refuse_hidden(const char *text, sgfs_err *err) {
                       text, SGFSI_MOST_UNITS, MOST_HIDDEN);
 }
 
-/* "100,50" -> 100, 50. */
+/* "100,50" -> 100, 50; the paper's networks have one layer of 30. */
 static sgfs_status read_hidden(const char *text, int64_t *units, int64_t *count, sgfs_err *err) {
     *count = 0;
     if (strcmp(text, "none") == 0) return SGFS_OK;
+    if (strcmp(text, "auto") == 0) text = "30";
     for (const char *at = text;; at++) {
         char number[SGFSI_NUM_CHARS];
         size_t length = strcspn(at, ",");
@@ -365,12 +366,12 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
 }
 
 static const sgfs_option options[] = {
-    {"model.hidden", "hidden", SGFS_TEXT, "30", 1, 0, NULL,
-     "units of the hidden layers, from the input on: 30, or 100,50, or none"},
+    {"model.hidden", "hidden", SGFS_TEXT, "auto", 1, 0, NULL,
+     "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1)"},
     {"model.activation", "activation", SGFS_CHOICE, "logistic", 1, 0, "logistic|tanh|relu",
      "what a hidden unit makes of its sum"},
     {"model.output", "output", SGFS_CHOICE, "auto", 1, 0, "auto|softmax|logistic|gaussian",
-     "the target: labels (softmax; two by one unit: logistic) or numbers (auto: by its values)"},
+     "what the target is: labels (softmax; logistic: two) or numbers (auto: by its values)"},
     {"model.sigma", "sigma", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "known noise standard deviation (default: unknown, sampled as log_sigma)"},
     SGFSI_OPTIONS_END};

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "model/ascent.h"
+#include "model/prior.h"
 
 const sgfs_option sgfsi_mode_options[] = {
     {"optimize.tolerance", "tolerance", SGFS_NUMBER, "1e-8", 1e-14, 0.1, NULL,
@@ -53,6 +54,15 @@ static sgfs_status choose_method(const sgfs_model *m, const char *asked, bool *s
                       "Model %s cannot say its information matrix, which Fisher scoring needs: use "
                       "--method lbfgs.",
                       m->kind->name);
+}
+
+/* The top may be the kink itself, where no gradient is 0 and no Gaussian fits. */
+static sgfs_status has_kink(const sgfs_model *m, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "There is no search for the mode with --prior %s: the density has a kink at "
+                      "0, where the mode may lie, and no curvature there. Use --prior student-t or "
+                      "gaussian, or draw with --sampler nuts (--metric dense or diag) or sgfs-f.",
+                      m->prior->kind->name);
 }
 
 /* ---- the factor of A ------------------------------------------------------------------------- */
@@ -197,6 +207,7 @@ sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, 
                               sgfsi_mode *out, sgfs_err *err) {
     sgfsi_arena own = {NULL};
     bool scoring = false;
+    if (!sgfsi_prior_is_smooth(m)) return has_kink(m, err);
     sgfs_status status = choose_method(m, plan->method, &scoring, err);
     if (status != SGFS_OK) return status;
     int blas_threads = sgfsi_blas_threads(1);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/prior.h"
+#include "model/user.h"
 
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form) {
@@ -68,6 +69,11 @@ static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
 }
 
 static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
+    if (m->data->offset != NULL && !m->kind->exposure) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--exposure is for model poisson: model %s has no use for it.",
+                          m->kind->name);
+    }
     if (m->info == NULL && m->data->N < 2) { /* before a model wonders at its one target value */
         return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
                           m->data->path);
@@ -128,5 +134,6 @@ void sgfs_model_free(sgfs_model *model) {
     sgfsi_json_free(model->cautions);
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
+    sgfsi_user_free(model->own_kind);
     free(model);
 }

@@ -15,6 +15,8 @@ enum {
 
 struct sgfs_model {
     const sgfs_model_kind *kind;
+    const sgfs_model_kind
+        *own_kind; /* the same, where it belongs to this model (user.h); or NULL */
     const sgfs_data *data;
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
@@ -22,9 +24,11 @@ struct sgfs_model {
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;
-    char **param;            /* D names */
-    double *precision;       /* D, prior precision of each parameter (Lambda's diagonal) */
-    double events;           /* rows that carry the information; the kind may lower it from N */
+    char **param;              /* D names */
+    struct sgfsi_prior *prior; /* prior.h; NULL where the kind brings its own */
+    double *precision;         /* D, information of each parameter's prior (Lambda's diagonal) */
+    double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
+    double events;  /* rows that carry the information; the kind may lower it from N */
     sgfsi_json *cautions;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
@@ -36,7 +40,8 @@ struct sgfs_model {
     void *state;            /* the kind's own, from the arena */
 };
 
-extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_mlp;
+extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_softmax,
+    sgfs_model_poisson, sgfs_model_mlp, sgfs_model_drbm;
 extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 

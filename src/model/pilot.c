@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/mode.h"
+#include "model/prior.h"
 
 enum { MOST_ROWS = 2000, MOST_PARAMETERS = 500, ROUNDS = 60 };
 
@@ -71,6 +72,11 @@ sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     if (silent == NULL) return out;
     sgfs_config_on_message(silent, NULL, NULL);
+    bool smooth = sgfsi_prior_is_smooth(m); /* a mode is climbed to: a Gaussian of that precision */
+    if (!smooth && sgfsi_config_resolve(silent, "prior.kind", "gaussian", NULL) != SGFS_OK) {
+        sgfs_config_free(silent);
+        return out;
+    }
     sgfs_data *data = some_rows(m->data);
     sgfs_model *small =
         data != NULL ? sgfsi_model_reopen(m->kind, data, silent, m->extra, NULL) : NULL;

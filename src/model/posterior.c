@@ -38,7 +38,23 @@ static sgfs_status open_scores(sgfs_scores *s, const sgfs_model *m, int64_t n, s
 static void point_at_inputs(const sgfs_model *m, const sgfs_batch *b, sgfs_scores *s) {
     s->n = b->n;
     for (int64_t k = 0; k < m->blocks; k++) {
-        if (m->block[k].form == SGFS_SCORE_INPUT) s->block[k].right = b->x;
+        if (m->block[k].form != SGFS_SCORE_INPUT) continue;
+        s->block[k].right = b->x;
+        s->block[k].right_sparse = b->sparse;
+    }
+}
+
+/* out = a sum_i g_i + b out for one block whose right factors are sparse rows. */
+static void sum_sparse(const sgfs_score_block *o, int64_t n, double a, double b, double *out) {
+    const sgfs_csr *rows = o->right_sparse;
+    for (int64_t j = 0; j < o->rows * o->cols; j++) out[j] = b != 0 ? b * out[j] : 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t r = 0; r < o->rows; r++) {
+            double left = a * o->left[i * o->rows + r], *to = out + r * o->cols;
+            for (int64_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
+                to[rows->col[k]] += left * rows->value[k];
+            }
+        }
     }
 }
 
@@ -49,6 +65,7 @@ static void sum_scores(const sgfs_backend *be, const sgfs_scores *s, double a, d
         const sgfs_score_block *o = &s->block[k];
         double *to = out + o->offset;
         if (o->dense != NULL) be->gemv_t(s->n, o->rows * o->cols, a, o->dense, ones, b, to);
+        else if (o->right_sparse != NULL) sum_sparse(o, s->n, a, b, to);
         else if (o->rows == 1) be->gemv_t(s->n, o->cols, a, o->right, o->left, b, to);
         else be->gemm_tn(s->n, o->rows, o->cols, a, o->left, o->right, b, to);
     }
@@ -98,7 +115,8 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     e->n = n;
     e->total = model->data->total;
     e->D = model->D;
-    sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, n, arena, err);
+    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse};
+    sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
     if (status == SGFS_OK) status = open_scores(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
     e->gamma = e->batcher.batch.gamma;
@@ -166,21 +184,22 @@ enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {
-    double *x, *y, *ones, *scratch, *loglik;
+    sgfsi_rows rows;
+    double *ones, *scratch, *loglik;
     sgfs_scores scores;
 };
 
 static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool curvature,
                              sgfsi_arena *arena, sgfs_err *err) {
-    f->x = SGFSI_DOUBLES(arena, FULL_BLOCK * m->data->p);
-    f->y = SGFSI_DOUBLES(arena, FULL_BLOCK);
+    const sgfsi_rows_plan plan = {.n = FULL_BLOCK, .sparse = m->kind->sparse};
+    sgfs_status status = sgfsi_rows_open(&f->rows, m->data, plan, arena, err);
+    if (status != SGFS_OK) return status;
     int64_t scratch = m->scratch_per_row;
     if (curvature && m->curvature_scratch_per_row > scratch) scratch = m->curvature_scratch_per_row;
     f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * scratch);
     f->loglik = f->scores.loglik = SGFSI_DOUBLES(arena, FULL_BLOCK);
     f->ones = make_ones(arena, FULL_BLOCK);
-    if (f->x == NULL || f->y == NULL || f->scratch == NULL || f->loglik == NULL ||
-        f->ones == NULL) {
+    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL) {
         return sgfsi_fail_memory(err, "a pass over the data");
     }
     return open_scores(&f->scores, m, FULL_BLOCK, arena, err);
@@ -214,9 +233,7 @@ static sgfs_status add_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t 
                              const double *theta, double *loglik, double *G, double *A,
                              sgfs_err *err) {
     int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
-    sgfs_batch b = {
-        .n = n, .p = m->data->p, .x = f->x, .y = f->y, .total = m->data->total, .gamma = 1};
-    sgfsi_data_rows_range(m->data, first, n, f->x, f->y);
+    sgfs_batch b = sgfsi_rows_range(&f->rows, first, n);
     point_at_inputs(m, &b, &f->scores);
     sgfs_status status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
     if (status != SGFS_OK) return status;
@@ -273,7 +290,7 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
     if (status != SGFS_OK) return status;
     status = sgfsi_prior_add(m, theta, lp, G, err);
     if (status != SGFS_OK) return status;
-    for (int64_t j = 0; curvature && j < m->D; j++) A[j * m->D + j] += m->precision[j];
+    if (curvature) sgfsi_prior_add_curvature(m, theta, A);
     return check_finite(m, G, err);
 }
 

@@ -61,9 +61,9 @@ typedef struct sgfsi_full {
 /* curvature: A may be asked for. */
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err);
-/* Log density (up to the prior's constant), gradient (D) and expected Fisher information plus prior
- * precision (A: D x D lower; may be NULL; only where the model has `curvature`). No allocation. A
- * gradient that is not finite is SGFS_ENUMERIC. */
+/* Log density (up to the prior's constant), gradient (D) and expected Fisher information plus the
+ * prior's curvature (A: D x D lower; may be NULL; only where the model has `curvature`). No
+ * allocation. A gradient that is not finite is SGFS_ENUMERIC. */
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err);
 

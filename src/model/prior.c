@@ -1,32 +1,214 @@
 /* SPDX-License-Identifier: MIT
- * prior.c: the Gaussian prior. lambda applies to every parameter, the intercept included, on the
- * scale the chain lives on (with --standardize: the standardised one).
+ * prior.c: the prior of a model: which kind (prior_kinds.c), with which precisions (precisions.c),
+ * and everything that is asked of it. A precision is meant on the scale the chain lives on (with
+ * --standardize: the standardised one) and for every parameter, the intercept included, unless its
+ * own is given.
+ *
+ * A model opened again on other rows has the prior it had: precisions that differ are in the info
+ * it brings along, and no file is read twice.
  */
 #include "model/prior.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
 const sgfs_option sgfsi_prior_options[] = {
-    {"prior.precision", "prior-precision", SGFS_NUMBER, "1", 0, 1e300, NULL,
-     "lambda of the Gaussian prior N(0, 1/lambda) on every parameter"},
+    {"prior.kind", "prior", SGFS_CHOICE, "gaussian", 1, 0, "gaussian|laplace|student-t|flat",
+     "prior of every parameter: its scale is 1/sqrt(precision)"},
+    {"prior.precision", "prior-precision", SGFS_TEXT, "1", 1, 0, NULL,
+     "lambda of the prior; also by block or parameter: 1,log_sigma=0.1,intercept=0"},
+    {"prior.df", "prior-df", SGFS_NUMBER, "4", 1, 1e6, NULL,
+     "degrees of freedom of --prior student-t"},
+    {"prior.file", "prior-file", SGFS_TEXT, "", 1, 0, NULL,
+     "one precision per parameter from a file (.npy or text)"},
     SGFSI_OPTIONS_END};
 
-sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
-    double lambda = sgfsi_config_num(m->cfg, "prior.precision");
-    m->precision = SGFSI_DOUBLES(&m->arena, m->D);
-    if (m->precision == NULL) return sgfsi_fail_memory(err, "the prior");
-    for (int64_t j = 0; j < m->D; j++) m->precision[j] = lambda;
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Options that contradict each other. */
+static sgfs_status check_options(const sgfs_config *cfg, const sgfsi_prior_kind *kind,
+                                 sgfs_err *err) {
+    bool file = !sgfsi_config_auto(cfg, "prior.file"),
+         precision = sgfsi_config_given(cfg, "prior.precision");
+    if (strcmp(kind->name, "flat") == 0 && (file || precision)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--prior flat has no precision: leave --prior-%s out, or choose another "
+                          "--prior.",
+                          file ? "file" : "precision");
+    }
+    if (file && precision) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--prior-precision and --prior-file say the same thing: give one of "
+                          "them.");
+    }
+    if (!kind->has_df && sgfsi_config_given(cfg, "prior.df")) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--prior-df has no meaning with --prior %s: only student-t has degrees "
+                          "of freedom.",
+                          kind->name);
+    }
     return SGFS_OK;
 }
 
+/* What the options cannot say is left to the model; its curvature is not known unless it has put
+ * it into m->precision. */
+static sgfs_status open_own(sgfs_model *m, sgfs_err *err) {
+    for (const sgfs_option *r = sgfsi_prior_options; r->key != NULL && m->info == NULL; r++) {
+        if (!sgfsi_config_given(m->cfg, r->key)) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--%s has no meaning for model %s: the model brings its own prior.",
+                          r->flag, m->kind->name);
+    }
+    if (m->precision == NULL) m->precision = SGFSI_DOUBLES(&m->arena, m->D);
+    return m->precision != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the prior");
+}
+
+static const sgfsi_prior_kind *find_kind(const char *name) {
+    const sgfsi_prior_kind *const *k = sgfsi_priors;
+    while (strcmp((*k)->name, name) != 0) k++; /* the option takes no other */
+    return *k;
+}
+
+static bool are_same(int64_t n, const double *x) {
+    int64_t j = 1;
+    while (j < n && x[j] == x[0]) j++;
+    return j >= n;
+}
+
+/* What the run file shall say: one number as the option, others as a list. */
+static sgfs_status remember(sgfs_model *m, sgfs_err *err) {
+    const double *precision = m->prior->precision;
+    double number;
+    bool plain = sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &number);
+    if (!are_same(m->D, precision)) {
+        sgfsi_json_nums(m->extra, "prior_precisions", m->D, precision);
+        return sgfsi_config_auto(m->cfg, "prior.file")
+                   ? SGFS_OK
+                   : sgfsi_config_resolve(m->own_cfg, "prior.precision", "", err);
+    }
+    if (plain && number == precision[0]) return SGFS_OK;
+    return sgfsi_config_resolve_num(m->own_cfg, "prior.precision", precision[0], err);
+}
+
+/* Is there a parameter that the data's units may well make so large that the prior forbids it? As
+ * much as 20 standard deviations of a Gaussian, 200 in the log density. */
+static void judge(sgfs_model *m) {
+    const sgfsi_prior *p = m->prior;
+    double most = 0;
+    int64_t worst = -1;
+    int64_t count = m->likely != NULL ? m->block[0].rows * m->block[0].cols : 0;
+    for (int64_t j = 0; j < count; j++) {
+        double fall = -p->kind->density(1, &p->precision[j], p->df, &m->likely[j]);
+        if (!(fall > most)) continue;
+        most = fall;
+        worst = j;
+    }
+    if (most < 200) return;
+    char scale[SGFSI_NUM_CHARS], size[SGFSI_NUM_CHARS], law[80];
+    sgfsi_format_digits(scale, 1 / sqrt(p->precision[worst]), 3);
+    sgfsi_format_digits(size, m->likely[worst], 2);
+    if (strcmp(p->kind->name, "gaussian") == 0) snprintf(law, sizeof law, "N(0, %s^2)", scale);
+    else snprintf(law, sizeof law, "%s of scale %s", p->kind->name, scale);
+    sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
+                  "The prior %s is narrow for these units: \"%s\" may well be of size %s, and the "
+                  "prior, not the data, would decide the answer. Use --standardize, or a smaller "
+                  "--prior-precision.",
+                  law, m->param[worst], size);
+}
+
+sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
+    if (m->kind->log_prior != NULL) return open_own(m, err);
+    sgfsi_prior *p = sgfsi_arena_alloc(&m->arena, 1, sizeof *p);
+    m->precision = SGFSI_DOUBLES(&m->arena, m->D);
+    if (p != NULL) p->precision = SGFSI_DOUBLES(&m->arena, m->D);
+    if (p == NULL || p->precision == NULL || m->precision == NULL)
+        return sgfsi_fail_memory(err, "the prior");
+    p->kind = find_kind(sgfsi_config_text(m->cfg, "prior.kind"));
+    p->df = p->kind->has_df ? sgfsi_config_num(m->cfg, "prior.df") : INFINITY;
+    m->prior = p;
+    bool is_flat = strcmp(p->kind->name, "flat") == 0;
+    sgfs_status status = m->info == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
+    if (status == SGFS_OK && !is_flat) status = sgfsi_precisions_read(m, p->precision, err);
+    if (status == SGFS_OK) status = remember(m, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t j = 0; j < m->D; j++) {
+        m->precision[j] = p->kind->information(p->precision[j], p->df);
+    }
+    judge(m);
+    return SGFS_OK;
+}
+
+/* ---- at theta -------------------------------------------------------------------------------- */
+
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err) {
-    double sum = 0;
+    const sgfsi_prior *p = m->prior;
     if (m->kind->log_prior != NULL) {
-        sgfs_status status = m->kind->log_prior(m, theta, lp != NULL ? &sum : NULL, G, err);
-        if (lp != NULL) *lp += sum;
+        double own = 0;
+        sgfs_status status = m->kind->log_prior(m, theta, lp != NULL ? &own : NULL, G, err);
+        if (lp != NULL) *lp += own;
         return status;
     }
-    for (int64_t j = 0; lp != NULL && j < m->D; j++) sum += m->precision[j] * theta[j] * theta[j];
-    for (int64_t j = 0; G != NULL && j < m->D; j++) G[j] -= m->precision[j] * theta[j];
-    if (lp != NULL) *lp += -0.5 * sum;
+    if (lp != NULL) *lp += p->kind->density(m->D, p->precision, p->df, theta);
+    if (G != NULL) p->kind->add_gradient(m->D, p->precision, p->df, theta, G);
     return SGFS_OK;
+}
+
+void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A) {
+    const sgfsi_prior *p = m->prior;
+    bool known = p != NULL && p->kind->curvature != NULL;
+    for (int64_t j = 0; j < m->D; j++) {
+        A[j * m->D + j] +=
+            known ? p->kind->curvature(p->precision[j], p->df, theta[j]) : m->precision[j];
+    }
+}
+
+/* ---- what others want to know ---------------------------------------------------------------- */
+
+bool sgfsi_prior_is_smooth(const sgfs_model *m) {
+    return m->prior == NULL || m->prior->kind->curvature != NULL;
+}
+
+/* With few degrees of freedom a draw from the prior lies beyond x scales with probability of about
+ * x^-nu: a million scales are common where nu is below 2. One draw in 1e12 may pass for lost. */
+double sgfsi_prior_length(const sgfs_model *m, int64_t j) {
+    if (!(m->precision[j] > 0)) return 0;
+    double tail = m->prior != NULL ? fmax(1, pow(10, 12 / m->prior->df - 6)) : 1;
+    return tail / sqrt(m->precision[j]);
+}
+
+static bool is_flat(const sgfs_model *m) {
+    int64_t j = 0;
+    while (j < m->D && m->precision[j] == 0) j++;
+    return j == m->D;
+}
+
+const char *sgfsi_prior_caution(const sgfs_model *m) {
+    if (m->prior == NULL && is_flat(m)) {
+        return "The model's own prior is not counted in the matrix of SGFS (its curvature is not "
+               "known): approximate where the prior matters.";
+    }
+    if (m->prior == NULL || is_flat(m) || strcmp(m->prior->kind->name, "gaussian") == 0)
+        return NULL;
+    return "The prior is not Gaussian: SGFS is right about it where the data decide. Parameters "
+           "that the data say little about lose the prior's tails (at alpha 0 and without data "
+           "about a tenth of the sd, more with --prior-df below 4). Compare with --sampler nuts, "
+           "or with a larger --alpha.";
+}
+
+void sgfsi_prior_describe(const sgfs_model *m, sgfsi_json *o) {
+    const sgfsi_prior *p = m->prior;
+    char text[SGFSI_NUM_CHARS];
+    sgfsi_json_text(o, "prior", p != NULL ? p->kind->name : "model");
+    if (p == NULL) return;
+    if (p->kind->has_df) sgfsi_json_num(o, "prior_df", p->df);
+    if (are_same(m->D, p->precision)) {
+        sgfsi_format_num(text, p->precision[0]);
+        sgfsi_json_text(o, "prior_precision", text);
+    } else {
+        sgfsi_json_nums(o, "prior_precisions", m->D, p->precision);
+    }
 }

@@ -1,14 +1,71 @@
 /* SPDX-License-Identifier: MIT
- * prior.h: independent Gaussians, log p(theta) = -1/2 sum_j Lambda_j theta_j^2 + const.
+ * prior.h: independent priors, one for each parameter, of one kind with one precision each.
+ *
+ *     log p(theta) = sum_j log f(theta_j / s_j) + const,   s_j = 1/sqrt(P_j)
+ *
+ *   P     precision, so that s is the Gaussian's standard deviation, the Laplace's b and the
+ *         Student-t's scale; 0: flat for that parameter          D
+ *   nu    degrees of freedom of the Student-t (--prior-df)
+ *
+ * What the rest of the program sees of it:
+ *   gradient and log density            sgfsi_prior_add, the only place that adds them
+ *   m->precision (Lambda of K)          the information J_j = E[(d log p/d theta_j)^2] of the prior
+ *   the prior's part of the curvature   sgfsi_prior_add_curvature, at theta, never negative
+ *
+ * Why J: a step of SGFS keeps the variance of a posterior right if K = gamma N I1 + e Lambda with
+ * Lambda = the mean of -d^2 log p over the posterior (docs/math.md). Where the data say nothing
+ * that mean is J; where they decide, any Lambda does. J is P for the Gaussian and the Laplace,
+ * P (nu + 1)/(nu + 3) for the Student-t.
  */
 #ifndef SGFSI_PRIOR_H
 #define SGFSI_PRIOR_H
 
 #include "model/model.h"
 
-sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err); /* fills m->precision */
+/* n parameters, or one where there is no array. df: INFINITY where the kind has none. */
+typedef struct sgfsi_prior_kind {
+    const char *name, *help;
+    bool has_df;
+    /* Sum of the log densities, 0 at theta = 0. */
+    double (*density)(int64_t n, const double *precision, double df, const double *theta);
+    void (*add_gradient)(int64_t n, const double *precision, double df, const double *theta,
+                         double *G);
+    /* Of -log density at theta, or a number above it that is not negative. NULL: there is a kink,
+     * and the curvature says nothing. */
+    double (*curvature)(double precision, double df, double theta);
+    double (*information)(double precision, double df); /* J */
+} sgfsi_prior_kind;
+
+extern const sgfsi_prior_kind *const sgfsi_priors[]; /* NULL-terminated (prior_kinds.c) */
+
+typedef struct sgfsi_prior {
+    const sgfsi_prior_kind *kind;
+    double *precision; /* D: P */
+    double df;
+} sgfsi_prior;
+
+/* Fills m->prior and m->precision, as the options say. A model that has log_prior keeps the
+ * m->precision it made while opening (none: zeros), and options of the prior are refused. */
+sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err);
+/* Diagonal of A (D x D) += the prior's curvature at theta. */
+void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A);
+/* Can a mode be climbed to, and has the posterior a curvature there? */
+bool sgfsi_prior_is_smooth(const sgfs_model *m);
+/* A million of these are further than parameter j ever gets under its prior; 0: there is none. */
+double sgfsi_prior_length(const sgfs_model *m, int64_t j);
+/* What is approximate about a prior that is counted in the matrix of SGFS, or NULL. */
+const char *sgfsi_prior_caution(const sgfs_model *m);
+/* "prior", "prior_df" and "prior_precision" (or "prior_precisions", where they differ) into o. */
+void sgfsi_prior_describe(const sgfs_model *m, sgfsi_json *o);
+
+/* ---- precisions.c ---------------------------------------------------------------------------- */
+
+/* --prior-precision or --prior-file -> precision (D). */
+sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_err *err);
+/* Is this text, as far as can be said without a model, one that --prior-precision takes? */
+sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err);
 
 #endif

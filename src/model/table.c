@@ -3,5 +3,12 @@
  */
 #include "model/model.h"
 
-const sgfs_model_kind *const sgfsi_models[] = {&sgfs_model_linear, &sgfs_model_logistic,
-                                               &sgfs_model_mlp, NULL};
+const sgfs_model_kind *const sgfsi_models[] = {
+    &sgfs_model_linear,
+    &sgfs_model_logistic,
+    &sgfs_model_softmax,
+    &sgfs_model_poisson,
+    &sgfs_model_mlp,
+    &sgfs_model_drbm,
+    NULL,
+};

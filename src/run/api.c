@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "model/user.h"
 #include "run/run.h"
 #include "run/simulate.h"
 
@@ -22,7 +23,9 @@ sgfs_config *sgfs_config_new(void) {
 
 /* ---- models by name -------------------------------------------------------------------------- */
 
-static const sgfs_model_kind *find_model(const char *name, sgfs_err *err) {
+/* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
+    if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
     const char *best = sgfsi_models[0]->name;
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (strcmp((*m)->name, name) == 0) return *m;
@@ -41,8 +44,10 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_open: a name and a config are needed."),
                NULL;
     }
-    const sgfs_model_kind *kind = find_model(name, err);
-    return kind != NULL && data != NULL ? sgfsi_model_open(kind, data, cfg, err) : NULL;
+    const sgfs_model_kind *kind = sgfsi_find_model(name, err);
+    if (kind != NULL && data != NULL) return sgfsi_user_open(kind, data, cfg, err);
+    sgfsi_user_free(kind);
+    return NULL;
 }
 
 sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
@@ -51,9 +56,15 @@ sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char 
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_simulate: a model, a config and a path are needed.");
     }
-    const sgfs_model_kind *kind = find_model(model, err);
+    if (sgfsi_user_is_file(model)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%.300s: data are simulated from built-in models only (`sgfs list "
+                          "models`).",
+                          model);
+    }
+    const sgfs_model_kind *kind = sgfsi_find_model(model, err);
     if (kind == NULL) return SGFS_EUSAGE;
-    if (kind->simulate == NULL) {
+    if (kind->resample == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
     }
     return sgfsi_simulate(kind, cfg, path, truth, err);

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/ticker.h"
+#include "model/prior.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -45,8 +46,7 @@ static void place(sgfsi_walk *w, const sgfs_model *m, double radius) {
     for (int64_t j = 0; j < w->D; j++) {
         w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];
         w->start[j] = w->theta[j];
-        double prior_sd = m->precision[j] > 0 ? 1 / sqrt(m->precision[j]) : 0;
-        w->limit[j] = absurd * fmax(w->limit[j], prior_sd);
+        w->limit[j] = absurd * fmax(w->limit[j], sgfsi_prior_length(m, j));
     }
 }
 
@@ -154,14 +154,24 @@ static void list_advice(const sgfsi_walk *w, char *out, size_t room) {
     }
 }
 
+/* Only where numbers ran out: no step mends an error that a model returned. */
+static void advise(const sgfsi_walk *w, char *out, size_t room) {
+    char advice[200];
+    bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
+    list_advice(w, advice, sizeof advice);
+    out[0] = '\0';
+    if (w->status != SGFS_ENUMERIC) return;
+    snprintf(out, room, " %s %s.", own ? "If the model is right there, try" : "Try", advice);
+}
+
 static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
-    char advice[200];
+    char advice[256];
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
-    list_advice(w, advice, sizeof advice);
+    advise(w, advice, sizeof advice);
     w->status = sgfsi_fail(
-        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s Try %s.",
+        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",
         (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
         cause.text, kept ? " Draws before it are kept." : "", advice);
 }
@@ -170,6 +180,38 @@ static sgfs_status keep(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
     memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
     memcpy(w->stats_buffer + w->waiting * w->S, w->stats, (size_t)w->S * sizeof *w->stats);
     return ++w->waiting == w->room ? sgfsi_walk_flush(w, out, err) : SGFS_OK;
+}
+
+/* ---- rows kept aside ------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_walk_validate(sgfsi_walk *w, const sgfsi_aside *aside, sgfs_err *err) {
+    w->validator = sgfsi_arena_alloc(&w->arena, 1, sizeof *w->validator);
+    if (w->validator == NULL) return sgfsi_fail_memory(err, "the validation");
+    return sgfsi_validator_open(w->validator, aside, &w->arena, err);
+}
+
+static sgfs_status hand_over_points(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
+    sgfsi_validator *v = w->validator;
+    if (v == NULL || v->waiting == 0) return SGFS_OK;
+    int64_t count = v->waiting;
+    v->waiting = 0;
+    return out->file != NULL ? sgfsi_runfile_points(out->file, w->index, count, v->points, err)
+                             : sgfsi_draws_add_points(out->memory, w->index, count, v->points, err);
+}
+
+static sgfs_status validate(sgfsi_walk *w, bool kept, const sgfsi_output *out, sgfs_err *err) {
+    if (w->validator == NULL) return SGFS_OK;
+    double before = sgfsi_now(), past = w->warmup_seconds + w->sample_seconds;
+    sgfsi_moment_of now = {.t = w->t,
+                           .seconds = past + before - w->since - w->validating,
+                           .kept = kept,
+                           .last = w->t == w->plan->warmup + w->plan->draws,
+                           .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1}};
+    sgfs_status status = sgfsi_validator_look(w->validator, &now, err);
+    if (status == SGFS_OK && w->validator->waiting == SGFSI_POINTS_ROOM)
+        status = hand_over_points(w, out, err);
+    w->validating += sgfsi_now() - before;
+    return status;
 }
 
 void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
@@ -188,18 +230,21 @@ void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out) {
             w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
         if (kept) w->status = keep(w, out, &w->err);
     }
+    bool counts = kept && !w->sampler.exploring;
+    if (w->status == SGFS_OK && (counts || after <= 0))
+        w->status = validate(w, counts, out, &w->err);
     if (w->status != SGFS_OK) explain_failure(w);
 }
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_walk_flush(sgfsi_walk *w, const sgfsi_output *out, sgfs_err *err) {
-    if (w->waiting == 0) return SGFS_OK;
-    sgfs_status status = out->file != NULL
-                             ? sgfsi_runfile_draws(out->file, w->index, w->written, w->waiting,
-                                                   w->draws_buffer, w->stats_buffer, err)
-                             : sgfsi_draws_append(out->memory, w->index, w->waiting,
-                                                  w->draws_buffer, w->stats_buffer, err);
+    sgfs_status status = hand_over_points(w, out, err);
+    if (w->waiting == 0 || status != SGFS_OK) return status;
+    status = out->file != NULL ? sgfsi_runfile_draws(out->file, w->index, w->written, w->waiting,
+                                                     w->draws_buffer, w->stats_buffer, err)
+                               : sgfsi_draws_append(out->memory, w->index, w->waiting,
+                                                    w->draws_buffer, w->stats_buffer, err);
     if (status != SGFS_OK) return status;
     w->written += w->waiting;
     w->waiting = 0;

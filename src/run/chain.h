@@ -7,6 +7,7 @@
 
 #include "run/options.h"
 #include "run/running.h"
+#include "run/validate.h"
 #include "sink/runfile.h"
 
 /* Where kept draws go: a file, or memory. */
@@ -30,12 +31,17 @@ typedef struct sgfsi_walk {
     int64_t waiting, room, written; /* kept draws in the buffer, its size, draws handed over */
     double *draws_buffer, *stats_buffer;
     double warmup_seconds, sample_seconds;
+    double since;               /* when the stretch at hand began */
+    sgfsi_validator *validator; /* NULL without --validate */
+    double validating;          /* seconds of the stretch that are not the chain's */
     sgfs_status status;
     sgfs_err err;
 } sgfsi_walk;
 
 sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_config *cfg,
                             const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err);
+/* Follow how well it predicts the rows kept aside. */
+sgfs_status sgfsi_walk_validate(sgfsi_walk *w, const sgfsi_aside *aside, sgfs_err *err);
 /* One iteration; keeps the draw when it is due. Failure is left in w->status and w->err. */
 void sgfsi_walk_step(sgfsi_walk *w, const sgfsi_output *out);
 /* Hand buffered draws over. */

@@ -143,8 +143,8 @@ static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs
 /* Ten rows a parameter. Where the matrix costs more than the scores, beyond 2,000 rows, two: an
  * iteration then costs n D^2 + D^3/3, and tau falls as 1/n: more rows gain little for the draws, and
  * warm-up, which has a thousand iterations at least, pays for them. */
-static int64_t automatic_batch(int64_t N, int64_t D) {
-    int64_t n = 10 * D, most = N / 4 > 2 ? N / 4 : 2;
+static int64_t automatic_batch(int64_t W, int64_t D) {
+    int64_t n = 10 * D, most = W / 4 > 2 ? W / 4 : 2;
     if (n > 2000) n = 2 * D > 2000 ? 2 * D : 2000;
     if (n < 500) n = 500;
     return n < most ? n : most;
@@ -152,12 +152,15 @@ static int64_t automatic_batch(int64_t N, int64_t D) {
 
 static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
                               sgfsi_plan *plan, sgfs_err *err) {
-    int64_t N = m->data->N;
+    int64_t N = m->data->N, W = (int64_t)fmin(m->data->total, 1e15);
     plan->gamma = 1;
     plan->n = N;
     if (kinds->sampler->full_data) return SGFS_OK;
+    sgfs_status status = sgfsi_scheme_check(kinds->scheme, m->data, err);
+    if (status != SGFS_OK) return status;
+    if (W > N) N = W; /* so many copies of rows there are to draw from */
     plan->n = sgfsi_config_int(cfg, "run.batch");
-    if (sgfsi_config_auto(cfg, "run.batch")) plan->n = automatic_batch(N, m->D);
+    if (sgfsi_config_auto(cfg, "run.batch")) plan->n = automatic_batch(W, m->D);
     if (plan->n > N) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--batch %lld is more than the %lld rows of %s; it must lie "
@@ -180,8 +183,8 @@ static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
     return sgfsi_fail(
         err, SGFS_EUSAGE,
         "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
-        "the chain: use a smaller --batch, or --batch-scheme with.",
-        (long long)plan->n);
+        "the chain: use a smaller --batch%s.",
+        (long long)plan->n, kinds->scheme == &sgfs_scheme_with ? "" : ", or --batch-scheme with");
 }
 
 static int64_t at_least(double x, int64_t least) {

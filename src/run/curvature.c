@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/prior.h"
+
 enum { MOST_PARAMETERS = 1000 };
 static const double most_work = 1e11; /* multiplications: a few seconds */
 
@@ -86,6 +88,7 @@ bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd) {
     double D = (double)m->D, work = (double)m->data->N * D * D;
     if (m->outcomes > 1) work *= (double)m->outcomes;
     if (m->kind->curvature == NULL || m->D > MOST_PARAMETERS || work > most_work) return false;
+    if (!sgfsi_prior_is_smooth(m)) return false; /* what a kink does to the spread is not in A */
     bool filled = fill(m, theta, sd, &arena);
     sgfsi_arena_free(&arena);
     return filled;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/number.h"
+#include "model/prior.h"
 #include "run/run.h"
 
 static void put_time(sgfsi_json *o) {
@@ -83,6 +84,8 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     if (k->fisher == &sgfs_fisher_block && run->walk[0].sampler.layout->blocks == 1)
         fisher = "full"; /* one block is the whole matrix */
     const char *text = k->sampler->caution != NULL ? k->sampler->caution(run->cfg, fisher) : NULL;
+    if (text != NULL) sgfsi_json_text(cautions, NULL, text);
+    text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     add_all(cautions, run->model->data->cautions);
     add_all(cautions, run->model->cautions);

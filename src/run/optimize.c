@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/ticker.h"
+#include "model/prior.h"
 #include "run/curvature.h"
 #include "run/options.h"
 
@@ -23,35 +24,20 @@ typedef struct mode {
     sgfs_mode shown; /* first: the handle */
     sgfsi_arena arena;
     sgfsi_mode found;
-    char *prior; /* lambda, as given */
+    sgfsi_json *prior; /* what sgfsi_prior_describe says */
 } mode;
 
 /* ---- making ---------------------------------------------------------------------------------- */
-
-/* An option of another model is a mistake to name, not to pass over. */
-static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
-    sgfsi_option_set set;
-    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
-        if (strcmp(set.stage, "model") != 0) continue;
-        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
-            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(m->kind->options, r->key))
-                continue;
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
-                              m->kind->name, set.kind);
-        }
-    }
-    return SGFS_OK;
-}
 
 static bool describe(const sgfs_model *m, mode *s) {
     char text[160];
     snprintf(text, sizeof text, "%s, %lld rows, %lld parameters", m->kind->name,
              (long long)m->data->N, (long long)m->D);
     s->shown.title = sgfsi_arena_text(&s->arena, text);
-    s->prior = sgfsi_arena_text(&s->arena, sgfsi_config_text(m->cfg, "prior.precision"));
+    s->prior = sgfsi_json_object();
+    sgfsi_prior_describe(m, s->prior);
     s->shown.row = sgfsi_arena_alloc(&s->arena, m->D, sizeof *s->shown.row);
-    return s->shown.title != NULL && s->prior != NULL && s->shown.row != NULL;
+    return s->shown.title != NULL && s->shown.row != NULL;
 }
 
 /* To the user's scale. */
@@ -79,7 +65,7 @@ static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sg
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
     if (!sgfsi_config_auto(cfg, "run.threads")) plan.threads = sgfsi_config_int(cfg, "run.threads");
-    sgfs_status status = check_unread(cfg, m, err);
+    sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &s->arena, &s->found, err);
     if (status != SGFS_OK) return status;
     s->shown.dim = m->D;
@@ -107,6 +93,7 @@ sgfs_mode *sgfs_mode_new(const sgfs_model *model, const sgfs_config *cfg, sgfs_e
 void sgfs_mode_free(sgfs_mode *shown) {
     if (shown == NULL) return;
     mode *s = (mode *)shown;
+    sgfsi_json_free(s->prior);
     sgfsi_arena_free(&s->arena);
     free(s);
 }
@@ -126,6 +113,14 @@ static void put_rows(sgfsi_json *o, const sgfs_mode *m) {
     else sgfsi_json_free(cov);
 }
 
+static void put_prior(sgfsi_json *o, const sgfsi_json *prior) {
+    const sgfsi_json *v;
+    const char *key;
+    void *at = NULL;
+    while ((v = sgfsi_json_next(prior, &at, &key)) != NULL)
+        sgfsi_json_put(o, key, sgfsi_json_copy(v));
+}
+
 char *sgfs_mode_json(const sgfs_mode *m) {
     if (m == NULL) return NULL;
     sgfsi_json *o = sgfsi_json_object();
@@ -135,7 +130,7 @@ char *sgfs_mode_json(const sgfs_mode *m) {
                           "the curvature there (Laplace): not the posterior's mean and covariance"
                         : "posterior mode (as \"mean\"): not the posterior's mean");
     sgfsi_json_text(o, "title", m->title);
-    sgfsi_json_text(o, "prior_precision", ((const mode *)m)->prior);
+    put_prior(o, ((const mode *)m)->prior);
     sgfsi_json_text(o, "method", m->method);
     sgfsi_json_num(o, "log_density", m->log_density);
     sgfsi_json_num(o, "distance", m->distance);

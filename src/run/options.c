@@ -4,7 +4,11 @@
  */
 #include "run/options.h"
 
+#include <string.h>
+
+#include "run/checkgrad.h"
 #include "run/optimize.h"
+#include "run/predict.h"
 #include "run/simulate.h"
 #include "run/tune.h"
 
@@ -31,6 +35,8 @@ static const sgfs_option run_options[] = {
      "chains run side by side (auto: all cores)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
      "stop after this many seconds and keep what there is"},
+    {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
+     "file with rows kept aside: follow the error of the averaged prediction"},
     {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
      "paper: the literal settings of Ahn et al. 2012"},
     {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
@@ -47,7 +53,9 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"simulate", "", sgfsi_simulate_options},
                                               {"optimize", "", sgfsi_optimize_options},
                                               {"optimize", "", sgfsi_mode_options},
-                                              {"tune", "", sgfsi_tune_options}};
+                                              {"tune", "", sgfsi_tune_options},
+                                              {"predict", "", sgfsi_predict_options},
+                                              {"check", "", sgfsi_check_grad_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
@@ -65,4 +73,20 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
         return true;
     }
     return false;
+}
+
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
+                                      sgfs_err *err) {
+    sgfsi_option_set set;
+    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+        if (strcmp(set.stage, "model") != 0) continue;
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
+            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(kind->options, r->key))
+                continue;
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
+                              kind->name, set.kind);
+        }
+    }
+    return SGFS_OK;
 }

@@ -10,6 +10,10 @@
 /* All option sets: the stages' own, then each model's and each sampler's. */
 bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set);
 
+/* An option of another model is a mistake to name, not to pass over. */
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
+                                      sgfs_err *err);
+
 /* The kinds of one run. Tests put their own in. */
 typedef struct sgfsi_kinds {
     const sgfs_sampler_kind *sampler;

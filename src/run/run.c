@@ -31,6 +31,16 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
+static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
+    const char *path = sgfsi_config_text(run->cfg, "run.validate");
+    if (path[0] == '\0') return SGFS_OK;
+    sgfs_status status = sgfsi_aside_open(&run->aside, path, run->model, run->cfg, err);
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_walk_validate(&run->walk[c], run->aside, err);
+    }
+    return status;
+}
+
 static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_resolve(run->cfg, run->model, &run->kinds, &run->plan, err);
     if (status == SGFS_OK) status = open_chains(run, err);
@@ -38,7 +48,8 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     run->describe = sgfsi_run_describe(run);
     run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
-    return run->out.memory != NULL ? SGFS_OK : err != NULL ? err->code : SGFS_ENOMEM;
+    if (run->out.memory == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
+    return open_validation(run, err);
 }
 
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
@@ -91,6 +102,7 @@ void sgfs_run_free(sgfs_run *run) {
     for (int64_t c = 0; run->walk != NULL && c < run->plan.chains; c++)
         sgfsi_walk_close(&run->walk[c]);
     free(run->walk);
+    sgfsi_aside_free(run->aside);
     free(run->describe);
     sgfs_draws_free(run->out.memory);
     sgfs_config_free(run->cfg);
@@ -110,18 +122,20 @@ static bool is_stopping(sgfs_run *run) {
 /* One chain's stretch, on one thread. */
 static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
     int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
-    double before = sgfsi_now();
     bool warmup = w->t < run->plan.warmup;
+    w->since = sgfsi_now();
+    w->validating = 0;
     while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {
         sgfsi_walk_step(w, &run->out);
         if (warmup && w->t == run->plan.warmup) {
             double now = sgfsi_now();
-            w->warmup_seconds += now - before;
-            before = now;
+            w->warmup_seconds += now - w->since - w->validating;
+            w->since = now;
+            w->validating = 0;
             warmup = false;
         }
     }
-    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - before;
+    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - w->since - w->validating;
     if (w->status == SGFS_OK) w->status = sgfsi_walk_flush(w, &run->out, &w->err);
 }
 
@@ -157,13 +171,17 @@ bool sgfs_run_done(const sgfs_run *run) {
 
 static void report(const sgfs_run *run) {
     if (run->on_progress == NULL) return;
-    sgfs_progress p = {
-        .total = total_of(run) * run->plan.chains, .seconds = run->seconds, .eta = -1};
+    sgfs_progress p = {.total = total_of(run) * run->plan.chains,
+                       .seconds = run->seconds,
+                       .eta = -1,
+                       .error = run->aside != NULL ? 0 : NAN};
     double ess = 0;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->walk[c].t;
         p.warmup = p.warmup || run->walk[c].t < run->plan.warmup;
         ess += sgfsi_running_ess(&run->walk[c].moments);
+        if (run->aside != NULL) /* NaN as long as one chain has none */
+            p.error += run->walk[c].validator->error / (double)run->plan.chains;
     }
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;

@@ -14,7 +14,8 @@ struct sgfs_run {
     sgfsi_kinds kinds;
     sgfsi_plan plan;
     sgfsi_output out;
-    sgfsi_walk *walk; /* plan.chains */
+    sgfsi_walk *walk;   /* plan.chains */
+    sgfsi_aside *aside; /* rows of --validate, or NULL */
     char *describe;
     atomic_int stop; /* asked to stop; safe from a signal handler */
     sgfs_progress_fn on_progress;
@@ -29,5 +30,7 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
+/* The kind of that name; NULL with err filled (SGFS_EUSAGE) when there is none. */
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);
 
 #endif

@@ -12,9 +12,9 @@
 enum { SGFSI_SCORE_GROUPS = 20 };
 
 typedef struct sgfsi_score {
-    double loss;  /* -mean_i log( mean_s p(y_i | theta_s) ), in nats a row */
-    double error; /* share of rows whose other label was likelier; NaN: not a model of two labels */
-    int64_t groups;                   /* of neighbouring rows in the list */
+    double loss;    /* -mean_i log( mean_s p(y_i | theta_s) ), in nats a row */
+    double error;   /* share of rows for which another label was likelier; NaN: no labels */
+    int64_t groups; /* of neighbouring rows in the list */
     double group[SGFSI_SCORE_GROUPS]; /* loss of each */
 } sgfsi_score;
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * simulate.c: data with a known truth, streamed to a .npy or .csv file, any number of rows.
  *
- *     x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j,  e ~ N(0, 1);   eta = intercept + x'beta;   y ~
- * model(eta)
+ *     x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j,  e ~ N(0, 1);   y ~ model(theta, x)
  *
- * beta_j ~ N(0, (1.5^2)/dim), intercept ~ N(0, 0.25). The truth file holds these generating values
- * ("theta") and, found by Fisher scoring on the data just written, the posterior's mode and inverse
- * curvature
+ * The model is opened on rows that have no target yet, theta is drawn, and `resample`, the hook
+ * that every model draws targets with, does the rest. In each block of parameters the first column
+ * meets the leading 1 of its input (a bias): N(0, 1/4). The others are N(0, 1.5^2/(columns - 1)),
+ * so that predictors have about the same spread however many columns there are. A block
+ * "log_sigma" is the log of --noise.
+ *
+ * The truth file holds these generating values ("theta") and, for models whose posterior has one
+ * mode, found by Fisher scoring on the data just written, that mode's mean and inverse curvature
  * ("mean", "cov"): with many rows the posterior is Gaussian to high accuracy, and this is what
  * draws are to be compared with.
  */
@@ -22,6 +26,8 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "model/mode.h"
+#include "model/prior.h"
+#include "run/options.h"
 
 const sgfs_option sgfsi_simulate_options[] = {
     {"simulate.rows", "rows", SGFS_INTEGER, "10000", 2, 1e12, NULL, "rows to make"},
@@ -29,7 +35,9 @@ const sgfs_option sgfsi_simulate_options[] = {
     {"simulate.correlation", "correlation", SGFS_NUMBER, "0.5", -0.999, 0.999, NULL,
      "correlation of neighbouring columns"},
     {"simulate.noise", "noise", SGFS_NUMBER, "1", 1e-12, 1e12, NULL,
-     "noise standard deviation of the linear model"},
+     "noise standard deviation of models that have one"},
+    {"simulate.classes", "classes", SGFS_INTEGER, "3", 2, SGFSI_MOST_LABELS, NULL,
+     "labels 0, 1, ... of models that take more than two"},
     SGFSI_OPTIONS_END};
 
 enum { BLOCK = 4096 };
@@ -40,8 +48,13 @@ typedef struct simulation {
     double rho, noise;
     uint64_t seed;
     const sgfsi_log *log;
-    double *theta;     /* 1 + dim: intercept first */
-    double *rows_room; /* BLOCK x (dim + 1) */
+    sgfs_config *cfg;             /* rows as they are, with an intercept */
+    sgfsi_json *info;             /* how many labels there are to be */
+    sgfs_data *data;              /* two rows of no importance: */
+    sgfs_model *m;                /* the model that makes the targets */
+    double *theta;                /* m->D */
+    double *x;                    /* BLOCK x (1 + dim), the intercept first */
+    double *y, *normal, *uniform; /* BLOCK each */
     bool csv;
 } simulation;
 
@@ -50,28 +63,97 @@ static bool ends_with(const char *text, const char *end) {
     return n >= k && strcmp(text + n - k, end) == 0;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
-static void draw_truth(simulation *s) {
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
-    sgfsi_normals(&stream, s->dim + 1, s->theta);
-    s->theta[0] *= 0.5;
-    for (int64_t j = 1; j <= s->dim; j++) s->theta[j] *= 1.5 / sqrt((double)s->dim);
+static sgfs_status open_config(simulation *s, const sgfs_config *cfg, sgfs_err *err) {
+    static const char *const plain[][2] = {{"data.standardize", "false"},
+                                           {"data.intercept", "true"}};
+    s->cfg = sgfsi_config_copy(cfg);
+    if (s->cfg == NULL) return sgfsi_fail_memory(err, "the simulation");
+    sgfs_config_on_message(s->cfg, NULL, NULL); /* two rows of zeros are not worth a warning */
+    sgfs_status status = SGFS_OK;
+    for (int i = 0; i < 2 && status == SGFS_OK; i++)
+        status = sgfs_config_set(s->cfg, plain[i][0], plain[i][1], err);
+    return status;
 }
 
-/* Row i has a stream of its own, so the data do not depend on how they are written. */
-static void draw_row(const simulation *s, int64_t i, double *row) {
-    double normal, uniform, eta = s->theta[0], keep = sqrt(1 - s->rho * s->rho);
+static sgfs_status open_model(simulation *s, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_err cause = {.code = SGFS_EINTERNAL};
+    sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = s->x};
+    sgfs_status status = open_config(s, cfg, err);
+    if (status != SGFS_OK) return status;
+    s->info = sgfsi_json_object();
+    sgfsi_json_int(s->info, "classes", sgfsi_config_int(cfg, "simulate.classes"));
+    s->data = sgfs_data_wrap(&arrays, s->cfg, &cause);
+    if (s->data != NULL) s->m = sgfsi_model_reopen(s->kind, s->data, s->cfg, s->info, &cause);
+    if (s->m != NULL) return SGFS_OK;
+    if (err != NULL) *err = cause;
+    return cause.code;
+}
+
+static sgfs_status open_simulation(simulation *s, const sgfs_config *cfg, sgfsi_arena *arena,
+                                   sgfs_err *err) {
+    s->x = SGFSI_DOUBLES(arena, BLOCK * (s->dim + 1));
+    s->y = SGFSI_DOUBLES(arena, BLOCK);
+    s->normal = SGFSI_DOUBLES(arena, BLOCK);
+    s->uniform = SGFSI_DOUBLES(arena, BLOCK);
+    if (s->x == NULL || s->y == NULL || s->normal == NULL || s->uniform == NULL)
+        return sgfsi_fail_memory(err, "the simulation");
+    sgfs_status status = open_model(s, cfg, err);
+    if (status != SGFS_OK) return status;
+    s->theta = SGFSI_DOUBLES(arena, s->m->D);
+    return s->theta != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the simulation");
+}
+
+static void close_simulation(simulation *s) {
+    sgfs_model_free(s->m);
+    sgfs_data_free(s->data);
+    sgfsi_json_free(s->info);
+    sgfs_config_free(s->cfg);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static void scale_block(const simulation *s, const sgfs_block *b) {
+    bool noise = strcmp(b->name, "log_sigma") == 0;
+    for (int64_t i = 0; i < b->rows * b->cols; i++) {
+        double *value = &s->theta[b->offset + i];
+        *value *= i % b->cols == 0 ? 0.5 : 1.5 / sqrt((double)(b->cols - 1));
+        if (noise) *value = log(s->noise);
+    }
+}
+
+static void draw_truth(const simulation *s) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
+    sgfsi_normals(&stream, s->m->D, s->theta);
+    for (int64_t k = 0; k < s->m->blocks; k++) scale_block(s, &s->m->block[k]);
+}
+
+/* Row i has streams of its own, so the data do not depend on how they are written. x: 1 + dim. */
+static void draw_row(const simulation *s, int64_t i, double *x, double *normal, double *uniform) {
+    double keep = sqrt(1 - s->rho * s->rho);
     sgfsi_stream features = sgfsi_stream_at(s->seed, 0, i, SGFSI_FEATURES);
     sgfsi_stream target = sgfsi_stream_at(s->seed, 0, i, SGFSI_TARGET);
-    sgfsi_normals(&features, s->dim, row);
-    sgfsi_normals(&target, 1, &normal);
-    sgfsi_uniforms(&target, 1, &uniform);
-    for (int64_t j = 0; j < s->dim; j++) {
-        if (j > 0) row[j] = s->rho * row[j - 1] + keep * row[j];
-        eta += s->theta[j + 1] * row[j];
+    sgfsi_normals(&features, s->dim, x + 1);
+    sgfsi_normals(&target, 1, normal);
+    sgfsi_uniforms(&target, 1, uniform);
+    x[0] = 1;
+    for (int64_t j = 2; j <= s->dim; j++) x[j] = s->rho * x[j - 1] + keep * x[j];
+}
+
+/* Rows first .. first+n-1 into x and y. */
+static sgfs_status draw_rows(const simulation *s, int64_t first, int64_t n, sgfs_err *err) {
+    int64_t p = s->dim + 1;
+    sgfs_batch b = {.n = n, .p = p, .x = s->x, .y = s->y, .total = (double)s->rows, .gamma = 1};
+    for (int64_t i = 0; i < n; i++)
+        draw_row(s, first + i, s->x + i * p, &s->normal[i], &s->uniform[i]);
+    s->kind->resample(s->m, s->theta, &b, s->normal, s->uniform, s->y);
+    for (int64_t i = 0; i < n; i++) {
+        if (isfinite(s->y[i])) continue;
+        return sgfsi_fail(err, SGFS_ENUMERIC, "Row %lld has a target that is not finite.",
+                          (long long)(first + i + 1));
     }
-    row[s->dim] = s->kind->simulate(eta, s->noise, normal, uniform);
+    return SGFS_OK;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -86,17 +168,19 @@ static void write_head(const simulation *s, FILE *f) {
     fputs("y\n", f);
 }
 
-static void write_rows(const simulation *s, int64_t n, FILE *f) {
-    int64_t width = s->dim + 1;
+/* x without its intercept, then y. */
+static void write_row(const simulation *s, int64_t i, FILE *f) {
+    const double *x = s->x + i * (s->dim + 1) + 1;
+    char text[SGFSI_NUM_CHARS];
     if (!s->csv) {
-        sgfsi_npy_numbers(f, s->rows_room, n * width);
+        sgfsi_npy_numbers(f, x, s->dim);
+        sgfsi_npy_numbers(f, s->y + i, 1);
         return;
     }
-    for (int64_t i = 0; i < n * width; i++) {
-        char text[SGFSI_NUM_CHARS];
-        sgfsi_format_num(text, s->rows_room[i]);
+    for (int64_t j = 0; j <= s->dim; j++) {
+        sgfsi_format_num(text, j < s->dim ? x[j] : s->y[i]);
         fputs(text, f);
-        fputc((i + 1) % width == 0 ? '\n' : ',', f);
+        fputc(j == s->dim ? '\n' : ',', f);
     }
 }
 
@@ -109,8 +193,9 @@ static sgfs_status write_data(const simulation *s, const char *path, bool overwr
     write_head(s, out.f);
     for (int64_t first = 0; first < s->rows && !ferror(out.f); first += BLOCK) {
         int64_t n = s->rows - first < BLOCK ? s->rows - first : BLOCK;
-        for (int64_t i = 0; i < n; i++) draw_row(s, first + i, s->rows_room + i * (s->dim + 1));
-        write_rows(s, n, out.f);
+        status = draw_rows(s, first, n, err);
+        if (status != SGFS_OK) return sgfsi_outfile_abandon(&out), status;
+        for (int64_t i = 0; i < n; i++) write_row(s, i, out.f);
         sgfsi_tick(&ticker, (double)first / (double)s->rows);
     }
     return sgfsi_outfile_commit(&out, err);
@@ -118,25 +203,25 @@ static sgfs_status write_data(const simulation *s, const char *path, bool overwr
 
 /* ---- the truth ------------------------------------------------------------------------------- */
 
+/* mean, cov NULL: there is no one mode that they could be of. */
 static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const double *mean,
                               const double *cov) {
     sgfsi_json *o = sgfsi_json_object(), *names = sgfsi_json_array(), *rows = sgfsi_json_array();
-    sgfsi_json *theta = sgfsi_json_array();
     for (int64_t j = 0; j < m->D; j++) {
         sgfsi_json_text(names, NULL, m->param[j]);
-        sgfsi_json_num(theta, NULL,
-                       j <= s->dim ? s->theta[j] : log(s->noise)); /* log_sigma is last */
-        sgfsi_json_nums(rows, NULL, m->D, cov + j * m->D);
+        if (cov != NULL) sgfsi_json_nums(rows, NULL, m->D, cov + j * m->D);
     }
-    sgfsi_json_text(
-        o, "what",
-        "posterior mean (mode and first correction) and inverse curvature on the full data; "
-        "theta generated it");
-    sgfsi_json_text(o, "prior_precision", sgfs_config_get(m->cfg, "prior.precision"));
+    sgfsi_json_text(o, "what",
+                    mean == NULL
+                        ? "theta generated the data; the posterior may have many modes"
+                        : "posterior mean (mode and first correction) and inverse curvature on the "
+                          "full data; theta generated it");
+    sgfsi_prior_describe(m, o);
     sgfsi_json_put(o, "names", names);
-    sgfsi_json_nums(o, "mean", m->D, mean);
-    sgfsi_json_put(o, "theta", theta);
-    sgfsi_json_put(o, "cov", rows);
+    if (mean != NULL) sgfsi_json_nums(o, "mean", m->D, mean);
+    sgfsi_json_nums(o, "theta", m->D, s->theta);
+    if (cov != NULL) sgfsi_json_put(o, "cov", rows);
+    else sgfsi_json_free(rows);
     return o;
 }
 
@@ -148,25 +233,40 @@ static sgfs_status write_json(sgfsi_json *v, const char *path, bool overwrite, s
     return status;
 }
 
+/* mode, mean: D; cov: D x D. */
+static sgfs_status find_moments(const simulation *s, const sgfs_model *m, double *mode,
+                                double *mean, double *cov, sgfs_err *err) {
+    sgfs_status status = sgfsi_mode_find(m, 0, mode, cov, NULL, err);
+    if (status != SGFS_OK) return status;
+    /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
+    if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode, cov, mean, err);
+    memcpy(mean, mode, (size_t)m->D * sizeof *mean);
+    return SGFS_OK;
+}
+
 static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const char *truth,
                               bool overwrite, sgfs_err *err) {
-    double *mode = malloc((size_t)m->D * sizeof *mode);
-    double *cov = malloc((size_t)(m->D * m->D) * sizeof *cov);
-    double *mean = malloc((size_t)m->D * sizeof *mean);
-    sgfs_status status = mode != NULL && cov != NULL && mean != NULL
-                             ? sgfsi_mode_find(m, 0, mode, cov, NULL, err)
-                             : sgfsi_fail_memory(err, "the truth");
-    /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
-    if (status == SGFS_OK && s->rows <= 1000000) status = sgfsi_mode_mean(m, mode, cov, mean, err);
-    else if (status == SGFS_OK) memcpy(mean, mode, (size_t)m->D * sizeof *mean);
+    if (m->D != s->m->D) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "Only %lld of %lld classes appear in %lld rows: use more --rows or fewer "
+                          "--classes.",
+                          (long long)m->labels.count, (long long)s->m->labels.count,
+                          (long long)s->rows);
+    }
+    sgfsi_arena arena = {NULL};
+    bool moments = s->kind->one_mode;
+    double *mode = SGFSI_DOUBLES(&arena, m->D), *mean = SGFSI_DOUBLES(&arena, m->D);
+    double *cov = moments ? SGFSI_DOUBLES(&arena, m->D * m->D) : NULL;
+    sgfs_status status = SGFS_OK;
+    if (mode == NULL || mean == NULL || (moments && cov == NULL))
+        status = sgfsi_fail_memory(err, "the truth");
+    if (status == SGFS_OK && moments) status = find_moments(s, m, mode, mean, cov, err);
     if (status == SGFS_OK) {
-        sgfsi_json *v = truth_json(s, m, mean, cov);
+        sgfsi_json *v = truth_json(s, m, moments ? mean : NULL, cov);
         status = write_json(v, truth, overwrite, err);
         sgfsi_json_free(v);
     }
-    free(mode);
-    free(mean);
-    free(cov);
+    sgfsi_arena_free(&arena);
     return status;
 }
 
@@ -200,21 +300,22 @@ sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, 
     if (!s.csv && !ends_with(path, ".npy")) {
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the name must end in .npy or .csv.", path);
     }
+    sgfs_status prior = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
+    if (prior != SGFS_OK) return prior;
     if (truth != NULL) { /* refuse before an hour of writing, not after */
         sgfsi_outfile probe;
         sgfs_status refused = sgfsi_outfile_open(&probe, truth, overwrite, false, err);
         if (refused != SGFS_OK) return refused;
         sgfsi_outfile_abandon(&probe);
     }
-    s.theta = SGFSI_DOUBLES(&arena, s.dim + 1);
-    s.rows_room = SGFSI_DOUBLES(&arena, BLOCK * (s.dim + 1));
-    sgfs_status status = SGFS_OK;
-    if (s.theta == NULL || s.rows_room == NULL) status = sgfsi_fail_memory(err, "the simulation");
+    sgfs_status status = sgfsi_check_model_options(cfg, kind, err);
+    if (status == SGFS_OK) status = open_simulation(&s, cfg, &arena, err);
     if (status == SGFS_OK) {
         draw_truth(&s);
         status = write_data(&s, path, overwrite, err);
     }
     if (status == SGFS_OK && truth != NULL) status = write_truth(&s, cfg, path, truth, err);
+    close_simulation(&s);
     sgfsi_arena_free(&arena);
     return status;
 }

@@ -170,6 +170,7 @@ sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgf
     be->axpy(D, eps, z->v, z->q);
     sgfs_status status = evaluate(h, z, &why);
     be->axpy(D, eps / 2, z->G, z->p);
+    if (status == SGFS_ENUMERIC) h->why = why;
     if (status == SGFS_OK || status == SGFS_ENUMERIC) return SGFS_OK;
     if (err != NULL) *err = why;
     return status;
@@ -214,7 +215,8 @@ static sgfs_status find_step(sgfsi_hamiltonian *h, sgfs_err *err) {
         if (h->eps < 1e-200) {
             return sgfsi_fail(err, SGFS_ENUMERIC,
                               "no step is small enough: gradient and density do not belong "
-                              "together, or overflow");
+                              "together, or overflow%s%.170s",
+                              h->why.text[0] != '\0' ? "; at last " : "", h->why.text);
         }
         status = try_step(h, &lost, err);
     }
@@ -295,8 +297,8 @@ static sgfs_status check_moves(sgfsi_hamiltonian *h, double acceptance, sgfs_err
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "%d trajectories in a row led nowhere: wherever they went the density was not "
-        "finite, or smaller by more than e^700",
-        (int)MOST_LOST);
+        "finite, or smaller by more than e^700%s%.150s",
+        (int)MOST_LOST, h->why.text[0] != '\0' ? "; at last " : "", h->why.text);
 }
 
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, double acceptance,

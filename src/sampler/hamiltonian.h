@@ -42,6 +42,7 @@ typedef struct sgfsi_hamiltonian {
     sgfsi_dual dual;
     sgfsi_windows windows;
     int64_t lost; /* iterations in a row whose trajectories led nowhere */
+    sgfs_err why; /* what was wrong at the last place that had no density */
     bool ready;   /* here and eps are set */
     sgfsi_stream momentum;
     sgfsi_point here, trial; /* the chain's place; where a trajectory is being tried */

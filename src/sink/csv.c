@@ -6,11 +6,9 @@
  * to the same bits. .chain counts from 1 and is the run's own number of the chain; .iteration
  * counts the kept draws of a chain from 1; .draw runs over all rows. Statistics are left to netCDF.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/number.h"
 #include "sink/export.h"
 
 /* A name with a comma, quote or line break is quoted, quotes doubled (RFC 4180). */
@@ -27,19 +25,6 @@ static void write_name(FILE *f, const char *name) {
     fputc('"', f);
 }
 
-/* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
-static void write_number(FILE *f, double x) {
-    char text[SGFSI_NUM_CHARS] = "";
-    if (isnan(x)) {
-        fputs("NaN", f);
-    } else if (isinf(x)) {
-        fputs(x > 0 ? "Inf" : "-Inf", f);
-    } else {
-        size_t n = sgfsi_format_num(text, x);
-        fwrite(text, 1, n, f);
-    }
-}
-
 static void write_table(FILE *f, const sgfs_draws *d, const sgfsi_export_view *view) {
     fputs(".chain,.iteration,.draw", f);
     for (int64_t i = 0; i < d->D; i++) {
@@ -54,7 +39,7 @@ static void write_table(FILE *f, const sgfs_draws *d, const sgfsi_export_view *v
                     (long long)(k * view->draws + t) + 1);
             for (int64_t i = 0; i < d->D; i++) {
                 fputc(',', f);
-                write_number(f, theta[t * d->D + i]);
+                sgfsi_export_number(f, theta[t * d->D + i]);
             }
             fputc('\n', f);
         }

@@ -220,6 +220,22 @@ sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain
     return SGFS_OK;
 }
 
+const char *const sgfsi_point_names[SGFSI_POINT] = {
+    "iteration", "seconds", "draws", "error", "log_loss", "error_now", "log_loss_now"};
+
+sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, const double *curve,
+                                   sgfs_err *err) {
+    sgfsi_chain *c = &d->chain[chain];
+    if (count < 1) return SGFS_OK;
+    if (!grow(&c->curve, c->points + count, SGFSI_POINT)) {
+        return sgfsi_fail_memory(err, "the validation curve");
+    }
+    memcpy(c->curve + c->points * SGFSI_POINT, curve,
+           (size_t)(count * SGFSI_POINT) * sizeof *curve);
+    c->points += count;
+    return SGFS_OK;
+}
+
 int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count) {
     int64_t common = 0, n = 0;
     for (int64_t c = 0; c < d->chains; c++) {
@@ -269,6 +285,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
         free(chain->info.var);
         free(chain->info.curvature_sd);
         free(chain->info.tau);
+        free(chain->curve);
     }
     for (int64_t i = 0; draws->param != NULL && i < draws->D; i++) free(draws->param[i]);
     for (int64_t i = 0; draws->stat != NULL && i < draws->S; i++) free(draws->stat[i]);
@@ -285,7 +302,9 @@ void sgfs_draws_free(sgfs_draws *draws) {
 static sgfs_status copy_chain(sgfs_draws *to, const sgfs_draws *from, int64_t c, sgfs_err *err) {
     const sgfsi_chain *chain = &from->chain[c];
     sgfs_status status = sgfsi_draws_append(to, c, chain->draws, chain->theta, chain->stats, err);
-    return status == SGFS_OK ? sgfsi_draws_set_info(to, c, &chain->info, err) : status;
+    if (status == SGFS_OK) status = sgfsi_draws_set_info(to, c, &chain->info, err);
+    return status == SGFS_OK ? sgfsi_draws_add_points(to, c, chain->points, chain->curve, err)
+                             : status;
 }
 
 sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {

@@ -21,11 +21,26 @@ typedef struct sgfsi_chain_info {
     double *var;          /* D, same divisor */
 } sgfsi_chain_info;
 
+/* One point of the curve of --validate: how well the chain predicts rows kept aside. */
+enum {
+    SGFSI_POINT_ITERATION,
+    SGFSI_POINT_SECONDS, /* of the chain, without the time spent on validating */
+    SGFSI_POINT_DRAWS,   /* in the average; 0 during warm-up */
+    SGFSI_POINT_ERROR,   /* of the averaged prediction: share of wrong labels, or rmse */
+    SGFSI_POINT_LOSS,    /* -mean log of the averaged density */
+    SGFSI_POINT_ERROR_NOW,
+    SGFSI_POINT_LOSS_NOW, /* of this draw alone */
+    SGFSI_POINT           /* numbers of a point */
+};
+extern const char *const sgfsi_point_names[SGFSI_POINT];
+
 typedef struct sgfsi_chain {
     int64_t draws, capacity;
     double *theta; /* draws x D, row-major, on the user's scale */
     double *stats; /* draws x S */
     sgfsi_chain_info info;
+    int64_t points;
+    double *curve; /* points x SGFSI_POINT, in time's order; NULL without --validate */
 } sgfsi_chain;
 
 struct sgfs_draws {
@@ -46,6 +61,9 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
 /* Copy the numbers of info into the chain (mean, cov, var may be NULL). */
 sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain_info *info,
                                  sgfs_err *err);
+/* Append points to the chain's curve. */
+sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, const double *curve,
+                                   sgfs_err *err);
 /* A copy that shares nothing. */
 sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err);
 /* Draws per chain that every chain used has: chains without any draw are dropped from the count.
@@ -66,7 +84,7 @@ typedef struct sgfs_export_kind {
     sgfs_status (*write)(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err);
 } sgfs_export_kind;
 extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
-    sgfs_export_npy;
+    sgfs_export_npy, sgfs_export_curve;
 extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 #endif

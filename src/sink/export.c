@@ -8,9 +8,11 @@
  */
 #include "sink/export.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
@@ -63,6 +65,18 @@ sgfs_status sgfsi_export_view_open(sgfsi_export_view *view, const sgfs_draws *d,
 void sgfsi_export_view_close(sgfsi_export_view *view) {
     free(view->used);
     view->used = NULL;
+}
+
+void sgfsi_export_number(FILE *f, double x) {
+    char text[SGFSI_NUM_CHARS] = "";
+    if (isnan(x)) {
+        fputs("NaN", f);
+    } else if (isinf(x)) {
+        fputs(x > 0 ? "Inf" : "-Inf", f);
+    } else {
+        size_t n = sgfsi_format_num(text, x);
+        fwrite(text, 1, n, f);
+    }
 }
 
 int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name) {

@@ -4,6 +4,8 @@
 #ifndef SGFSI_EXPORT_H
 #define SGFSI_EXPORT_H
 
+#include <stdio.h>
+
 #include "sink/draws.h"
 
 /* The rectangle that is exported: the chains that have draws, up to the draw they all have. */
@@ -16,6 +18,8 @@ typedef struct sgfsi_export_view {
 sgfs_status sgfsi_export_view_open(sgfsi_export_view *view, const sgfs_draws *d, sgfs_err *err);
 void sgfsi_export_view_close(sgfsi_export_view *view);
 
+/* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
+void sgfsi_export_number(FILE *f, double x);
 int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name); /* column of a statistic, or -1 */
 
 /* The blocks of d with names that `safe` made fit for the format, all different (a copy gets _2).

@@ -15,7 +15,7 @@ enum { SGFSI_RUN_VERSION = 1, SGFSI_RUN_PREFIX = 16, SGFSI_CRC_BYTES = 4 };
 enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 
 /* Block kinds, and what an info block holds after its fixed numbers. */
-enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3 };
+enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_BLOCK_POINTS = 4 };
 enum {
     SGFSI_INFO_MEAN = 1,
     SGFSI_INFO_VAR = 2,

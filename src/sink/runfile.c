@@ -171,6 +171,24 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
     return status;
 }
 
+sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
+                                 const double *curve, sgfs_err *err) {
+    uint64_t bytes = (uint64_t)(count * SGFSI_POINT) * 8;
+    sgfsi_block block = {SGFSI_BLOCK_POINTS, (uint32_t)chain, 0, 0, count, bytes};
+    if (count < 1) return SGFS_OK;
+    pthread_mutex_lock(&f->lock);
+    unsigned char *out = block_room(f, bytes);
+    sgfs_status status = SGFS_OK;
+    if (out == NULL) {
+        status = sgfsi_fail_memory(err, "the validation curve");
+    } else {
+        sgfsi_put_doubles(out, curve, count * SGFSI_POINT);
+        status = append_block(f, &block, err);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err) {
     size_t length = strnlen(state, SGFSI_STATE_MAX);
     sgfsi_block block = {SGFSI_BLOCK_END, 0, 0, 0, 0, length};

@@ -19,6 +19,9 @@ sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, 
 /* The chain's moments and costs so far; a later block replaces an earlier one. */
 sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chain_info *info,
                                sgfs_err *err);
+/* Points of the chain's validation curve (draws.h), behind those it has. */
+sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
+                                 const double *curve, sgfs_err *err);
 /* The last block: state as in sgfs_draws. */
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err);
 sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err); /* fsync, close, free */

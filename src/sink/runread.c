@@ -145,6 +145,12 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
         if (b->flags & SGFSI_INFO_CURVATURE) bytes += 8 * D;
         if (b->flags & SGFSI_INFO_TAU) bytes += 8 * D;
         break;
+    case SGFSI_BLOCK_POINTS:
+        if (b->count < 1 ||
+            __builtin_mul_overflow((uint64_t)b->count, (uint64_t)(SGFSI_POINT * 8), &bytes)) {
+            return "a count out of range";
+        }
+        break;
     case SGFSI_BLOCK_END:
         if (b->bytes > SGFSI_STATE_MAX) return "a state of more than 1024 bytes";
         bytes = b->bytes;
@@ -211,6 +217,10 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
     r->ended = b->kind == SGFSI_BLOCK_END;
     if (b->kind == SGFSI_BLOCK_END) return take_state(r, (size_t)b->bytes, err);
     if (b->kind == SGFSI_BLOCK_INFO) return take_info(r, b, err);
+    if (b->kind == SGFSI_BLOCK_POINTS) {
+        const double *curve = sgfsi_get_doubles(r->bytes, b->count * SGFSI_POINT);
+        return sgfsi_draws_add_points(r->d, b->chain, b->count, curve, err);
+    }
     const double *theta = sgfsi_get_doubles(r->bytes, b->count * (r->d->D + r->d->S));
     return sgfsi_draws_append(r->d, b->chain, b->count, theta, theta + b->count * r->d->D, err);
 }

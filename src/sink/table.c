@@ -4,5 +4,6 @@
 #include "sink/draws.h"
 
 const sgfs_export_kind *const sgfsi_exports[] = {
-    &sgfs_export_netcdf, &sgfs_export_stancsv, &sgfs_export_csv, &sgfs_export_npy, NULL,
+    &sgfs_export_netcdf, &sgfs_export_stancsv, &sgfs_export_csv,
+    &sgfs_export_npy,    &sgfs_export_curve,   NULL,
 };

@@ -31,6 +31,7 @@ MAY = {
 # third-party header -> the source files that may see it
 ONLY_IN = {
     "cblas.h": {"src/backend/blas.c"},
+    "dlfcn.h": {"src/base/library.c"},
     "lapacke.h": {"src/backend/blas.c"},
     "jansson.h": {"src/base/json.c"},
     "netcdf.h": {"src/sink/netcdf.c"},

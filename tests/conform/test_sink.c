@@ -56,6 +56,9 @@ static sgfs_draws *make_draws(const int64_t draws[RUN_CHAINS]) {
         double theta[RUN_DRAWS * RUN_D], stats[RUN_DRAWS * RUN_S];
         fill_sample(c, 0, draws[c], theta, stats);
         assert_int_equal(sgfsi_draws_append(d, c, draws[c], theta, stats, NULL), SGFS_OK);
+        double curve[RUN_DRAWS * SGFSI_POINT];
+        fill_curve(c, draws[c], curve);
+        assert_int_equal(sgfsi_draws_add_points(d, c, draws[c], curve, NULL), SGFS_OK);
     }
     return d;
 }

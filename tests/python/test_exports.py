@@ -36,7 +36,7 @@ def theta(run):
 
 def test_only_the_exports_are_left(run):
     assert sorted(os.listdir(run[0])) == sorted(
-        ["fit.run", "fit.nc", "fit.csv", "fit.npy"] + [f"fit_{c}.stan.csv" for c in (1, 2, 3)])
+        ["fit.run", "fit.nc", "fit.csv", "fit.npy", "fit.curve.csv"] + [f"fit_{c}.stan.csv" for c in (1, 2, 3)])
 
 
 def test_npy_numbers(theta):
@@ -48,6 +48,18 @@ def test_npy_header_is_aligned(run):
     with open(run[0] / "fit.npy", "rb") as f:
         head = f.read(10)
     assert (10 + head[8] + 256 * head[9]) % 64 == 0
+
+
+def test_curve(run):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.read_csv(run[0] / "fit.curve.csv", float_precision="round_trip")
+    names = ["iteration", "seconds", "draws", "error", "log_loss", "error_now", "log_loss_now"]
+    assert list(table.columns) == ["chain"] + names
+    assert list(table["chain"]) == [c + 1 for c in range(C) for _ in range(T)]
+    c, t, k = np.ix_(range(C), range(T), range(len(names)))
+    expected = (t + 1) / 3 + (100 * c + k)
+    expected[:, 0, 3] = np.nan  # before the first draw nothing is averaged
+    np.testing.assert_array_equal(table[names].to_numpy().reshape(C, T, len(names)), expected)
 
 
 def test_csv(run, theta):

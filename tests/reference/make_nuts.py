@@ -9,13 +9,15 @@ The first needs numpyro, jax and arviz, the second only numpy and scipy; neither
 densities are written three times on purpose: in C in sgfs, in jax here for NUTS, in numpy here for
 the check.
 
-Both posteriors have the prior N(0, 1/lambda) on every parameter, the intercept and log_sigma too,
+All posteriors have the prior N(0, 1/lambda) on every parameter, the intercept and log_sigma too,
 and see the columns as they stand in the CSV:
 
     logistic   log p = sum_i [y_i eta_i - log(1 + exp eta_i)] - lambda/2 |beta|^2,  eta = X beta
     linear     log p = -N log_sigma - |y - X beta|^2 / (2 sigma^2) - lambda/2 (|beta|^2 + log_sigma^2)
+    poisson    log p = sum_i [y_i eta_i - exp eta_i] - lambda/2 |beta|^2,  eta = X beta + log exposure
+    softmax    log p = sum_i [eta_i,y_i - log sum_k exp eta_ik] - lambda/2 |B|^2,  eta = X B'
 
-X (N x p) has a column of ones first. theta = beta, or (beta, log_sigma).
+X (N x p) has a column of ones first. theta = beta, or (beta, log_sigma), or the K rows of B (K x p).
 """
 import argparse
 import datetime
@@ -59,16 +61,35 @@ def linear_data():
     return x, np.round(mean + 2.4 * rng.standard_normal(200), 3)
 
 
+def poisson_data():
+    """250 counts of mean about 1 over exposures that differ by a factor of 8."""
+    rng = np.random.Generator(np.random.PCG64(20120708))
+    x = correlated_columns(rng, 250, np.array([1.0, 4.0, 0.25]))
+    exposure = np.round(np.exp(rng.uniform(-0.7, 1.4, 250)), 3)
+    eta = -0.9 + x @ np.array([0.55, -0.12, 1.1])
+    return np.column_stack([x, exposure]), rng.poisson(exposure * np.exp(eta)).astype(float)
+
+
+def softmax_data():
+    """250 rows in three classes, 1 to 3, the first of them rare."""
+    rng = np.random.Generator(np.random.PCG64(20120709))
+    x = correlated_columns(rng, 250, np.array([1.0, 3.0]))
+    eta = np.column_stack([np.ones(250), x]) @ np.array([[-1.6, 0.7, 0.2], [0.4, -0.5, 0.1], [0.3, 0.6, -0.35]]).T
+    return x, 1.0 + np.argmax(eta + rng.gumbel(size=eta.shape), axis=1)
+
+
 PROBLEMS = {
     "logistic": {"make": logistic_data, "lambda": 0.5, "seed": 717, "columns": ["a", "b", "c", "d"]},
     "linear": {"make": linear_data, "lambda": 2.0, "seed": 718, "columns": ["a", "b", "c"]},
+    "poisson": {"make": poisson_data, "lambda": 0.7, "seed": 719, "columns": ["a", "b", "c"], "exposure": True},
+    "softmax": {"make": softmax_data, "lambda": 0.3, "seed": 720, "columns": ["a", "b"], "classes": ["1", "2", "3"]},
 }
 
 
 def write_csv(name):
     x, y = PROBLEMS[name]["make"]()
-    header = ",".join(PROBLEMS[name]["columns"] + ["y"])
-    form = ["%.3f"] * x.shape[1] + ["%.0f" if name == "logistic" else "%.3f"]
+    header = ",".join(PROBLEMS[name]["columns"] + (["exposure"] if "exposure" in PROBLEMS[name] else []) + ["y"])
+    form = ["%.3f"] * x.shape[1] + ["%.3f" if name == "linear" else "%.0f"]
     np.savetxt(HERE / f"{name}.csv", np.column_stack([x, y]), delimiter=",", header=header, comments="",
                fmt=form)
 
@@ -76,11 +97,21 @@ def write_csv(name):
 def read_csv(name):
     """X with its column of ones, and y, as they stand in the file."""
     table = np.loadtxt(HERE / f"{name}.csv", delimiter=",", skiprows=1)
-    return np.column_stack([np.ones(len(table)), table[:, :-1]]), table[:, -1]
+    p = len(PROBLEMS[name]["columns"])
+    return np.column_stack([np.ones(len(table)), table[:, :p]]), table[:, -1]
+
+
+def read_exposure(name):
+    """The column before the last, or ones."""
+    table = np.loadtxt(HERE / f"{name}.csv", delimiter=",", skiprows=1)
+    return table[:, -2] if "exposure" in PROBLEMS[name] else np.ones(len(table))
 
 
 def param_names(name):
-    return ["intercept"] + PROBLEMS[name]["columns"] + (["log_sigma"] if name == "linear" else [])
+    row = ["intercept"] + PROBLEMS[name]["columns"]
+    if "classes" in PROBLEMS[name]:
+        return [f"{label}: {column}" for label in PROBLEMS[name]["classes"] for column in row]
+    return row + (["log_sigma"] if name == "linear" else [])
 
 
 # ---- NUTS ----------------------------------------------------------------------------------------
@@ -88,6 +119,9 @@ def param_names(name):
 
 def potential(name, x, y, lam):
     import jax.numpy as jnp
+    from jax.scipy.special import logsumexp
+
+    log_exposure = jnp.log(read_exposure(name))
 
     def logistic(theta):
         eta = x @ theta
@@ -98,7 +132,16 @@ def potential(name, x, y, lam):
         data = len(y) * theta[-1] + 0.5 * jnp.sum(r**2) * jnp.exp(-2 * theta[-1])
         return data + 0.5 * lam * jnp.sum(theta**2)
 
-    return logistic if name == "logistic" else linear
+    def poisson(theta):
+        eta = x @ theta + log_exposure
+        return -jnp.sum(y * eta - jnp.exp(eta)) + 0.5 * lam * jnp.sum(theta**2)
+
+    def softmax(theta):
+        eta = x @ theta.reshape(-1, x.shape[1]).T
+        own = jnp.take_along_axis(eta, y[:, None].astype(int) - 1, axis=1)[:, 0]
+        return -jnp.sum(own - logsumexp(eta, axis=1)) + 0.5 * lam * jnp.sum(theta**2)
+
+    return {"logistic": logistic, "linear": linear, "poisson": poisson, "softmax": softmax}[name]
 
 
 def run_nuts(name, seed):
@@ -185,7 +228,7 @@ def make(name, seed):
 
 # ---- check: no Markov chain ----------------------------------------------------------------------
 #
-# Both checks return the same dictionary: mean (D), cov (D x D), below (3 x D: probability of lying
+# Every check returns the same dictionary: mean (D), cov (D x D), below (3 x D: probability of lying
 # below the stored quantiles) and an error for each.
 
 
@@ -220,16 +263,51 @@ def check_linear(x, y, lam, cut):
             "below_error": zero((3, p + 1))}
 
 
-def logistic_mode(x, y, lam):
-    beta = np.zeros(x.shape[1])
+def logistic_parts(x, y, exposure, theta):
+    """Log likelihood of each theta (... x D); and of one theta, its gradient and Hessian."""
+    eta = theta @ x.T
+    value = (eta * y - np.logaddexp(0, eta)).sum(-1)
+    if theta.ndim > 1:
+        return value
+    prob = 1 / (1 + np.exp(-eta))
+    return value, x.T @ (y - prob), x.T @ (x * (prob * (1 - prob))[:, None])
+
+
+def poisson_parts(x, y, exposure, theta):
+    eta = theta @ x.T + np.log(exposure)
+    mu = np.exp(eta)
+    value = (eta * y - mu).sum(-1)
+    return value if theta.ndim > 1 else (value, x.T @ (y - mu), x.T @ (x * mu[:, None]))
+
+
+def softmax_parts(x, y, exposure, theta):
+    p, one = x.shape[1], (y[:, None] == np.unique(y)).astype(float)
+    eta = np.einsum("...kj,ij->...ik", theta.reshape(*theta.shape[:-1], -1, p), x)
+    top = eta.max(-1, keepdims=True)
+    part = np.exp(eta - top)
+    total = part.sum(-1)
+    value = ((eta * one).sum(-1) - top[..., 0] - np.log(total)).sum(-1)
+    if theta.ndim > 1:
+        return value
+    prob = part / total[:, None]
+    weight = prob[:, :, None] * (np.eye(prob.shape[1]) - prob[:, None, :])
+    hessian = np.einsum("ikl,ia,ib->kalb", weight, x, x).reshape(len(theta), -1)
+    return value, ((one - prob).T @ x).ravel(), hessian
+
+
+PARTS = {"logistic": logistic_parts, "poisson": poisson_parts, "softmax": softmax_parts}
+
+
+def find_mode(parts, x, y, exposure, lam, D):
+    theta = np.zeros(D)
     for _ in range(100):
-        prob = 1 / (1 + np.exp(-x @ beta))
-        A = x.T @ (x * (prob * (1 - prob))[:, None]) + lam * np.eye(len(beta))
-        beta = beta + np.linalg.solve(A, x.T @ (y - prob) - lam * beta)
-    return beta, A
+        _, gradient, hessian = parts(x, y, exposure, theta)
+        A = hessian + lam * np.eye(D)
+        theta = theta + np.linalg.solve(A, gradient - lam * theta)
+    return theta, A
 
 
-def importance_batch(x, y, lam, mode, root, df, points, seed):
+def importance_batch(log_p, mode, root, df, points, seed):
     """One scrambled Sobol set through a multivariate t at the mode: points and log weights, up to the
     constants of both densities."""
     from scipy.stats import chi2, norm, qmc
@@ -239,31 +317,35 @@ def importance_batch(x, y, lam, mode, root, df, points, seed):
     u = np.clip(u, 1e-15, 1 - 1e-15)
     t = norm.ppf(u[:, :p]) / np.sqrt(chi2.ppf(u[:, p:], df) / df)
     theta = mode + t @ root.T
-    eta = theta @ x.T
-    log_p = (eta * y - np.logaddexp(0, eta)).sum(1) - 0.5 * lam * (theta**2).sum(1)
+    value = np.concatenate([log_p(some) for some in np.array_split(theta, max(1, points // 2048))])
     log_q = -0.5 * (df + p) * np.log1p((t**2).sum(1) / df)
-    return theta, log_p - log_q
+    return theta, value - log_q
 
 
-def check_logistic(x, y, lam, cut, points=1 << 15, batches=16):
+def check_importance(name, x, y, lam, cut, points=1 << 15, batches=16):
     """Importance sampling from a t with 8 degrees of freedom and 1.2 times the Laplace covariance, by
     scrambled Sobol points; errors from the spread over independent scrambles."""
-    mode, A = logistic_mode(x, y, lam)
+    parts, exposure = PARTS[name], read_exposure(name)
+    mode, A = find_mode(parts, x, y, exposure, lam, cut.shape[1])
     root = np.linalg.cholesky(1.2 * np.linalg.inv(A))
-    parts, share = [], []
+
+    def log_p(theta):
+        return parts(x, y, exposure, theta) - 0.5 * lam * (theta**2).sum(1)
+
+    runs, share = [], []
     for b in range(batches):
-        theta, log_w = importance_batch(x, y, lam, mode, root, 8, points, 9000 + b)
+        theta, log_w = importance_batch(log_p, mode, root, 8, points, 9000 + b)
         w = np.exp(log_w - log_w.max())
         w /= w.sum()
         mean = w @ theta
         cov = (theta - mean).T @ ((theta - mean) * w[:, None])
         below = np.array([[w @ (theta[:, i] < q[i]) for i in range(len(mode))] for q in cut])
-        parts.append((mean, cov, below))
+        runs.append((mean, cov, below))
         share.append(1 / (w**2).sum() / points)
     out = {"method": f"importance sampling, {batches} x {points} scrambled Sobol points, weights worth "
                      f"{min(share):.2f} of the points"}
     for k, key in enumerate(("mean", "cov", "below")):
-        values = np.array([part[k] for part in parts])
+        values = np.array([run[k] for run in runs])
         out[key] = values.mean(0)
         out[key + "_error"] = values.std(0, ddof=1) / np.sqrt(batches)
     return out
@@ -274,8 +356,8 @@ def check(name, stored, **how):
     x, y = read_csv(name)
     q = stored["quantiles"]
     cut, D = np.array(q["value"]), len(stored["mean"])
-    function = check_logistic if name == "logistic" else check_linear
-    truth = function(x, y, stored["prior_precision"], cut, **how)
+    lam = stored["prior_precision"]
+    truth = check_linear(x, y, lam, cut) if name == "linear" else check_importance(name, x, y, lam, cut, **how)
     prob = np.array(q["prob"])[:, None]
     pairs = np.tril_indices(D)
     z = {

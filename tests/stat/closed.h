@@ -24,6 +24,7 @@
 typedef struct problem {
     int64_t N, D;
     double *x, *y; /* N x D, N */
+    double *w;     /* N weights, or NULL */
     double lambda;
     double *A, *C, *mu; /* precision, covariance, mean */
 } problem;
@@ -102,6 +103,7 @@ static inline problem regression(int64_t N, int64_t D, double lambda, int64_t ze
 static inline void problem_free(problem *q) {
     free(q->x);
     free(q->y);
+    free(q->w);
     free(q->A);
     free(q->C);
     free(q->mu);
@@ -180,7 +182,7 @@ static inline sgfs_status run_on(const problem *q, const sgfs_model_kind *model,
                                  const sgfs_sampler_kind *sampler, outcome *o) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
-    sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
+    sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y, .weights = q->w};
     if (sgfs_config_set_num(cfg, "prior.precision", q->lambda, &err) != SGFS_OK)
         fail_msg("%s", err.text);
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);

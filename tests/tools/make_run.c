@@ -39,6 +39,11 @@ static sgfs_status write_run(const char *path, const char *metric, bool nuts, sg
                                  .warmup_seconds = 0.0094,
                                  .sample_seconds = 1.5 + (double)c};
         status = sgfsi_runfile_info(f, c, &info, err);
+        double curve[RUN_DRAWS * SGFSI_POINT];
+        fill_curve(c, RUN_DRAWS, curve);
+        if (status == SGFS_OK) status = sgfsi_runfile_points(f, c, 20, curve, err);
+        if (status == SGFS_OK)
+            status = sgfsi_runfile_points(f, c, RUN_DRAWS - 20, curve + 20 * SGFSI_POINT, err);
     }
     if (status == SGFS_OK) status = sgfsi_runfile_end(f, "complete", err);
     sgfs_status closed = sgfsi_runfile_close(f, status == SGFS_OK ? err : NULL);

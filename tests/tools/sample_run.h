@@ -103,6 +103,14 @@ static inline void fill_sample(int64_t c, int64_t first, int64_t count, double *
     }
 }
 
+/* The chain's validation curve: one point for each draw. */
+static inline void fill_curve(int64_t c, int64_t count, double *curve) {
+    for (int64_t i = 0; i < count * SGFSI_POINT; i++) {
+        curve[i] = (double)(i / SGFSI_POINT + 1) / 3 + (double)(100 * c + i % SGFSI_POINT);
+    }
+    if (count > 0) curve[SGFSI_POINT_ERROR] = NAN; /* nothing averaged yet */
+}
+
 /* `count` draws of chain c, in one block. */
 static inline sgfs_status put_sample_draws(sgfsi_runfile *f, int64_t c, int64_t first,
                                            int64_t count, sgfs_err *err) {

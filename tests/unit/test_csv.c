@@ -24,7 +24,8 @@ static void keep_note(sgfs_level level, const char *text, void *user) {
 }
 
 static const sgfsi_log log_here = {keep_note, NULL};
-static const sgfsi_read_options usual = {"", "", "auto", "auto", false, &log_here};
+static const sgfsi_read_options usual = {
+    .target = "", .features = "", .delimiter = "auto", .header = "auto", .log = &log_here};
 
 static void save_bytes(const char *text, size_t n) {
     snprintf(path, sizeof path, "csv-XXXXXX");

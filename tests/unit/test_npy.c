@@ -24,7 +24,12 @@ static void keep_note(sgfs_level level, const char *text, void *user) {
 }
 
 static const sgfsi_log log_here = {keep_note, NULL};
-static const sgfsi_read_options usual = {"", "", "auto", "auto", true, &log_here};
+static const sgfsi_read_options usual = {.target = "",
+                                         .features = "",
+                                         .delimiter = "auto",
+                                         .header = "auto",
+                                         .single = true,
+                                         .log = &log_here};
 
 /* align: what the numbers' offset is a multiple of (NumPy: 64); 0 leaves the header unpadded. */
 static void save(int version, const char *literal, size_t align, const void *data, size_t bytes) {

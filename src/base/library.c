@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * library.c: the only file that knows how this system loads code.
+ *
+ * The loader would look for a name without a slash along a search path, and report a missing file
+ * as "cannot open shared object file": so the file is looked for first, and the path made explicit.
+ */
+#include "base/library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The handle is the loader's own; the type keeps it apart from other pointers. */
+static void *handle_of(sgfsi_library *library) {
+    return (void *)library;
+}
+
+static sgfs_status check_file(const char *path, sgfs_err *err) {
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        return sgfsi_fail(err, SGFS_EDATA, "%.300s: cannot be opened: %s.", path, strerror(errno));
+    }
+    if (S_ISREG(st.st_mode)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%.300s: is not a file, but %s.", path,
+                      S_ISDIR(st.st_mode) ? "a directory" : "something special");
+}
+
+/* "PATH: reason" -> "reason". */
+static const char *reason_of(const char *text, const char *path) {
+    size_t n = strlen(path);
+    if (text == NULL) return "no reason is known";
+    return strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? text + n + 2 : text;
+}
+
+sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
+    char exact[PATH_MAX];
+    if (check_file(path, err) != SGFS_OK) return NULL;
+    int n = snprintf(exact, sizeof exact, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
+    void *handle = n < (int)sizeof exact ? dlopen(exact, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (handle == NULL) {
+        sgfsi_fail(err, SGFS_EDATA,
+                   "%.200s: is not a shared object that can be loaded here: %.220s.", path,
+                   reason_of(dlerror(), exact));
+    }
+    return (sgfsi_library *)handle;
+}
+
+const void *sgfsi_library_find(sgfsi_library *library, const char *symbol) {
+    return dlsym(handle_of(library), symbol);
+}
+
+void sgfsi_library_close(sgfsi_library *library) {
+    if (library != NULL) (void)dlclose(handle_of(library));
+}

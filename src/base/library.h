@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * library.h: shared objects opened by name: code of the user's that is found at run time.
+ */
+#ifndef SGFSI_LIBRARY_H
+#define SGFSI_LIBRARY_H
+
+#include "base/err.h"
+
+typedef struct sgfsi_library sgfsi_library;
+
+/* The file at `path` (no search path: a bare name is a file of the folder at hand). Its own
+ * libraries are loaded with it, and its constructors run. NULL with a sentence: SGFS_EDATA. */
+sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err);
+/* What it exports under this name, or NULL. */
+const void *sgfsi_library_find(sgfsi_library *library, const char *symbol);
+void sgfsi_library_close(sgfsi_library *library); /* takes NULL */
+
+#endif

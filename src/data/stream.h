@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ * stream.h: rows of a new file for a run that is there already, a block at a time.
+ *
+ *     file -> csv.c or a mapped table -> match.c: the run's columns, in the run's order -> x, y
+ *
+ * Text is never held whole: memory is one block of rows, whatever the file's length. Mapped arrays
+ * stay in the file.
+ */
+#ifndef SGFSI_STREAM_H
+#define SGFSI_STREAM_H
+
+#include "data/table.h"
+
+/* What the run was made with. All borrowed; a name that was made up (x1, x2, ...) stands for the
+ * column's place in the file. */
+typedef struct sgfsi_asked {
+    int64_t features;
+    const char *const *feature; /* features, in the run's order */
+    const char *target;         /* NULL: not wanted. A name, else a 1-based number */
+    bool target_needed;         /* a file without it is an error; else it has no targets */
+    const char *exposure;       /* NULL: none */
+    int64_t levels;             /* texts of the target; 0: it is numbers */
+    const char *const *level;   /* levels: cell level[k] is read as k */
+} sgfsi_asked;
+
+/* ---- match.c --------------------------------------------------------------------------------- */
+
+/* The columns of a file. */
+typedef struct sgfsi_file_columns {
+    const char *path;
+    int64_t cols;
+    char *const *names;
+    bool named; /* by a header; else by their place, whatever names says */
+} sgfsi_file_columns;
+
+/* Where each is found: column of the file, from 0; -1: not there (target, exposure). */
+typedef struct sgfsi_found {
+    int64_t *feature; /* asked->features; room of the caller's */
+    int64_t target, exposure;
+} sgfsi_found;
+
+/* SGFS_EDATA names the columns that are missing, with the nearest names there are. Columns the run
+ * does not know are a note. */
+sgfs_status sgfsi_match_columns(const sgfsi_file_columns *file, const sgfsi_asked *asked,
+                                const sgfsi_log *log, sgfsi_found *found, sgfs_err *err);
+
+/* ---- stream.c -------------------------------------------------------------------------------- */
+
+typedef struct sgfsi_incoming sgfsi_incoming;
+
+/* Only delimiter, header and log of the options are looked at. path is copied. */
+sgfs_status sgfsi_incoming_open(sgfsi_incoming **rows, const char *path, const sgfsi_asked *asked,
+                                const sgfsi_read_options *options, sgfs_err *err);
+bool sgfsi_incoming_have_target(const sgfsi_incoming *rows);
+const char *
+sgfsi_incoming_target_name(const sgfsi_incoming *rows); /* in the file; "" without one */
+
+/* Room for what the next rows hold. */
+typedef struct sgfsi_incoming_block {
+    int64_t n;        /* rows read */
+    int64_t stride;   /* from one row of x to the next */
+    double *x;        /* most x features, in rows of stride */
+    double *y;        /* most; not touched where there is no target */
+    double *exposure; /* most; not touched where there is none */
+} sgfsi_incoming_block;
+/* The next rows, at most `most`; block->n is 0 at the end. Every number is finite. */
+sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,
+                                sgfs_err *err);
+enum { SGFSI_WHERE = 320 };
+/* Row i of the block read last, for messages: "test.csv:17", "test.npy: row 17". */
+const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]);
+/* The text behind a target of `levels` or more, which is none of the run's; NULL: none. */
+const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y);
+double sgfsi_incoming_fraction(const sgfsi_incoming *rows); /* of the file, read so far */
+void sgfsi_incoming_close(sgfsi_incoming *rows);            /* takes NULL */
+
+#endif

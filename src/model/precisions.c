@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ * precisions.c: one precision for each parameter, from --prior-precision or --prior-file.
+ *
+ *     0.5                             all of them
+ *     beta=1,log_sigma=0.01           by block; the rest has the default, 1
+ *     0.1,beta=1,intercept=0          a number without a name is the rest; a parameter's own number
+ *                                     goes before that of its block, in whatever order they stand
+ *
+ * Names of parameters come from data and may hold commas and equals signs ("W[2,5]"). So a name
+ * ends at the first '=' behind which there is a number and then a comma or the end.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/nearest.h"
+#include "base/number.h"
+#include "model/prior.h"
+
+static const double rest_by_default = 1, most = 1e300;
+
+/* ---- one item of the list -------------------------------------------------------------------- */
+
+typedef struct item {
+    const char *name; /* not ended by 0 */
+    int length;       /* of the name; 0: a number without one */
+    double value;
+    const char *next; /* behind the comma, or the end */
+} item;
+
+static const char *skip_blanks(const char *s, const char *end) {
+    while (s < end && (*s == ' ' || *s == '\t')) s++;
+    return s;
+}
+
+/* Is there a number at s, and nothing else up to a comma or the end? */
+static bool take_number(const char *s, const char *end, item *out) {
+    const char *stop = sgfsi_parse_num(skip_blanks(s, end), end, &out->value);
+    if (stop == NULL) return false;
+    stop = skip_blanks(stop, end);
+    if (stop < end && *stop != ',') return false;
+    out->next = stop < end ? stop + 1 : end;
+    return true;
+}
+
+/* Up to the first comma that is not inside brackets. */
+static int length_of_piece(const char *s, const char *end) {
+    const char *at = s;
+    for (int depth = 0; at < end && (depth > 0 || *at != ','); at++)
+        depth += (*at == '[') - (*at == ']');
+    return at - s < 80 ? (int)(at - s) : 80;
+}
+
+static sgfs_status no_number(const char *s, const char *end, sgfs_err *err) {
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "--prior-precision takes a number, or a list like 1,log_sigma=0.1,intercept=0 "
+        "with names of blocks or parameters; \"%.*s\" is neither.",
+        length_of_piece(s, end), s);
+}
+
+static sgfs_status next_item(const char *s, const char *end, item *out, sgfs_err *err) {
+    s = skip_blanks(s, end);
+    *out = (item){.name = s};
+    bool found = take_number(s, end, out);
+    for (const char *at = s; !found && at < end; at++) {
+        if (*at != '=' || at == s || !take_number(at + 1, end, out)) continue;
+        found = true;
+        while (at > s && (at[-1] == ' ' || at[-1] == '\t')) at--;
+        out->length = (int)(at - s);
+    }
+    if (!found) return no_number(s, end, err);
+    if (out->value >= 0 && out->value <= most) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--prior-precision must be a finite number of at least 0, not \"%.*s\".",
+                      length_of_piece(s, end), s);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool is_called(const item *i, const char *name) {
+    return strlen(name) == (size_t)i->length && memcmp(i->name, name, (size_t)i->length) == 0;
+}
+
+static int64_t find_block(const sgfs_model *m, const item *i) {
+    int64_t b = m->blocks - 1;
+    while (b >= 0 && !is_called(i, m->block[b].name)) b--;
+    return b;
+}
+
+static int64_t find_param(const sgfs_model *m, const item *i) {
+    int64_t j = m->D - 1;
+    while (j >= 0 && !is_called(i, m->param[j])) j--;
+    return j;
+}
+
+static sgfs_status unknown_name(const sgfs_model *m, const item *i, const char *end,
+                                sgfs_err *err) {
+    char name[64] = "";
+    const char *best = NULL;
+    int64_t least = INT64_MAX;
+    if (length_of_piece(i->name, end) < i->length) return no_number(i->name, end, err);
+    memcpy(name, i->name, (size_t)(i->length < 63 ? i->length : 63));
+    for (int64_t k = 0; k < m->blocks + m->D; k++) {
+        const char *known = k < m->blocks ? m->block[k].name : m->param[k - m->blocks];
+        int64_t d = sgfsi_distance(name, known);
+        if (d >= least) continue;
+        least = d;
+        best = known;
+    }
+    if (best != NULL && sgfsi_is_near(name, least)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--prior-precision: model %s has no block or parameter \"%s\". Did you "
+                          "mean \"%s\"?",
+                          m->kind->name, name, best);
+    }
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--prior-precision: model %s has no block or parameter \"%s\"; its first "
+                      "block is \"%s\", its first parameter \"%s\".",
+                      m->kind->name, name, m->block[0].name, m->param[0]);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+enum { BY_REST, BY_BLOCK, BY_NAME };
+
+typedef struct reading {
+    const sgfs_model *m;
+    double *precision;   /* D */
+    unsigned char *from; /* D: what the precision was given by */
+    bool block_seen[SGFSI_MOST_BLOCKS];
+    double rest; /* NaN: not given */
+} reading;
+
+static sgfs_status given_twice(const item *i, sgfs_err *err) {
+    int shown = i->length < 80 ? i->length : 80;
+    return sgfsi_fail(err, SGFS_EUSAGE, "--prior-precision: \"%.*s\" is there twice.", shown,
+                      i->name);
+}
+
+static sgfs_status take_block(reading *r, const item *i, int64_t b, sgfs_err *err) {
+    const sgfs_block *k = &r->m->block[b];
+    if (r->block_seen[b]) return given_twice(i, err);
+    r->block_seen[b] = true;
+    for (int64_t j = k->offset; j < k->offset + k->rows * k->cols; j++) {
+        if (r->from[j] == BY_NAME) continue;
+        r->precision[j] = i->value;
+        r->from[j] = BY_BLOCK;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status take_param(reading *r, const item *i, int64_t j, sgfs_err *err) {
+    if (r->from[j] == BY_NAME) return given_twice(i, err);
+    r->precision[j] = i->value;
+    r->from[j] = BY_NAME;
+    return SGFS_OK;
+}
+
+static sgfs_status take_item(reading *r, const item *i, const char *end, sgfs_err *err) {
+    const sgfs_model *m = r->m;
+    if (i->length == 0) {
+        if (!isnan(r->rest)) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--prior-precision has two numbers without a name: give each the "
+                              "name of a block or parameter, or all of them in a --prior-file.");
+        }
+        r->rest = i->value;
+        return SGFS_OK;
+    }
+    int64_t b = find_block(m, i), j = find_param(m, i);
+    if (b < 0 && j < 0) return unknown_name(m, i, end, err);
+    if (b >= 0 && j >= 0 && m->block[b].rows * m->block[b].cols > 1) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--prior-precision: \"%.*s\" is a block and also a parameter; use a "
+                          "--prior-file.",
+                          i->length, i->name);
+    }
+    return b >= 0 ? take_block(r, i, b, err) : take_param(r, i, j, err);
+}
+
+static sgfs_status read_list(const sgfs_model *m, const char *text, double *precision,
+                             sgfs_err *err) {
+    reading r = {.m = m, .precision = precision, .rest = NAN};
+    const char *end = text + strlen(text);
+    item i = {.next = text};
+    r.from = calloc((size_t)m->D, sizeof *r.from);
+    sgfs_status status = r.from != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the prior");
+    do { /* a comma at the end wants something behind it */
+        if (status == SGFS_OK) status = next_item(i.next, end, &i, err);
+        if (status == SGFS_OK) status = take_item(&r, &i, end, err);
+    } while (status == SGFS_OK && (i.next < end || end[-1] == ','));
+    for (int64_t j = 0; status == SGFS_OK && j < m->D; j++) {
+        if (r.from[j] == BY_REST) precision[j] = isnan(r.rest) ? rest_by_default : r.rest;
+    }
+    free(r.from);
+    return status;
+}
+
+sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err) {
+    const char *end = text + strlen(text);
+    item i = {.next = text};
+    sgfs_status status = SGFS_OK;
+    do {
+        status = next_item(i.next, end, &i, err);
+    } while (status == SGFS_OK && (i.next < end || end[-1] == ','));
+    return status;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
+
+static sgfs_status read_file(const sgfs_model *m, const char *path, double *precision,
+                             sgfs_err *err) {
+    sgfsi_arena none = {NULL};
+    sgfs_status status = sgfsi_vector_read(precision, path, m->D, &none, err);
+    for (int64_t j = 0; status == SGFS_OK && j < m->D; j++) {
+        char text[SGFSI_NUM_CHARS];
+        if (precision[j] >= 0 && precision[j] <= most) continue;
+        sgfsi_format_digits(text, precision[j], 6);
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "%s: number %lld, the prior precision of \"%s\", must be at least 0 "
+                            "(and at most 1e300); it is %s.",
+                            path, (long long)(j + 1), m->param[j], text);
+    }
+    return status;
+}
+
+/* As it was when the model was opened first. */
+static bool recall(const sgfs_model *m, double *precision) {
+    const sgfsi_json *list = m->info != NULL ? sgfsi_json_get(m->info, "prior_precisions") : NULL;
+    if (list == NULL || sgfsi_json_length(list) != m->D) return false;
+    for (int64_t j = 0; j < m->D; j++) {
+        if (!sgfsi_json_as_num(sgfsi_json_at(list, j), &precision[j])) return false;
+    }
+    return true;
+}
+
+sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_err *err) {
+    const char *path = sgfsi_config_text(m->cfg, "prior.file");
+    if (recall(m, precision)) return SGFS_OK;
+    if (path[0] != '\0' && m->info == NULL) return read_file(m, path, precision, err);
+    return read_list(m, sgfsi_config_text(m->cfg, "prior.precision"), precision, err);
+}

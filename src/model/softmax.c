@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ * softmax.c: multinomial logistic regression, P_ik = p(y_i = k | x_i) = exp(eta_ik) / sum_l
+ * exp(eta_il), with one row of coefficients for each of the K classes.
+ *
+ *     eta = X B'                    n x K, B (block "beta") K x p
+ *     log p(y|x) = eta_y - max_k eta_k - log sum_k exp(eta_k - max)
+ *     score of B: e_i (x) x_i,      e_ik = [y_i = k] - P_ik
+ *     information, class k with l:  X' diag(P_k ([k = l] - P_l)) X      p x p
+ *
+ * The classes are treated alike: one number added to the coefficients of all of them changes
+ * nothing, and only the prior says where they are. --reference LABEL puts the coefficients of one
+ * class to 0 and leaves them out: B is then (K-1) x p, and with two classes the model is logistic
+ * regression. Logs and probabilities come from the row's largest predictor, with one exp for each
+ * row and class: nothing overflows.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "model/glm.h"
+
+enum { ROOM = 4096, NAME = 1024 }; /* numbers on the stack; bytes of a name */
+
+typedef struct softmax {
+    int64_t rows;      /* classes that have coefficients: K or K - 1 */
+    int64_t reference; /* the class that has none, or -1 */
+} softmax;
+
+/* The row of B that belongs to a class; -1: none does. */
+static int64_t row_of(const softmax *s, int64_t class) {
+    if (class < 0 || class == s->reference) return -1;
+    return s->reference >= 0 && class > s->reference ? class - 1 : class;
+}
+
+static int64_t class_of(const softmax *s, int64_t row) {
+    return s->reference >= 0 && row >= s->reference ? row + 1 : row;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* The label called `name`: by its text, or as a number (1.0 finds 1). */
+static int64_t find_label(const sgfsi_labels *l, const char *name) {
+    double wanted, value;
+    for (int64_t k = 0; k < l->count; k++) {
+        if (strcmp(l->name[k], name) == 0) return k;
+    }
+    for (int64_t k = 0; sgfsi_text_num(name, &wanted) && k < l->count; k++) {
+        if (sgfsi_text_num(l->name[k], &value) && value == wanted) return k;
+    }
+    return -1;
+}
+
+static sgfs_status take_reference(sgfs_model *m, softmax *s, sgfs_err *err) {
+    const char *name = sgfsi_config_text(m->cfg, "model.reference");
+    const sgfsi_labels *l = &m->labels;
+    s->reference = name[0] != '\0' ? find_label(l, name) : -1;
+    s->rows = l->count - (s->reference >= 0 ? 1 : 0);
+    if (name[0] == '\0' || s->reference >= 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--reference %.60s: the target \"%s\" has no such label; it has %.60s, "
+                      "%.60s%s.",
+                      name, m->data->target.name, l->name[0], l->name[1],
+                      l->count > 2 ? ", ..." : "");
+}
+
+/* "setosa: intercept", "setosa: petal width" */
+static sgfs_status name_all(sgfs_model *m, const softmax *s, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    sgfs_status status = sgfsi_model_room_for_names(m, err);
+    for (int64_t i = 0; status == SGFS_OK && i < m->D; i++) {
+        char text[NAME];
+        int64_t j = i % d->p - (d->p - d->features);
+        snprintf(text, sizeof text, "%s: %s", m->labels.name[class_of(s, i / d->p)],
+                 j < 0 ? "intercept" : d->feature[j].name);
+        sgfsi_model_name(m, i, text);
+    }
+    return status;
+}
+
+static void judge_prior(sgfs_model *m, const softmax *s) {
+    sgfsi_glm_judge_prior(m, 1.0, 0.0);
+    if (s->reference >= 0 || m->info != NULL || sgfsi_config_num(m->cfg, "prior.precision") > 0) {
+        return;
+    }
+    sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
+                  "Without a prior the coefficients have no place of their own: one number added "
+                  "to those of every class changes nothing, and the posterior cannot be "
+                  "normalised. Use --reference %.60s, or --prior-precision above 0.",
+                  m->labels.name[0]);
+}
+
+static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
+    softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
+    if (s == NULL) return sgfsi_fail_memory(err, "the model");
+    m->state = s;
+    if (!m->data->has_target && m->info == NULL) return sgfsi_glm_open(m, err); /* refuses */
+    sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
+    if (status == SGFS_OK) status = take_reference(m, s, err);
+    if (status == SGFS_OK) status = sgfsi_glm_open_rows(m, s->rows, err);
+    if (status == SGFS_OK) status = name_all(m, s, err);
+    if (status != SGFS_OK) return status;
+    m->outputs = m->labels.count;
+    m->scratch_per_row = s->rows + 3;
+    m->curvature_scratch_per_row = s->rows + 4 + 2 * m->data->p;
+    judge_prior(m, s);
+    return SGFS_OK;
+}
+
+/* ---- probabilities --------------------------------------------------------------------------- */
+
+/* What is known of n rows, each array with one number for a row unless said otherwise. */
+typedef struct outlook {
+    double *P;    /* n x rows: predictors, then exp(eta - max), then probabilities */
+    double *base; /* the same of the class without coefficients, whose predictor is 0 */
+    double *own;  /* eta - max of the row's own class */
+    double *rest; /* sum of exp(eta - max) over all classes but the largest, where it is 1 */
+} outlook;
+
+static outlook lay_out(int64_t n, double *P, double *scratch) {
+    return (outlook){P, scratch, scratch + n, scratch + 2 * n};
+}
+
+/* eta -= max; the place of the largest goes to `rest` (-1: the class without coefficients). */
+static void take_off_largest(const softmax *s, int64_t n, const outlook *o) {
+    for (int64_t i = 0; i < n; i++) {
+        double *eta = o->P + i * s->rows, largest = s->reference >= 0 ? 0 : eta[0];
+        int64_t at = s->reference >= 0 ? -1 : 0;
+        for (int64_t k = 0; k < s->rows; k++) {
+            bool more = eta[k] > largest;
+            largest = more ? eta[k] : largest;
+            at = more ? k : at;
+        }
+        for (int64_t k = 0; k < s->rows; k++) eta[k] -= largest;
+        o->base[i] = -largest;
+        o->rest[i] = (double)at;
+    }
+}
+
+/* y NULL: nothing is said of the rows' own classes. A label the model does not know has
+ * probability 0. */
+static void note_own(const sgfs_model *m, int64_t n, const double *y, const outlook *o) {
+    const softmax *s = m->state;
+    for (int64_t i = 0; y != NULL && i < n; i++) {
+        int64_t class = sgfsi_labels_class(&m->labels, y[i]), row = row_of(s, class);
+        if (class < 0) o->own[i] = -INFINITY;
+        else o->own[i] = row >= 0 ? o->P[i * s->rows + row] : o->base[i];
+    }
+}
+
+/* Divide by the sum of all. */
+static void normalise(const softmax *s, int64_t n, const outlook *o) {
+    for (int64_t i = 0; i < n; i++) {
+        double *P = o->P + i * s->rows, rest = 0;
+        int64_t at = (int64_t)o->rest[i];
+        for (int64_t k = 0; k < s->rows; k++) rest += k == at ? 0 : P[k];
+        if (s->reference >= 0 && at >= 0) rest += o->base[i];
+        double scale = 1 / (1 + rest);
+        for (int64_t k = 0; k < s->rows; k++) P[k] *= scale;
+        o->base[i] *= scale;
+        o->rest[i] = rest;
+    }
+}
+
+/* Probabilities of rows first .. first+n-1 of b. */
+static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, int64_t first,
+                 int64_t n, const double *y, const outlook *o) {
+    const softmax *s = m->state;
+    sgfsi_glm_predictors(m, theta, b, first, n, o->P);
+    take_off_largest(s, n, o);
+    note_own(m, n, y, o);
+    m->be->exp(n * s->rows, o->P, o->P);
+    if (s->reference >= 0) m->be->exp(n, o->base, o->base);
+    normalise(s, n, o);
+}
+
+/* ---- the hooks ------------------------------------------------------------------------------- */
+
+static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          sgfs_scores *out, double *scratch, sgfs_err *err) {
+    const softmax *s = m->state;
+    (void)err;
+    bool wanted = out->block != NULL;
+    outlook o = lay_out(b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
+    look(m, theta, b, 0, b->n, b->y, &o);
+    for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
+    if (out->loglik != NULL) m->be->log1p(b->n, o.rest, o.rest);
+    for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] -= o.rest[i];
+    for (int64_t i = 0; wanted && i < b->n; i++) {
+        double *e = o.P + i * s->rows;
+        int64_t own = row_of(s, sgfsi_labels_class(&m->labels, b->y[i]));
+        for (int64_t k = 0; k < s->rows; k++) e[k] = -e[k];
+        if (own >= 0) e[own] += 1;
+    }
+    return SGFS_OK;
+}
+
+static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                    double *scratch) {
+    const softmax *s = m->state;
+    int64_t K = m->labels.count;
+    outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
+    look(m, theta, b, 0, b->n, NULL, &o);
+    for (int64_t i = 0; i < b->n; i++) {
+        for (int64_t k = 0; k < s->rows; k++) out[i * K + class_of(s, k)] = o.P[i * s->rows + k];
+        if (s->reference >= 0) out[i * K + s->reference] = o.base[i];
+    }
+}
+
+static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
+                      double *scratch) {
+    const softmax *s = m->state;
+    outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
+    double *weight = o.P + b->n * s->rows, *room = weight + b->n;
+    look(m, theta, b, 0, b->n, NULL, &o);
+    for (int64_t k = 0; k < s->rows; k++) {
+        for (int64_t l = 0; l <= k; l++) {
+            for (int64_t i = 0; i < b->n; i++) {
+                const double *P = o.P + i * s->rows;
+                double often = b->weight != NULL ? b->weight[i] : 1;
+                weight[i] = often * P[k] * ((k == l ? 1 : 0) - P[l]);
+            }
+            sgfsi_glm_curvature_pair(m, b, weight, k, l, A, room);
+        }
+    }
+}
+
+/* The class where the sum of the probabilities passes u. */
+static int64_t pick(const softmax *s, const double *P, double base, double u) {
+    int64_t class = -1;
+    double sum = 0;
+    for (int64_t k = 0; k < s->rows + (s->reference >= 0 ? 1 : 0); k++) {
+        double more = k == s->reference ? base : P[row_of(s, k)];
+        if (more > 0) class = k; /* rounding may leave the sum below u: the last one then */
+        sum += more;
+        if (u < sum) return k;
+    }
+    return class;
+}
+
+/* In blocks of as many rows as fit on the stack. */
+static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                     const double *normal, const double *uniform, double *y) {
+    const softmax *s = m->state;
+    double room[ROOM + SGFSI_MOST_LABELS + 3];
+    int64_t most = 1 + ROOM / (s->rows + 3);
+    (void)normal;
+    for (int64_t first = 0; first < b->n; first += most) {
+        int64_t n = b->n - first < most ? b->n - first : most;
+        outlook o = lay_out(n, room + 3 * n, room);
+        look(m, theta, b, first, n, NULL, &o);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t class = pick(s, o.P + i * s->rows, o.base[i], uniform[first + i]);
+            y[first + i] = class >= 0 ? m->labels.value[class] : NAN;
+        }
+    }
+}
+
+static void start(const sgfs_model *m, double *theta, double *spread) {
+    memset(theta, 0, (size_t)m->D * sizeof *theta);
+    for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_spread(m, spread + k);
+}
+
+static void to_user(const sgfs_model *m, const double *theta, double *user) {
+    for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_to_user(m, theta + k, 1.0, user + k);
+}
+
+static const sgfs_option options[] = {
+    {"model.reference", "reference", SGFS_TEXT, "", 1, 0, NULL,
+     "label whose coefficients are 0 (default: none, all classes have coefficients)"},
+    SGFSI_OPTIONS_END};
+
+const sgfs_model_kind sgfs_model_softmax = {
+    .name = "softmax",
+    .help = "multinomial logistic regression, any number of classes of any name",
+    .options = options,
+    .sparse = true,
+    .one_mode = true,
+    .open = open_softmax,
+    .scores = scores,
+    .predict = predict,
+    .curvature = curvature,
+    .resample = resample,
+    .start = start,
+    .to_user = to_user,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * tally.h: how good predictions are, counted row by row.
+ *
+ * Rows are added one after another, so the numbers depend on their order alone.
+ */
+#ifndef SGFSI_TALLY_H
+#define SGFSI_TALLY_H
+
+#include "base/arena.h"
+#include "model/labels.h"
+#include "run/quantile.h"
+
+enum { SGFSI_BINS = 10 };
+
+/* Mean and spread of something over rows. */
+typedef struct sgfsi_moment {
+    int64_t count;   /* rows */
+    double weight;   /* of them all: how often they count */
+    double mean, ss; /* ss: sum of squares around the mean */
+    double odd;      /* the first number added that was not finite; 0: none */
+} sgfsi_moment;
+void sgfsi_moment_add(sgfsi_moment *m, double weight, double x);
+double sgfsi_moment_mean(const sgfsi_moment *m); /* NaN without rows */
+double sgfsi_moment_se(const sgfsi_moment *m);   /* of the mean; NaN with fewer than two rows */
+
+/* Predicted and observed, of rows whose prediction fell between two bounds. */
+typedef struct sgfsi_bin {
+    int64_t rows;
+    double predicted, observed; /* sums */
+} sgfsi_bin;
+
+typedef struct sgfsi_label_tally {
+    int64_t rows;       /* that have this label */
+    int64_t predicted;  /* for which it is the most probable */
+    int64_t right;      /* both */
+    double probability; /* summed over all rows */
+} sgfsi_label_tally;
+
+typedef struct sgfsi_tally {
+    const sgfsi_labels *labels; /* count 0: the target is a number */
+    int64_t rows;
+    sgfsi_moment loss;                   /* -log mean density, nats */
+    sgfsi_moment wrong, brier;           /* labels */
+    sgfsi_moment square, absolute;       /* errors of the mean, numbers */
+    sgfsi_moment inside;                 /* is the target in the 90 % interval? */
+    sgfsi_moment under[SGFSI_QUANTILES]; /* is it below each quantile? a tie counts half */
+    int64_t pit[SGFSI_BINS];
+    sgfsi_bin bin[SGFSI_BINS]; /* by probability of the second label of two, or of the most
+                                       * probable label */
+    sgfsi_label_tally *label;  /* labels->count */
+} sgfsi_tally;
+
+/* What is told of one row. */
+typedef struct sgfsi_told {
+    double weight;      /* how often it counts; a row of weight 0 is passed over. Bins and counts of
+                         * labels are of rows */
+    double y;           /* its target */
+    double log_density; /* of the target, averaged over draws before the logarithm */
+    const double *mean; /* probability of each label, or the mean; NULL: not known */
+    const double *q;    /* SGFSI_QUANTILES of the predictive distribution of y; NULL: not known */
+    double pit;         /* with q */
+} sgfsi_told;
+
+sgfs_status sgfsi_tally_open(sgfsi_tally *t, const sgfsi_labels *labels, sgfsi_arena *arena,
+                             sgfs_err *err);
+/* The target must be one of the labels, where there are any. */
+void sgfsi_tally_add(sgfsi_tally *t, const sgfsi_told *row);
+/* The most probable label; of several the first. */
+int64_t sgfsi_tally_best(int64_t labels, const double *probability);
+/* Expected calibration error: sum over bins of rows/all |observed share - mean predicted|. */
+double sgfsi_tally_ece(const sgfsi_tally *t);
+
+#endif

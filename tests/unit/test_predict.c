@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: MIT
+ * test_predict.c: averages, quantiles and measures of predictions against plain slow arithmetic, a
+ * draw at a time against all at once, and blocks and threads that change no bit.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/rng.h"
+#include "run/predict.h"
+#include "run/run.h"
+#include "tools/check.h"
+
+enum { N = 700, P = 3, D = P + 1, S = 41 };
+
+static double X[N * P], Y[N], LABEL[N];
+static const char *const names[P] = {"dose", "age", "bmi"};
+
+static int make_data(void **state) {
+    (void)state;
+    uint64_t s = 41385;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < P; j++) X[i * P + j] = 0.3 * j + next_normal(&s);
+        double eta = 0.417 + 1.31 * X[i * P] - 0.583 * X[i * P + 1];
+        Y[i] = eta + 0.871 * next_normal(&s);
+        LABEL[i] = 0.5 * (next_number(&s) + 1) < 1 / (1 + exp(-eta)) ? 7 : 3;
+    }
+    return 0;
+}
+
+static sgfs_config *config(const char *key, const char *value) {
+    sgfs_err err;
+    sgfs_config *cfg = sgfs_config_new();
+    assert_non_null(cfg);
+    if (key != NULL && sgfs_config_set(cfg, key, value, &err) != SGFS_OK) fail_msg("%s", err.text);
+    return cfg;
+}
+
+static void set(sgfs_config *cfg, const char *key, const char *value) {
+    sgfs_err err;
+    if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) fail_msg("%s", err.text);
+}
+
+/* ---- quantiles ------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void slow_quantiles(int64_t n, const double *x, double q[3]) {
+    const double at[] = {0.05, 0.5, 0.95};
+    double *sorted = zeros(n);
+    memcpy(sorted, x, (size_t)n * sizeof *x);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    for (int k = 0; k < 3; k++) {
+        double h = at[k] * (double)(n - 1);
+        int64_t i = (int64_t)h, next = i + 1 < n ? i + 1 : i;
+        q[k] = sorted[i] + (h - (double)i) * (sorted[next] - sorted[i]);
+    }
+    free(sorted);
+}
+
+/* kind 0: all different; 1: a handful of values; 2: sorted; 3: all the same */
+static void check_quantiles(int64_t n, int kind, uint64_t seed) {
+    double *x = numbers(n, seed), wanted[3], got[3];
+    for (int64_t i = 0; i < n; i++) {
+        if (kind == 1) x[i] = floor(2.5 * x[i]);
+        if (kind == 2) x[i] = (double)i * 0.37;
+        if (kind == 3) x[i] = 0.1;
+    }
+    slow_quantiles(n, x, wanted);
+    sgfsi_quantiles(n, x, got);
+    for (int k = 0; k < 3; k++) assert_near(got[k], wanted[k], 4e-16 * (1 + fabs(wanted[k])), "q");
+    free(x);
+}
+
+static void test_quantiles_are_those_of_the_sorted_numbers(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        for (int64_t n = 1; n < 60; n++) check_quantiles(n, kind, 7 * (uint64_t)n + 1);
+        check_quantiles(1000, kind, 99);
+        check_quantiles(4096, kind, 98);
+    }
+}
+
+static void test_infinite_numbers_have_quantiles(void **state) {
+    (void)state;
+    double x[40], q[3];
+    for (int i = 0; i < 40; i++) x[i] = i < 4 ? -INFINITY : i > 35 ? INFINITY : (double)i;
+    sgfsi_quantiles(40, x, q);
+    assert_true(q[0] == -INFINITY && q[1] == 19.5 && q[2] == INFINITY);
+}
+
+/* ---- the predictor --------------------------------------------------------------------------- */
+
+typedef struct setting {
+    sgfs_config *cfg;
+    sgfs_data *data;
+    sgfs_model *m;
+    double *x, *y; /* N x D with the intercept; N */
+    double *theta; /* S draws */
+    int64_t dim;
+    sgfsi_draw draw[S];
+} setting;
+
+static setting open_setting(const char *model, const double *target, const char *backend) {
+    setting t = {.cfg = config("run.backend", backend)};
+    sgfs_err err;
+    sgfs_arrays a = {.rows = N, .cols = P, .x = X, .y = target, .names = names};
+    t.data = sgfs_data_wrap(&a, t.cfg, &err);
+    if (t.data == NULL) fail_msg("%s", err.text);
+    t.m = sgfs_model_open(model, t.data, t.cfg, &err);
+    if (t.m == NULL) fail_msg("%s", err.text);
+    t.x = zeros(N * D);
+    t.y = zeros(N);
+    sgfsi_data_rows_range(t.data, 0, N, t.x, t.y);
+    t.dim = sgfs_model_dim(t.m);
+    t.theta = numbers(S * t.dim, 3851);
+    for (int64_t s = 0; s < S; s++) {
+        t.theta[s * t.dim + 1] += 1.2;
+        if (t.dim > D) t.theta[s * t.dim + D] *= 0.2; /* log_sigma */
+        t.draw[s] = (sgfsi_draw){t.theta + s * t.dim, (uint32_t)(s / 21), s % 21};
+    }
+    return t;
+}
+
+static void close_setting(setting *t) {
+    free(t->x);
+    free(t->y);
+    free(t->theta);
+    sgfs_model_free(t->m);
+    sgfs_data_free(t->data);
+    sgfs_config_free(t->cfg);
+}
+
+static sgfs_batch rows_of(const setting *t, int64_t first, int64_t n) {
+    return (sgfs_batch){.n = n, .p = D, .x = t->x + first * D, .y = t->y + first, .gamma = 1};
+}
+
+static double eta_of(const setting *t, int64_t i, int64_t s) {
+    const double *b = t->theta + s * t->dim;
+    return b[0] + b[1] * X[i * P] + b[2] * X[i * P + 1] + b[3] * X[i * P + 2];
+}
+
+/* Predict all rows in blocks; out gets, row by row, mean, density, quantiles and pit. */
+enum { WIDTH = 10 };
+static double *predict_in_blocks(const setting *t, int64_t block, int64_t keep) {
+    sgfs_err err;
+    sgfsi_arena arena = {NULL};
+    sgfsi_predictor p;
+    double *out = zeros(N * WIDTH);
+    assert_int_equal(sgfsi_predictor_open(&p, t->m, block, keep, &arena, &err), SGFS_OK);
+    p.seed = 7;
+    for (int64_t first = 0; first < N; first += block) {
+        int64_t n = N - first < block ? N - first : block;
+        sgfs_batch b = rows_of(t, first, n);
+        sgfsi_predictor_begin(&p, &b, first);
+        for (int64_t s = 0; s < S; s++)
+            assert_int_equal(sgfsi_predictor_add(&p, &t->draw[s], &err), SGFS_OK);
+        for (int64_t i = 0; i < n; i++) {
+            double *row = out + (first + i) * WIDTH;
+            sgfsi_predictor_mean(&p, i, row);
+            row[2] = sgfsi_predictor_log_density(&p, i);
+            if (keep > 0) row[3] = p.drawn ? sgfsi_predictor_pit(&p, i) : 0;
+            for (int64_t k = 0; keep > 0 && k < p.width; k++)
+                sgfsi_predictor_quantiles(&p, i, k, row + 4 + 3 * k);
+        }
+    }
+    sgfsi_arena_free(&arena);
+    return out;
+}
+
+static void test_labels_by_plain_arithmetic(void **state) {
+    (void)state;
+    setting t = open_setting("logistic", LABEL, "blas");
+    double *got = predict_in_blocks(&t, 512, S);
+    for (int64_t i = 0; i < N; i++) {
+        double one[S], zero[S], mean = 0, q[6];
+        for (int64_t s = 0; s < S; s++) {
+            one[s] = 1 / (1 + exp(-eta_of(&t, i, s)));
+            zero[s] = 1 / (1 + exp(eta_of(&t, i, s)));
+            mean += one[s] / S;
+        }
+        slow_quantiles(S, zero, q);
+        slow_quantiles(S, one, q + 3);
+        const double *row = got + i * WIDTH;
+        assert_near(row[0], 1 - mean, 1e-14, "first label");
+        assert_near(row[1], mean, 1e-14, "second label");
+        assert_near(row[2], log(LABEL[i] == 7 ? mean : 1 - mean), 1e-13, "log density");
+        for (int k = 0; k < 6; k++) assert_near(row[4 + k], q[k], 1e-14, "quantile");
+    }
+    free(got);
+    close_setting(&t);
+}
+
+/* Draw s of row i takes normal number i of the stream named by the seed and the draw's place. */
+static double *predictive_draws(const setting *t) {
+    double *y = zeros(N * S), *normal = zeros(N);
+    for (int64_t s = 0; s < S; s++) {
+        sgfsi_stream at = sgfsi_stream_at(7, t->draw[s].chain, t->draw[s].at, SGFSI_PREDICT_NORMAL);
+        sgfsi_normals(&at, N, normal);
+        double sigma = exp(t->theta[s * t->dim + D]);
+        for (int64_t i = 0; i < N; i++) y[i * S + s] = eta_of(t, i, s) + sigma * normal[i];
+    }
+    free(normal);
+    return y;
+}
+
+static void test_numbers_by_plain_arithmetic(void **state) {
+    (void)state;
+    setting t = open_setting("linear", Y, "blas");
+    double *got = predict_in_blocks(&t, 64, S), *drawn = predictive_draws(&t);
+    for (int64_t i = 0; i < N; i++) {
+        double mean = 0, density = 0, q[3], *row = got + i * WIDTH;
+        int64_t less = 0;
+        for (int64_t s = 0; s < S; s++) {
+            double sigma = exp(t.theta[s * t.dim + D]), z = (Y[i] - eta_of(&t, i, s)) / sigma;
+            mean += eta_of(&t, i, s) / S;
+            density += exp(-0.5 * z * z) / (sigma * sqrt(2 * M_PI)) / S;
+            less += drawn[i * S + s] < Y[i];
+        }
+        slow_quantiles(S, drawn + i * S, q);
+        assert_near(row[0], mean, 1e-14 * (1 + fabs(mean)), "mean");
+        assert_near(row[2], log(density), 1e-12, "log density");
+        for (int k = 0; k < 3; k++) assert_near(row[4 + k], q[k], 1e-13, "quantile");
+        assert_true(row[3] > (double)less / (S + 1) && row[3] < (double)(less + 1) / (S + 1));
+    }
+    free(drawn);
+    free(got);
+    close_setting(&t);
+}
+
+/* Averages of the first k draws are told after k draws, and all of them are those of one go. */
+static void test_a_draw_at_a_time(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("logistic", LABEL, "blas");
+    sgfsi_arena arena = {NULL};
+    sgfsi_predictor p;
+    assert_int_equal(sgfsi_predictor_open(&p, t.m, N, 0, &arena, &err), SGFS_OK);
+    sgfs_batch b = rows_of(&t, 0, N);
+    sgfsi_predictor_begin(&p, &b, 0);
+    double loss_at_last = 0;
+    for (int64_t s = 0; s < S; s++) {
+        sgfsi_tally tally;
+        double loss = 0, wrong = 0;
+        assert_int_equal(sgfsi_predictor_add(&p, &t.draw[s], &err), SGFS_OK);
+        assert_int_equal(sgfsi_tally_open(&tally, &t.m->labels, &arena, &err), SGFS_OK);
+        sgfsi_predictor_tell(&p, &tally);
+        for (int64_t i = 0; i < N; i++) {
+            double mean = 0;
+            for (int64_t k = 0; k <= s; k++)
+                mean += 1 / (1 + exp(-eta_of(&t, i, k))) / (double)(s + 1);
+            loss -= log(LABEL[i] == 7 ? mean : 1 - mean) / N;
+            wrong += LABEL[i] == 7 ? mean < 0.5 : mean > 0.5;
+        }
+        assert_near(sgfsi_moment_mean(&tally.loss), loss, 1e-12, "log loss so far");
+        assert_near(sgfsi_moment_mean(&tally.wrong), wrong / N, 1e-12, "error so far");
+        loss_at_last = sgfsi_moment_mean(&tally.loss);
+    }
+    double *once = predict_in_blocks(&t, N, 0);
+    sgfsi_moment all = {0};
+    for (int64_t i = 0; i < N; i++) sgfsi_moment_add(&all, 1, -once[i * WIDTH + 2]);
+    assert_true(sgfsi_moment_mean(&all) == loss_at_last); /* asking in between changed nothing */
+    free(once);
+    sgfsi_arena_free(&arena);
+    close_setting(&t);
+}
+
+/* With the plain backend, whose arithmetic of a row does not know of its neighbours; random numbers
+ * included. */
+static void test_blocks_do_not_change_a_bit(void **state) {
+    (void)state;
+    const char *const models[] = {"linear", "logistic"};
+    const double *const targets[] = {Y, LABEL};
+    for (int k = 0; k < 2; k++) {
+        setting t = open_setting(models[k], targets[k], "host");
+        double *whole = predict_in_blocks(&t, N, S);
+        const int64_t sizes[] = {2, 34, 512};
+        for (int j = 0; j < 3; j++) {
+            double *blocks = predict_in_blocks(&t, sizes[j], S);
+            assert_memory_equal(blocks, whole, sizeof(double) * N * WIDTH);
+            free(blocks);
+        }
+        free(whole);
+        close_setting(&t);
+    }
+}
+
+/* The model is asked without a target, and does not look for one. */
+static void test_targets_need_not_be_known(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfsi_arena arena = {NULL};
+    sgfsi_predictor p;
+    double *known = predict_in_blocks(&t, N, S), mean, q[3];
+    assert_int_equal(sgfsi_predictor_open(&p, t.m, N, S, &arena, &err), SGFS_OK);
+    p.seed = 7;
+    sgfs_batch b = rows_of(&t, 0, N);
+    b.y = NULL;
+    sgfsi_predictor_begin(&p, &b, 0);
+    for (int64_t s = 0; s < S; s++)
+        assert_int_equal(sgfsi_predictor_add(&p, &t.draw[s], &err), SGFS_OK);
+    for (int64_t i = 0; i < N; i++) {
+        sgfsi_predictor_mean(&p, i, &mean);
+        sgfsi_predictor_quantiles(&p, i, 0, q);
+        assert_true(mean == known[i * WIDTH]);
+        assert_memory_equal(q, known + i * WIDTH + 4, sizeof q);
+    }
+    free(known);
+    sgfsi_arena_free(&arena);
+    close_setting(&t);
+}
+
+/* ---- the tally ------------------------------------------------------------------------------- */
+
+static void test_measures_of_three_labels(void **state) {
+    (void)state;
+    enum { ROWS = 500, K = 3 };
+    const char *name[K] = {"a", "b", "c"};
+    double value[K] = {0, 1, 2}, loss = 0, loss2 = 0, wrong = 0, brier = 0, ece = 0;
+    double predicted[10] = {0}, observed[10] = {0}, rows[10] = {0};
+    const sgfsi_labels labels = {.count = K, .name = name, .value = value};
+    uint64_t seed = 95;
+    sgfsi_tally t;
+    sgfsi_arena arena = {NULL};
+    assert_int_equal(sgfsi_tally_open(&t, &labels, &arena, NULL), SGFS_OK);
+    int64_t count[K] = {0}, best_count[K] = {0};
+    for (int i = 0; i < ROWS; i++) {
+        double p[K], sum = 0;
+        for (int k = 0; k < K; k++) sum += p[k] = 1.01 + next_number(&seed);
+        for (int k = 0; k < K; k++) p[k] /= sum;
+        int y = (int)(next_bits(&seed) % K), best = 0;
+        for (int k = 1; k < K; k++) best = p[k] > p[best] ? k : best;
+        double l = -log(p[y]);
+        loss += l / ROWS;
+        loss2 += l * l / ROWS;
+        wrong += best != y;
+        for (int k = 0; k < K; k++) brier += (p[k] - (k == y)) * (p[k] - (k == y)) / ROWS;
+        int bin = (int)(10 * p[best]);
+        rows[bin]++;
+        predicted[bin] += p[best];
+        observed[bin] += best == y;
+        count[y]++;
+        best_count[best]++;
+        sgfsi_tally_add(&t, &(sgfsi_told){.weight = 1, .y = y, .log_density = -l, .mean = p});
+    }
+    for (int b = 0; b < 10; b++) {
+        ece += fabs(observed[b] - predicted[b]) / ROWS;
+        assert_true((double)t.bin[b].rows == rows[b] && t.bin[b].observed == observed[b]);
+        assert_near(t.bin[b].predicted, predicted[b], 1e-11, "bin");
+    }
+    for (int k = 0; k < K; k++) {
+        assert_int_equal(t.label[k].rows, count[k]);
+        assert_int_equal(t.label[k].predicted, best_count[k]);
+    }
+    assert_near(sgfsi_moment_mean(&t.loss), loss, 1e-13, "log loss");
+    assert_near(sgfsi_moment_se(&t.loss), sqrt((loss2 - loss * loss) / (ROWS - 1)), 1e-12, "se");
+    assert_near(sgfsi_moment_mean(&t.wrong), wrong / ROWS, 1e-14, "error");
+    assert_near(sgfsi_moment_se(&t.wrong), sqrt(wrong / ROWS * (1 - wrong / ROWS) / (ROWS - 1)),
+                1e-14, "se of the error");
+    assert_near(sgfsi_moment_mean(&t.brier), brier, 1e-13, "Brier");
+    assert_near(sgfsi_tally_ece(&t), ece, 1e-13, "ECE");
+    sgfsi_arena_free(&arena);
+}
+
+/* Two labels: the bins and the Brier score are those of the second; an even row is half wrong; a
+ * target that was impossible makes the loss infinite, and nothing else. */
+static void test_measures_of_two_labels(void **state) {
+    (void)state;
+    const char *name[2] = {"no", "yes"};
+    double value[2] = {3, 7};
+    const sgfsi_labels labels = {.count = 2, .name = name, .value = value};
+    const double rows[][2] = {{3, 0.5}, {7, 0.25}, {7, 0.85}, {3, 1.0}};
+    sgfsi_tally t;
+    sgfsi_arena arena = {NULL};
+    assert_int_equal(sgfsi_tally_open(&t, &labels, &arena, NULL), SGFS_OK);
+    for (int i = 0; i < 4; i++) {
+        double p[2] = {1 - rows[i][1], rows[i][1]}, of = rows[i][0] == 7 ? p[1] : p[0];
+        sgfsi_tally_add(
+            &t, &(sgfsi_told){.weight = 1, .y = rows[i][0], .log_density = log(of), .mean = p});
+    }
+    assert_near(sgfsi_moment_mean(&t.wrong), 2.5 / 4, 1e-15, "error");
+    assert_near(sgfsi_moment_mean(&t.brier), (0.25 + 0.5625 + 0.0225 + 1) / 4, 1e-15, "Brier");
+    assert_true(sgfsi_moment_mean(&t.loss) == INFINITY && isnan(sgfsi_moment_se(&t.loss)));
+    assert_true(t.bin[5].rows == 1 && t.bin[2].rows == 1 && t.bin[8].rows == 1 &&
+                t.bin[9].rows == 1);
+    assert_true(t.bin[2].observed == 1 && t.bin[9].observed == 0);
+    sgfsi_arena_free(&arena);
+}
+
+static void test_measures_of_numbers(void **state) {
+    (void)state;
+    const sgfsi_labels none = {0};
+    const double rows[][3] = {
+        {1.5, 1.0, 0.31}, {-2.0, 0.5, 0.02}, {4.0, 1.2, 0.99}, {0.5, 0.5, 0.5}};
+    sgfsi_tally t;
+    sgfsi_arena arena = {NULL};
+    assert_int_equal(sgfsi_tally_open(&t, &none, &arena, NULL), SGFS_OK);
+    for (int i = 0; i < 4; i++) {
+        double q[3] = {-1, 0.5, 2};
+        sgfsi_tally_add(&t, &(sgfsi_told){.weight = 1,
+                                          .y = rows[i][0],
+                                          .log_density = -1.25,
+                                          .mean = &rows[i][1],
+                                          .q = q,
+                                          .pit = rows[i][2]});
+    }
+    assert_near(sgfsi_moment_mean(&t.square), (0.25 + 6.25 + 7.84) / 4, 1e-14, "mse");
+    assert_near(sgfsi_moment_mean(&t.absolute), (0.5 + 2.5 + 2.8) / 4, 1e-14, "mae");
+    assert_near(sgfsi_moment_mean(&t.inside), 0.5, 1e-15, "coverage");
+    assert_near(sgfsi_moment_mean(&t.under[0]), 0.25, 1e-15, "under 5 %");
+    assert_near(sgfsi_moment_mean(&t.under[1]), 1.5 / 4, 1e-15, "under 50 %, a tie for a half");
+    assert_near(sgfsi_moment_mean(&t.under[2]), 0.75, 1e-15, "under 95 %");
+    assert_true(t.pit[3] == 1 && t.pit[0] == 1 && t.pit[9] == 1 && t.pit[5] == 1);
+    sgfsi_arena_free(&arena);
+}
+
+/* ---- a file, through the public interface ---------------------------------------------------- */
+
+static void write_file(const char *path, const double *target) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "bmi,y,dose,age\n");
+    for (int i = 0; i < N; i++) {
+        fprintf(f, "%.17g,%.17g,%.17g,%.17g\n", X[i * P + 2], target[i], X[i * P], X[i * P + 1]);
+    }
+    fclose(f);
+}
+
+static sgfs_draws *sample(const setting *t, sgfs_config *cfg) {
+    sgfs_err err;
+    set(cfg, "run.warmup", "60");
+    set(cfg, "run.draws", "100");
+    set(cfg, "run.chains", "3");
+    sgfs_run *run = sgfs_run_open(t->m, cfg, &err);
+    if (run == NULL) fail_msg("%s", err.text);
+    assert_int_equal(sgfs_run_all(run, &err), SGFS_OK);
+    sgfs_draws *draws = sgfs_run_draws(run, &err);
+    assert_non_null(draws);
+    sgfs_run_free(run);
+    return draws;
+}
+
+static char *slurp(const char *path, size_t *length) {
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    char *text = calloc(1, 1 << 20);
+    *length = fread(text, 1, (1 << 20) - 1, f);
+    fclose(f);
+    return text;
+}
+
+static sgfs_prediction predict_file(const sgfs_draws *draws, sgfs_config *cfg, const char *out) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", cfg, &err);
+    if (p == NULL) fail_msg("%s", err.text);
+    if (sgfs_predict_all(p, out, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_prediction result = *sgfs_predict_result(p);
+    assert_int_equal(sgfs_predict_all(p, NULL, &err), SGFS_EUSAGE); /* once */
+    sgfs_predict_free(p);
+    result.label = NULL;
+    result.model = result.target = result.bins = NULL;
+    result.seconds = 0;
+    return result;
+}
+
+static void check_threads(const char *model, const double *target) {
+    setting t = open_setting(model, target, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    const char *const threads[] = {"1", "2", "5"};
+    char *first = NULL;
+    size_t length = 0, again;
+    sgfs_prediction one = {0};
+    write_file("predict_rows.csv", target);
+    set(t.cfg, "output.overwrite", "true");
+    for (int k = 0; k < 3; k++) {
+        set(t.cfg, "run.threads", threads[k]);
+        sgfs_prediction r = predict_file(draws, t.cfg, "predict_out.csv");
+        char *text = slurp("predict_out.csv", &again);
+        if (k == 0) {
+            one = r;
+            first = text;
+            length = again;
+            continue;
+        }
+        assert_true(r.log_loss == one.log_loss && r.rows == N && r.draws == 300);
+        assert_memory_equal(r.bin, one.bin, sizeof r.bin);
+        assert_int_equal(again, length);
+        assert_memory_equal(text, first, length);
+        free(text);
+    }
+    free(first);
+    unlink("predict_out.csv");
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
+static void test_threads_do_not_change_a_bit(void **state) {
+    (void)state;
+    check_threads("linear", Y);
+    check_threads("logistic", LABEL);
+}
+
+/* Of 300 draws 12: four of each chain, evenly. */
+static void test_fewer_draws_come_evenly_from_all_chains(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    write_file("predict_rows.csv", Y);
+    set(t.cfg, "predict.draws", "12");
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    assert_non_null(p);
+    assert_int_equal(p->draws, 12);
+    for (int64_t k = 0; k < 12; k++) {
+        assert_int_equal(p->draw[k].chain, k / 4);
+        assert_int_equal(p->draw[k].at, 12 + 25 * (k % 4));
+        assert_ptr_equal(p->draw[k].theta,
+                         draws->chain[k / 4].theta + (12 + 25 * (k % 4)) * draws->D);
+    }
+    sgfs_predict_free(p);
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
+/* Stopped before it began: no file, and none left beside it. */
+static void test_stopping_leaves_no_file(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    write_file("predict_rows.csv", Y);
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    char temp[64];
+    sgfs_predict_stop(p);
+    assert_int_equal(sgfs_predict_all(p, "predict_out.csv", &err), SGFS_ESTOPPED);
+    snprintf(temp, sizeof temp, "predict_out.csv.tmp.%ld", (long)getpid());
+    assert_true(access("predict_out.csv", F_OK) != 0 && access(temp, F_OK) != 0);
+    sgfs_predict_free(p);
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
+/* A kind without to_user keeps draws on the chain's scale: its rows are standardised as the run's
+ * were. */
+static void test_rows_go_to_the_scale_of_the_draws(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfs_model_kind own = sgfs_model_logistic;
+    own.to_user = NULL;
+    sgfs_config *cfg = config("data.standardize", "true");
+    sgfs_arrays a = {.rows = N, .cols = P, .x = X, .y = LABEL, .names = names, .target_name = "y"};
+    sgfs_data *data = sgfs_data_wrap(&a, cfg, &err);
+    sgfs_model *m = sgfsi_model_open(&own, data, cfg, &err);
+    sgfsi_json *told = sgfsi_data_describe(data);
+    const sgfsi_origin origin = {&own, cfg, told, m->extra};
+    double *x = zeros(N * D), *y = zeros(N);
+    sgfsi_newrows r;
+    sgfsi_newrows_block block;
+    sgfsi_arena arena = {NULL};
+    sgfsi_data_rows_range(data, 0, N, x, y);
+    write_file("predict_rows.csv", LABEL);
+    sgfs_config *plain = config(NULL, NULL);
+    if (sgfsi_newrows_open(&r, &origin, "predict_rows.csv", plain, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(sgfsi_newrows_room(&r, N, &block, &arena, &err), SGFS_OK);
+    assert_int_equal(sgfsi_newrows_next(&r, N, &block, &err), SGFS_OK);
+    assert_int_equal(block.batch.n, N);
+    for (int64_t i = 0; i < N * D; i++) assert_near(block.x[i], x[i], 1e-13, "row");
+    assert_memory_equal(block.y, y, sizeof(double) * N);
+    assert_int_equal(sgfsi_newrows_next(&r, N, &block, &err), SGFS_OK);
+    assert_int_equal(block.batch.n, 0);
+    sgfsi_newrows_close(&r);
+    unlink("predict_rows.csv");
+    sgfsi_arena_free(&arena);
+    free(x);
+    free(y);
+    sgfsi_json_free(told);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(plain);
+    sgfs_config_free(cfg);
+}
+
+/* A run with an exposure needs that column, takes its logarithm, and refuses what has none. */
+static void test_exposures_become_offsets(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfs_config *cfg = config(NULL, NULL);
+    sgfs_arrays a = {
+        .rows = N, .cols = 1, .x = X, .row_stride = P, .y = Y, .names = names, .target_name = "y"};
+    sgfs_data *data = sgfs_data_wrap(&a, cfg, &err);
+    sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
+    sgfsi_json *told = sgfsi_data_describe(data);
+    sgfsi_json_text(told, "exposure", "years");
+    const sgfsi_origin origin = {&sgfs_model_linear, cfg, told, m->extra};
+    const char *const files[] = {"years,dose\n2.5,1.5\n40,-3\n", "years,dose\n2.5,1.5\n0,2\n",
+                                 "year,dose\n2.5,1.5\n"};
+    sgfsi_arena arena = {NULL};
+    for (int k = 0; k < 3; k++) {
+        FILE *f = fopen("predict_rows.csv", "w");
+        fputs(files[k], f);
+        fclose(f);
+        sgfsi_newrows r;
+        sgfsi_newrows_block block;
+        sgfs_status status = sgfsi_newrows_open(&r, &origin, "predict_rows.csv", cfg, &err);
+        if (k == 2) {
+            assert_int_equal(status, SGFS_EDATA);
+            assert_non_null(strstr(err.text, "\"years\" (did you mean \"year\"?)"));
+            continue;
+        }
+        assert_int_equal(status, SGFS_OK);
+        assert_int_equal(sgfsi_newrows_room(&r, 8, &block, &arena, &err), SGFS_OK);
+        status = sgfsi_newrows_next(&r, 8, &block, &err);
+        assert_int_equal(status, k == 0 ? SGFS_OK : SGFS_EDATA);
+        if (k == 1) assert_non_null(strstr(err.text, "predict_rows.csv:3: the exposure \"years\""));
+        if (k == 0) {
+            assert_true(block.batch.offset[0] == log(2.5) && block.batch.offset[1] == log(40));
+            assert_true(block.batch.y == NULL && block.x[1] == 1.5 && block.x[3] == -3);
+        }
+        sgfsi_newrows_close(&r);
+    }
+    unlink("predict_rows.csv");
+    sgfsi_arena_free(&arena);
+    sgfsi_json_free(told);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+}
+
+/* A header that does not say what is needed is refused with a sentence. */
+static void test_runs_that_do_not_say_what_they_were_made_with(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    write_file("predict_rows.csv", Y);
+    const char *const lost[] = {"data", "model_info", "config"};
+    for (int k = 0; k < 3; k++) {
+        sgfs_draws *old = sgfsi_draws_copy(draws, &err);
+        sgfsi_json_int(old->header, lost[k], 0);
+        assert_null(sgfs_predict_open(old, "predict_rows.csv", t.cfg, &err));
+        assert_int_equal(err.code, SGFS_ERUNFILE);
+        sgfs_draws_free(old);
+    }
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quantiles_are_those_of_the_sorted_numbers),
+        cmocka_unit_test(test_infinite_numbers_have_quantiles),
+        cmocka_unit_test(test_labels_by_plain_arithmetic),
+        cmocka_unit_test(test_numbers_by_plain_arithmetic),
+        cmocka_unit_test(test_a_draw_at_a_time),
+        cmocka_unit_test(test_blocks_do_not_change_a_bit),
+        cmocka_unit_test(test_targets_need_not_be_known),
+        cmocka_unit_test(test_measures_of_three_labels),
+        cmocka_unit_test(test_measures_of_two_labels),
+        cmocka_unit_test(test_measures_of_numbers),
+        cmocka_unit_test(test_threads_do_not_change_a_bit),
+        cmocka_unit_test(test_fewer_draws_come_evenly_from_all_chains),
+        cmocka_unit_test(test_stopping_leaves_no_file),
+        cmocka_unit_test(test_rows_go_to_the_scale_of_the_draws),
+        cmocka_unit_test(test_exposures_become_offsets),
+        cmocka_unit_test(test_runs_that_do_not_say_what_they_were_made_with),
+    };
+    return cmocka_run_group_tests(tests, make_data, NULL);
+}
