@@ -18,8 +18,8 @@ typedef struct bench_case {
     const char *name, *model;
     const char *const (*options)[2]; /* NULL-terminated */
     int64_t cols, classes;
-    /* Products and exponentials: from numbers in (0, 1) at `in` (n x widest) to `out` and `other` of
-     * the same size. */
+    /* Products and exponentials: from numbers in (0, 1) at `in` (n x widest) to `out` and `other`
+     * of the same size. */
     void (*bare)(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
                  double *out, double *other);
     int64_t widest;
