@@ -3,7 +3,7 @@
  *
  *     --hidden 30        one hidden layer        W1 30 x (p+1),  W2 out x 31
  *     --hidden 100,50    two                     W1 100 x (p+1), W2 50 x 101, W3 out x 51
- *     --hidden none      none                    W1 out x (p+1): softmax, logistic, linear regression
+ *     --hidden none      none: a regression      W1 out x (p+1)
  *
  * theta is W1, W2, ... row by row, then log_sigma where a Gaussian target has one. 20 columns, 30
  * hidden units and 10 classes make D = 30 x 21 + 10 x 31 = 940, the paper's net. --no-intercept

@@ -13,7 +13,7 @@
 
 enum { SGFSI_MOST_LAYERS = SGFSI_MOST_BLOCKS - 1, SGFSI_MOST_UNITS = 4096 };
 
-/* f of the hidden units. Its derivative is a function of its value, so the sums need not be kept. */
+/* f of the hidden units. Its derivative is a function of its value: the sums need not be kept. */
 typedef struct sgfsi_activation {
     const char *name;
     double factor; /* the sums arrive multiplied by it: what the one exp wants */

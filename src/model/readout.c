@@ -6,8 +6,8 @@
  *     gaussian   log p = -log sigma - r^2/(2 sigma^2) - log(2 pi)/2, delta = r/sigma^2,
  *                r = (y - y_mean)/y_sd - eta,   g_log_sigma = r^2/sigma^2 - 1
  *
- * One exp for each unit, of numbers that are not positive: nothing overflows. A label that the model
- * does not know has log p = -inf.
+ * One exp for each unit, of numbers that are not positive: nothing overflows. A label that the
+ * model does not know has log p = -inf.
  */
 #include "model/readout.h"
 
