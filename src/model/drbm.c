@@ -43,6 +43,7 @@
 #include "base/rng.h"
 #include "model/glm.h"
 #include "model/outcomes.h"
+#include "model/prior.h"
 
 enum { TILE = 1024, LANES = 8, MOST_POWERS = 4096, MOST_HIDDEN = 100000, MOST_AUTOMATIC = 100 };
 static const double SAFE = 700; /* exp(-+SAFE) is an ordinary number */
@@ -123,7 +124,7 @@ static void caution(sgfs_model *m, const drbm *s) {
                   "Hidden units can be exchanged or mirrored without changing any prediction, and "
                   "chains may do so differently: single weights have no meaning of their own, and "
                   "their R-hat may stay large. Look at predictions.");
-    if (s->d > 0 && sgfsi_config_num(m->cfg, "prior.precision") == 0) {
+    if (s->d > 0 && sgfsi_prior_is_flat(m->cfg)) {
         sgfsi_caution(m->cautions, log,
                       "Without a prior, %lld directions of the weights have no limits (one number "
                       "added to all of d, or moved from c to U of a unit, changes no prediction): "
@@ -151,7 +152,9 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     m->scratch_per_row = s->H;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
+    m->outcomes = s->K;
     sgfsi_json_int(m->extra, "hidden", s->H);
+    sgfsi_json_flag(m->extra, "exchangeable", true); /* diagnostics/advice.c */
     caution(m, s);
     return SGFS_OK;
 }
@@ -449,6 +452,7 @@ const sgfs_model_kind sgfs_model_drbm = {
     .name = "drbm",
     .help = "discriminative restricted Boltzmann machine, classes of any name",
     .options = options,
+    .redundant = true,
     .open = open_drbm,
     .scores = scores,
     .predict = predict,

@@ -124,7 +124,7 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
     return SGFS_OK;
 }
 
-/* The rarest class tells how many rows carry the information. */
+/* Rows that are not of the commonest class carry the information: the rarer one of two. */
 static void count_events(sgfs_model *m) {
     enum { BLOCK = 256 };
     double y[BLOCK], weight[BLOCK];
@@ -138,9 +138,9 @@ static void count_events(sgfs_model *m) {
             if (class >= 0) rows[class] += weight[k];
         }
     }
-    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
-        if (rows[k] > 0) m->events = fmin(m->events, rows[k]);
-    }
+    double most = 0;
+    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) most = fmax(most, rows[k]);
+    if (most > 0 && most < m->data->total) m->events = m->data->total - most;
     free(rows);
 }
 

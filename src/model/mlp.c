@@ -84,8 +84,9 @@ static void standardize_target(const sgfs_model *m, sgfsi_mlp *s) {
 /* As in glm.c, for the layer that has to reach the target. */
 static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
-    double lambda = sgfsi_config_num(m->cfg, "prior.precision"), size = fabs(y->mean) + y->sd;
-    if (m->data->scale != NULL || m->info != NULL || size * sqrt(lambda) < 20) return;
+    double lambda, size = fabs(y->mean) + y->sd;
+    if (!sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &lambda)) return; /* a list */
+    if (m->data->scale != NULL || m->info != NULL || !(size * sqrt(lambda) > 20)) return;
     char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
     sgfsi_format_digits(sd_text, 1 / sqrt(lambda), 3);
     sgfsi_format_digits(size_text, size, 2);

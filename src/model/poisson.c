@@ -64,7 +64,7 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
     m->scratch_per_row = 2;
-    m->curvature_scratch_per_row = 1 + m->data->p;
+    m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
     fill_table(s);
     sgfs_status status = sgfsi_glm_refuse_text(m, "Poisson regression needs counts", err);
     if (status == SGFS_OK) status = check_counts(m, err);

@@ -26,6 +26,13 @@ const sgfs_option sgfsi_prior_options[] = {
      "one precision per parameter from a file (.npy or text)"},
     SGFSI_OPTIONS_END};
 
+bool sgfsi_prior_is_flat(const sgfs_config *cfg) {
+    double lambda;
+    bool plain = sgfsi_config_auto(cfg, "prior.file") &&
+                 sgfsi_text_num(sgfsi_config_text(cfg, "prior.precision"), &lambda);
+    return strcmp(sgfsi_config_text(cfg, "prior.kind"), "flat") == 0 || (plain && lambda == 0);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Options that contradict each other. */

@@ -47,6 +47,8 @@ typedef struct sgfsi_prior {
 /* Fills m->prior and m->precision, as the options say. A model that has log_prior keeps the
  * m->precision it made while opening (none: zeros), and options of the prior are refused. */
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);
+/* Do the options give no parameter any prior? */
+bool sgfsi_prior_is_flat(const sgfs_config *cfg);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err);

@@ -7,10 +7,11 @@
  *     score of B: e_i (x) x_i,      e_ik = [y_i = k] - P_ik
  *     information, class k with l:  X' diag(P_k ([k = l] - P_l)) X      p x p
  *
- * The classes are treated alike: one number added to the coefficients of all of them changes
- * nothing, and only the prior says where they are. --reference-class LABEL puts the coefficients of
- * one class to 0 and leaves them out: B is then (K-1) x p, and with two classes the model is
- * logistic regression. Logs and probabilities come from the row's largest predictor, with one exp
+ * One number added to the coefficients of all classes changes nothing. So one class, the first or
+ * that of --reference-class, has coefficients 0 and is left out: B is (K-1) x p, every coefficient
+ * is a difference to that class, and with two classes the model is logistic regression. With
+ * --reference-class none all classes are treated alike (B is K x p, as in networks): only the prior
+ * says then where the coefficients are together, and single ones are as wide as the prior. Logs and probabilities come from the row's largest predictor, with one exp
  * for each row and class: nothing overflows.
  */
 #include <math.h>
@@ -19,6 +20,7 @@
 
 #include "base/number.h"
 #include "model/glm.h"
+#include "model/prior.h"
 
 enum { ROOM = 4096, NAME = 1024 }; /* numbers on the stack; bytes of a name */
 
@@ -54,9 +56,9 @@ static int64_t find_label(const sgfsi_labels *l, const char *name) {
 static sgfs_status take_reference(sgfs_model *m, softmax *s, sgfs_err *err) {
     const char *name = sgfsi_config_text(m->cfg, "model.reference_class");
     const sgfsi_labels *l = &m->labels;
-    s->reference = name[0] != '\0' ? find_label(l, name) : -1;
+    s->reference = sgfsi_config_auto(m->cfg, "model.reference_class") ? 0 : find_label(l, name);
     s->rows = l->count - (s->reference >= 0 ? 1 : 0);
-    if (name[0] == '\0' || s->reference >= 0) return SGFS_OK;
+    if (s->reference >= 0 || strcmp(name, "none") == 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--reference-class %.60s: the target \"%s\" has no such label; it has %.60s, "
                       "%.60s%s.",
@@ -80,13 +82,11 @@ static sgfs_status name_all(sgfs_model *m, const softmax *s, sgfs_err *err) {
 
 static void judge_prior(sgfs_model *m, const softmax *s) {
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
-    if (s->reference >= 0 || m->info != NULL || sgfsi_config_num(m->cfg, "prior.precision") > 0) {
-        return;
-    }
+    if (s->reference >= 0 || m->info != NULL || !sgfsi_prior_is_flat(m->cfg)) return;
     sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
                   "Without a prior the coefficients have no place of their own: one number added "
                   "to those of every class changes nothing, and the posterior cannot be "
-                  "normalised. Use --reference-class %.60s, or --prior-precision above 0.",
+                  "normalised. Use --reference-class %.60s, or a prior.",
                   m->labels.name[0]);
 }
 
@@ -102,7 +102,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     m->outputs = m->labels.count;
     m->scratch_per_row = s->rows + 3;
-    m->curvature_scratch_per_row = s->rows + 4 + 2 * m->data->p;
+    m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
     judge_prior(m, s);
     return SGFS_OK;
 }
@@ -266,8 +266,8 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
 }
 
 static const sgfs_option options[] = {
-    {"model.reference_class", "reference-class", SGFS_TEXT, "", 1, 0, NULL,
-     "label whose coefficients are 0 (default: none, all classes have coefficients)"},
+    {"model.reference_class", "reference-class", SGFS_TEXT, "auto", 1, 0, NULL,
+     "label whose coefficients are 0 (auto: the first; none: all classes alike)"},
     SGFSI_OPTIONS_END};
 
 const sgfs_model_kind sgfs_model_softmax = {

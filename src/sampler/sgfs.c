@@ -238,6 +238,8 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     if (status == SGFS_OK) status = resolve_anneal(cfg, err);
     if (status == SGFS_OK) {
         double alpha = automatic_alpha(true, now->gamma, now->events);
+        if (!full && now->model->kind->redundant) /* the first steps would saturate hidden units */
+            alpha = fmax(alpha, fmin(sgfsi_config_num(cfg, "sampler.alpha"), 3));
         status = sgfsi_config_choose(cfg, "sampler.warmup_alpha", alpha, err);
     }
     if (status == SGFS_OK) status = resolve_b(cfg, err);

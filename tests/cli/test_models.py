@@ -47,7 +47,7 @@ def test_two_labels_of_any_kind_and_a_reference(site):
 
 def test_two_classes_treated_alike_have_half_the_precision(site):
     truth = optimize(site, "logistic", "words.csv", "--prior-precision", "0.5")
-    got = optimize(site, "softmax", "words.csv", "--prior-precision", "1")
+    got = optimize(site, "softmax", "words.csv", "--prior-precision", "1", "--reference-class", "none")
     mean, cov = np.array(got["mean"]), np.array(got["cov"])
     assert got["names"][:3] == ["no: intercept", "no: a", "no: b"]
     # logistic takes "yes", the second of the alphabet, as 1
@@ -57,11 +57,12 @@ def test_two_classes_treated_alike_have_half_the_precision(site):
 
 
 def test_three_labels_of_any_kind(site):
-    plain = optimize(site, "softmax", "three.csv")
+    alike = ("--reference-class", "none")
+    plain = optimize(site, "softmax", "three.csv", *alike)
     assert plain["names"] == [f"{k}: {c}" for k in "012" for c in ("intercept", "a", "b")]
-    far = optimize(site, "softmax", "far.csv")
+    far = optimize(site, "softmax", "far.csv", *alike)
     assert far["names"][::3] == ["-7.5: intercept", "300: intercept", "1000000: intercept"]
-    trees = optimize(site, "softmax", "trees.csv")
+    trees = optimize(site, "softmax", "trees.csv", *alike)
     assert trees["names"][::3] == ["ash: intercept", "fir, old: intercept", "oak: intercept"]
     mean = np.array(plain["mean"]).reshape(3, 3)
     np.testing.assert_allclose(np.array(far["mean"]).reshape(3, 3)[[0, 2, 1]], mean, atol=1e-9)
@@ -71,7 +72,7 @@ def test_three_labels_of_any_kind(site):
 def test_names_survive_every_output(site):
     """Colons, commas and blanks in the names of parameters."""
     names = [f"{k}: {c}" for k in ("ash", "fir, old", "oak") for c in ("intercept", "a", "b")]
-    draws = site.sample("softmax", "trees.csv", out="trees.run")
+    draws = site.sample("softmax", "trees.csv", "--reference-class", "none", out="trees.run")
     assert draws.shape == (2, 80, 9)
     shown = json.loads(site.ok("summary", "trees.run", "--json").stdout)
     assert [r["name"] for r in shown["params"]] == names
@@ -109,7 +110,7 @@ def test_simulated_data_agree_with_their_truth(site, model, words):
     site.ok("sample", model, "--data", "s.npy", *reference, "--threads", "1", "--out", "s.run", "--overwrite", "-q")
     shown = site.ok("compare", "s.run", "--reference", "t.json").stdout
     assert "agrees with the reference" in shown
-    assert len(truth["theta"]) == len(truth["mean"]) == {"poisson": 4}.get(model, 16 if not reference else 8)
+    assert len(truth["theta"]) == len(truth["mean"]) == {"poisson": 4}.get(model, 12 if not reference else 8)
     gap = (np.array(truth["theta"]) - truth["mean"]) / np.sqrt(np.diag(truth["cov"]))
     assert np.abs(gap).max() < 4.5  # what made the data is where the posterior is
     labels = np.unique(np.load(site.folder / "s.npy")[:, -1])
@@ -167,11 +168,12 @@ def test_reference_mistakes(site):
 
 
 def test_a_flat_prior_is_warned_of_unless_there_is_a_reference(site):
-    done = site("sample", "softmax", "--data", "three.csv", "--prior-precision", "0", *SHORT, "--out", "flat.run", "--overwrite")
+    done = site("sample", "softmax", "--data", "three.csv", "--prior-precision", "0", "--reference-class", "none", *SHORT,
+                "--out", "flat.run", "--overwrite")
     assert "one number added" in done.stderr and "--reference-class 0" in done.stderr
-    done = site("optimize", "softmax", "--data", "three.csv", "--prior-precision", "0")
-    assert done.returncode == NUMERIC and "singular" in done.stderr
-    done = site.ok("optimize", "softmax", "--data", "three.csv", "--prior-precision", "0", "--reference-class", "0")
+    done = site("optimize", "softmax", "--data", "three.csv", "--prior", "flat", "--reference-class", "none")
+    assert done.returncode == NUMERIC and "one number added" in done.stderr and "singular" in done.stderr
+    done = site.ok("optimize", "softmax", "--data", "three.csv", "--prior", "flat")  # the first label is the reference
     assert "one number added" not in done.stderr
 
 
@@ -184,5 +186,5 @@ def test_classes_that_no_row_has(site):
 def test_a_name_that_would_appear_twice(site):
     """"a: b" and "c", or "a" and "b: c"? Refused, not guessed."""
     write(site.folder / "twice.csv", ["c,b: c,y", "1,0.5,a: b", "2,0.25,a", "0.3,1,a", "0.2,4,a: b"])
-    done = site("optimize", "softmax", "--data", "twice.csv")
+    done = site("optimize", "softmax", "--data", "twice.csv", "--reference-class", "none")
     assert done.returncode == DATA and "a: b: c" in done.stderr and "rename" in done.stderr

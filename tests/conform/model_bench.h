@@ -31,7 +31,8 @@ static const struct {
              {"mlp", "model.hidden", "4,3", false},
              {"mlp", "model.hidden", "none", false},
              {"drbm", "model.hidden", "2", true},
-             {"softmax", "model.reference", "1", false}};
+             {"softmax", "model.reference_class", "1", false},
+             {"softmax", "model.reference_class", "none", false}};
 enum { TEXTS = sizeof texts / sizeof texts[0] };
 
 /* ---- one model on its data ------------------------------------------------------------------- */

@@ -277,7 +277,7 @@ static void check_names(bench *b) {
     assert_unique_names(b->m);
     for (int64_t j = 0; j < COLS; j++) assert_true(some_name_has(b->m, names[j]));
     for (int64_t k = 0; k < b->m->labels.count && b->labels > 2; k++)
-        assert_true(gives(b, "model.reference") || some_name_has(b->m, b->m->labels.name[k]));
+        assert_true(is_kind(b, "softmax") || some_name_has(b->m, b->m->labels.name[k]));
     if (is_kind(b, "linear") || is_kind(b, "logistic") || is_kind(b, "poisson")) {
         if (b->is.intercept) assert_string_equal(sgfs_model_param(b->m, 0), "intercept");
         for (int64_t j = 0; j < COLS; j++)

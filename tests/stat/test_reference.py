@@ -94,6 +94,8 @@ def sample(folder, name, sampler, *options, precision=None):
     precision = precision or reference(name)["prior_precision"]
     if "exposure" in make_nuts.PROBLEMS[name]:
         options = ("--exposure", "exposure", *options)
+    if name == "softmax":
+        options = ("--reference-class", "none", *options)
     call("sample", name, "--data", FOLDER / f"{name}.csv", "--sampler", sampler, "--prior-precision", precision,
          "--seed", SEED, "--out", run, "--quiet", "--overwrite", *options)
     call("export", run, run.with_suffix(".npy"), "--overwrite")

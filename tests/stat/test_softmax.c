@@ -68,6 +68,7 @@ static void release(bound *b) {
 }
 
 static const setting no_settings[] = {{NULL, NULL}};
+static const setting all_alike[] = {{"model.reference_class", "none"}, {NULL, NULL}};
 static const setting reference_0[] = {{"model.reference_class", "0"}, {NULL, NULL}};
 
 static double full(const sgfs_model *m, const double *theta, double *G, double *A) {
@@ -154,7 +155,7 @@ static void test_the_difference_of_two_classes_has_the_logistic_posterior(void *
     (void)state;
     static double x[N * P], y[N];
     make_rows(2, 13, x, y);
-    bound a = bind(&sgfs_model_softmax, x, y, 0.83, no_settings);
+    bound a = bind(&sgfs_model_softmax, x, y, 0.83, all_alike);
     bound b = bind(&sgfs_model_logistic, x, y, 0.415, no_settings);
     double mode[2 * D], cov[4 * D * D], truth[D], C[D * D];
     mode_of(a.m, mode, cov);
@@ -218,11 +219,9 @@ static void test_nuts_finds_that_posterior(void **state) {
     (void)state;
     static double x[N * P], y[N];
     make_rows(2, 13, x, y);
-    const setting alike[] = {{"sampler.kind", "nuts"},
-                             {"prior.precision", "0.83"},
-                             {"run.warmup", "500"},
-                             {"run.draws", "1000"},
-                             {NULL, NULL}};
+    const setting alike[] = {{"sampler.kind", "nuts"},    {"model.reference_class", "none"},
+                             {"prior.precision", "0.83"}, {"run.warmup", "500"},
+                             {"run.draws", "1000"},       {NULL, NULL}};
     const setting half[] = {{"sampler.kind", "nuts"},
                             {"prior.precision", "0.415"},
                             {"run.warmup", "500"},
@@ -296,9 +295,9 @@ static void check_information(const setting *settings, int64_t rows) {
 static void test_the_information_is_the_hessian(void **state) {
     (void)state;
     const setting reference_1[] = {{"model.reference_class", "1"}, {NULL, NULL}};
-    check_information(no_settings, N);
+    check_information(all_alike, N);
     check_information(reference_1, N);
-    check_information(no_settings, D - 1);
+    check_information(all_alike, D - 1);
     check_information(reference_1, 1);
 }
 
@@ -369,10 +368,10 @@ static void test_sgfs_f_by_default_agrees_with_nuts(void **state) {
     sampled b = sample_open(&sgfs_model_softmax, N, P, x, y, nuts);
     assert_int_equal(sample_all(&a, NULL), SGFS_OK);
     assert_int_equal(sample_all(&b, NULL), SGFS_OK);
-    for (int j = 0; j < 2 * D; j++) { /* rows 1 - 0 and 2 - 1: what the data speak about */
+    for (int j = 0; j < 2 * D; j++) { /* differences to the first class */
         about first = {j, 1, 0};
-        estimate p = estimate_of(a.draws, difference, &first);
-        estimate q = estimate_of(b.draws, difference, &first);
+        estimate p = estimate_of(a.draws, component, &first);
+        estimate q = estimate_of(b.draws, component, &first);
         double error = sqrt(1 / fmin(p.ess, 4000) + 1 / fmin(q.ess, 4000));
         print_message("%d: mean off by %.3f sd (%.3f of it noise), sd %.3f\n", j,
                       (p.mean - q.mean) / q.sd, error, p.sd / q.sd);
@@ -397,7 +396,7 @@ static void test_without_a_prior_the_null_directions_are_named(void **state) {
     sgfs_err err = {0};
     double mode[CLASSES * D], cov[CLASSES * D * CLASSES * D];
     make_rows(CLASSES, 17, x, y);
-    sgfs_config *cfg = config_of(no_settings);
+    sgfs_config *cfg = config_of(all_alike);
     sgfs_config_on_message(cfg, keep_text, said);
     assert_int_equal(sgfs_config_set_num(cfg, "prior.precision", 0, NULL), SGFS_OK);
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
