@@ -14,11 +14,11 @@
  *
  * What is relative to what: the gradient is a sum over rows, which may happen to be near 0, so the
  * difference is measured by the largest of |analytic|, |numeric| and sqrt(sum_i g_ij^2), the size
- * that a sum of such terms has by chance (from the rows of one batch). Where even that is below what
- * the density's rounding lets a difference show, the rounding is the measure.
+ * that a sum of such terms has by chance (from the rows of one batch). Where even that is below
+ * what the density's rounding lets a difference show, the rounding is the measure.
  *
- * The model is used through the posterior and its own table only; a smaller set of rows is a copy of
- * the data's head with a list of rows, so that the model stays opened on what it was opened on.
+ * The model is used through the posterior and its own table only; a smaller set of rows is a copy
+ * of the data's head with a list of rows, so that the model stays opened on what it was opened on.
  */
 #include "run/checkgrad.h"
 
@@ -51,19 +51,23 @@ enum {
     DIRECTIONS = 3      /* at each point */
 };
 
+static const double little = 1e-4; /* spreads: how far beside a point lies another */
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* size: of the terms; all on one scale. error and doubt come out relative. */
-sgfsi_agreement sgfsi_judge(const sgfsi_slope *s, double size, double tolerance, double *error,
-                            double *doubt) {
+sgfsi_verdict sgfsi_judge(const sgfsi_slope *s, double size, double tolerance) {
     double gap = fabs(s->analytic - s->numeric);
     double scale = fmax(fmax(fabs(s->analytic), fabs(s->numeric)), size);
     scale = fmax(scale, s->rounding / tolerance);
-    *error = scale > 0 ? gap / scale : gap;
-    *doubt = scale > 0 ? s->doubt / scale : s->doubt;
-    if (!isfinite(*error) || !isfinite(*doubt)) return SGFSI_NOT_FINITE;
-    if (*error <= tolerance) return SGFSI_AGREES;
-    return gap > 3 * s->doubt ? SGFSI_WRONG : SGFSI_UNSURE;
+    sgfsi_verdict out = {.slope = *s, .error = gap, .doubt = s->doubt};
+    if (scale > 0) {
+        out.error /= scale;
+        out.doubt /= scale;
+    }
+    if (!isfinite(out.error) || !isfinite(out.doubt)) out.is = SGFSI_NOT_FINITE;
+    else if (out.error <= tolerance) out.is = SGFSI_AGREES;
+    else out.is = gap > 3 * s->doubt ? SGFSI_WRONG : SGFSI_UNSURE;
+    return out;
 }
 
 void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row) {
@@ -71,10 +75,13 @@ void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t poi
     if (worse) *c = (sgfsi_compared){is, error, point, row};
 }
 
-static void note_ratio(sgfsi_checked *p, const sgfsi_slope *total, const sgfsi_slope *prior) {
+static void note_ratio(sgfsi_checked *p, const sgfsi_slope *total, const sgfsi_slope *prior,
+                       double unit) {
     bool blame_prior = p->prior >= SGFSI_WRONG;
     double a = blame_prior ? prior->analytic : total->analytic - prior->analytic;
     double n = blame_prior ? prior->numeric : total->numeric - prior->numeric;
+    p->least_off = fmin(p->least_off, (a - n) / unit);
+    p->most_off = fmax(p->most_off, (a - n) / unit);
     if (!isfinite(a / n)) return;
     p->least_ratio = fmin(p->least_ratio, a / n);
     p->most_ratio = fmax(p->most_ratio, a / n);
@@ -108,54 +115,100 @@ void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end
     }
 }
 
-/* size: of the terms along v, for both densities. */
-static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_slope *along, sgfs_err *err) {
+/* The gradient a little beside theta, made once for each point and neighbour. */
+static sgfs_status look_beside(sgfsi_check *c, sgfsi_neighbour *n, int64_t which, sgfs_err *err) {
+    double lp = 0;
+    if (n->at == c->point) return SGFS_OK;
+    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 1 + which, SGFSI_START);
+    sgfsi_uniforms(&s, c->part.D, n->theta);
+    for (int64_t j = 0; j < c->part.D; j++)
+        n->theta[j] = c->theta[j] + little * (2 * n->theta[j] - 1) * c->spread[j];
+    memset(n->prior, 0, (size_t)c->part.D * sizeof *n->prior);
+    sgfs_status status = sgfsi_full_eval(&c->full, n->theta, &lp, n->G, NULL, err);
+    if (status == SGFS_OK) status = sgfsi_prior_add(&c->part, n->theta, NULL, n->prior, err);
+    if (status == SGFS_OK) n->at = c->point;
+    return status;
+}
+
+static bool is_open(const sgfsi_verdict *v) {
+    return v->is == SGFSI_UNSURE || v->is == SGFSI_WRONG;
+}
+
+/* One comparison along c->v at theta; a verdict that is not open any more stays. */
+static sgfs_status compare_at(sgfsi_check *c, const sgfsi_slopes *at, const double *size,
+                              bool first, sgfsi_verdict *out, sgfs_err *err) {
+    sgfsi_slope along[SGFSI_DENSITIES];
+    sgfs_status status = sgfsi_slopes_along(at, c->v, along, err);
+    for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
+        sgfsi_verdict seen = sgfsi_judge(&along[k], size[k], c->tolerance);
+        if (first || (is_open(&out[k]) && seen.is == SGFSI_AGREES)) out[k] = seen;
+    }
+    return status;
+}
+
+/* Compare along c->v. A disagreement that is not there a little beside theta is a kink on which
+ * theta happens to lie (a relu unit that is 0 for some row, to 1e-7 or exactly: any slope between
+ * those of both sides is right there), and what was seen beside it counts. A mistake is wrong at
+ * every neighbour. size: of the terms, for both densities. */
+static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *out, sgfs_err *err) {
     for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
     sgfsi_tick(&c->ticker, fmin(c->done++ / c->planned, 1));
-    return sgfsi_slopes_along(&c->slopes, c->v, along, err);
+    sgfs_status status = compare_at(c, &c->slopes, size, true, out, err);
+    for (int64_t i = 0; i < SGFSI_NEIGHBOURS && status == SGFS_OK; i++) {
+        sgfsi_neighbour *n = &c->beside[i];
+        sgfsi_slopes at = c->slopes;
+        if (!is_open(&out[0]) && !is_open(&out[1])) break;
+        if (look_beside(c, n, i, NULL) != SGFS_OK) continue; /* no numbers there */
+        at.theta = n->theta;
+        at.gradient[0] = n->G;
+        at.gradient[1] = n->prior;
+        status = compare_at(c, &at, size, false, out, err);
+    }
+    return status;
 }
 
 static sgfs_status check_parameter(sgfsi_check *c, int64_t j, sgfs_err *err) {
-    sgfsi_slope along[SGFSI_DENSITIES];
+    sgfsi_verdict seen[SGFSI_DENSITIES];
     sgfsi_checked *p = &c->param[j];
-    double error, doubt, unit = c->spread[j], prior = fabs(c->prior[j] * unit);
-    double size[] = {fmax(c->size[j], fabs(c->G[j])) * unit, prior};
+    double unit = c->spread[j];
+    double size[] = {fmax(c->size[j], fabs(c->G[j])) * unit, fabs(c->prior[j] * unit)};
     memset(c->v, 0, (size_t)c->part.D * sizeof *c->v);
     c->v[j] = unit;
-    sgfs_status status = compare(c, size, along, err);
+    sgfs_status status = compare(c, size, seen, err);
     if (status != SGFS_OK) return status;
-    sgfsi_agreement is = sgfsi_judge(&along[1], size[1], c->tolerance, &error, &doubt);
-    sgfsi_note(&c->found.prior, is, error, c->point, 0);
-    if (is > p->prior) p->prior = is;
-    is = sgfsi_judge(&along[0], size[0], c->tolerance, &error, &doubt);
-    if (is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG) note_ratio(p, &along[0], &along[1]);
-    if (is < p->is || (is == p->is && error <= p->error)) return SGFS_OK;
-    p->is = is;
+    const sgfsi_verdict *total = &seen[0], *prior = &seen[1];
+    sgfsi_note(&c->found.prior, prior->is, prior->error, c->point, 0);
+    if (prior->is > p->prior) p->prior = prior->is;
+    if (total->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG)
+        note_ratio(p, &total->slope, &prior->slope, unit);
+    if (total->is < p->is || (total->is == p->is && total->error <= p->error)) return SGFS_OK;
+    p->is = total->is;
     p->point = c->point;
-    p->analytic = along[0].analytic / unit;
-    p->numeric = along[0].numeric / unit;
-    p->error = error;
-    p->doubt = doubt;
+    p->analytic = total->slope.analytic / unit;
+    p->numeric = total->slope.numeric / unit;
+    p->error = total->error;
+    p->doubt = total->doubt;
     return SGFS_OK;
 }
 
-/* How far G'v is off along the direction. */
-static sgfs_status check_direction(sgfsi_check *c, sgfsi_agreement *is, double *error, double *gap,
-                                   sgfs_err *err) {
-    sgfsi_slope along[SGFSI_DENSITIES];
-    double size[SGFSI_DENSITIES] = {0}, doubt, prior_error;
+/* How far G'v is off along the direction c->v. */
+static sgfs_status check_direction(sgfsi_check *c, sgfsi_verdict *out, sgfs_err *err) {
+    sgfsi_verdict seen[SGFSI_DENSITIES];
+    double size[SGFSI_DENSITIES] = {0};
     for (int64_t j = 0; j < c->part.D; j++) {
         size[0] += pow(c->size[j] * c->v[j], 2);
         size[1] += pow(c->prior[j] * c->v[j], 2);
     }
     for (int k = 0; k < SGFSI_DENSITIES; k++) size[k] = sqrt(size[k]);
-    sgfs_status status = compare(c, size, along, err);
+    sgfs_status status = compare(c, size, seen, err);
     if (status != SGFS_OK) return status;
-    *is = sgfsi_judge(&along[0], size[0], c->tolerance, error, &doubt);
-    *gap = fabs(along[0].analytic - along[0].numeric);
-    sgfsi_agreement prior = sgfsi_judge(&along[1], size[1], c->tolerance, &prior_error, &doubt);
-    sgfsi_note(&c->found.prior, prior, prior_error, c->point, 0);
+    *out = seen[0];
+    sgfsi_note(&c->found.prior, seen[1].is, seen[1].error, c->point, 0);
     return SGFS_OK;
+}
+
+static double gap_of(const sgfsi_verdict *v) {
+    return fabs(v->slope.analytic - v->slope.numeric);
 }
 
 /* A direction over all parameters disagrees: halve it, keep the half that is further off, until one
@@ -164,15 +217,14 @@ static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
     int64_t from = 0, end = c->part.D;
     while (end - from > 1) {
         int64_t middle = from + (end - from) / 2;
-        sgfsi_agreement is;
-        double error, left, right;
+        sgfsi_verdict left, right;
         sgfsi_check_choose(c, which, from, middle);
-        sgfs_status status = check_direction(c, &is, &error, &left, err);
+        sgfs_status status = check_direction(c, &left, err);
         if (status != SGFS_OK) return status;
         sgfsi_check_choose(c, which, middle, end);
-        status = check_direction(c, &is, &error, &right, err);
+        status = check_direction(c, &right, err);
         if (status != SGFS_OK) return status;
-        if (left >= right || isnan(left)) end = middle;
+        if (gap_of(&left) >= gap_of(&right) || isnan(gap_of(&left))) end = middle;
         else from = middle;
     }
     return check_parameter(c, c->order[from], err);
@@ -181,13 +233,12 @@ static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
 static sgfs_status check_directions(sgfsi_check *c, bool found_already, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t d = 1; d <= DIRECTIONS && status == SGFS_OK; d++) {
-        sgfsi_agreement is;
-        double error, gap;
+        sgfsi_verdict seen;
         sgfsi_check_choose(c, d, 0, c->part.D);
-        status = check_direction(c, &is, &error, &gap, err);
+        status = check_direction(c, &seen, err);
         if (status != SGFS_OK) return status;
-        sgfsi_note(&c->found.direction, is, error, c->point, 0);
-        if (is < SGFSI_WRONG || found_already) continue;
+        sgfsi_note(&c->found.direction, seen.is, seen.error, c->point, 0);
+        if (seen.is < SGFSI_WRONG || found_already) continue;
         status = corner(c, d, err);
         found_already = true;
     }
@@ -300,6 +351,7 @@ static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
     place(c);
     sgfs_status status = look(c, &usable, err);
     if (status != SGFS_OK || !usable) return status;
+    c->spot = look_beside(c, &c->beside[0], 0, NULL) == SGFS_OK ? c->beside[0].theta : c->theta;
     status = sgfsi_check_sample(c, &usable, err);
     return status == SGFS_OK && usable ? check_parameters(c, err) : status;
 }
@@ -332,7 +384,7 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
     int64_t D = c->model->D;
     sgfs_status status = choose_rows(c, cfg, err);
     if (status != SGFS_OK) return status;
-    double *numbers = SGFSI_DOUBLES(&c->arena, 10 * D);
+    double *numbers = SGFSI_DOUBLES(&c->arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
     c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;
     c->loglik = SGFSI_DOUBLES(&c->arena, c->sample);
     c->order = sgfsi_arena_alloc(&c->arena, D, sizeof *c->order);
@@ -342,9 +394,13 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
     double **vector[] = {&c->theta, &c->start, &c->spread, &c->G,         &c->prior,
                          &c->v,     &c->size,  &c->room,   &c->slopes.up, &c->slopes.down};
     for (int k = 0; k < 10; k++) *vector[k] = numbers + k * D;
+    for (int i = 0; i < SGFSI_NEIGHBOURS; i++) {
+        double *room = numbers + (10 + 3 * i) * D;
+        c->beside[i] = (sgfsi_neighbour){.theta = room, .G = room + D, .prior = room + 2 * D};
+    }
     for (int64_t j = 0; j < D; j++) {
-        c->param[j].least_ratio = INFINITY;
-        c->param[j].most_ratio = -INFINITY;
+        c->param[j].least_ratio = c->param[j].least_off = INFINITY;
+        c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
     }
     int64_t threads = sgfsi_config_auto(cfg, "run.threads") ? omp_get_max_threads()
                                                             : sgfsi_config_int(cfg, "run.threads");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * checkrows.c: the part of check-grad that looks at single rows.
  *
- * A sampler needs more than the gradient's sum: the spread of the rows' scores is its noise. So some
- * rows of a random batch are taken one by one, each score against differences of the row's own log
- * density along a random direction; and every log density must be the same number with scores,
+ * A sampler needs more than the gradient's sum: the spread of the rows' scores is its noise. So
+ * some rows of a random batch are taken one by one, each score against differences of the row's own
+ * log density along a random direction; and every log density must be the same number with scores,
  * without them, and as a batch of one.
  *
- * The scores of the batch also tell how large a gradient is by chance, which is what differences are
- * measured by.
+ * The scores of the batch also tell how large a gradient is by chance, which is what differences
+ * are measured by.
  */
 #include <math.h>
 #include <string.h>
@@ -97,11 +97,11 @@ static int64_t number_of(const sgfsi_check *c, int64_t i) {
 /* The same numbers with scores, without, and row by row. */
 static sgfs_status check_logliks(sgfsi_check *c, sgfs_err *err) {
     const sgfs_batch *b = &c->eval.batcher.batch;
-    sgfs_status status = logliks(c, b, c->theta, c->loglik, err);
+    sgfs_status status = logliks(c, b, c->spot, c->loglik, err);
     for (int64_t i = 0; i < c->sample && status == SGFS_OK; i++) {
         double with = c->eval.loglik[i], alone[SGFSI_DENSITIES];
         c->now = i;
-        status = row_at(c, c->theta, alone, err);
+        status = row_at(c, c->spot, alone, err);
         double off = fmax(fabs(c->loglik[i] - with), fabs(alone[0] - with)) / (1 + fabs(with));
         bool finite = isfinite(with) && isfinite(c->loglik[i]) && isfinite(alone[0]);
         sgfsi_agreement is = !finite ? SGFSI_NOT_FINITE : off <= same ? SGFSI_AGREES : SGFSI_WRONG;
@@ -131,19 +131,19 @@ static sgfs_status check_rows(sgfsi_check *c, sgfs_err *err) {
     sgfsi_check_choose(c, 0, 0, c->part.D);
     double usual = usual_slope(c);
     s.densities = row_at;
+    s.theta = c->spot;
     s.gradient[0] = c->room;
     s.gradient[1] = NULL;
     s.enough[0] = 0.1 * c->tolerance * usual;
     for (int64_t i = 0; i < c->sample; i += step) {
         sgfsi_slope along[SGFSI_DENSITIES];
-        double error, doubt;
         c->now = i;
         score_of(c, i, c->room);
         status = sgfsi_slopes_noise(&s, c->v, err);
         if (status == SGFS_OK) status = sgfsi_slopes_along(&s, c->v, along, err);
         if (status != SGFS_OK) return status;
-        sgfsi_agreement is = sgfsi_judge(&along[0], usual, c->tolerance, &error, &doubt);
-        sgfsi_note(&c->found.score, is, error, c->point, number_of(c, i));
+        sgfsi_verdict seen = sgfsi_judge(&along[0], usual, c->tolerance);
+        sgfsi_note(&c->found.score, seen.is, seen.error, c->point, number_of(c, i));
     }
     return SGFS_OK;
 }
@@ -173,12 +173,16 @@ static void name_culprit(sgfsi_check *c) {
 sgfs_status sgfsi_check_sample(sgfsi_check *c, bool *usable, sgfs_err *err) {
     double lp;
     sgfs_status status =
-        sgfsi_eval_gradient(&c->eval, c->point, SGFSI_ROWS, c->theta, c->room, &lp, err);
+        sgfsi_eval_gradient(&c->eval, c->point, SGFSI_ROWS, c->spot, c->room, &lp, err);
     if (status == SGFS_ENUMERIC) name_culprit(c);
     *usable = status == SGFS_OK;
     if (status != SGFS_OK) return c->found.density.is == SGFSI_NOT_FINITE ? SGFS_OK : status;
     measure_sizes(c);
     status = check_logliks(c, err);
     if (status == SGFS_OK) status = check_rows(c, err);
-    return status == SGFS_OK ? sgfsi_slopes_noise(&c->slopes, c->v, err) : status;
+    if (status != SGFS_OK) return status;
+    c->slopes.theta = c->spot; /* a kink is no noise */
+    status = sgfsi_slopes_noise(&c->slopes, c->v, err);
+    c->slopes.theta = c->theta;
+    return status;
 }

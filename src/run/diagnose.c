@@ -85,11 +85,25 @@ static void say_where(page *t, const sgfsi_check_findings *f, const extent *e) {
 
 /* ---- what it is like ------------------------------------------------------------------------- */
 
-static void say_ratio(page *t, const extent *e) {
+/* One parameter that is off by the same number everywhere. */
+static bool say_constant(page *t, const sgfsi_check_findings *f, const extent *e) {
+    const sgfsi_checked *p = &f->param[e->first];
+    double off = 0.5 * (p->least_off + p->most_off);
+    if (e->wrong > 1 || f->shown->points < 2) return false;
+    if (!(p->most_off - p->least_off <= constant * fabs(off))) return false;
+    say(t,
+        " At every point analytic is numeric %s %.6g (%.6g for each row): a term that no parameter "
+        "moves.",
+        off < 0 ? "less" : "plus", fabs(off), fabs(off) / (double)f->shown->rows);
+    return true;
+}
+
+static void say_ratio(page *t, const sgfsi_check_findings *f, const extent *e) {
     double ratio = 0.5 * (e->least + e->most);
     const char *whom = e->prior ? " of the prior" : e->wrong > 1 ? " of the rows" : "";
     if (!(e->most >= e->least)) return; /* no ratio was a number */
     if (e->most - e->least > constant * fmax(1, fabs(ratio))) {
+        if (say_constant(t, f, e)) return;
         say(t,
             " Analytic over numeric%s is no one number (%.3g to %.3g): a term is missing, or one "
             "too many.",
@@ -128,7 +142,7 @@ static void say_wrong(page *t, const sgfsi_check_findings *f, const extent *e) {
             "log density say %.6g.",
             worst->name, (long long)worst->point, worst->analytic, worst->numeric);
     }
-    say_ratio(t, e);
+    say_ratio(t, f, e);
     say_where(t, f, e);
     if (e->prior) say(t, " The prior by itself is wrong: look at log_prior.");
     else if (f->score.is == SGFSI_AGREES)

@@ -7,10 +7,10 @@
  *     rounding = 8 sigma / h,  sigma the noise of f's value: four standard errors of d
  *
  * The doubt is the error of d(h/2), far more than that of d where f is smooth, and the jump itself
- * where a kink (relu) lies within the step. Steps are h = 1e-3, 1e-4, ... 1e-7 of v until the doubt is
- * small enough, or no more than rounding; else the one with the least of both counts: a small step
- * dodges kinks, a large one rounding. What then looks like a disagreement is looked at again with
- * another step: noise would change, a mistake does not, and the change is added to the doubt.
+ * where a kink (relu) lies within the step. Steps are h = 1e-3, 1e-4, ... 1e-7 of v until the doubt
+ * is small enough, or no more than rounding; else the one with the least of both counts: a small
+ * step dodges kinks, a large one rounding. What then looks like a disagreement is looked at again
+ * with another step: noise would change, a mistake does not, and the change is added to the doubt.
  *
  * sigma comes from third differences of f at eight places 1e-9 v apart, where a smooth f is a
  * straight line to far below rounding (Hamming; More and Wild 2011): their variance is 20 sigma^2.

@@ -21,7 +21,7 @@ typedef struct sgfsi_slopes {
     const double *theta;                     /* D: where */
     const double *gradient[SGFSI_DENSITIES]; /* D each; NULL: that density is left out */
     double noise[SGFSI_DENSITIES];           /* of a density's value, from rounding */
-    /* doubt at which no smaller step is tried; a difference ten times as large is looked at twice */
+    /* doubt at which no smaller step is tried; a difference ten times that is looked at twice */
     double enough[SGFSI_DENSITIES];
     double *up, *down; /* D each, for the moved theta */
 } sgfsi_slopes;

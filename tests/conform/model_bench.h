@@ -3,10 +3,11 @@
  * test_model_says.c are about.
  *
  * Columns have very different places and scales. Targets are drawn from the model itself, opened
- * without any on standardised columns, at a random theta, as simulation does it; labels are 0, 1, 2,
- * or 0 and 1 where the model takes no more. A kind in its plain setting is looked at standardised
- * and not, with and without intercept, on every backend; with one option given (every value of a
- * choice, a number in place of "auto", texts from the table below) in two of these eight.
+ * without any on standardised columns, at a random theta, as simulation does it; labels are 0, 1,
+ * 2, or 0 and 1 where the model takes no more. A kind in its plain setting is looked at
+ * standardised and not, with and without intercept, on every backend; with one option given (every
+ * value of a choice, a number in place of "auto", texts from the table below) in two of these
+ * eight.
  */
 #ifndef MODEL_BENCH_H
 #define MODEL_BENCH_H

@@ -6,8 +6,9 @@
  * Finite differences. Central, h_j = cbrt(eps) s_j with s_j the scale of parameter j: truncation
  * and rounding are both near 1e-10 of the terms, so 1e-6 of the sum of their magnitudes is far from
  * either, and far below any mistake. Where a kink (relu) lies within the step the difference is
- * rightly off; a step 50 times smaller, whose rounding is 1e-8, then passes beside it. A wrong score
- * is wrong with both.
+ * rightly off; a step 50 times smaller, whose rounding is 1e-8, then passes beside it. A wrong
+ * score is wrong with both.
+ *
  * Monte Carlo. |mean - truth| < 5 standard errors: about 6e-7 for each comparison; seeds are fixed.
  */
 #include "conform/model_bench.h"

@@ -271,7 +271,7 @@ static void assert_chi_square(const bench *b, const tally *t) {
     assert_near(chi, freedom, 6 * sqrt(2 * freedom), b->label);
 }
 
-/* Labels: counts against REPEATS P. Numbers: sums against REPEATS mean, with the draws' variance. */
+/* Labels: counts against REPEATS P. Numbers: sums against REPEATS mean; the draws' own variance. */
 static void check_draws(bench *b) {
     int64_t n = SOME, K = b->m->outputs;
     uint64_t s = 4242;

@@ -15,6 +15,7 @@ typedef enum mistake {
     SIGN,         /* one block with the wrong sign */
     EMPTY,        /* one parameter not filled in */
     TERM,         /* one parameter lacks a term */
+    CONSTANT,     /* one parameter has 0.25 too much in every row */
     SMALL,        /* one parameter off by 1e-5 */
     TINY,         /* by 1e-7: nothing */
     NAN_SCORE,    /* one row's score of one parameter */
@@ -26,6 +27,7 @@ typedef enum mistake {
     PRIOR_TERM,   /* log_prior forgets a parameter in its gradient */
     PRIOR_FACTOR, /* log_prior's gradient is twice too large */
     KINK,         /* no mistake: |x'gamma| in place of the sine */
+    KINK_FACTOR,  /* the same and one parameter twice too large */
     RETURNS_ERROR
 } mistake;
 
@@ -39,7 +41,7 @@ static sgfs_status open_wrong(sgfs_model *m, sgfs_err *err) {
 }
 
 static double wave(double at, double *slope) {
-    if (now != KINK) return *slope = 0.3 * cos(at), 0.3 * sin(at);
+    if (now != KINK && now != KINK_FACTOR) return *slope = 0.3 * cos(at), 0.3 * sin(at);
     *slope = at > 0 ? 0.3 : -0.3;
     return 0.3 * fabs(at);
 }
@@ -59,11 +61,12 @@ static double one_row(const double *theta, int64_t p, const double *x, double y,
     return -0.5 * r * r;
 }
 
-/* What the mistake makes of the score of a row whose right density is `loglik`. */
-static void spoil(int64_t p, int64_t n, const double *x, double y, double *g) {
-    if (now == FACTOR) g[wrong_one] *= 2;
+/* What the mistake makes of the right score of a row. */
+static void spoil(int64_t p, int64_t n, double *g) {
+    if (now == FACTOR || now == KINK_FACTOR) g[wrong_one] *= 2;
     if (now == EMPTY) g[wrong_one] = 0;
-    if (now == TERM) g[wrong_one] += 0.1 * x[0] * y;
+    if (now == TERM) g[wrong_one] += 0.1 * g[0];
+    if (now == CONSTANT) g[wrong_one] += 0.25;
     if (now == SMALL) g[wrong_one] *= 1 + 1e-5;
     if (now == TINY) g[wrong_one] *= 1 + 1e-7;
     for (int64_t j = p; now == SIGN && j < 2 * p; j++) g[j] = -g[j];
@@ -90,7 +93,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
         if (s->loglik != NULL) s->loglik[i] = loglik;
         if (s->block == NULL) continue;
         (void)one_row(theta, p, b->x + from * p, b->y[from], g);
-        spoil(p, b->n, b->x + from * p, b->y[from], g);
+        spoil(p, b->n, g);
         if (now == NAN_SCORE && is_bad_row(b->x + i * p)) g[wrong_one] = NAN;
         memcpy(s->block[0].dense + i * p, g, (size_t)p * sizeof *g);
         memcpy(s->block[1].dense + i * p, g + p, (size_t)p * sizeof *g);
@@ -214,6 +217,17 @@ static void test_a_kink_is_no_mistake(void **state) {
     sgfs_check_grad *c = check(&s, KINK, 0);
     if (!c->passed) fail_msg("%s", c->verdict);
     sgfs_check_grad_free(c);
+    assert_found(&s, KINK_FACTOR, 6, "\"gamma[3]\"", "2.000 times numeric");
+    /* three rows lie on the kink of the start to 1e-9: x'gamma = 0.1 sum x, intercept included */
+    for (int64_t i = 30; i < 33; i++) s.x[i * 3 + 2] = 1e-9 - 1 - s.x[i * 3] - s.x[i * 3 + 1];
+    c = check(&s, KINK, 0);
+    if (!c->passed) fail_msg("%s", c->verdict);
+    sgfs_check_grad_free(c);
+    assert_found(&s, KINK_FACTOR, 6, "\"gamma[3]\"", "The other 7 agree");
+    for (int64_t i = 0; i < 900; i++) s.x[i * 3 + 2] = -1 - s.x[i * 3] - s.x[i * 3 + 1];
+    c = check(&s, KINK, 0); /* now every row lies there */
+    if (!c->passed) fail_msg("%s", c->verdict);
+    sgfs_check_grad_free(c);
     close_site(&s);
 }
 
@@ -226,6 +240,7 @@ static void test_mistakes_are_found_and_named(void **state) {
     assert_found(&s, SIGN, 0, "The sign is wrong", "Only block \"gamma\" is wrong (4 of its 4");
     assert_found(&s, EMPTY, 1, "\"beta[2]\"", "is it filled in?");
     assert_found(&s, TERM, 3, "\"beta[4]\"", "no one number");
+    assert_found(&s, CONSTANT, 3, "numeric plus 100 (0.25 for each row)", "\"beta[4]\"");
     assert_found(&s, SMALL, 7, "\"gamma[4]\"", "The other 7 agree");
     assert_found(&s, HALF_LOGLIK, 0, "every parameter checked", "2.000 times numeric");
     assert_found(&s, OTHER_LOGLIK, 0, "with scores, without", "log density of row");
