@@ -7,15 +7,18 @@
 
 static const cli_flag flags[] = {
     {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"tolerance", "X", "largest relative difference that counts as agreement (default 1e-6)"},
     {"init", "X", "radius of the random points, as for chains of sgfs sample (default 0.5)"},
     {"seed", "K", "same seed, same points (default 1)"},
     {"threads", "K", "threads of the passes over the rows (default: all cores)"},
     {"backend", "NAME", "arithmetic by blas or host (default blas)"},
     {NULL, NULL, NULL}};
 
-/* Options of the run that make sense here as well. */
+/* Options of the run that make sense here as well; and --tolerance, which is the search's own flag
+ * elsewhere. */
 static sgfs_status borrow(cli_args *args, sgfs_err *err) {
-    static const char *const lent[][2] = {{"init", "run.init"},
+    static const char *const lent[][2] = {{"tolerance", "check.tolerance"},
+                                          {"init", "run.init"},
                                           {"seed", "run.seed"},
                                           {"threads", "run.threads"},
                                           {"backend", "run.backend"}};

@@ -33,8 +33,8 @@
 #include "run/options.h"
 
 const sgfs_option sgfsi_check_grad_options[] = {
-    {"check.tolerance", "tolerance", SGFS_NUMBER, "1e-6", 1e-12, 1, NULL,
-     "largest relative difference that counts as agreement"},
+    {"check.tolerance", "check-tolerance", SGFS_NUMBER, "1e-6", 1e-12, 1, NULL,
+     "largest relative difference that counts as agreement; also --tolerance"},
     {"check.points", "points", SGFS_INTEGER, "3", 1, 10000, NULL,
      "places to compare at: the model's start, and random ones around it"},
     {"check.rows", "rows-checked", SGFS_INTEGER, "auto", 1, 1e12, NULL,
