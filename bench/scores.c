@@ -44,8 +44,19 @@ static void bare_mlp(const sgfs_backend *be, int64_t n, const double *theta, con
 
 static const char *const mlp_options[][2] = {{"model.hidden", "30"}, {NULL, NULL}};
 
+/* 41 units, 40 columns and a bias, 23 classes: X W', and an exp for each row, unit and class, in
+ * runs of one row. */
+static void bare_drbm(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
+                      double *out, double *other) {
+    be->gemm_nt(n, 41, 41, 1, in, theta, 0, other);
+    for (int64_t i = 0; i < n; i++) be->exp(41 * 23, in + i * 41 * 23, out);
+}
+
+static const char *const drbm_options[][2] = {{"model.hidden", "41"}, {NULL, NULL}};
+
 static const bench_case cases[] = {
     {"mlp 20-30-10", "mlp", mlp_options, 20, 10, bare_mlp, 31},
+    {"drbm 41, 40-23", "drbm", drbm_options, 40, 23, bare_drbm, 41 * 23},
 };
 
 /* ---- one case -------------------------------------------------------------------------------- */
