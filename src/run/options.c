@@ -18,7 +18,7 @@ static const sgfs_option run_options[] = {
     {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag|block|inverse",
      "structure of the Fisher matrix for --sampler sgfs"},
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
-     "rows in a minibatch (auto: 500 to 2000, 10 per parameter, or 2; at most a quarter of all)"},
+     "rows in a minibatch (auto: 500 to 2000, or 2 a parameter; at most a quarter of all)"},
     {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "with", 1, 0, "with|without",
      "draw the rows with or without replacement"},
     {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
