@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -72,8 +74,12 @@ static int run(const cli_command *command, int argc, char **argv) {
 static int finish(int code) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    if (errno == EPIPE) return code;
-    fprintf(stderr, "sgfs: writing the results failed: %s\n", strerror(errno));
+    int error = errno;
+    struct stat st; /* no error now: an earlier write met it, and of a pipe that is EPIPE */
+    bool pipe = fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
+    if (error == EPIPE || (error == 0 && pipe)) return code;
+    fprintf(stderr, "sgfs: writing the results failed: %s\n",
+            error != 0 ? strerror(error) : "is the disk full?");
     return code != 0 ? code : exit_code(SGFS_EIO);
 }
 

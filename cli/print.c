@@ -120,11 +120,11 @@ void cli_print_warnings(const sgfs_summary *s, FILE *to) {
 }
 
 static void print_costs(const sgfs_summary *s) {
-    printf("\n%lld chains x %lld kept draws (mean and sd are over every draw, thinned away or "
+    printf("\n%lld chain%s x %lld kept draws (mean and sd are over every draw, thinned away or "
            "not); %.3g rows "
            "touched; %.3g s, of which sampling %.3g s (sum over chains)\n",
-           (long long)s->chains, (long long)s->draws, s->rows_touched, s->seconds,
-           s->sample_seconds);
+           (long long)s->chains, s->chains == 1 ? "" : "s", (long long)s->draws, s->rows_touched,
+           s->seconds, s->sample_seconds);
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);

@@ -258,7 +258,8 @@ SGFS_API const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index);
 /* `draws` x `dim` numbers of one chain, row-major; belongs to the handle. Chains without a draw (a
  * run stopped early) are not counted. */
 SGFS_API const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain);
-/* The format follows from the name: .nc, .csv, .stan.csv, .npy. Written beside, then renamed. */
+/* The format follows from the name: .nc, .csv, .stan.csv, .npy, .curve.csv. Written beside, then
+ * renamed. */
 SGFS_API sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,
                                        sgfs_err *err);
 SGFS_API void sgfs_draws_free(sgfs_draws *draws);
@@ -422,7 +423,7 @@ typedef struct sgfs_tune_row {
     const char *note;     /* why it diverged; "" otherwise */
     double loss, loss_se; /* held-out log loss in nats a row; standard error over the folds */
     double gap, gap_se;   /* loss less that of the best row, fold by fold */
-    double error;         /* share of held-out rows misclassified; NaN: no two classes */
+    double error;         /* share of held-out rows misclassified; NaN: no labels */
     double E1, E2, trR;   /* by error only, as in sgfs_compare; NaN otherwise */
     double E2_noise;
     double spread; /* sd over what the curvature predicts, mean over parameters; NaN: not known */

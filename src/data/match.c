@@ -191,6 +191,12 @@ static sgfs_status match_target(finder *f, const sgfsi_asked *asked, sgfsi_found
     return SGFS_OK;
 }
 
+/* New rows are predicted one by one: how often they count is no news, nor is it needed. */
+static void pass_over_weights(finder *f, const sgfsi_asked *asked) {
+    int64_t at = asked->weights != NULL ? find(f, asked->weights) : ABSENT;
+    if (at >= 0) f->taken[at] = 1;
+}
+
 static void tell_extra(const finder *f, const sgfsi_log *log) {
     list extra = {{0}, 0, 0};
     for (int64_t i = 0; i < f->file->cols; i++) {
@@ -214,6 +220,7 @@ sgfs_status sgfsi_match_columns(const sgfsi_file_columns *file, const sgfsi_aske
     if (status == SGFS_OK) status = match_exposure(&f, asked, &missing, found, err);
     if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
     if (status == SGFS_OK) status = match_target(&f, asked, found, err);
+    if (status == SGFS_OK) pass_over_weights(&f, asked);
     if (status == SGFS_OK) tell_extra(&f, log);
     free(f.order);
     free(f.taken);

@@ -19,6 +19,7 @@ typedef struct sgfsi_asked {
     const char *target;         /* NULL: not wanted. A name, else a 1-based number */
     bool target_needed;         /* a file without it is an error; else it has no targets */
     const char *exposure;       /* NULL: none */
+    const char *weights;        /* a column that is known and not needed; NULL: none */
     int64_t levels;             /* texts of the target; 0: it is numbers */
     const char *const *level;   /* levels: cell level[k] is read as k */
 } sgfsi_asked;

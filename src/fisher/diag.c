@@ -2,7 +2,8 @@
  * diag.c: a diagonal matrix, D numbers. "Factor" is the square root, "solve" a division.
  *
  * For factored blocks the sum of squared scores is a product of squared factors, so n x D is not
- * formed (nor are the zeros of sparse rows): sum_i (l_ir r_ic)^2 = (L o L)'(R o R),    sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
+ * formed (nor are the zeros of sparse rows):
+ *     sum_i (l_ir r_ic)^2 = (L o L)'(R o R),    sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
  */
 #include <math.h>
 #include <string.h>

@@ -126,7 +126,7 @@ static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     if (s->readout == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "The run has an unknown output.");
     sgfsi_json_text(m->extra, "output", s->readout->name);
     if (is_gaussian(s)) return open_number(m, s, err);
-    if (sgfsi_config_given(m->cfg, "model.sigma")) {
+    if (!sgfsi_config_auto(m->cfg, "model.sigma")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sigma is for targets that are numbers (--output gaussian); here the "
                           "output is %s.",

@@ -11,8 +11,9 @@
  * that of --reference-class, has coefficients 0 and is left out: B is (K-1) x p, every coefficient
  * is a difference to that class, and with two classes the model is logistic regression. With
  * --reference-class none all classes are treated alike (B is K x p, as in networks): only the prior
- * says then where the coefficients are together, and single ones are as wide as the prior. Logs and probabilities come from the row's largest predictor, with one exp
- * for each row and class: nothing overflows.
+ * says then where the coefficients are together, and single ones are as wide as the prior. Logs and
+ * probabilities come from the row's largest predictor, with one exp for each row and class: nothing
+ * overflows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,9 +62,9 @@ static sgfs_status take_reference(sgfs_model *m, softmax *s, sgfs_err *err) {
     if (s->reference >= 0 || strcmp(name, "none") == 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--reference-class %.60s: the target \"%s\" has no such label; it has %.60s, "
-                      "%.60s%s.",
+                      "%.60s%s",
                       name, m->data->target.name, l->name[0], l->name[1],
-                      l->count > 2 ? ", ..." : "");
+                      l->count > 2 ? ", ..." : ".");
 }
 
 /* "setosa: intercept", "setosa: petal width" */

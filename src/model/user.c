@@ -270,7 +270,7 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
     state->spread = SGFSI_DOUBLES(&m->arena, m->D);
     if (state->start == NULL || state->spread == NULL) return sgfsi_fail_memory(err, "the model");
     for (int64_t j = 0; j < m->D; j++) state->spread[j] = 1;
-    if (u->start == NULL || !m->data->has_target) return SGFS_OK;
+    if (u->start == NULL || !m->data->has_target || m->data->N == 0) return SGFS_OK; /* no rows */
     sgfs_status status = pick_rows(m, &own, &rows, err);
     int code = status == SGFS_OK ? u->start(&rows, m->D, state->start, state->spread, u->user) : 0;
     sgfsi_arena_free(&own);
@@ -280,7 +280,7 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
 
 static sgfs_status refuse_prior_options(const sgfs_model *m, sgfs_err *err) {
     char name[NAME_CHARS];
-    for (const sgfs_option *o = sgfsi_prior_options; o->key != NULL; o++) {
+    for (const sgfs_option *o = sgfsi_prior_options; o->key != NULL && m->info == NULL; o++) {
         if (!sgfsi_config_given(m->cfg, o->key)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE, "Model %s has a prior of its own: leave out --%s.",
                           short_name(m, name), o->flag);

@@ -52,7 +52,8 @@ static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_
                              .feature = name,
                              .target = target[0] != '\0' ? target : NULL,
                              .target_needed = given,
-                             .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL)};
+                             .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
+                             .weights = sgfsi_json_get_text(origin->data, "weights", NULL)};
     return ask_levels(r, origin->info, err);
 }
 

@@ -60,7 +60,8 @@ int64_t sgfsi_tally_best(int64_t labels, const double *probability) {
     return best;
 }
 
-static double wrong(int64_t labels, const double *p, int64_t truth, int64_t best) {
+double sgfsi_tally_wrong(int64_t labels, const double *p, int64_t truth) {
+    int64_t best = sgfsi_tally_best(labels, p);
     double ties = 0;
     if (p[truth] < p[best]) return 1;
     for (int64_t k = 0; k < labels; k++) ties += p[k] == p[best];
@@ -80,7 +81,7 @@ static void add_label(sgfsi_tally *t, double weight, const double *p, double y) 
     int64_t labels = t->labels->count, truth = sgfsi_labels_class(t->labels, y);
     int64_t best = sgfsi_tally_best(labels, p), shown = labels == 2 ? 1 : best;
     assert(truth >= 0);
-    sgfsi_moment_add(&t->wrong, weight, wrong(labels, p, truth, best));
+    sgfsi_moment_add(&t->wrong, weight, sgfsi_tally_wrong(labels, p, truth));
     sgfsi_moment_add(&t->brier, weight, brier(labels, p, truth));
     sgfsi_bin *bin = &t->bin[bin_of(p[shown])];
     bin->rows++;

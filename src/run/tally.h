@@ -67,6 +67,9 @@ sgfs_status sgfsi_tally_open(sgfsi_tally *t, const sgfsi_labels *labels, sgfsi_a
 void sgfsi_tally_add(sgfsi_tally *t, const sgfsi_told *row);
 /* The most probable label; of several the first. */
 int64_t sgfsi_tally_best(int64_t labels, const double *probability);
+/* 1 where another label is more probable than `truth`; of those that share the first place with it,
+ * the share that would be wrong. */
+double sgfsi_tally_wrong(int64_t labels, const double *probability, int64_t truth);
 /* Expected calibration error: sum over bins of rows/all |observed share - mean predicted|. */
 double sgfsi_tally_ece(const sgfsi_tally *t);
 

@@ -76,7 +76,12 @@ sgfs_status sgfsi_aside_open(sgfsi_aside **aside, const char *path, const sgfs_m
     if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     a->describe = sgfsi_data_describe(model->data);
     const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->extra};
-    sgfs_status status = sgfsi_newrows_open(&a->source, &origin, path, cfg, err);
+    sgfs_config *own = sgfsi_config_copy(cfg);
+    if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
+    /* by name, as the run knows it: a number would count this file's columns */
+    sgfs_status status = sgfs_config_set(own, "data.target", "", err);
+    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
+    sgfs_config_free(own);
     return status == SGFS_OK ? read_rows(a, path, err) : status;
 }
 
@@ -97,7 +102,7 @@ static double cost_of(const sgfsi_validator *v, int64_t i, const double *predict
     const sgfsi_labels *l = &v->p.m->labels;
     double y = v->p.batch.y[i];
     if (l->count == 0) return (y - predicted[0]) * (y - predicted[0]);
-    return sgfsi_tally_best(l->count, predicted) == sgfsi_labels_class(l, y) ? 0 : 1;
+    return sgfsi_tally_wrong(l->count, predicted, sgfsi_labels_class(l, y));
 }
 
 static double finish(const sgfsi_validator *v, double sum) {

@@ -184,7 +184,7 @@ static void test_the_summary_shows_its_end(void **state) {
     end(&o);
 }
 
-/* ---- numbers, and rows that cannot be used ----------------------------------------------------- */
+/* ---- numbers, and rows that cannot be used --------------------------------------------------- */
 
 static void test_numbers_have_a_root_mean_square_error(void **state) {
     (void)state;
