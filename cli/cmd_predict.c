@@ -13,7 +13,7 @@ enum { SHOWN_LABELS = 20 };
 
 static void print_value(const char *what, double x, double se, const char *unit) {
     if (!isfinite(x)) {
-        printf("%-14s %s\n", what, isnan(x) ? "-" : "infinite: a target that no draw allows");
+        printf("%-14s %s\n", what, isnan(x) ? "-" : "infinite");
         return;
     }
     printf("%-14s %-9.4g", what, x);

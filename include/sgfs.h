@@ -489,6 +489,7 @@ typedef struct sgfs_predict_label {
 typedef struct sgfs_prediction {
     int64_t rows, draws;
     const char *model, *target;   /* target: its column in the file; "" where it has none */
+    const char *state;            /* of the run: "complete", or what else (sgfs_summary) */
     bool scored;                  /* the file has the target; else all that follows is empty */
     double log_loss, log_loss_se; /* -log of the averaged density of the target, nats a row */
     int64_t labels;               /* 0: the target is a number */

@@ -60,7 +60,9 @@ typedef struct sgfs_batch {
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
     const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
-    double total;         /* rows of the data, or the sum of their weights: N of the formulas */
+    int64_t row; /* number of the first row in the data, from 1, where the others follow it; 0: they
+                  * do not */
+    double total; /* rows of the data, or the sum of their weights: N of the formulas */
     double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
 } sgfs_batch;
 
@@ -170,6 +172,8 @@ typedef struct sgfs_model_kind {
      * not. normal, uniform: n random numbers each. NULL: not available. */
     void (*resample)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y);
+    /* Can a target have this value? NULL: any number, or any of the labels. */
+    bool (*allows)(double y);
     /* A sensible first theta, and the scale on which chains should be spread around it. */
     void (*start)(const sgfs_model *m, double *theta, double *spread);
     /* The log prior density at theta, up to a constant (lp, may be NULL), and its gradient, added

@@ -32,6 +32,8 @@ static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: exists already; choose another name or add --overwrite.", path);
     }
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return sgfsi_fail(err, SGFS_EIO, "%s: is no plain file and is not replaced.", path);
     return SGFS_OK;
 }
 

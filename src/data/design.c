@@ -336,6 +336,7 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     sgfsi_json_int(o, "rows", d->N);
     sgfsi_json_flag(o, "intercept", d->intercept);
     sgfsi_json_flag(o, "standardized", d->scale != NULL);
+    sgfsi_json_flag(o, "named", d->table.named); /* columns are known by name, not by place */
     if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
     if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
     if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);

@@ -22,6 +22,7 @@ typedef struct finder {
     const sgfsi_file_columns *file;
     int64_t *order; /* cols, by name; NULL where the file has no names */
     char *taken;    /* cols: found for something */
+    bool asked_named;
 } finder;
 
 /* ---- one column ------------------------------------------------------------------------------ */
@@ -72,8 +73,10 @@ static int64_t find_place(const finder *f, const char *name) {
     return place ? number - 1 : ABSENT;
 }
 
+/* Columns that had names are not found by place: nobody says that they stand in the same order. */
 static int64_t find(const finder *f, const char *name) {
-    return f->file->named ? find_name(f, name) : find_place(f, name);
+    if (f->file->named) return find_name(f, name);
+    return f->asked_named ? ABSENT : find_place(f, name);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -212,7 +215,8 @@ static void tell_extra(const finder *f, const sgfsi_log *log) {
 
 sgfs_status sgfsi_match_columns(const sgfsi_file_columns *file, const sgfsi_asked *asked,
                                 const sgfsi_log *log, sgfsi_found *found, sgfs_err *err) {
-    finder f = {.file = file, .taken = calloc((size_t)file->cols + 1, 1)};
+    finder f = {
+        .file = file, .asked_named = asked->named, .taken = calloc((size_t)file->cols + 1, 1)};
     list missing = {{0}, 0, 0};
     sgfs_status status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
     if (status == SGFS_OK && file->named) status = sort_names(&f, err);

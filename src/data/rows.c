@@ -100,7 +100,9 @@ static sgfs_batch describe(sgfsi_rows *r, const place *p, int64_t n) {
 sgfs_batch sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
     const place p = {.subset = r->data->subset, .first = first};
     sgfsi_data_rows_range(r->data, first, n, r->x, r->y);
-    return describe(r, &p, n);
+    sgfs_batch b = describe(r, &p, n);
+    if (p.subset == NULL) b.row = first + 1;
+    return b;
 }
 
 sgfs_batch sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {

@@ -11,11 +11,12 @@
 
 #include "data/table.h"
 
-/* What the run was made with. All borrowed; a name that was made up (x1, x2, ...) stands for the
- * column's place in the file. */
+/* What the run was made with. All borrowed; where the run's columns had no names those made up (x1,
+ * x2, ...) stand for places in the file. */
 typedef struct sgfsi_asked {
     int64_t features;
     const char *const *feature; /* features, in the run's order */
+    bool named;                 /* the run's file said what its columns are called */
     const char *target;         /* NULL: not wanted. A name, else a 1-based number */
     bool target_needed;         /* a file without it is an error; else it has no targets */
     const char *exposure;       /* NULL: none */

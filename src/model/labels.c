@@ -17,6 +17,7 @@
 #include "model/model.h"
 
 enum { MOST_CODES = 4096 };
+static const double few = 10; /* rows of a label */
 
 static bool is_text(const sgfs_data *d) {
     return d->target_col >= 0 && d->target_col == d->table.text_col;
@@ -67,7 +68,7 @@ static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int
         "%s: the target \"%s\" has more than %s values (%.40s, %.40s, %.40s%s), too many for model "
         "%s%s. Is --target the right column?",
         d->path, d->target.name, most == 2 ? "two" : number, l[0].name, l[1].name, l[2].name,
-        found > 3 ? ", ..." : "", m->kind->name, most == 2 ? " (model softmax takes more)" : "");
+        found > 3 ? ", ..." : "", m->kind->name, most == 2 ? " (softmax takes more)" : "");
 }
 
 /* The distinct targets, named and in order. */
@@ -124,7 +125,7 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
     return SGFS_OK;
 }
 
-/* Rows that are not of the commonest class carry the information: the rarer one of two. */
+/* The rarest class tells how many rows carry the information about some of the parameters. */
 static void count_events(sgfs_model *m) {
     enum { BLOCK = 256 };
     double y[BLOCK], weight[BLOCK];
@@ -138,9 +139,18 @@ static void count_events(sgfs_model *m) {
             if (class >= 0) rows[class] += weight[k];
         }
     }
-    double most = 0;
-    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) most = fmax(most, rows[k]);
-    if (most > 0 && most < m->data->total) m->events = m->data->total - most;
+    int64_t rarest = 0;
+    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
+        if (rows[k] <= 0 || rows[k] >= m->events) continue;
+        m->events = rows[k];
+        rarest = k;
+    }
+    if (m->labels.count > 2 && m->events < few && m->info == NULL) {
+        sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
+                      "Label \"%.60s\" has %g row%s: what minibatches say of so few is rough. "
+                      "Merge rare labels or leave them out, or use --sampler nuts, which is exact.",
+                      m->labels.name[rarest], m->events, m->events == 1 ? "" : "s");
+    }
     free(rows);
 }
 

@@ -38,6 +38,10 @@ static sgfs_status refuse(const sgfs_model *m, int64_t row, double y, sgfs_err *
         y > 0 ? " Rates are counts with an --exposure." : "");
 }
 
+static bool is_count(double y) {
+    return y >= 0 && y == floor(y);
+}
+
 static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
     enum { BLOCK = 256 };
     double y[BLOCK];
@@ -47,7 +51,7 @@ static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
         sgfsi_data_rows_range(d, first, n, NULL, y);
         for (int64_t i = 0; i < n; i++) {
             int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
-            if (!(y[i] >= 0) || y[i] != floor(y[i])) return refuse(m, row, y[i], err);
+            if (!is_count(y[i])) return refuse(m, row, y[i], err);
         }
     }
     return SGFS_OK;
@@ -187,6 +191,7 @@ const sgfs_model_kind sgfs_model_poisson = {
     .open = open_poisson,
     .scores = scores,
     .predict = predict,
+    .allows = is_count,
     .curvature = curvature,
     .resample = resample,
     .start = start,

@@ -103,42 +103,48 @@ static int64_t first_bad(int64_t n, const double *x) {
     return -1;
 }
 
+/* "row 617 of the data", or its place among the rows at hand where they come from anywhere. */
+static const char *row_name(const sgfs_batch *b, int64_t i, char out[WORDS]) {
+    long long row = (long long)i + 1;
+    if (b->row > 0) snprintf(out, WORDS, "row %lld of the data", (long long)b->row + row - 1);
+    else snprintf(out, WORDS, "row %lld of %lld", row, (long long)b->n);
+    return out;
+}
+
 /* Rows of the data are finite: such a target was drawn. */
 static sgfs_status check_targets(const sgfs_model *m, const sgfs_batch *b, sgfs_err *err) {
     user_state *state = m->state;
-    char what[WORDS];
+    char what[2 * WORDS], row[WORDS];
     int64_t i = first_bad(b->n, b->y);
     if (i < 0) return SGFS_OK;
     int code = atomic_load(&state->draw_code);
     if (code != 0) return fail_code(m, "draw", code, err);
-    snprintf(what, sizeof what, "the target of row %lld of %lld", (long long)i + 1,
-             (long long)b->n);
+    snprintf(what, sizeof what, "the target of %s", row_name(b, i, row));
     return fail_number(m, "draw", what, b->y[i], err);
 }
 
 static sgfs_status check_loglik(const sgfs_model *m, const sgfs_batch *b, const double *loglik,
                                 bool impossible, sgfs_err *err) {
-    char what[WORDS], y[SGFSI_NUM_CHARS];
+    char what[2 * WORDS], y[SGFSI_NUM_CHARS], row[WORDS];
     int64_t i = first_bad(b->n, loglik);
     while (impossible && i >= 0 && i < b->n && (is_number(loglik[i]) || loglik[i] == -INFINITY))
         i++;
     if (i < 0 || i == b->n) return SGFS_OK;
     sgfsi_format_digits(y, b->y[i], 4);
-    snprintf(what, sizeof what, "the log density of row %lld of %lld (y = %s)", (long long)i + 1,
-             (long long)b->n, y);
+    snprintf(what, sizeof what, "the log density of %s (y = %s)", row_name(b, i, row), y);
     return fail_number(m, "scores", what, loglik[i], err);
 }
 
 static sgfs_status check_scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                 const double *score, sgfs_err *err) {
-    char what[2 * WORDS], y[SGFSI_NUM_CHARS], place[SGFSI_NUM_CHARS];
+    char what[3 * WORDS], y[SGFSI_NUM_CHARS], place[SGFSI_NUM_CHARS], row[WORDS];
     int64_t at = first_bad(b->n * m->D, score);
     if (at < 0) return SGFS_OK;
     int64_t i = at / m->D, j = at % m->D;
     sgfsi_format_digits(y, b->y[i], 4);
     sgfsi_format_digits(place, theta[j], 4);
-    snprintf(what, sizeof what, "the score of \"%.60s\" (= %s) for row %lld of %lld (y = %s)",
-             m->param[j], place, (long long)i + 1, (long long)b->n, y);
+    snprintf(what, sizeof what, "the score of \"%.60s\" (= %s) for %s (y = %s)", m->param[j], place,
+             row_name(b, i, row), y);
     return fail_number(m, "scores", what, score[at], err);
 }
 

@@ -205,7 +205,6 @@ static sgfs_status validate(sgfsi_walk *w, bool kept, const sgfsi_output *out, s
     sgfsi_moment_of now = {.t = w->t,
                            .seconds = past + before - w->since - w->validating,
                            .kept = kept,
-                           .last = w->t == w->plan->warmup + w->plan->draws,
                            .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1}};
     sgfs_status status = sgfsi_validator_look(w->validator, &now, err);
     if (status == SGFS_OK && w->validator->waiting == SGFSI_POINTS_ROOM)
@@ -276,6 +275,11 @@ static sgfs_status finish_moments(sgfsi_walk *w, sgfsi_chain_info *info, sgfs_er
 sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool moments,
                               double *curvature_sd, sgfs_err *err) {
     if (moments) sgfsi_running_flush(&w->moments);
+    if (moments && w->validator != NULL) {
+        sgfsi_validator_finish(w->validator);
+        sgfs_status status = hand_over_points(w, out, err);
+        if (status != SGFS_OK) return status;
+    }
     sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
                              .rows_touched =
                                  w->sampler.eval.rows_touched + w->sampler.full.rows_touched,

@@ -46,10 +46,12 @@ static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_
     const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
     if (name == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t j = 0; j < r->data->features; j++) name[j] = r->data->feature[j].name;
-    bool given = !sgfsi_config_auto(cfg, "data.target");
+    bool given = !sgfsi_config_auto(cfg, "data.target"), named = false;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "named"), &named);
     const char *target = given ? sgfsi_config_text(cfg, "data.target") : r->data->target.name;
     r->asked = (sgfsi_asked){.features = r->data->features,
                              .feature = name,
+                             .named = named,
                              .target = target[0] != '\0' ? target : NULL,
                              .target_needed = given,
                              .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
@@ -148,8 +150,19 @@ static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgf
 static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
                                  sgfs_err *err) {
     const sgfsi_labels *labels = &r->model->labels;
+    bool (*allows)(double y) = r->model->kind->allows;
     for (int64_t i = 0; labels->count > 0 && i < n; i++) {
         if (sgfsi_labels_class(labels, y[i]) < 0) return refuse_label(r, i, y[i], err);
+    }
+    for (int64_t i = 0; allows != NULL && i < n; i++) {
+        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS];
+        if (allows(y[i])) continue;
+        sgfsi_format_num(number, y[i]);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: the target is %s, which model %s does not allow; take such rows out, "
+            "or leave out the target for predictions alone.",
+            sgfsi_incoming_where(r->rows, i, where), number, r->model->kind->name);
     }
     return SGFS_OK;
 }

@@ -25,6 +25,8 @@ enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
 const sgfs_option sgfsi_predict_options[] = {
     {"predict.draws", "max-draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "use at most this many draws, evenly over the chains (auto: all)"},
+    {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
+     "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -53,9 +55,29 @@ static sgfs_config *recall_config(const sgfs_draws *draws, const sgfs_config *cf
     return NULL;
 }
 
-static sgfs_status open_rows(sgfs_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+/* A file that a run names is code: it is loaded when the user names it, too. */
+static const sgfs_model_kind *find_kind(const sgfs_draws *draws, const sgfs_config *cfg,
+                                        sgfs_err *err) {
     const char *name = sgfsi_json_get_text(draws->header, "model", "");
-    const sgfs_model_kind *kind = p->kind = sgfsi_find_model(name, err);
+    const char *given = sgfsi_config_text(cfg, "predict.model");
+    bool own = sgfsi_user_is_file(name);
+    if (own && given[0] == '\0') {
+        sgfsi_fail(err, SGFS_EUSAGE,
+                   "The run was made with the model in %.200s, which is not loaded unasked: add "
+                   "--model FILE.",
+                   name);
+        return NULL;
+    }
+    if (!own && given[0] != '\0') {
+        sgfsi_fail(err, SGFS_EUSAGE, "--model: the run was made with the built-in model %.100s.",
+                   name);
+        return NULL;
+    }
+    return sgfsi_find_model(own ? given : name, err);
+}
+
+static sgfs_status open_rows(sgfs_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+    const sgfs_model_kind *kind = p->kind = find_kind(draws, p->cfg, err);
     sgfs_config *old = kind != NULL ? recall_config(draws, p->cfg, err) : NULL;
     if (old == NULL) return err->code;
     const sgfsi_origin origin = {.kind = kind,
@@ -123,6 +145,14 @@ static void tell_roughness(const sgfs_predict *p) {
         (long long)p->draws, 90 * (S - 1) / (S + 1));
 }
 
+static void tell_state(sgfs_predict *p, const sgfs_draws *draws) {
+    const char *state = draws->state != NULL ? draws->state : "unfinished";
+    p->result.state = sgfsi_arena_text(&p->arena, state);
+    if (strcmp(state, "complete") == 0) return;
+    sgfsi_say(sgfsi_config_log(p->cfg), SGFS_WARNING,
+              "The run is not complete (%.200s): predictions are of the draws it has.", state);
+}
+
 sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path, const sgfs_config *cfg,
                                 sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
@@ -139,6 +169,7 @@ sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path, const
                              ? sgfsi_fail_memory(err, "predictions")
                              : open_all(p, draws, err);
     if (status == SGFS_OK) tell_roughness(p);
+    if (status == SGFS_OK) tell_state(p, draws);
     if (status == SGFS_OK) return p;
     sgfs_predict_free(p);
     return NULL;

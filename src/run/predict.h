@@ -33,7 +33,7 @@ struct sgfs_predict {
     char *path;
     sgfsi_newrows rows;
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
-    sgfsi_draw *draw; /* draws: those used */
+    sgfsi_draw *draw;            /* draws: those used */
     int64_t draws;
     int64_t width, most, slots, threads; /* most: rows of a block */
     sgfsi_predictor *predictor;          /* threads */

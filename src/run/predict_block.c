@@ -156,7 +156,8 @@ static bool read_row(sgfs_predict *p, sgfsi_predictor *predictor, sgfsi_predict_
     slot->pit[i] = p->rows.known && predictor->drawn ? sgfsi_predictor_pit(predictor, i) : NAN;
     for (int64_t k = 0; k < p->width; k++) {
         sgfsi_predictor_quantiles(predictor, i, k, q + k * SGFSI_QUANTILES);
-        good = good && !isnan(mean[k]);
+        good = good && !isnan(mean[k]) && !isnan(q[k * SGFSI_QUANTILES]) &&
+               !isnan(q[(k + 1) * SGFSI_QUANTILES - 1]);
     }
     slot->log_density[i] = p->rows.known ? sgfsi_predictor_log_density(predictor, i) : NAN;
     return good && !(p->rows.known && isnan(slot->log_density[i]));

@@ -129,6 +129,7 @@ char *sgfs_predict_json(const sgfs_predict *predict) {
     sgfsi_json_text(o, "data", predict->path);
     sgfsi_json_int(o, "rows", r->rows);
     sgfsi_json_int(o, "draws", r->draws);
+    sgfsi_json_text(o, "state", r->state);
     sgfsi_json_text(o, "target", r->scored ? r->target : NULL);
     sgfsi_json_num(o, "seconds", r->seconds);
     if (r->scored) {

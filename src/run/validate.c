@@ -114,16 +114,19 @@ static double finish(const sgfsi_validator *v, double sum) {
 static void measure(sgfsi_validator *v, double point[SGFSI_POINT]) {
     const sgfsi_predictor *p = &v->p;
     double cost = 0, loss = 0, cost_now = 0, loss_now = 0;
+    bool predicts = p->width > 0; /* else densities are all there is */
     for (int64_t i = 0; i < p->batch.n; i++) {
-        sgfsi_predictor_mean(p, i, v->mean);
-        cost += cost_of(v, i, v->mean);
-        cost_now += cost_of(v, i, p->out + i * p->width);
+        if (predicts) {
+            sgfsi_predictor_mean(p, i, v->mean);
+            cost += cost_of(v, i, v->mean);
+            cost_now += cost_of(v, i, p->out + i * p->width);
+        }
         loss -= sgfsi_predictor_log_density(p, i);
         loss_now -= p->loglik[i];
     }
-    point[SGFSI_POINT_ERROR] = v->drawing ? finish(v, cost) : NAN;
+    point[SGFSI_POINT_ERROR] = v->drawing && predicts ? finish(v, cost) : NAN;
     point[SGFSI_POINT_LOSS] = v->drawing ? loss / (double)p->batch.n : NAN;
-    point[SGFSI_POINT_ERROR_NOW] = finish(v, cost_now);
+    point[SGFSI_POINT_ERROR_NOW] = predicts ? finish(v, cost_now) : NAN;
     point[SGFSI_POINT_LOSS_NOW] = loss_now / (double)p->batch.n;
 }
 
@@ -150,8 +153,16 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_moment_of *now,
     sgfs_status status = sgfsi_predictor_add(&v->p, &now->draw, err);
     if (status != SGFS_OK) return status;
     int64_t at = now->kept ? v->p.draws : now->t;
-    if (at < v->next && !now->last) return SGFS_OK;
+    v->latest = *now;
+    v->told = at >= v->next;
+    if (!v->told) return SGFS_OK;
     v->next = grown(at, now->kept ? draws_factor : warmup_factor);
     add_point(v, now);
     return SGFS_OK;
+}
+
+void sgfsi_validator_finish(sgfsi_validator *v) {
+    if (!v->drawing || v->told) return;
+    v->told = true;
+    add_point(v, &v->latest);
 }

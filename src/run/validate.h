@@ -22,31 +22,36 @@ sgfs_status sgfsi_aside_open(sgfsi_aside **aside, const char *path, const sgfs_m
                              const sgfs_config *cfg, sgfs_err *err);
 void sgfsi_aside_free(sgfsi_aside *aside); /* takes NULL */
 
+/* Where the chain stands after one iteration. */
+typedef struct sgfsi_moment_of {
+    int64_t t;
+    double seconds; /* so far */
+    bool kept;      /* a draw that is kept */
+    sgfsi_draw draw;
+} sgfsi_moment_of;
+
 enum { SGFSI_POINTS_ROOM = 32 };
 
 /* One chain's predictions for them, and the points of its curve not yet handed over. */
 typedef struct sgfsi_validator {
     const sgfsi_aside *aside;
     sgfsi_predictor p;
-    int64_t next; /* in warm-up: the iteration of the next point; later: the draw */
-    bool drawing; /* past warm-up */
-    double error; /* of the averaged prediction, at the last point; NaN: none yet */
-    double *mean; /* of one row */
+    int64_t next;           /* in warm-up: the iteration of the next point; later: the draw */
+    bool drawing;           /* past warm-up */
+    sgfsi_moment_of latest; /* what was looked at last, */
+    bool told;              /* and whether a point says so */
+    double error;           /* of the averaged prediction, at the last point; NaN: none yet */
+    double *mean;           /* of one row */
     int64_t waiting;
     double points[SGFSI_POINTS_ROOM * SGFSI_POINT];
 } sgfsi_validator;
 
 sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_aside *aside, sgfsi_arena *arena,
                                  sgfs_err *err);
-/* Where the chain stands after one iteration. */
-typedef struct sgfsi_moment_of {
-    int64_t t;
-    double seconds;  /* so far */
-    bool kept, last; /* a draw that is kept; the last of them */
-    sgfsi_draw draw;
-} sgfsi_moment_of;
 /* During warm-up a point now and then; afterwards every kept draw joins the average. The caller
  * empties v->points when v->waiting reaches SGFSI_POINTS_ROOM. */
 sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_moment_of *now, sgfs_err *err);
+/* The last draw has a point, whenever the run ends. There is room for it. */
+void sgfsi_validator_finish(sgfsi_validator *v);
 
 #endif

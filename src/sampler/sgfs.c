@@ -62,12 +62,15 @@ static const sgfs_option options[] = {
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
+/* With fewer rows of a label an average over minibatches may not have met one of them. */
+static const double few_events = 25;
+
 /* The largest step that is still a small part of a Newton step, h = 2/(gamma (1 + alpha^2)) <= 0.1:
  * with many rows that is alpha 0; where the batch is a good part of few rows, the posterior's own
  * curvature changes over a larger step, and the draws would spread too far. Few events among many
  * rows are few rows: 0.1 of events/25. Less than the full matrix needs more care: at least 2. */
 static double automatic_alpha(bool full, double gamma, double events) {
-    double most = 0.1 * fmin(1, events / 25);
+    double most = 0.1 * fmin(1, events / few_events);
     double alpha = sqrt(fmax(0, 2 / (most * gamma) - 1));
     return full ? alpha : fmax(alpha, 2);
 }
@@ -223,11 +226,12 @@ static sgfs_status check_matrix(const sgfs_config *cfg, const sgfs_situation *no
 }
 
 /* Combinations of parameters that the data hardly know have hardly any information, and a step by
- * its inverse throws them away: without a ridge networks saturate in their first steps (docs:
- * mlp). The ridge is matched by noise, and as exact. */
+ * its inverse throws them away: without a ridge networks saturate in their first steps, and a label of
+ * few rows is thrown far away. The ridge is matched by noise, and as exact. */
 static sgfs_status resolve_ridge(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     bool redundant = now->model != NULL && now->model->kind->redundant;
-    return sgfsi_config_choose(cfg, "fisher.ridge", redundant ? 1e-3 : 0, err);
+    bool rare = now->events < few_events;
+    return sgfsi_config_choose(cfg, "fisher.ridge", redundant || rare ? 1e-3 : 0, err);
 }
 
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten

@@ -129,7 +129,9 @@ def test_a_model_of_the_users_predicts(site, words):
         pytest.skip("the example is not built")
     theta = site.sample(model, "old.csv", "--target", "size", "--features", "a,b", "--validate", "new.csv", *SHORT, *words,
                         out="user.run").reshape(30, 4)
-    said = json.loads(site.ok("predict", "user.run", "--data", "new.csv", "--json").stdout)
+    done = site("predict", "user.run", "--data", "new.csv", "--json")
+    assert done.returncode == 2 and "--model" in done.stderr  # a file that a run names is not loaded unasked
+    said = json.loads(site.ok("predict", "user.run", "--data", "new.csv", "--model", model, "--json").stdout)
     old = rows(1, 400)
     x = np.column_stack([site.new["a"], site.new["b"]])
     if words:
