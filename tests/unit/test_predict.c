@@ -612,6 +612,67 @@ static void test_threads_do_not_change_a_bit(void **state) {
     check_threads("logistic", LABEL);
 }
 
+/* The file in blocks of `most` rows (0: as many as it takes by itself); what it writes. */
+static char *write_in_blocks(const sgfs_draws *draws, const sgfs_config *cfg, int64_t most,
+                             size_t *length) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", cfg, &err);
+    if (p == NULL) fail_msg("%s", err.text);
+    assert_true(p->most < N); /* else there is one block */
+    if (most > 0) p->most = most;
+    if (sgfs_predict_all(p, "predict_out.csv", &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_predict_free(p);
+    return slurp("predict_out.csv", length);
+}
+
+/* Blocks read together and blocks read one after another: rows go on being counted. */
+static void test_blocks_of_a_file_do_not_change_a_bit(void **state) {
+    (void)state;
+    const int64_t sizes[] = {2, 34, N + 1};
+    setting t = open_setting("linear", Y, "host");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    size_t length, again;
+    write_file("predict_rows.csv", Y);
+    set(t.cfg, "output.overwrite", "true");
+    set(t.cfg, "run.threads", "2");
+    char *first = write_in_blocks(draws, t.cfg, 0, &length);
+    for (int k = 0; k < 3; k++) {
+        char *text = write_in_blocks(draws, t.cfg, sizes[k], &again);
+        assert_int_equal(again, length);
+        assert_memory_equal(text, first, length);
+        free(text);
+    }
+    free(first);
+    unlink("predict_out.csv");
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
+/* One draw says infinity less infinity of row 601, which is in the second block. */
+static void test_predictions_that_are_no_numbers_are_refused(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    double *theta = draws->chain[1].theta + 5 * draws->D;
+    theta[1] = 1e300;
+    theta[2] = -1e300;
+    FILE *f = fopen("predict_rows.csv", "w"); /* no target: its density would tell, too */
+    fputs("dose,age,bmi\n", f);
+    for (int i = 0; i < N; i++) fputs(i == 600 ? "1e300,1e300,0\n" : "0.385,0.417,2\n", f);
+    fclose(f);
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    if (p == NULL) fail_msg("%s", err.text);
+    assert_int_equal(sgfs_predict_all(p, "predict_out.csv", &err), SGFS_ENUMERIC);
+    assert_non_null(strstr(err.text, "predict_rows.csv: row 601 of the data"));
+    assert_true(access("predict_out.csv", F_OK) != 0);
+    sgfs_predict_free(p);
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
 /* Of 300 draws 12: four of each chain, evenly. */
 static void test_fewer_draws_come_evenly_from_all_chains(void **state) {
     (void)state;
@@ -777,6 +838,8 @@ int main(void) {
         cmocka_unit_test(test_measures_of_numbers),
         cmocka_unit_test(test_a_target_on_a_quantile_is_inside),
         cmocka_unit_test(test_threads_do_not_change_a_bit),
+        cmocka_unit_test(test_blocks_of_a_file_do_not_change_a_bit),
+        cmocka_unit_test(test_predictions_that_are_no_numbers_are_refused),
         cmocka_unit_test(test_fewer_draws_come_evenly_from_all_chains),
         cmocka_unit_test(test_stopping_leaves_no_file),
         cmocka_unit_test(test_rows_go_to_the_scale_of_the_draws),
