@@ -184,6 +184,63 @@ static void test_the_summary_shows_its_end(void **state) {
     end(&o);
 }
 
+/* ---- many rows kept aside -------------------------------------------------------------------- */
+
+/* Column j of row i, and its exposure; its target is 7 or the other one. */
+static double cell(int64_t i, int64_t j) {
+    return 0.385 + 0.25 * (double)(i % 97) - 0.5 * (double)((i + 13 * j) % 31);
+}
+
+static double exposure_of(int64_t i) {
+    return 0.25 * (double)(1 + i % 43);
+}
+
+static void write_many(char *to, int64_t rows, int other) {
+    strcpy(to, "/tmp/sgfs-validate-XXXXXX");
+    int fd = mkstemp(to);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    assert_non_null(f);
+    fputs("x1,x2,x3,exposure,y\n", f);
+    for (int64_t i = 0; i < rows; i++) {
+        fprintf(f, "%.17g,%.17g,%.17g,%.17g,%d\n", cell(i, 0), cell(i, 1), cell(i, 2),
+                exposure_of(i), i % 7 == 3 ? 7 : other);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+/* They are read in blocks of 4096. */
+static void test_all_rows_kept_aside_are_there(void **state) {
+    (void)state;
+    enum { MANY = 2 * 4096 + 385 };
+    char many[64];
+    double count[N], years[N];
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    for (int64_t i = 0; i < N; i++) {
+        count[i] = (double)(i % 5);
+        years[i] = exposure_of(i);
+    }
+    sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = count, .exposure = years};
+    sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_model *m = sgfs_model_open("poisson", data, cfg, &err);
+    sgfsi_aside *aside;
+    write_many(many, MANY, 4);
+    if (m == NULL || sgfsi_aside_open(&aside, many, m, cfg, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(aside->rows.n, MANY);
+    for (int64_t i = 0; i < MANY; i++) {
+        const double *row = aside->rows.x + i * (P + 1);
+        assert_true(row[0] == 1 && aside->rows.y[i] == (i % 7 == 3 ? 7 : 4));
+        for (int64_t j = 0; j < P; j++) assert_true(row[1 + j] == cell(i, j));
+        assert_true(aside->rows.offset[i] == log(exposure_of(i)));
+    }
+    sgfsi_aside_free(aside);
+    unlink(many);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+}
+
 /* ---- numbers, and rows that cannot be used --------------------------------------------------- */
 
 static void test_numbers_have_a_root_mean_square_error(void **state) {
@@ -238,6 +295,7 @@ int main(void) {
         cmocka_unit_test(test_the_curve_is_that_of_the_draws),
         cmocka_unit_test(test_threads_do_not_change_it),
         cmocka_unit_test(test_the_summary_shows_its_end),
+        cmocka_unit_test(test_all_rows_kept_aside_are_there),
         cmocka_unit_test(test_numbers_have_a_root_mean_square_error),
         cmocka_unit_test(test_bad_rows_are_refused_before_the_run),
     };
