@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/ticker.h"
 #include "run/run.h"
 #include "tools/check.h"
 
@@ -241,6 +242,51 @@ static void test_all_rows_kept_aside_are_there(void **state) {
     sgfs_config_free(cfg);
 }
 
+/* One chain in one stretch; returns its seconds as a share of those that passed. */
+static double share_of_time(const char *many, const char *warmup, const char *draws) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = label};
+    set(cfg, "run.chains", "1");
+    set(cfg, "run.threads", "1");
+    set(cfg, "run.batch", "10");
+    set(cfg, "run.warmup", warmup);
+    set(cfg, "run.draws", draws);
+    set(cfg, "run.validate", many);
+    sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_model *m = sgfs_model_open("logistic", data, cfg, &err);
+    sgfs_run *run = sgfs_run_open(m, cfg, &err);
+    if (run == NULL) fail_msg("%s", err.text);
+    double before = sgfsi_now();
+    assert_int_equal(sgfs_run_step(run, 1 << 20, &err), SGFS_OK);
+    double passed = sgfsi_now() - before;
+    assert_true(sgfs_run_done(run));
+    assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
+    sgfs_draws *d = sgfs_run_draws(run, &err);
+    assert_non_null(d);
+    const sgfsi_chain *c = &d->chain[0];
+    double seconds = c->info.warmup_seconds + c->info.sample_seconds;
+    assert_true(c->info.warmup_seconds > 0 && c->info.sample_seconds > 0);
+    assert_true(c->curve[(c->points - 1) * SGFSI_POINT + SGFSI_POINT_SECONDS] <= seconds);
+    sgfs_draws_free(d);
+    sgfs_run_free(run);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    return seconds / passed;
+}
+
+/* A look at 20,000 rows takes far longer than an iteration on 10: first nearly all looks fall into
+ * warm-up, then nearly all behind it. */
+static void test_the_chain_is_not_charged_for_validating(void **state) {
+    (void)state;
+    char many[64];
+    write_many(many, 20000, -2);
+    double warming = share_of_time(many, "300", "2"), drawing = share_of_time(many, "2", "60");
+    unlink(many);
+    assert_true(warming < 0.5 && drawing < 0.5);
+}
+
 /* ---- numbers, and rows that cannot be used --------------------------------------------------- */
 
 static void test_numbers_have_a_root_mean_square_error(void **state) {
@@ -296,6 +342,7 @@ int main(void) {
         cmocka_unit_test(test_threads_do_not_change_it),
         cmocka_unit_test(test_the_summary_shows_its_end),
         cmocka_unit_test(test_all_rows_kept_aside_are_there),
+        cmocka_unit_test(test_the_chain_is_not_charged_for_validating),
         cmocka_unit_test(test_numbers_have_a_root_mean_square_error),
         cmocka_unit_test(test_bad_rows_are_refused_before_the_run),
     };
