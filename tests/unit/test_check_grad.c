@@ -132,6 +132,33 @@ static const sgfs_model_kind plain_kind = {.name = "sines",
                                            .scores = scores,
                                            .start = start};
 
+/* y ~ N(a + x'b + c x_1, 1) in three blocks, the outer ones of one parameter each. */
+static sgfs_status open_three(sgfs_model *m, sgfs_err *err) {
+    assert_non_null(sgfsi_model_add_block(m, "a", 1, 1, SGFS_SCORE_DENSE));
+    assert_non_null(sgfsi_model_add_block(m, "b", 1, m->data->p, SGFS_SCORE_DENSE));
+    assert_non_null(sgfsi_model_add_block(m, "c", 1, 1, SGFS_SCORE_DENSE));
+    return sgfsi_model_room_for_names(m, err);
+}
+
+static sgfs_status three_scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                                sgfs_scores *s, double *scratch, sgfs_err *err) {
+    int64_t p = b->p;
+    (void)m;
+    (void)scratch;
+    (void)err;
+    for (int64_t i = 0; i < b->n; i++) {
+        const double *x = b->x + i * p;
+        double r = b->y[i] - theta[0] - theta[p + 1] * x[1];
+        for (int64_t j = 0; j < p; j++) r -= theta[1 + j] * x[j];
+        if (s->loglik != NULL) s->loglik[i] = -0.5 * r * r;
+        if (s->block == NULL) continue;
+        s->block[0].dense[i] = r;
+        for (int64_t j = 0; j < p; j++) s->block[1].dense[i * p + j] = r * x[j];
+        s->block[2].dense[i] = r * x[1];
+    }
+    return SGFS_OK;
+}
+
 /* ---- checking it ----------------------------------------------------------------------------- */
 
 typedef struct site {
@@ -142,11 +169,10 @@ typedef struct site {
     sgfs_model_kind kind;
 } site;
 
-static void open_site(site *s, int64_t rows, int64_t cols, bool own_prior) {
+static void open_kind(site *s, sgfs_model_kind kind, int64_t rows, int64_t cols) {
     uint64_t seed = 2385;
     sgfs_err err = {0};
-    *s = (site){.cfg = sgfs_config_new(), .kind = plain_kind, .x = zeros(rows * cols)};
-    if (own_prior) s->kind.log_prior = log_prior;
+    *s = (site){.cfg = sgfs_config_new(), .kind = kind, .x = zeros(rows * cols)};
     s->y = zeros(rows);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)
@@ -159,6 +185,12 @@ static void open_site(site *s, int64_t rows, int64_t cols, bool own_prior) {
     if (s->data == NULL) fail_msg("%s", err.text);
     s->m = sgfsi_model_open(&s->kind, s->data, s->cfg, &err);
     if (s->m == NULL) fail_msg("%s", err.text);
+}
+
+static void open_site(site *s, int64_t rows, int64_t cols, bool own_prior) {
+    sgfs_model_kind kind = plain_kind;
+    if (own_prior) kind.log_prior = log_prior;
+    open_kind(s, kind, rows, cols);
 }
 
 static void close_site(site *s) {
@@ -366,6 +398,30 @@ static void test_one_of_thousands_is_found_by_halves(void **state) {
     close_site(&s);
 }
 
+/* Of 302 parameters 3: chance alone would miss both blocks of one. */
+static void test_one_of_each_block_is_always_checked(void **state) {
+    (void)state;
+    site s;
+    sgfs_model_kind kind = plain_kind;
+    kind.open = open_three;
+    kind.scores = three_scores;
+    open_kind(&s, kind, 60, 299);
+    set_in(s.cfg, "check.parameters", "3");
+    set_in(s.cfg, "check.points", "1");
+    for (int seed = 1; seed <= 5; seed++) {
+        char text[8];
+        int blocks[3] = {0};
+        snprintf(text, sizeof text, "%d", seed);
+        set_in(s.cfg, "run.seed", text);
+        sgfs_check_grad *c = check(&s, NONE, 0);
+        assert_true(c->passed && c->dim == 302 && c->checked == 3);
+        for (int64_t i = 0; i < 3; i++) blocks[c->row[i].block[0] - 'a']++;
+        assert_true(blocks[0] == 1 && blocks[1] == 1 && blocks[2] == 1);
+        sgfs_check_grad_free(c);
+    }
+    close_site(&s);
+}
+
 static void test_the_tolerance_and_errors_of_the_model(void **state) {
     (void)state;
     site s;
@@ -416,6 +472,7 @@ int main(void) {
         cmocka_unit_test(test_mistakes_are_found_and_named),
         cmocka_unit_test(test_mistakes_of_a_prior_are_told_from_those_of_the_rows),
         cmocka_unit_test(test_not_decided_is_not_passed),
+        cmocka_unit_test(test_one_of_each_block_is_always_checked),
         cmocka_unit_test(test_one_of_thousands_is_found_by_halves),
         cmocka_unit_test(test_the_tolerance_and_errors_of_the_model),
         cmocka_unit_test(test_every_model_of_the_table_passes),
