@@ -89,7 +89,12 @@ def test_labels_as_numpy_averages_them(site):
         if here.any():
             assert got["predicted"] == pytest.approx(mean[here].mean(), rel=1e-12)
             assert got["observed"] == pytest.approx((site.y[here] == 1).mean(), rel=1e-12)
-    assert [g["rows"] for g in score["labels"]] == [(site.y == 0).sum(), (site.y == 1).sum()]
+    assert len(score["labels"]) == 2
+    for k, (got, p_of) in enumerate(zip(score["labels"], (1 - mean, mean))):
+        best = (mean > 0.5) == k
+        assert got["label"] == ("no", "yes")[k] and got["rows"] == (site.y == k).sum()
+        assert got["predicted"] == best.sum() and got["right"] == (best & (site.y == k)).sum()
+        assert got["mean_probability"] == pytest.approx(p_of.mean(), rel=1e-12)
 
 
 def test_numbers_as_numpy_averages_them(site):
@@ -269,6 +274,19 @@ def test_unseen_labels_are_named(site):
     assert 'the target is "2"' in refused(site, "two.csv", DATA, run="numbers.run")
     assert 'test.csv:2: the target holds "no", and in the run it held numbers only' in \
         refused(site, "test.csv", DATA, run="numbers.run")
+
+
+def test_npy_cannot_hold_the_target_of_text_labels(site):
+    x, y = quarters(400)
+    write(site.folder / "words.csv", lines(x, np.where(y == 1, "yes", "no"), names=None))
+    site.sample("logistic", "words.csv", out="words.run")
+    np.save(site.folder / "codes.npy", np.column_stack([site.x, site.y]))
+    text = refused(site, "codes.npy", DATA, "--out", "codes.csv", run="words.run")
+    assert 'codes.npy: holds numbers only, and the run\'s target is text ("no", ...)' in text
+    assert not list(site.folder.glob("codes.csv*"))
+    np.save(site.folder / "columns.npy", site.x)
+    _, p, _ = predict(site, "columns.npy", run="words.run")
+    assert "p[yes]" in p and "target" not in p and len(p["p[yes]"]) == ROWS
 
 
 def test_missing_and_odd_cells(site):

@@ -6,6 +6,7 @@
  * are right to rounding, so that a mistake of 1e-5 is one, and 1e-7 is not, at the tolerance 1e-6.
  */
 #include "conform/model_bench.h"
+#include "run/checkgrad.h"
 
 /* ---- a model that can be wrong --------------------------------------------------------------- */
 
@@ -26,11 +27,13 @@ typedef enum mistake {
     BATCH,        /* scores depend on how many rows are asked for */
     PRIOR_TERM,   /* log_prior forgets a parameter in its gradient */
     PRIOR_FACTOR, /* log_prior's gradient is twice too large */
+    PRIOR_RIPPLE, /* log_prior has waves that no step is small enough for */
     KINK,         /* no mistake: |x'gamma| in place of the sine */
     KINK_FACTOR,  /* the same and one parameter twice too large */
     RETURNS_ERROR
 } mistake;
 
+static const double RIPPLES = 7.4e7; /* radians for a unit of the parameter */
 static mistake now;
 static int64_t wrong_one; /* the parameter it is about */
 
@@ -116,6 +119,8 @@ static sgfs_status log_prior(const sgfs_model *m, const double *theta, double *l
         bool forgotten = now == PRIOR_TERM && j == wrong_one;
         if (lp != NULL) *lp -= 1.5 * theta[j] * theta[j];
         if (G != NULL && !forgotten) G[j] -= (now == PRIOR_FACTOR ? 6 : 3) * theta[j];
+        if (lp != NULL && now == PRIOR_RIPPLE && j == wrong_one)
+            *lp += 1e-5 * sin(RIPPLES * theta[j]);
     }
     return SGFS_OK;
 }
@@ -127,6 +132,33 @@ static const sgfs_model_kind plain_kind = {.name = "sines",
                                            .scores = scores,
                                            .start = start};
 
+/* y ~ N(a + x'b + c x_1, 1) in three blocks, the outer ones of one parameter each. */
+static sgfs_status open_three(sgfs_model *m, sgfs_err *err) {
+    assert_non_null(sgfsi_model_add_block(m, "a", 1, 1, SGFS_SCORE_DENSE));
+    assert_non_null(sgfsi_model_add_block(m, "b", 1, m->data->p, SGFS_SCORE_DENSE));
+    assert_non_null(sgfsi_model_add_block(m, "c", 1, 1, SGFS_SCORE_DENSE));
+    return sgfsi_model_room_for_names(m, err);
+}
+
+static sgfs_status three_scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                                sgfs_scores *s, double *scratch, sgfs_err *err) {
+    int64_t p = b->p;
+    (void)m;
+    (void)scratch;
+    (void)err;
+    for (int64_t i = 0; i < b->n; i++) {
+        const double *x = b->x + i * p;
+        double r = b->y[i] - theta[0] - theta[p + 1] * x[1];
+        for (int64_t j = 0; j < p; j++) r -= theta[1 + j] * x[j];
+        if (s->loglik != NULL) s->loglik[i] = -0.5 * r * r;
+        if (s->block == NULL) continue;
+        s->block[0].dense[i] = r;
+        for (int64_t j = 0; j < p; j++) s->block[1].dense[i * p + j] = r * x[j];
+        s->block[2].dense[i] = r * x[1];
+    }
+    return SGFS_OK;
+}
+
 /* ---- checking it ----------------------------------------------------------------------------- */
 
 typedef struct site {
@@ -137,11 +169,10 @@ typedef struct site {
     sgfs_model_kind kind;
 } site;
 
-static void open_site(site *s, int64_t rows, int64_t cols, bool own_prior) {
+static void open_kind(site *s, sgfs_model_kind kind, int64_t rows, int64_t cols) {
     uint64_t seed = 2385;
     sgfs_err err = {0};
-    *s = (site){.cfg = sgfs_config_new(), .kind = plain_kind, .x = zeros(rows * cols)};
-    if (own_prior) s->kind.log_prior = log_prior;
+    *s = (site){.cfg = sgfs_config_new(), .kind = kind, .x = zeros(rows * cols)};
     s->y = zeros(rows);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)
@@ -154,6 +185,12 @@ static void open_site(site *s, int64_t rows, int64_t cols, bool own_prior) {
     if (s->data == NULL) fail_msg("%s", err.text);
     s->m = sgfsi_model_open(&s->kind, s->data, s->cfg, &err);
     if (s->m == NULL) fail_msg("%s", err.text);
+}
+
+static void open_site(site *s, int64_t rows, int64_t cols, bool own_prior) {
+    sgfs_model_kind kind = plain_kind;
+    if (own_prior) kind.log_prior = log_prior;
+    open_kind(s, kind, rows, cols);
 }
 
 static void close_site(site *s) {
@@ -186,6 +223,62 @@ static void assert_found(const site *s, mistake m, int64_t parameter, const char
     assert_says(c, text);
     assert_says(c, other);
     sgfs_check_grad_free(c);
+}
+
+/* ---- slopes ---------------------------------------------------------------------------------- */
+
+typedef enum shape { SMOOTH, STEP_LUCK } shape;
+
+/* exp(1.3 t), or a line whose slope is 0.25 more where two steps, but no others, look. */
+static sgfs_status curve(void *work, const double *theta, double *density, sgfs_err *err) {
+    double t = theta[0];
+    bool seen = fabs(t) > 0.45e-3;
+    (void)err;
+    density[0] = *(shape *)work == SMOOTH ? exp(1.3 * t) : 2.385 * t + (seen ? 0.25 * t : 0);
+    density[1] = 0;
+    return SGFS_OK;
+}
+
+/* The slope at `at` along v = 1, beside a gradient; the largest step is good enough. */
+static sgfsi_slope slope_of(shape is, double at, double gradient) {
+    double up, down, v = 1;
+    sgfsi_slope out[SGFSI_DENSITIES];
+    sgfsi_slopes s = {.densities = curve,
+                      .work = &is,
+                      .D = 1,
+                      .theta = &at,
+                      .gradient = {&gradient, NULL},
+                      .noise = {1e-16, 0},
+                      .enough = {1e-3, 0},
+                      .up = &up,
+                      .down = &down};
+    assert_int_equal(sgfsi_slopes_along(&s, &v, out, NULL), SGFS_OK);
+    return out[0];
+}
+
+/* (4 d(h/2) - d(h))/3 is off by h^4/480 of the fifth derivative, 1e-14 here; the doubt is what
+ * d(h/2) is off by, h^2/24 of the third. */
+static void test_slopes_are_exact_to_the_fourth_order(void **state) {
+    (void)state;
+    double at = 0.417, f1 = 1.3 * exp(1.3 * at), f3 = 1.69 * f1;
+    sgfsi_slope s = slope_of(SMOOTH, at, f1);
+    assert_true(s.h == 1e-3);
+    assert_near(s.numeric, f1, 1e-11, "slope");
+    assert_near(s.doubt, f3 * 1e-6 / 24, 1e-10, "doubt");
+    assert_int_equal(sgfsi_judge(&s, 0, 1e-9).is, SGFSI_AGREES);
+}
+
+/* Both steps of the first look agree on a gap of 0.25; a third step does not see it. A gradient
+ * that is off by as much is wrong at every step. */
+static void test_a_gap_is_looked_at_twice(void **state) {
+    (void)state;
+    sgfsi_slope luck = slope_of(STEP_LUCK, 0, 2.385), wrong = slope_of(SMOOTH, 0, 1.3 - 0.25);
+    assert_near(luck.numeric - luck.analytic, 0.25, 1e-12, "gap");
+    assert_near(luck.doubt, 0.25, 1e-12, "which is doubted");
+    assert_int_equal(sgfsi_judge(&luck, 0, 1e-6).is, SGFSI_UNSURE);
+    assert_near(wrong.numeric - wrong.analytic, 0.25, 1e-11, "gap");
+    assert_true(wrong.doubt < 1e-6);
+    assert_int_equal(sgfsi_judge(&wrong, 0, 1e-6).is, SGFSI_WRONG);
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -265,6 +358,27 @@ static void test_mistakes_of_a_prior_are_told_from_those_of_the_rows(void **stat
     close_site(&s);
 }
 
+/* Differences that tell nothing are no agreement, though nothing was found wrong. */
+static void test_not_decided_is_not_passed(void **state) {
+    (void)state;
+    site s;
+    open_site(&s, 400, 3, true);
+    sgfs_check_grad *c = check(&s, PRIOR_RIPPLE, 2);
+    assert_false(c->passed);
+    assert_says(c, "Not decided: the differences are too rough");
+    assert_string_equal(c->row[0].name, "beta[3]");
+    assert_false(c->row[0].agrees);
+    for (int64_t i = 1; i < c->checked; i++) assert_true(c->row[i].agrees);
+    sgfs_check_grad_free(c);
+    set_in(s.cfg, "check.parameters", "1"); /* one of beta, and directions over all */
+    set_in(s.cfg, "check.points", "1");
+    c = check(&s, PRIOR_RIPPLE, 6);
+    assert_true(c->checked == 1 && c->row[0].agrees && !c->passed);
+    assert_says(c, "Not decided: the differences are too rough");
+    sgfs_check_grad_free(c);
+    close_site(&s);
+}
+
 /* 1600 parameters, 5 looked at one by one: directions over all of them find the wrong one. */
 static void test_one_of_thousands_is_found_by_halves(void **state) {
     (void)state;
@@ -281,6 +395,30 @@ static void test_one_of_thousands_is_found_by_halves(void **state) {
     assert_says(c, "of 1600 parameters");
     sgfs_check_grad_free(c);
     assert_found(&s, FACTOR, 1234, "\"gamma[435]\"", "2.000 times numeric");
+    close_site(&s);
+}
+
+/* Of 302 parameters 3: chance alone would miss both blocks of one. */
+static void test_one_of_each_block_is_always_checked(void **state) {
+    (void)state;
+    site s;
+    sgfs_model_kind kind = plain_kind;
+    kind.open = open_three;
+    kind.scores = three_scores;
+    open_kind(&s, kind, 60, 299);
+    set_in(s.cfg, "check.parameters", "3");
+    set_in(s.cfg, "check.points", "1");
+    for (int seed = 1; seed <= 5; seed++) {
+        char text[8];
+        int blocks[3] = {0};
+        snprintf(text, sizeof text, "%d", seed);
+        set_in(s.cfg, "run.seed", text);
+        sgfs_check_grad *c = check(&s, NONE, 0);
+        assert_true(c->passed && c->dim == 302 && c->checked == 3);
+        for (int64_t i = 0; i < 3; i++) blocks[c->row[i].block[0] - 'a']++;
+        assert_true(blocks[0] == 1 && blocks[1] == 1 && blocks[2] == 1);
+        sgfs_check_grad_free(c);
+    }
     close_site(&s);
 }
 
@@ -327,10 +465,14 @@ static void test_every_model_of_the_table_passes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slopes_are_exact_to_the_fourth_order),
+        cmocka_unit_test(test_a_gap_is_looked_at_twice),
         cmocka_unit_test(test_a_right_model_passes),
         cmocka_unit_test(test_a_kink_is_no_mistake),
         cmocka_unit_test(test_mistakes_are_found_and_named),
         cmocka_unit_test(test_mistakes_of_a_prior_are_told_from_those_of_the_rows),
+        cmocka_unit_test(test_not_decided_is_not_passed),
+        cmocka_unit_test(test_one_of_each_block_is_always_checked),
         cmocka_unit_test(test_one_of_thousands_is_found_by_halves),
         cmocka_unit_test(test_the_tolerance_and_errors_of_the_model),
         cmocka_unit_test(test_every_model_of_the_table_passes),

@@ -12,7 +12,7 @@
 
 enum { N = 700, P = 3, D = P + 1, S = 41 };
 
-static double X[N * P], Y[N], LABEL[N];
+static double X[N * P], Y[N], LABEL[N], COUNT[N], OFFSET[N]; /* OFFSET: log exposure */
 static const char *const names[P] = {"dose", "age", "bmi"};
 
 static int make_data(void **state) {
@@ -23,6 +23,8 @@ static int make_data(void **state) {
         double eta = 0.417 + 1.31 * X[i * P] - 0.583 * X[i * P + 1];
         Y[i] = eta + 0.871 * next_normal(&s);
         LABEL[i] = 0.5 * (next_number(&s) + 1) < 1 / (1 + exp(-eta)) ? 7 : 3;
+        OFFSET[i] = 1.7 * next_number(&s);
+        COUNT[i] = floor(exp(0.4 * eta + OFFSET[i]));
     }
     return 0;
 }
@@ -97,8 +99,9 @@ typedef struct setting {
     sgfs_config *cfg;
     sgfs_data *data;
     sgfs_model *m;
-    double *x, *y; /* N x D with the intercept; N */
-    double *theta; /* S draws */
+    double *x, *y;        /* N x D with the intercept; N */
+    const double *offset; /* N, or NULL */
+    double *theta;        /* S draws */
     int64_t dim;
     sgfsi_draw draw[S];
 } setting;
@@ -134,7 +137,12 @@ static void close_setting(setting *t) {
 }
 
 static sgfs_batch rows_of(const setting *t, int64_t first, int64_t n) {
-    return (sgfs_batch){.n = n, .p = D, .x = t->x + first * D, .y = t->y + first, .gamma = 1};
+    return (sgfs_batch){.n = n,
+                        .p = D,
+                        .x = t->x + first * D,
+                        .y = t->y + first,
+                        .offset = t->offset != NULL ? t->offset + first : NULL,
+                        .gamma = 1};
 }
 
 static double eta_of(const setting *t, int64_t i, int64_t s) {
@@ -206,10 +214,18 @@ static double *predictive_draws(const setting *t) {
     return y;
 }
 
+/* Number i of the stream of ties fills the room of row i. */
+static double *tie_numbers(void) {
+    double *tie = zeros(N);
+    sgfsi_stream at = sgfsi_stream_at(7, 0, 0, SGFSI_PREDICT_TIE);
+    sgfsi_uniforms(&at, N, tie);
+    return tie;
+}
+
 static void test_numbers_by_plain_arithmetic(void **state) {
     (void)state;
     setting t = open_setting("linear", Y, "blas");
-    double *got = predict_in_blocks(&t, 64, S), *drawn = predictive_draws(&t);
+    double *got = predict_in_blocks(&t, 64, S), *drawn = predictive_draws(&t), *tie = tie_numbers();
     for (int64_t i = 0; i < N; i++) {
         double mean = 0, density = 0, q[3], *row = got + i * WIDTH;
         int64_t less = 0;
@@ -223,9 +239,82 @@ static void test_numbers_by_plain_arithmetic(void **state) {
         assert_near(row[0], mean, 1e-14 * (1 + fabs(mean)), "mean");
         assert_near(row[2], log(density), 1e-12, "log density");
         for (int k = 0; k < 3; k++) assert_near(row[4 + k], q[k], 1e-13, "quantile");
-        assert_true(row[3] > (double)less / (S + 1) && row[3] < (double)(less + 1) / (S + 1));
+        assert_near(row[3], ((double)less + tie[i]) / (S + 1), 1e-14, "pit");
     }
+    free(tie);
     free(drawn);
+    free(got);
+    close_setting(&t);
+}
+
+/* The targets of every draw, of all rows at once. */
+static double *drawn_counts(const setting *t) {
+    double *y = zeros(N * S), *normal = zeros(N), *uniform = zeros(N), *one = zeros(N);
+    sgfs_batch all = rows_of(t, 0, N);
+    for (int64_t s = 0; s < S; s++) {
+        const sgfsi_draw *d = &t->draw[s];
+        sgfsi_stream normals = sgfsi_stream_at(7, d->chain, d->at, SGFSI_PREDICT_NORMAL);
+        sgfsi_stream uniforms = sgfsi_stream_at(7, d->chain, d->at, SGFSI_PREDICT_UNIFORM);
+        sgfsi_normals(&normals, N, normal);
+        sgfsi_uniforms(&uniforms, N, uniform);
+        t->m->kind->resample(t->m, d->theta, &all, normal, uniform, one);
+        for (int64_t i = 0; i < N; i++) y[i * S + s] = one[i];
+    }
+    free(normal);
+    free(uniform);
+    free(one);
+    return y;
+}
+
+/* More rows than the model is handed at a time, each with an exposure of its own. */
+static void test_counts_with_exposures_by_plain_arithmetic(void **state) {
+    (void)state;
+    setting t = open_setting("poisson", COUNT, "blas");
+    t.offset = OFFSET;
+    double *got = predict_in_blocks(&t, N, S), *drawn = drawn_counts(&t), *tie = tie_numbers();
+    for (int64_t i = 0; i < N; i++) {
+        double mean = 0, density = 0, q[3], *row = got + i * WIDTH;
+        int64_t less = 0, ties = 0;
+        for (int64_t s = 0; s < S; s++) {
+            double eta = eta_of(&t, i, s) + OFFSET[i];
+            mean += exp(eta) / S;
+            density += exp(COUNT[i] * eta - exp(eta) - lgamma(COUNT[i] + 1)) / S;
+            less += drawn[i * S + s] < COUNT[i];
+            ties += drawn[i * S + s] == COUNT[i];
+        }
+        slow_quantiles(S, drawn + i * S, q);
+        assert_near(row[0], mean, 1e-13 * mean, "mean");
+        assert_near(row[2], log(density), 1e-11, "log density");
+        for (int k = 0; k < 3; k++) assert_near(row[4 + k], q[k], 1e-12 * (1 + q[k]), "quantile");
+        double pit = ((double)less + tie[i] * (double)(ties + 1)) / (S + 1);
+        assert_near(row[3], pit, 1e-14, "pit");
+    }
+    free(tie);
+    free(drawn);
+    free(got);
+    close_setting(&t);
+}
+
+/* A draw with a noise of e^-400 gives every target the density 0; it is one of the S all the same,
+ * and only of all draws together would that be the answer. */
+static void test_draws_that_exclude_a_target_add_nothing(void **state) {
+    (void)state;
+    const int64_t excluding[] = {0, 17, S - 1};
+    setting t = open_setting("linear", Y, "blas");
+    for (int k = 0; k < 3; k++) t.theta[excluding[k] * t.dim + D] = -400;
+    double *got = predict_in_blocks(&t, 512, 0);
+    for (int64_t i = 0; i < N; i++) {
+        double density = 0;
+        for (int64_t s = 0; s < S; s++) {
+            double sigma = exp(t.theta[s * t.dim + D]), z = (Y[i] - eta_of(&t, i, s)) / sigma;
+            density += exp(-0.5 * z * z) / (sigma * sqrt(2 * M_PI)) / S;
+        }
+        assert_near(got[i * WIDTH + 2], log(density), 1e-12, "log density");
+    }
+    for (int64_t s = 0; s < S; s++) t.theta[s * t.dim + D] = -400;
+    double *none = predict_in_blocks(&t, 512, 0);
+    for (int64_t i = 0; i < N; i++) assert_true(none[i * WIDTH + 2] == -INFINITY);
+    free(none);
     free(got);
     close_setting(&t);
 }
@@ -417,6 +506,25 @@ static void test_measures_of_numbers(void **state) {
     sgfsi_arena_free(&arena);
 }
 
+/* An interval holds its ends: counts lie on them often. */
+static void test_a_target_on_a_quantile_is_inside(void **state) {
+    (void)state;
+    const sgfsi_labels none = {0};
+    const double q[3] = {2, 5, 9}, y[5] = {2, 9, 5, 1, 10}, mean = 5.385;
+    sgfsi_tally t;
+    sgfsi_arena arena = {NULL};
+    assert_int_equal(sgfsi_tally_open(&t, &none, &arena, NULL), SGFS_OK);
+    const double inside[5] = {1, 1, 1, 0.75, 0.6}; /* of the rows so far */
+    for (int i = 0; i < 5; i++) {
+        sgfsi_tally_add(&t,
+                        &(sgfsi_told){.weight = 1, .y = y[i], .mean = &mean, .q = q, .pit = 0.385});
+        assert_near(sgfsi_moment_mean(&t.inside), inside[i], 1e-15, "coverage");
+    }
+    assert_near(sgfsi_moment_mean(&t.under[0]), 1.5 / 5, 1e-15, "under 5 %, a tie for a half");
+    assert_near(sgfsi_moment_mean(&t.under[2]), 3.5 / 5, 1e-15, "under 95 %");
+    sgfsi_arena_free(&arena);
+}
+
 /* ---- a file, through the public interface ---------------------------------------------------- */
 
 static void write_file(const char *path, const double *target) {
@@ -502,6 +610,67 @@ static void test_threads_do_not_change_a_bit(void **state) {
     (void)state;
     check_threads("linear", Y);
     check_threads("logistic", LABEL);
+}
+
+/* The file in blocks of `most` rows (0: as many as it takes by itself); what it writes. */
+static char *write_in_blocks(const sgfs_draws *draws, const sgfs_config *cfg, int64_t most,
+                             size_t *length) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", cfg, &err);
+    if (p == NULL) fail_msg("%s", err.text);
+    assert_true(p->most < N); /* else there is one block */
+    if (most > 0) p->most = most;
+    if (sgfs_predict_all(p, "predict_out.csv", &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_predict_free(p);
+    return slurp("predict_out.csv", length);
+}
+
+/* Blocks read together and blocks read one after another: rows go on being counted. */
+static void test_blocks_of_a_file_do_not_change_a_bit(void **state) {
+    (void)state;
+    const int64_t sizes[] = {2, 34, N + 1};
+    setting t = open_setting("linear", Y, "host");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    size_t length, again;
+    write_file("predict_rows.csv", Y);
+    set(t.cfg, "output.overwrite", "true");
+    set(t.cfg, "run.threads", "2");
+    char *first = write_in_blocks(draws, t.cfg, 0, &length);
+    for (int k = 0; k < 3; k++) {
+        char *text = write_in_blocks(draws, t.cfg, sizes[k], &again);
+        assert_int_equal(again, length);
+        assert_memory_equal(text, first, length);
+        free(text);
+    }
+    free(first);
+    unlink("predict_out.csv");
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
+}
+
+/* One draw says infinity less infinity of row 601, which is in the second block. */
+static void test_predictions_that_are_no_numbers_are_refused(void **state) {
+    (void)state;
+    sgfs_err err;
+    setting t = open_setting("linear", Y, "blas");
+    sgfs_draws *draws = sample(&t, t.cfg);
+    double *theta = draws->chain[1].theta + 5 * draws->D;
+    theta[1] = 1e300;
+    theta[2] = -1e300;
+    FILE *f = fopen("predict_rows.csv", "w"); /* no target: its density would tell, too */
+    fputs("dose,age,bmi\n", f);
+    for (int i = 0; i < N; i++) fputs(i == 600 ? "1e300,1e300,0\n" : "0.385,0.417,2\n", f);
+    fclose(f);
+    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    if (p == NULL) fail_msg("%s", err.text);
+    assert_int_equal(sgfs_predict_all(p, "predict_out.csv", &err), SGFS_ENUMERIC);
+    assert_non_null(strstr(err.text, "predict_rows.csv: row 601 of the data"));
+    assert_true(access("predict_out.csv", F_OK) != 0);
+    sgfs_predict_free(p);
+    unlink("predict_rows.csv");
+    sgfs_draws_free(draws);
+    close_setting(&t);
 }
 
 /* Of 300 draws 12: four of each chain, evenly. */
@@ -659,13 +828,18 @@ int main(void) {
         cmocka_unit_test(test_infinite_numbers_have_quantiles),
         cmocka_unit_test(test_labels_by_plain_arithmetic),
         cmocka_unit_test(test_numbers_by_plain_arithmetic),
+        cmocka_unit_test(test_counts_with_exposures_by_plain_arithmetic),
+        cmocka_unit_test(test_draws_that_exclude_a_target_add_nothing),
         cmocka_unit_test(test_a_draw_at_a_time),
         cmocka_unit_test(test_blocks_do_not_change_a_bit),
         cmocka_unit_test(test_targets_need_not_be_known),
         cmocka_unit_test(test_measures_of_three_labels),
         cmocka_unit_test(test_measures_of_two_labels),
         cmocka_unit_test(test_measures_of_numbers),
+        cmocka_unit_test(test_a_target_on_a_quantile_is_inside),
         cmocka_unit_test(test_threads_do_not_change_a_bit),
+        cmocka_unit_test(test_blocks_of_a_file_do_not_change_a_bit),
+        cmocka_unit_test(test_predictions_that_are_no_numbers_are_refused),
         cmocka_unit_test(test_fewer_draws_come_evenly_from_all_chains),
         cmocka_unit_test(test_stopping_leaves_no_file),
         cmocka_unit_test(test_rows_go_to_the_scale_of_the_draws),

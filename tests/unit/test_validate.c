@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/ticker.h"
 #include "run/run.h"
 #include "tools/check.h"
 
@@ -184,6 +185,108 @@ static void test_the_summary_shows_its_end(void **state) {
     end(&o);
 }
 
+/* ---- many rows kept aside -------------------------------------------------------------------- */
+
+/* Column j of row i, and its exposure; its target is 7 or the other one. */
+static double cell(int64_t i, int64_t j) {
+    return 0.385 + 0.25 * (double)(i % 97) - 0.5 * (double)((i + 13 * j) % 31);
+}
+
+static double exposure_of(int64_t i) {
+    return 0.25 * (double)(1 + i % 43);
+}
+
+static void write_many(char *to, int64_t rows, int other) {
+    strcpy(to, "/tmp/sgfs-validate-XXXXXX");
+    int fd = mkstemp(to);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    assert_non_null(f);
+    fputs("x1,x2,x3,exposure,y\n", f);
+    for (int64_t i = 0; i < rows; i++) {
+        fprintf(f, "%.17g,%.17g,%.17g,%.17g,%d\n", cell(i, 0), cell(i, 1), cell(i, 2),
+                exposure_of(i), i % 7 == 3 ? 7 : other);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+/* They are read in blocks of 4096. */
+static void test_all_rows_kept_aside_are_there(void **state) {
+    (void)state;
+    enum { MANY = 2 * 4096 + 385 };
+    char many[64];
+    double count[N], years[N];
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    for (int64_t i = 0; i < N; i++) {
+        count[i] = (double)(i % 5);
+        years[i] = exposure_of(i);
+    }
+    sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = count, .exposure = years};
+    sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_model *m = sgfs_model_open("poisson", data, cfg, &err);
+    sgfsi_aside *aside;
+    write_many(many, MANY, 4);
+    if (m == NULL || sgfsi_aside_open(&aside, many, m, cfg, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(aside->rows.n, MANY);
+    for (int64_t i = 0; i < MANY; i++) {
+        const double *row = aside->rows.x + i * (P + 1);
+        assert_true(row[0] == 1 && aside->rows.y[i] == (i % 7 == 3 ? 7 : 4));
+        for (int64_t j = 0; j < P; j++) assert_true(row[1 + j] == cell(i, j));
+        assert_true(aside->rows.offset[i] == log(exposure_of(i)));
+    }
+    sgfsi_aside_free(aside);
+    unlink(many);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+}
+
+/* One chain in one stretch; returns its seconds as a share of those that passed. */
+static double share_of_time(const char *many, const char *warmup, const char *draws) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = label};
+    set(cfg, "run.chains", "1");
+    set(cfg, "run.threads", "1");
+    set(cfg, "run.batch", "10");
+    set(cfg, "run.warmup", warmup);
+    set(cfg, "run.draws", draws);
+    set(cfg, "run.validate", many);
+    sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_model *m = sgfs_model_open("logistic", data, cfg, &err);
+    sgfs_run *run = sgfs_run_open(m, cfg, &err);
+    if (run == NULL) fail_msg("%s", err.text);
+    double before = sgfsi_now();
+    assert_int_equal(sgfs_run_step(run, 1 << 20, &err), SGFS_OK);
+    double passed = sgfsi_now() - before;
+    assert_true(sgfs_run_done(run));
+    assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
+    sgfs_draws *d = sgfs_run_draws(run, &err);
+    assert_non_null(d);
+    const sgfsi_chain *c = &d->chain[0];
+    double seconds = c->info.warmup_seconds + c->info.sample_seconds;
+    assert_true(c->info.warmup_seconds > 0 && c->info.sample_seconds > 0);
+    assert_true(c->curve[(c->points - 1) * SGFSI_POINT + SGFSI_POINT_SECONDS] <= seconds);
+    sgfs_draws_free(d);
+    sgfs_run_free(run);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    return seconds / passed;
+}
+
+/* A look at 20,000 rows takes far longer than an iteration on 10: first nearly all looks fall into
+ * warm-up, then nearly all behind it. */
+static void test_the_chain_is_not_charged_for_validating(void **state) {
+    (void)state;
+    char many[64];
+    write_many(many, 20000, -2);
+    double warming = share_of_time(many, "300", "2"), drawing = share_of_time(many, "2", "60");
+    unlink(many);
+    assert_true(warming < 0.5 && drawing < 0.5);
+}
+
 /* ---- numbers, and rows that cannot be used --------------------------------------------------- */
 
 static void test_numbers_have_a_root_mean_square_error(void **state) {
@@ -238,6 +341,8 @@ int main(void) {
         cmocka_unit_test(test_the_curve_is_that_of_the_draws),
         cmocka_unit_test(test_threads_do_not_change_it),
         cmocka_unit_test(test_the_summary_shows_its_end),
+        cmocka_unit_test(test_all_rows_kept_aside_are_there),
+        cmocka_unit_test(test_the_chain_is_not_charged_for_validating),
         cmocka_unit_test(test_numbers_have_a_root_mean_square_error),
         cmocka_unit_test(test_bad_rows_are_refused_before_the_run),
     };
