@@ -129,9 +129,9 @@ static void print_costs(const sgfs_summary *s) {
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
     if (s->points > 0) {
-        printf("rows kept aside: error %.4g, log loss %.4g, predicted by each chain's draws and "
+        printf("rows kept aside: %s %.4g, log loss %.4g, predicted by each chain's draws and "
                "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",
-               s->error, s->log_loss);
+               s->error_name, s->error, s->log_loss);
     }
 }
 

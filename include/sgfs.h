@@ -315,6 +315,7 @@ typedef struct sgfs_summary {
     int64_t points; /* of all chains; 0: the run did not validate */
     sgfs_curve_point *curve;
     double error, log_loss; /* at the ends of the curves, mean over chains; NaN: not known */
+    const char *error_name; /* "error rate" of labels, or "rmse" */
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);

@@ -177,6 +177,14 @@ sgfs_data sgfsi_data_unscaled(const sgfs_data *d) {
 
 /* ---- files and arrays ------------------------------------------------------------------------ */
 
+/* The last column was taken because nobody said anything. */
+static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
+    if (!d->has_target || sgfsi_config_text(cfg, "data.target")[0] != '\0') return;
+    if (!d->table.named || strcmp(d->target.name, "y") == 0) return;
+    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+              "The target is \"%.60s\", the last column (--target names another).", d->target.name);
+}
+
 static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
                              sgfs_err *err) {
     sgfsi_read_options options = {
@@ -190,7 +198,9 @@ static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *
         .log = sgfsi_config_log(cfg),
     };
     sgfs_status status = sgfsi_table_read(path, &options, &d->table, err);
-    return status == SGFS_OK ? finish(d, NULL, NULL, cfg, err) : status;
+    if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
+    if (status == SGFS_OK) tell_target(d, cfg);
+    return status;
 }
 
 static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {

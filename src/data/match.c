@@ -177,6 +177,7 @@ static sgfs_status match_target(finder *f, const sgfsi_asked *asked, sgfsi_found
     found->target = ABSENT;
     if (asked->target == NULL) return SGFS_OK;
     int64_t at = found->target = find_target(f, asked);
+    if (at == ABSENT && strcmp(asked->target, "none") == 0) return SGFS_OK; /* not looked at */
     if (at == TWICE) return fail_twice(f, asked->target, err);
     if (at == ABSENT && asked->target_needed) {
         const char *near = nearest(f, asked->target);

@@ -171,6 +171,9 @@ static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summa
                               sgfs_err *err) {
     sgfs_summary *out = &s->shown;
     int64_t total = 0;
+    const sgfsi_json *info = sgfsi_json_get(d->header, "model_info");
+    bool labels = info != NULL && sgfsi_json_get(info, "labels") != NULL;
+    out->error_name = labels ? "error rate" : "rmse";
     out->error = out->log_loss = NAN;
     for (int64_t c = 0; c < d->chains; c++) total += d->chain[c].points;
     if (total == 0) return SGFS_OK;

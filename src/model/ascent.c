@@ -178,5 +178,6 @@ sgfs_status sgfsi_ascent_too_long(const sgfsi_ascent *a, double distance, sgfs_e
                       "about %.2g standard deviations away.%s",
                       (long long)a->iterations, distance,
                       a->open ? " Without a prior it may not exist: try --prior-precision above 0."
-                              : " --standardize may help.");
+                      : a->m->data->scale == NULL ? " --standardize may help, or another --method."
+                                                  : " Another --method may help.");
 }

@@ -101,7 +101,8 @@ static void sparse_curvature(const sgfs_model *m, const sgfs_batch *b, const dou
 
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch) {
-    for (int64_t i = 0; b->weight != NULL && i < b->n; i++) weight[i] *= b->weight[i];
+    for (int64_t i = 0; b->weight != NULL && i < b->n; i++)
+        weight[i] = b->weight[i] > 0 ? weight[i] * b->weight[i] : 0; /* whatever it was */
     if (b->sparse != NULL) {
         sparse_curvature(m, b, weight, A);
         return;

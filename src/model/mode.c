@@ -48,7 +48,9 @@ static bool can_be_dense(const sgfs_model *m, double most_work) {
 static sgfs_status choose_method(const sgfs_model *m, const char *asked, bool *scoring,
                                  sgfs_err *err) {
     bool automatic = strcmp(asked, "auto") == 0;
-    *scoring = automatic ? can_be_dense(m, scoring_work) : strcmp(asked, "fisher") == 0;
+    /* where many parameters do the same, curvature is a poor guide, and L-BFGS is there sooner */
+    bool good = !m->kind->redundant && can_be_dense(m, scoring_work);
+    *scoring = automatic ? good : strcmp(asked, "fisher") == 0;
     if (!*scoring || m->kind->curvature != NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Model %s cannot say its information matrix, which Fisher scoring needs: use "

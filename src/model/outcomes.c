@@ -10,6 +10,7 @@
 #include "model/outcomes.h"
 
 #include <math.h>
+#include <string.h>
 
 const double sgfsi_normal_outcome[] = {-1.7320508075688772935, 0, 1.7320508075688772935};
 const double sgfsi_normal_probability[] = {1.0 / 6, 2.0 / 3, 1.0 / 6};
@@ -71,7 +72,8 @@ void sgfsi_outcomes_curvature(const sgfs_model *m, const double *theta, const sg
         if (m->kind->scores(m, theta, &drawn, &s, own, NULL) != SGFS_OK) continue;
         for (int64_t i = 0; i < b->n; i++) {
             double weight = b->weight != NULL ? b->weight[i] : 1;
-            form_row(&s, i, sqrt(weight * probability[i]), g + i * m->D);
+            if (weight == 0) memset(g + i * m->D, 0, (size_t)m->D * sizeof *g);
+            else form_row(&s, i, sqrt(weight * probability[i]), g + i * m->D);
         }
         m->be->syrk_t(b->n, m->D, 1.0, g, 1.0, A);
     }

@@ -79,7 +79,9 @@ static double sum_of(int64_t n, const double *x) {
 
 static void scale_rows(int64_t n, int64_t cols, const double *weight, double *x) {
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < cols; j++) x[i * cols + j] *= weight[i];
+        double *row = x + i * cols;
+        if (weight[i] == 0) memset(row, 0, (size_t)cols * sizeof *row); /* whatever it was */
+        for (int64_t j = 0; j < cols; j++) row[j] *= weight[i];
     }
 }
 

@@ -91,6 +91,15 @@ static void judge_prior(sgfs_model *m, const softmax *s) {
                   m->labels.name[0]);
 }
 
+static void tell_reference(const sgfs_model *m, const softmax *s) {
+    if (s->reference < 0 || m->info != NULL) return;
+    sgfsi_say(
+        sgfsi_config_log(m->cfg), SGFS_NOTE,
+        "Coefficients are differences to label \"%.60s\" (--reference-class names another, or "
+        "none).",
+        m->labels.name[s->reference]);
+}
+
 static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
@@ -105,6 +114,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = s->rows + 3;
     m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
     judge_prior(m, s);
+    tell_reference(m, s);
     return SGFS_OK;
 }
 

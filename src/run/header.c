@@ -213,17 +213,20 @@ static void describe_rows(const sgfs_run *run, char *out, size_t room) {
 char *sgfsi_run_describe(const sgfs_run *run) {
     const sgfsi_plan *p = &run->plan;
     const size_t room = 512;
-    char *text = malloc(room), step[256], rows[96], thin[64] = "";
+    const sgfs_data *d = run->model->data;
+    const char *slash = strrchr(d->path, '/'), *file = slash != NULL ? slash + 1 : d->path;
+    char *text = malloc(room), step[256], rows[96], thin[64] = "", what[160] = "";
     if (text == NULL) return NULL;
     describe_step(run, step, sizeof step);
     describe_kind(run, step, sizeof step);
     describe_rows(run, rows, sizeof rows);
     if (p->thin > 1) snprintf(thin, sizeof thin, ", 1 in %lld kept", (long long)p->thin);
+    if (d->has_target) snprintf(what, sizeof what, " of %.60s (%.60s)", d->target.name, file);
     snprintf(text, room,
-             "%s, %lld rows, %lld parameters: %s%s, %s, %lld chain%s x "
+             "%.100s%s, %lld rows%s, %lld parameters: %s%s, %s, %lld chain%s x "
              "(%lld warm-up + %lld draws%s)",
-             run->model->kind->name, (long long)run->model->data->N, (long long)run->model->D,
-             run->kinds.name, step, rows, (long long)p->chains, p->chains == 1 ? "" : "s",
-             (long long)p->warmup, (long long)p->draws, thin);
+             run->model->kind->name, what, (long long)d->N, d->scale != NULL ? " standardised" : "",
+             (long long)run->model->D, run->kinds.name, step, rows, (long long)p->chains,
+             p->chains == 1 ? "" : "s", (long long)p->warmup, (long long)p->draws, thin);
     return text;
 }

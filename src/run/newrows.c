@@ -70,7 +70,7 @@ static sgfs_status open_model(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs
 }
 
 static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
-    if (r->known || r->asked.target == NULL) return;
+    if (r->known || r->asked.target == NULL || strcmp(r->asked.target, "none") == 0) return;
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
               "%s: has no column \"%.60s\" (--target names another): predictions only.", path,
               r->asked.target);
@@ -143,7 +143,7 @@ static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgf
     list_labels(&r->model->labels, known, sizeof known);
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
-                      "take such rows out, or leave out the target for predictions alone.",
+                      "take such rows out, or say --target none for predictions alone.",
                       sgfsi_incoming_where(r->rows, i, where), text != NULL ? text : number, known);
 }
 
@@ -161,7 +161,7 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
         return sgfsi_fail(
             err, SGFS_EDATA,
             "%s: the target is %s, which model %s does not allow; take such rows out, "
-            "or leave out the target for predictions alone.",
+            "or say --target none for predictions alone.",
             sgfsi_incoming_where(r->rows, i, where), number, r->model->kind->name);
     }
     return SGFS_OK;

@@ -226,8 +226,8 @@ static sgfs_status check_matrix(const sgfs_config *cfg, const sgfs_situation *no
 }
 
 /* Combinations of parameters that the data hardly know have hardly any information, and a step by
- * its inverse throws them away: without a ridge networks saturate in their first steps, and a label of
- * few rows is thrown far away. The ridge is matched by noise, and as exact. */
+ * its inverse throws them away: without a ridge networks saturate in their first steps, and the
+ * coefficients of a label of few rows run far away. The ridge is matched by noise, and as exact. */
 static sgfs_status resolve_ridge(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
     bool redundant = now->model != NULL && now->model->kind->redundant;
     bool rare = now->events < few_events;

@@ -99,7 +99,7 @@ def test_outliers_move_linear_but_not_the_example(robust):
     assert list(rows) == ["intercept", "a", "b", "log_sigma"]
     for name, truth in TRUTH.items():
         assert abs(rows[name]["mean"] - truth) < 5 * rows[name]["sd"], name
-    assert said["title"].startswith("./student_t.so, 3000 rows, 4 parameters")
+    assert said["title"].startswith("./student_t.so of y (rows.csv), 3000 rows, 4 parameters")
     robust.ok("sample", "linear", "--data", "rows.csv", "-q")
     linear = summary(robust, "linear.run")[1]["a"]
     assert abs(linear["mean"] - TRUTH["a"]) > 10 * linear["sd"]
