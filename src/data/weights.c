@@ -78,10 +78,19 @@ void sgfsi_data_weights(const sgfs_data *d, int64_t first, int64_t n, double *we
     }
 }
 
+static const double least_total = 0.999; /* weights that sum to 1 are one row, in any rounding */
+
 static sgfs_status add_up(sgfs_data *d, const double *weight, sgfs_err *err) {
     d->total = 0;
     for (int64_t i = 0; i < d->N; i++) d->total += weight[i];
-    if (d->total > 0 && isfinite(d->total)) return SGFS_OK;
+    if (d->total >= least_total && isfinite(d->total)) return SGFS_OK;
+    if (d->total > 0 && d->total < least_total) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: the weights (column \"%s\") sum to %.3g, less than a single row: divide "
+            "them by their mean.",
+            d->path, d->weight_name, d->total);
+    }
     return sgfsi_fail(err, SGFS_EDATA, "%s: the weights (column \"%s\") %s.", d->path,
                       d->weight_name,
                       d->total > 0 ? "add up to more than a double can hold: make them smaller"

@@ -150,6 +150,16 @@ static int64_t automatic_batch(int64_t W, int64_t D) {
     return n < most ? n : most;
 }
 
+/* Minibatches pay for every copy of a row, all rows together only once. */
+static void tell_weights(const sgfs_model *m, const sgfs_config *cfg) {
+    if (m->data->weight == NULL || m->data->total < 50 * (double)m->data->N) return;
+    sgfsi_say(
+        sgfsi_config_log(cfg), SGFS_NOTE,
+        "The weights make %.3g rows of %lld: minibatches need as many iterations as for so many "
+        "rows. --sampler nuts reads the rows as they are and will be faster.",
+        m->data->total, (long long)m->data->N);
+}
+
 static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
                               sgfsi_plan *plan, sgfs_err *err) {
     int64_t N = m->data->N, W = (int64_t)fmin(m->data->total, 1e15);
@@ -168,6 +178,7 @@ static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const
                           (long long)plan->n, (long long)N, m->data->path, (long long)N);
     }
     plan->gamma = kinds->scheme->gamma(m->data->total, plan->n);
+    tell_weights(m, cfg);
     return SGFS_OK;
 }
 

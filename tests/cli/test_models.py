@@ -188,3 +188,30 @@ def test_a_name_that_would_appear_twice(site):
     write(site.folder / "twice.csv", ["c,b: c,y", "1,0.5,a: b", "2,0.25,a", "0.3,1,a", "0.2,4,a: b"])
     done = site("optimize", "softmax", "--data", "twice.csv", "--reference-class", "none")
     assert done.returncode == DATA and "a: b: c" in done.stderr and "rename" in done.stderr
+
+
+def test_held_out_rows_know_their_label_by_its_text(site):
+    """"zeta" comes first in the file and last in the alphabet: held-out rows, and the rows a first look at the
+    data takes, have labels by text, not by the order they happen to appear in."""
+    rng = np.random.default_rng(9)
+    x = np.round(rng.normal(size=600), 3)
+    label = np.array(["alpha", "mu", "zeta"])[np.clip(np.round(x + 1 + 0.1 * rng.normal(size=600)), 0, 2).astype(int)]
+    order = np.argsort(label)[::-1]
+    write(site.folder / "greek.csv", ["x,y"] + [f"{x[i]},{label[i]}" for i in order])
+    done = site.ok("tune", "softmax", "--data", "greek.csv", "--grid", "alpha=1", "--draws", "400", "--warmup", "200",
+                   "--folds", "2", "--prior-precision", "0.1", "--json", "-q")
+    assert json.loads(done.stdout)["rows"][0]["error"] < 0.25
+
+
+def test_predictions_refuse_what_a_model_does_not_allow(site):
+    site.sample("poisson", "counts.csv", out="c.run")
+    for bad in ("-3", "2.5", "-3000000000"):
+        write(site.folder / "bad.csv", ["a,b,y", "0.5,0.25,2", f"0.25,0.5,{bad}"])
+        done = site("predict", "c.run", "--data", "bad.csv")
+        assert done.returncode == DATA and "bad.csv:3" in done.stderr and "poisson does not allow" in done.stderr
+        assert site("predict", "c.run", "--data", "bad.csv", "--target", "none").returncode == 0
+    write(site.folder / "bare.csv", ["0.5,0.25,2", "0.25,0.5,1"])
+    done = site("predict", "c.run", "--data", "bare.csv")
+    assert done.returncode == DATA and "without names" in done.stderr
+    done = site("predict", "c.run", "--data", "counts.csv", "--out", "/dev/null", "--overwrite")
+    assert done.returncode == 5 and "no plain file" in done.stderr

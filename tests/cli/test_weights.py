@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """--weights and --exposure from the command line: a weighted file is the file with its rows repeated,
 whichever reader it comes through, and what cannot be used is refused with a sentence."""
+import json
 import re
 
 import numpy as np
@@ -127,3 +128,24 @@ def test_refused(sgfs, words, code, sentence):
     assert re.search(sentence, done.stderr, re.DOTALL), done.stderr
     assert done.stdout == ""
     assert sorted(p.name for p in sgfs.folder.iterdir()) == before
+
+
+def test_a_row_of_weight_zero_is_not_there_whatever_it_holds(sgfs):
+    """exp(5000 b) is no number: a row that does not count must not spoil the others' sums."""
+    rng = np.random.default_rng(5)
+    x = np.round(rng.normal(size=300), 3)
+    y = rng.poisson(np.exp(0.3 + 0.5 * x))
+    rows = [f"{a},{b},1" for a, b in zip(x, y)]
+    write(sgfs.folder / "without.csv", ["x,y,w"] + rows)
+    write(sgfs.folder / "with.csv", ["x,y,w"] + rows + ["5000,0,0"])
+    words = ("--target", "y", "--features", "x", "--weights", "w", "-q", "--json")
+    a, b = (json.loads(sgfs.ok("optimize", "poisson", "--data", f, *words).stdout) for f in ("without.csv", "with.csv"))
+    np.testing.assert_allclose(a["mean"], b["mean"], rtol=1e-9)
+    np.testing.assert_allclose(a["cov"], b["cov"], rtol=1e-9)
+
+
+def test_weights_of_less_than_a_row(sgfs):
+    x, y = quarters()
+    write(sgfs.folder / "tiny.csv", lines(np.column_stack([x, np.full(len(y), 1e-9)]), y, ("a", "b", "w", "y")))
+    done = sgfs("sample", "logistic", "--data", "tiny.csv", "--weights", "w", *SHORT)
+    assert done.returncode == DATA and "less than a single row" in done.stderr

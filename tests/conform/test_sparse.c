@@ -26,7 +26,7 @@ typedef struct setup {
 typedef struct pair {
     setup is;
     char label[80];
-    double x[N * P], y[N], w[N], value[N * P];
+    double x[N * P], y[N], w[N], t[N], value[N * P];
     int64_t start[N + 1];
     int32_t col[N * P];
     sgfs_model_kind filling; /* the kind, asking for dense rows */
@@ -58,6 +58,7 @@ static void make_rows(pair *q) {
             eta += (0.6 - 0.2 * (double)j) * v;
         }
         q->y[i] = 0.5 * (next_number(&s) + 1) < 1 / (1 + exp(-eta)); /* a class, count, number */
+        q->t[i] = 0.3 + (double)(next_bits(&s) % 5);
         q->w[i] = i % 5 == 1 ? 0 : 0.4 + 0.5 * (double)(next_bits(&s) % 4);
     }
     q->start[N] = k;
@@ -70,7 +71,8 @@ static sgfs_arrays sparse_arrays(const pair *q) {
                          .csr_start = q->start,
                          .csr_col = q->col,
                          .csr_value = q->value,
-                         .weights = q->is.weights ? q->w : NULL};
+                         .weights = q->is.weights ? q->w : NULL,
+                         .exposure = q->is.kind->exposure ? q->t : NULL};
 }
 
 static sgfs_data *wrap(const sgfs_arrays *a, const sgfs_config *cfg) {
@@ -96,6 +98,7 @@ static void open_pair(pair *q, const setup *is) {
     sgfs_arrays sparse = sparse_arrays(q);
     sgfs_arrays dense = {
         .rows = N, .cols = P, .x = q->x, .y = q->y, .weights = is->weights ? q->w : NULL};
+    dense.exposure = sparse.exposure;
     q->data[0] = wrap(&sparse, q->cfg);
     q->data[1] = wrap(is->standardize ? &sparse : &dense, q->cfg);
     q->filling = *is->kind;
