@@ -212,7 +212,7 @@ static void describe_rows(const sgfs_run *run, char *out, size_t room) {
 
 char *sgfsi_run_describe(const sgfs_run *run) {
     const sgfsi_plan *p = &run->plan;
-    const size_t room = 512;
+    const size_t room = 1024;
     const sgfs_data *d = run->model->data;
     const char *slash = strrchr(d->path, '/'), *file = slash != NULL ? slash + 1 : d->path;
     char *text = malloc(room), step[256], rows[96], thin[64] = "", what[160] = "";
