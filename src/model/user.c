@@ -32,7 +32,7 @@
 #include "base/number.h"
 #include "model/prior.h"
 
-enum { START_ROWS = 1000, NAME_CHARS = 64, WORDS = 128, MOST_DIM = 100000000 };
+enum { START_ROWS = 1000, NAME_CHARS = 64, WORDS = 128, MOST_DIM = 100000000, PRIOR_ROOM = 1024 };
 
 typedef struct user_kind {
     sgfs_model_kind kind;  /* first: what others see; kind.user points back here */
@@ -211,13 +211,17 @@ static sgfs_status check_prior(const sgfs_model *m, const double *theta, const d
 static sgfs_status log_prior(const sgfs_model *m, const double *theta, double *lp, double *G,
                              sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
-    double *grad = G != NULL ? calloc((size_t)m->D, sizeof *grad) : NULL;
-    if (G != NULL && grad == NULL) return sgfsi_fail_memory(err, "the prior");
+    double few[PRIOR_ROOM] = {0}, *many = NULL; /* only models of many parameters allocate here */
+    if (G != NULL && m->D > PRIOR_ROOM) {
+        many = calloc((size_t)m->D, sizeof *many);
+        if (many == NULL) return sgfsi_fail_memory(err, "the prior");
+    }
+    double *grad = G == NULL ? NULL : many != NULL ? many : few;
     int code = u->log_prior(theta, m->D, lp, grad, u->user);
     sgfs_status status =
         code != 0 ? fail_code(m, "log_prior", code, err) : check_prior(m, theta, lp, grad, err);
     for (int64_t j = 0; G != NULL && status == SGFS_OK && j < m->D; j++) G[j] += grad[j];
-    free(grad);
+    free(many);
     return status;
 }
 

@@ -62,6 +62,8 @@ static const sgfs_option options[] = {
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
+/* Parameters from which on a step by the full matrix is slow. */
+static const int64_t large = 500;
 /* With fewer rows of a label an average over minibatches may not have met one of them. */
 static const double few_events = 25;
 
@@ -250,6 +252,13 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     if (status == SGFS_OK) status = check_matrix(cfg, now, err);
     if (status == SGFS_OK) status = resolve_update(cfg, now, err);
     if (status == SGFS_OK) status = resolve_ridge(cfg, now, err);
+    if (status == SGFS_OK && full && now->D > large) {
+        sgfsi_say(
+            sgfsi_config_log(cfg), SGFS_NOTE,
+            "A full matrix of %lld parameters makes slow iterations: --sampler sgfs-d is much "
+            "faster, and approximate.",
+            (long long)now->D);
+    }
     return status == SGFS_OK ? sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err)
                              : status;
 }
