@@ -104,6 +104,32 @@ static void test_every_count_owns_its_share_of_the_uniforms(void **state) {
     close_bench(&b);
 }
 
+/* Past a million a draw is the quantile that belongs to the normal number: the smallest count whose
+ * distribution function, added up term by term, is not below Phi(z). */
+static void test_large_draws_are_quantiles(void **state) {
+    (void)state;
+    enum { M = 2000 };
+    const double mu = 1.2345e6, sd = sqrt(mu);
+    double *z = zeros(M), *uniform = zeros(M);
+    bench b;
+    open_bench(&b);
+    for (int64_t i = 0; i < M; i++) z[i] = -4 + 8 * ((double)i + 0.37) / M; /* increasing */
+    double *y = draw(&b, M, mu, z, uniform);
+    long double sum = 0, k = floorl(mu - 12 * sd);
+    for (int64_t i = 0; i < M; i++) {
+        long double wanted = 0.5L * erfcl(-(long double)z[i] / sqrtl(2));
+        while (sum < wanted) {
+            k++;
+            sum += expl(k * logl(mu) - mu - lgammal(k + 1));
+        }
+        assert_true((long double)y[i] == k);
+    }
+    free(z);
+    free(uniform);
+    free(y);
+    close_bench(&b);
+}
+
 /* z of chi-square, with counts merged until 20 are expected, or a hundredth of all where there are
  * too many of them to see a wrong spread otherwise. */
 static double chi_square(int64_t M, const double *y, double mu) {
@@ -246,6 +272,7 @@ static void test_a_wild_predictor_is_a_failure(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_count_owns_its_share_of_the_uniforms),
+        cmocka_unit_test(test_large_draws_are_quantiles),
         cmocka_unit_test(test_random_draws_have_the_distribution),
         cmocka_unit_test(test_log_density_of_counts_of_any_size),
         cmocka_unit_test(test_exposure_is_part_of_the_predictor),
