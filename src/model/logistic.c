@@ -30,26 +30,22 @@ static void half_exp(const sgfs_model *m, int64_t n, const double *eta, double *
     m->be->exp(n, e, e);
 }
 
-/* Is the target the second label? */
-static bool is_one(const sgfs_model *m, double y) {
-    return y == m->labels.value[1];
-}
-
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     (void)err;
-    double *residual = s->block != NULL ? s->block[0].left : NULL;
+    const double *restrict target = b->y, one = m->labels.value[1];
+    double *restrict residual = s->block != NULL ? s->block[0].left : NULL;
     double *eta = scratch, *e = scratch + b->n; /* n each */
     sgfsi_glm_predictor(m, theta, b, eta);
     half_exp(m, b->n, eta, e);
     for (int64_t i = 0; residual != NULL && i < b->n; i++) {
-        double y = is_one(m, b->y[i]) ? 1.0 : 0.0;
+        double y = target[i] == one ? 1.0 : 0.0;
         residual[i] = y - (eta[i] >= 0 ? 1.0 : e[i]) / (1.0 + e[i]);
     }
     if (s->loglik == NULL) return SGFS_OK;
     m->be->log1p(b->n, e, e);
     for (int64_t i = 0; i < b->n; i++) {
-        double y = is_one(m, b->y[i]) ? 1.0 : 0.0; /* fmax would be a call */
+        double y = target[i] == one ? 1.0 : 0.0; /* fmax would be a call */
         s->loglik[i] = y * eta[i] - ((eta[i] > 0 ? eta[i] : 0) + e[i]);
     }
     return SGFS_OK;
