@@ -40,7 +40,7 @@ const sgfs_option sgfsi_average_options[] = {
     {"fisher.block_size", "block-size", SGFS_INTEGER, "auto", 1, 1e9, NULL,
      "parameters in each block of --fisher block (auto: the model's own blocks)"},
     {"fisher.ridge", "fisher-ridge", SGFS_NUMBER, "auto", 0, 1, NULL,
-     "add this fraction of its mean diagonal to the matrix (auto: 0; 1e-3 for networks)"},
+     "add this part of its mean diagonal (auto: 0; 1e-3 for networks and rare labels)"},
     {"fisher.fill", "fisher-fill", SGFS_NUMBER, "3", 0, 1e6, NULL,
      "before the first move, average over batches until rows >= this times D"},
     SGFSI_OPTIONS_END};

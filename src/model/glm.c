@@ -44,6 +44,11 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
+void sgfsi_half_exp(const sgfs_model *m, int64_t n, const double *eta, double *e) {
+    for (int64_t i = 0; i < n; i++) e[i] = -fabs(eta[i]);
+    m->be->exp(n, e, e);
+}
+
 static void sparse_predictor(int64_t n, const sgfs_csr *x, const double *theta, double *eta) {
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;

@@ -15,6 +15,8 @@ sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err);
 sgfs_status sgfsi_glm_refuse_text(const sgfs_model *m, const char *needs, sgfs_err *err);
 /* Name them (after all blocks are declared): "intercept" and the columns' names. */
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err);
+/* e = exp(-|eta|): what sigmoid and softplus of eta share, and cannot overflow. */
+void sgfsi_half_exp(const sgfs_model *m, int64_t n, const double *eta, double *e);
 /* eta = X beta + offset for the rows of b: n numbers. */
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta);

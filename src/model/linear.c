@@ -20,8 +20,6 @@ typedef struct linear {
     double y_mean, y_sd; /* (0, 1) unless standardised */
 } linear;
 
-static const double half_log_two_pi = 0.91893853320467274178;
-
 static void standardize_target(const sgfs_model *m, linear *s) {
     const sgfsi_column *y = &m->data->target;
     s->y_mean = 0;
@@ -74,7 +72,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
            log_sigma = log_sigma_of(m, theta);
     double *spread = s->block != NULL && !state->known ? s->block[1].dense : NULL;
     double weight = exp(-2 * log_sigma), inverse = 1 / state->y_sd;
-    double constant = log_sigma + half_log_two_pi;
+    double constant = log_sigma + SGFSI_HALF_LOG_TWO_PI;
     sgfsi_glm_predictor(m, theta, b, left);
     for (int64_t i = 0; i < b->n; i++) {
         double r = (b->y[i] - state->y_mean) * inverse - left[i];

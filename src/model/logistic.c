@@ -24,12 +24,6 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* e = exp(-|eta|) */
-static void half_exp(const sgfs_model *m, int64_t n, const double *eta, double *e) {
-    for (int64_t i = 0; i < n; i++) e[i] = -fabs(eta[i]);
-    m->be->exp(n, e, e);
-}
-
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     (void)err;
@@ -37,7 +31,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     double *restrict residual = s->block != NULL ? s->block[0].left : NULL;
     double *eta = scratch, *e = scratch + b->n; /* n each */
     sgfsi_glm_predictor(m, theta, b, eta);
-    half_exp(m, b->n, eta, e);
+    sgfsi_half_exp(m, b->n, eta, e);
     for (int64_t i = 0; residual != NULL && i < b->n; i++) {
         double y = target[i] == one ? 1.0 : 0.0;
         residual[i] = y - (eta[i] >= 0 ? 1.0 : e[i]) / (1.0 + e[i]);
@@ -55,7 +49,7 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
                     double *scratch) {
     double *eta = scratch, *e = scratch + b->n;
     sgfsi_glm_predictor(m, theta, b, eta);
-    half_exp(m, b->n, eta, e);
+    sgfsi_half_exp(m, b->n, eta, e);
     for (int64_t i = 0; i < b->n; i++) {
         double less = e[i] / (1 + e[i]), more = 1 / (1 + e[i]);
         out[2 * i] = eta[i] >= 0 ? less : more;
@@ -67,7 +61,7 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
                       double *scratch) {
     double *eta = scratch, *e = scratch + b->n, *rows = scratch + 2 * b->n;
     sgfsi_glm_predictor(m, theta, b, eta);
-    half_exp(m, b->n, eta, e);
+    sgfsi_half_exp(m, b->n, eta, e);
     for (int64_t i = 0; i < b->n; i++) eta[i] = e[i] / ((1 + e[i]) * (1 + e[i]));
     sgfsi_glm_curvature(m, b, eta, A, rows);
 }

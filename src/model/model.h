@@ -13,6 +13,8 @@ enum {
     SGFSI_MOST_DENSE = 4000 /* parameters up to which a D x D matrix is made without being asked */
 };
 
+#define SGFSI_HALF_LOG_TWO_PI 0.91893853320467274178
+
 struct sgfs_model {
     const sgfs_model_kind *kind;
     const sgfs_model_kind
@@ -34,7 +36,7 @@ struct sgfs_model {
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
-    int64_t outcomes; /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
+    int64_t outcomes;       /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
     const sgfsi_json *info; /* extra of the model this one is again, on other rows; or NULL */
     sgfsi_json *extra;      /* what the kind wants remembered in the run file (label map, ...) */
     void *state;            /* the kind's own, from the arena */

@@ -22,8 +22,6 @@ typedef struct poisson {
     double log_factorial[TABLE];
 } poisson;
 
-static const double half_log_two_pi = 0.91893853320467274178;
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status refuse(const sgfs_model *m, int64_t row, double y, sgfs_err *err) {
@@ -84,7 +82,7 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
 static double log_factorial(const poisson *s, double y) {
     if (y < TABLE) return s->log_factorial[(int64_t)y];
     double r = 1 / y;
-    return y * log(y) - y + 0.5 * log(y) + half_log_two_pi + r * (1.0 / 12 - r * r / 360);
+    return y * log(y) - y + 0.5 * log(y) + SGFSI_HALF_LOG_TWO_PI + r * (1.0 / 12 - r * r / 360);
 }
 
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
@@ -122,7 +120,7 @@ static double at_mode(const poisson *s, double mu, double k) {
     double d = mu - k;
     if (k == 0) return exp(-mu);
     if (k < TABLE) return exp(k * log(mu) - mu - log_factorial(s, k));
-    return exp(k * log1p(d / k) - d - 0.5 * log(k) - half_log_two_pi - 1 / (12 * k));
+    return exp(k * log1p(d / k) - d - 0.5 * log(k) - SGFSI_HALF_LOG_TWO_PI - 1 / (12 * k));
 }
 
 /* Quantiles of Cornish and Fisher to the order 1/sd, in whole numbers: skewness 1/sd, excess

@@ -14,9 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/glm.h"
 #include "model/outcomes.h"
-
-static const double half_log_two_pi = 0.91893853320467274178;
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
@@ -89,17 +88,11 @@ const sgfsi_readout sgfsi_readout_softmax = {
 
 /* ---- two labels, one unit -------------------------------------------------------------------- */
 
-/* e = exp(-|eta|) */
-static void half_exp(const sgfs_model *m, int64_t n, const double *eta, double *e) {
-    for (int64_t i = 0; i < n; i++) e[i] = -fabs(eta[i]);
-    m->be->exp(n, e, e);
-}
-
 static void logistic_score(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                            double *eta, double *loglik, double *spread, double *room) {
     (void)theta;
     (void)spread;
-    half_exp(m, b->n, eta, room);
+    sgfsi_half_exp(m, b->n, eta, room);
     for (int64_t i = 0; i < b->n; i++) {
         int64_t class = sgfsi_labels_class(&m->labels, b->y[i]);
         double a = eta[i], e = room[i], y = class == 1 ? 1 : 0;
@@ -150,7 +143,7 @@ static void gaussian_score(const sgfs_model *m, const double *theta, const sgfs_
         double r = (b->y[i] - s->y_mean) / s->y_sd - eta[i];
         eta[i] = weight * r;
         if (spread != NULL) spread[i] = weight * r * r - 1;
-        if (loglik != NULL) loglik[i] = -0.5 * weight * r * r - log_sigma - half_log_two_pi;
+        if (loglik != NULL) loglik[i] = -0.5 * weight * r * r - log_sigma - SGFSI_HALF_LOG_TWO_PI;
     }
 }
 
