@@ -19,12 +19,14 @@ typedef struct entry {
     const sgfs_option *row;
     char *value; /* NULL: the default is in force */
     bool given;
+    int64_t order; /* given as the order-th, from 1 */
 } entry;
 
 struct sgfs_config {
     sgfsi_option_source source;
     int64_t entries;
     entry *entry;
+    int64_t orders; /* values given so far */
     sgfsi_log log;
 };
 
@@ -68,9 +70,11 @@ sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
     sgfs_config *copy = sgfsi_config_new(cfg->source);
     if (copy == NULL) return NULL;
     copy->log = cfg->log;
+    copy->orders = cfg->orders;
     for (int64_t i = 0; i < cfg->entries; i++) {
         if (cfg->entry[i].value == NULL) continue;
         copy->entry[i].given = cfg->entry[i].given;
+        copy->entry[i].order = cfg->entry[i].order;
         copy->entry[i].value = strdup(cfg->entry[i].value);
         if (copy->entry[i].value == NULL) {
             sgfs_config_free(copy);
@@ -173,7 +177,9 @@ sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value
     entry *e = find(cfg, key);
     if (e == NULL) return unknown_key(cfg, key, err);
     sgfs_status status = check_value(e->row, value, err);
-    return status != SGFS_OK ? status : store(e, value, true, err);
+    if (status == SGFS_OK) status = store(e, value, true, err);
+    if (status == SGFS_OK) e->order = ++cfg->orders;
+    return status;
 }
 
 sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
@@ -238,6 +244,11 @@ bool sgfsi_config_auto(const sgfs_config *cfg, const char *key) {
 bool sgfsi_config_given(const sgfs_config *cfg, const char *key) {
     const entry *e = find(cfg, key);
     return e != NULL && e->given;
+}
+
+int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key) {
+    const entry *e = find(cfg, key);
+    return e != NULL && e->given ? e->order : 0;
 }
 
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index) {

@@ -35,6 +35,8 @@ bool sgfsi_config_flag(const sgfs_config *cfg, const char *key);
 const char *sgfsi_config_text(const sgfs_config *cfg, const char *key);
 bool sgfsi_config_auto(const sgfs_config *cfg, const char *key);  /* "auto" or "" is in force */
 bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the caller */
+/* Its place among the values that were set: larger is later; 0: it was not. */
+int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key);
 /* Walk the distinct rows in order of their tables; NULL past the last. */
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
 /* Put a chosen value in place of "auto" without marking it as given by the caller; not checked. */

@@ -24,9 +24,39 @@ const sgfs_option sgfsi_data_options[] = {
      "does the CSV file start with column names?"},
     {"data.storage", "storage", SGFS_CHOICE, "f64", 1, 0, "f64|f32",
      "how CSV numbers are kept in memory; f32 halves it"},
+    {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
+     "file with the targets, where the data are in another: labels.idx beside images.idx"},
+    {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
+     "CSV columns of words or codes: names, numbers, ranges, or \"auto\" for all that hold words"},
+    {"data.coding", "coding", SGFS_CHOICE, "onehot", 1, 0, "onehot|integer",
+     "what becomes of a categorical column: a column of 0 and 1 for each word, or one of numbers"},
+    {"data.columns", "columns", SGFS_INTEGER, "auto", 1, 1e6, NULL,
+     "features of a libsvm file, where it may lack the last ones"},
+    {"data.zero_based", "zero-based", SGFS_FLAG, "false", 1, 0, NULL,
+     "the features of a libsvm file are numbered from 0, not from 1"},
+    {"data.dense", "dense", SGFS_FLAG, "false", 1, 0, NULL,
+     "keep the zeros of a libsvm file: faster where there are few"},
     {"data.intercept", "intercept", SGFS_FLAG, "true", 1, 0, NULL, "put a column of ones in front"},
     {"data.standardize", "standardize", SGFS_FLAG, "false", 1, 0, NULL,
      "sample on centred, scaled columns; draws are reported on your scale"},
+    /* transforms: applied in the order in which they are given (transform.c) */
+    {"data.keep_classes", "keep-classes", SGFS_TEXT, "", 1, 0, NULL,
+     "only rows whose target is one of these: 7,9"},
+    {"data.limit", "limit", SGFS_INTEGER, "auto", 1, 1e15, NULL, "only the first rows"},
+    {"data.split", "split", SGFS_TEXT, "", 1, 0, NULL,
+     "shares of the rows, drawn at random, for training, validation and test: 0.9,0.05,0.05"},
+    {"data.split_seed", "split-seed", SGFS_INTEGER, "1", 0, 9e15, NULL,
+     "which rows --split takes: the same seed, the same rows"},
+    {"data.part", "part", SGFS_CHOICE, "train", 1, 0, "train|validation|test|all",
+     "which part of --split is read"},
+    {"data.drop", "drop", SGFS_TEXT, "", 1, 0, NULL,
+     "columns to leave out: names, numbers, ranges"},
+    {"data.log1p", "log1p", SGFS_TEXT, "", 1, 0, NULL,
+     "columns to replace by log(1 + x): names, numbers, ranges"},
+    {"data.project", "project", SGFS_INTEGER, "auto", 1, 1e5, NULL,
+     "that many random combinations of the columns in place of the columns"},
+    {"data.project_seed", "project-seed", SGFS_INTEGER, "1", 0, 9e15, NULL,
+     "which combinations --project takes"},
     SGFSI_OPTIONS_END};
 
 /* ---- which columns --------------------------------------------------------------------------- */
@@ -187,17 +217,13 @@ static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
 
 static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
                              sgfs_err *err) {
-    sgfsi_read_options options = {
-        .target = sgfsi_config_text(cfg, "data.target"),
-        .features = sgfsi_config_text(cfg, "data.features"),
-        .weights = sgfsi_config_text(cfg, "data.weights"),
-        .exposure = sgfsi_config_text(cfg, "data.exposure"),
-        .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
-        .header = sgfsi_config_text(cfg, "data.header"),
-        .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
-        .log = sgfsi_config_log(cfg),
-    };
+    const sgfsi_read_options options = sgfsi_read_options_of(cfg);
     sgfs_status status = sgfsi_table_read(path, &options, &d->table, err);
+    if (status == SGFS_OK && d->table.y != NULL) {
+        d->y = d->table.y;
+        d->has_target = true;
+        d->target.name = d->table.target_name;
+    }
     if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
     if (status == SGFS_OK) tell_target(d, cfg);
     return status;

@@ -16,9 +16,9 @@ enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, STRETCH = 256 }; /* rows ahead; by
 #define GATHER(name, type)                                                                         \
     static void name(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,  \
                      double *y) {                                                                  \
-        const type *cells = d->table.cells;                                                        \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            const type *cell = cells + (row != NULL ? row[i] : first + i) * d->table.row_stride;   \
+            const type *cell = (const void *)sgfsi_table_row(                                      \
+                &d->table, row != NULL ? row[i] : first + i, d->row_bytes);                        \
             if (row != NULL && i + AHEAD < n) prefetch_row(d, row[i + AHEAD]);                     \
             if (y != NULL && d->target_col >= 0) y[i] = (double)cell[d->target_col];               \
             if (x == NULL) continue;                                                               \
@@ -34,7 +34,7 @@ enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, STRETCH = 256 }; /* rows ahead; by
     }
 
 static void prefetch_row(const sgfs_data *d, int64_t row) {
-    const char *cells = (const char *)d->table.cells + row * d->row_bytes;
+    const char *cells = sgfsi_table_row(&d->table, row, d->row_bytes);
     for (int64_t b = 0; b < d->row_bytes && b < MOST; b += LINE) __builtin_prefetch(cells + b);
 }
 

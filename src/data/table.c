@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "data/columns.h"
 
@@ -35,14 +36,70 @@ size_t sgfsi_dtype_size(sgfsi_dtype type) {
     return 0;
 }
 
+static void free_parts(sgfsi_table *table) {
+    for (int64_t i = 0; i < table->parts; i++) {
+        sgfsi_part *p = &table->part[i];
+        free(p->path);
+        free(p->owned);
+        if (p->map != NULL) munmap(p->map, p->map_bytes);
+    }
+    free(table->part);
+}
+
+static void free_csr(sgfsi_table *table) {
+    if (!table->owned_csr) return;
+    free((void *)table->csr.start);
+    free((void *)table->csr.col);
+    free((void *)table->csr.value);
+}
+
 void sgfsi_table_free(sgfsi_table *table) {
     if (table == NULL) return;
+    for (int64_t j = 0; table->dictionary != NULL && j < table->cols; j++)
+        sgfsi_names_free(table->dictionary[j].word, table->dictionary[j].count);
+    free(table->dictionary);
     sgfsi_names_free(table->names, table->cols);
     sgfsi_names_free(table->level, table->levels);
+    free_parts(table);
+    free_csr(table);
     free(table->role);
+    free(table->y);
+    free(table->target_name);
+    free(table->told);
+    free(table->value);
+    free(table->value_rows);
+    sgfsi_json_free(table->recipe);
     free(table->owned);
     if (table->map != NULL) munmap(table->map, table->map_bytes);
     memset(table, 0, sizeof *table);
+}
+
+const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row) {
+    int64_t lo = 0, hi = table->parts;
+    while (hi - lo > 1) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (table->part[mid].first <= row) lo = mid;
+        else hi = mid;
+    }
+    return &table->part[lo];
+}
+
+sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
+    return (sgfsi_read_options){
+        .target = sgfsi_config_text(cfg, "data.target"),
+        .features = sgfsi_config_text(cfg, "data.features"),
+        .weights = sgfsi_config_text(cfg, "data.weights"),
+        .exposure = sgfsi_config_text(cfg, "data.exposure"),
+        .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
+        .header = sgfsi_config_text(cfg, "data.header"),
+        .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
+        .categorical = sgfsi_config_text(cfg, "data.categorical"),
+        .labels = sgfsi_config_text(cfg, "data.labels"),
+        .columns = sgfsi_config_int(cfg, "data.columns"),
+        .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
+        .dense = sgfsi_config_flag(cfg, "data.dense"),
+        .log = sgfsi_config_log(cfg),
+    };
 }
 
 int64_t sgfsi_table_column(const sgfsi_table *table, const char *name) {

@@ -35,13 +35,51 @@ typedef enum sgfsi_role {
 
 enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
 
+/* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
+ *     cells + (i / chunk_rows) chunk_bytes + (i % chunk_rows) row_bytes of the table.
+ * Exactly one of owned (malloc) and map (mmap) is set. */
+typedef struct sgfsi_part {
+    char *path;    /* malloc'ed; for messages */
+    int64_t first; /* its first row is this row of the table */
+    int64_t rows;  /* at least 1 */
+    const char *cells;
+    int64_t chunk_rows; /* rows: all of them in one piece */
+    int64_t chunk_bytes;
+    struct sgfsi_packed *packed; /* what else a packed file says (packed.h); NULL: not packed */
+    void *owned, *map;
+    size_t map_bytes;
+} sgfsi_part;
+
+/* Words of a column, in order of first appearance; cells hold their numbers 0, 1, ... */
+typedef struct sgfsi_dictionary {
+    int64_t count; /* 0: a column of numbers */
+    char **word;   /* malloc'ed */
+} sgfsi_dictionary;
+
+/* What a file says of a column, so that nobody needs to look at every row. */
+typedef struct sgfsi_told {
+    double rows, mean, ss, min, max; /* ss: sum of squares around the mean */
+} sgfsi_told;
+
 typedef struct sgfsi_table {
     int64_t rows, cols;
     int64_t row_stride; /* elements from one row to the next; rows are contiguous */
     sgfsi_dtype type;
-    const void *cells;   /* rows x cols, row-major */
-    sgfs_csr csr;        /* SGFSI_CSR: the rows, columns counted from 0; every column a feature */
-    char **names;        /* cols; malloc'ed */
+    const void *cells; /* rows x cols, row-major; NULL: the rows are in parts, or sparse */
+    int64_t parts;     /* 0: they are in cells or csr */
+    sgfsi_part *part;  /* parts of one type and row_stride, by first row; malloc'ed */
+    sgfs_csr csr;      /* SGFSI_CSR: the rows, columns counted from 0; every column a feature. The
+                          arrays are malloc'ed where owned_csr, else borrowed */
+    bool owned_csr;
+    double *y; /* rows: a target that is no column, called target_name; malloc'ed; or NULL */
+    char *target_name;            /* malloc'ed; set with y */
+    sgfsi_dictionary *dictionary; /* cols: of --categorical; malloc'ed; NULL: numbers only */
+    sgfsi_told *told;             /* cols; malloc'ed; NULL: nobody has looked yet */
+    int64_t values; /* distinct values of the target, where the file tells them; else 0 */
+    double *value, *value_rows; /* values, increasing; and rows of each; malloc'ed */
+    bool shuffled; /* rows stand in an order drawn at random: neighbours are a fair sample */
+    struct sgfsi_json *recipe; /* transforms that made the file (transform.h); or NULL. Owned */
+    char **names;              /* cols; malloc'ed */
     unsigned char *role; /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
                                table did not come from a file */
     bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
@@ -49,7 +87,7 @@ typedef struct sgfsi_table {
     int64_t text_line, text_level; /* its first cell that is no number: the line, the level */
     int64_t levels;
     char **level; /* level texts in order of first appearance; malloc'ed */
-    /* Ownership: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
+    /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
     void *owned;
     void *map;
     size_t map_bytes;
@@ -57,17 +95,35 @@ typedef struct sgfsi_table {
 
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
 
+/* The part that row is in; only for tables with parts. */
+const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row);
+/* Where a row starts. row_bytes: row_stride times the size of a cell. */
+static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
+                                          int64_t row_bytes) {
+    if (table->cells != NULL) return (const char *)table->cells + row * row_bytes;
+    const sgfsi_part *p = table->parts == 1 ? table->part : sgfsi_table_part(table, row);
+    int64_t i = row - p->first, chunk = i / p->chunk_rows;
+    return p->cells + chunk * p->chunk_bytes + (i - chunk * p->chunk_rows) * row_bytes;
+}
+
 /* What the reader needs to know of the options, looked up once by design.c. */
 typedef struct sgfsi_read_options {
-    const char *target;    /* name or 1-based number; "" : last column */
-    const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
-    const char *weights;   /* name or 1-based number; "" : none */
-    const char *exposure;  /* the same */
-    const char *delimiter; /* one character, "tab", or "auto" */
-    const char *header;    /* "auto", "yes", "no" */
-    bool single;           /* store as float */
+    const char *target;      /* name or 1-based number; "" : last column */
+    const char *features;    /* "a,b,3-7"; "" : all that are nothing else */
+    const char *weights;     /* name or 1-based number; "" : none */
+    const char *exposure;    /* the same */
+    const char *delimiter;   /* one character, "tab", or "auto" */
+    const char *header;      /* "auto", "yes", "no" */
+    bool single;             /* store as float */
+    const char *categorical; /* columns of words, as in features; "" : none */
+    const char *labels;      /* IDX: the file with the labels; "" : none */
+    int64_t columns;         /* libsvm: features there are at least; -1: as many as are seen */
+    bool zero_based;         /* libsvm: the first feature is 0 */
+    bool dense;              /* libsvm: with its zeros */
     const sgfsi_log *log;
 } sgfsi_read_options;
+
+struct sgfsi_flow;
 
 typedef struct sgfs_reader_kind {
     const char *name, *help;
@@ -75,7 +131,14 @@ typedef struct sgfs_reader_kind {
     bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
     sgfs_status (*read)(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
                         sgfs_err *err);
+    /* The same rows one block after another, in memory that does not grow with the file (flow.h);
+     * NULL: tables of this kind stay in their files, and are walked. */
+    sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,
+                        const sgfsi_read_options *options, sgfs_err *err);
 } sgfs_reader_kind;
+
+/* What the options say to readers. */
+sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg);
 
 /* The reader whose file this is; NULL with err filled when there is none or the path cannot be
  * read. */
