@@ -57,9 +57,9 @@ typedef struct sgfsi_dictionary {
 } sgfsi_dictionary;
 
 /* What a file says of a column, so that nobody needs to look at every row. */
-typedef struct sgfsi_told {
+typedef struct sgfsi_column_told {
     double rows, mean, ss, min, max; /* ss: sum of squares around the mean */
-} sgfsi_told;
+} sgfsi_column_told;
 
 typedef struct sgfsi_table {
     int64_t rows, cols;
@@ -74,7 +74,7 @@ typedef struct sgfsi_table {
     double *y; /* rows: a target that is no column, called target_name; malloc'ed; or NULL */
     char *target_name;            /* malloc'ed; set with y */
     sgfsi_dictionary *dictionary; /* cols: of --categorical; malloc'ed; NULL: numbers only */
-    sgfsi_told *told;             /* cols; malloc'ed; NULL: nobody has looked yet */
+    sgfsi_column_told *told;      /* cols; malloc'ed; NULL: nobody has looked yet */
     int64_t values; /* distinct values of the target, where the file tells them; else 0 */
     double *value, *value_rows; /* values, increasing; and rows of each; malloc'ed */
     bool shuffled; /* rows stand in an order drawn at random: neighbours are a fair sample */
