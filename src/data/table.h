@@ -120,6 +120,7 @@ typedef struct sgfsi_read_options {
     int64_t columns;         /* libsvm: features there are at least; -1: as many as are seen */
     bool zero_based;         /* libsvm: the first feature is 0 */
     bool dense;              /* libsvm: with its zeros */
+    int64_t threads;         /* that may work at the same time; 0: as many as there are cores */
     const sgfsi_log *log;
 } sgfsi_read_options;
 
