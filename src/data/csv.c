@@ -254,7 +254,7 @@ static sgfs_status make_room(csv *c, sgfs_err *err) {
     size_t kept = (size_t)c->kept, size = c->options->single ? sizeof(float) : sizeof(double),
            bytes;
     if (c->room - c->used >= kept) return SGFS_OK;
-    size_t room = c->room < kept * 512 ? kept * 1024 : c->room * 2;
+    size_t least = kept < 65536 ? 65536 : kept, room = c->room < least ? least : c->room * 2;
     void *bigger = __builtin_mul_overflow(room, size, &bytes) ? NULL : realloc(c->cells, bytes);
     if (bigger == NULL) return sgfsi_fail_memory(err, "the table");
     c->cells = bigger;
