@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20, LONGEST = 1 << 26 };
+enum { BLOCK = SGFSI_BLOCK_BYTES, LONGEST = 64 * BLOCK };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';

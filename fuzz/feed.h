@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ * feed.h: the bytes of one hostile file through everything that reads such a file.
+ *
+ *     bytes -> a file in memory -> reader: probe, read, look at every cell, free
+ *                               -> sgfs_data_open: design, statistics, a few rows gathered
+ *                               -> the rows again, as predict reads them: they must be the same
+ *
+ * Any refusal is fine as long as it is one: SGFS_EDATA or SGFS_EIO and a sentence of one line. What
+ * is not fine ends in FEED_FAIL: abort() under libFuzzer, fail_msg() in tests/unit/test_hostile.c,
+ * which runs the same code over the seeds. Reads beyond a block of memory are the sanitizers'
+ * business; those beyond a mapped file are made visible by map.c.
+ */
+#ifndef SGFS_FUZZ_FEED_H
+#define SGFS_FUZZ_FEED_H
+
+#ifndef _GNU_SOURCE
+#error "define _GNU_SOURCE before the first header: memfd_create is not POSIX"
+#endif
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "data/data.h"
+#include "data/rows.h"
+#include "data/stream.h"
+
+#ifndef FEED_FAIL
+#define FEED_FAIL(...) (fprintf(stderr, "fuzz: " __VA_ARGS__), fputc('\n', stderr), abort())
+#endif
+
+enum { FEED_FILES = 2, FEED_ROWS = 16, FEED_CELLS = 1 << 16, FEED_OPTIONS = 16 };
+
+/* ---- files in memory ------------------------------------------------------------------------- */
+
+typedef struct feed_file {
+    int fd; /* 0: not made yet */
+    char path[64];
+} feed_file;
+
+/* The bytes as a file; its path. One file for each slot, written anew each time. */
+static inline const char *feed_put(int slot, const void *bytes, size_t size) {
+    static feed_file files[FEED_FILES];
+    feed_file *f = &files[slot];
+    if (f->fd == 0) {
+        f->fd = memfd_create("sgfs-fuzz", MFD_CLOEXEC);
+        if (f->fd < 0) FEED_FAIL("no file in memory");
+        snprintf(f->path, sizeof f->path, "/proc/self/fd/%d", f->fd);
+    }
+    bool ok = ftruncate(f->fd, 0) == 0;
+    for (size_t done = 0; ok && done < size;) {
+        ssize_t n = pwrite(f->fd, (const char *)bytes + done, size - done, (off_t)done);
+        ok = n > 0;
+        if (ok) done += (size_t)n;
+    }
+    if (!ok) FEED_FAIL("the file in memory cannot be written");
+    return f->path;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* "header=yes target=2": the options "data.header" and "data.target". */
+static inline sgfs_config *feed_config(const char *options) {
+    sgfs_config *cfg = sgfs_config_new();
+    char words[512], *next = words;
+    snprintf(words, sizeof words, "%s", options);
+    for (char *word; cfg != NULL && (word = strsep(&next, " ")) != NULL;) {
+        char key[64], *value = strchr(word, '=');
+        sgfs_err err = {SGFS_OK, ""};
+        if (value == NULL) continue;
+        *value++ = '\0';
+        snprintf(key, sizeof key, "data.%s", word);
+        if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
+    }
+    if (cfg == NULL) FEED_FAIL("no config");
+    return cfg;
+}
+
+/* ---- what may come back ---------------------------------------------------------------------- */
+
+/* A refusal is a code that fits the file, and a sentence fit for a terminal. Options may ask for
+ * columns a mutated file does not have: then SGFS_EUSAGE is right, too. */
+static inline void feed_check(sgfs_status status, const sgfs_err *err, bool columns_asked) {
+    if (status == SGFS_OK) return;
+    bool fits =
+        status == SGFS_EDATA || status == SGFS_EIO || (status == SGFS_EUSAGE && columns_asked);
+    if (!fits) FEED_FAIL("status %d: %s", (int)status, err->text);
+    if (err->code != status) FEED_FAIL("status %d, but %d: %s", status, err->code, err->text);
+    if (strlen(err->text) < 10) FEED_FAIL("no sentence: \"%s\"", err->text);
+    for (const char *s = err->text; *s != '\0'; s++) {
+        if ((unsigned char)*s < 32 || *s == 127) FEED_FAIL("byte %d in: %s", *s, err->text);
+    }
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static inline void feed_check_csr(const sgfsi_table *t) {
+    const sgfs_csr *m = &t->csr;
+    if (m->start[0] != 0) FEED_FAIL("csr begins with %lld", (long long)m->start[0]);
+    for (int64_t i = 0; i < t->rows; i++) {
+        if (m->start[i] > m->start[i + 1]) FEED_FAIL("csr row %lld ends early", (long long)i);
+        for (int64_t k = m->start[i], before = -1; k < m->start[i + 1]; before = m->col[k++]) {
+            if (m->col[k] <= before || m->col[k] >= t->cols) FEED_FAIL("csr column %d", m->col[k]);
+            if (!isfinite(m->value[k])) FEED_FAIL("csr value of row %lld", (long long)i);
+        }
+    }
+}
+
+/* Every byte of every row: a sanitizer looks over our shoulder. */
+static inline unsigned feed_touch(const sgfsi_table *t) {
+    int64_t row_bytes = t->row_stride * (int64_t)sgfsi_dtype_size(t->type);
+    unsigned sum = 0;
+    for (int64_t i = 0; i < t->rows; i++) {
+        const char *row = sgfsi_table_row(t, i, row_bytes);
+        for (int64_t b = 0; b < t->cols * (int64_t)sgfsi_dtype_size(t->type); b++)
+            sum += (unsigned char)row[b];
+    }
+    return sum;
+}
+
+static inline void feed_check_table(const sgfsi_table *t) {
+    int64_t targets = t->y != NULL ? 1 : 0;
+    if (t->rows < 1 || t->cols < 0 || t->cols > SGFSI_MAX_COLS)
+        FEED_FAIL("a table of %lld x %lld", (long long)t->rows, (long long)t->cols);
+    for (int64_t j = 0; j < t->cols; j++) {
+        if (t->names[j] == NULL) FEED_FAIL("column %lld without a name", (long long)j);
+        targets += t->role != NULL && t->role[j] == SGFSI_ROLE_TARGET;
+    }
+    if (targets > 1) FEED_FAIL("%lld targets", (long long)targets);
+    for (int64_t k = 0; k < t->levels; k++)
+        if (t->level[k] == NULL) FEED_FAIL("level %lld without a text", (long long)k);
+    if (t->type == SGFSI_CSR) feed_check_csr(t);
+    else (void)feed_touch(t);
+}
+
+static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
+                              const sgfsi_read_options *options, bool columns_asked) {
+    sgfsi_table table = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = kind->read(path, options, &table, &err);
+    feed_check(status, &err, columns_asked);
+    if (status == SGFS_OK) feed_check_table(&table);
+    else if (table.names != NULL || table.map != NULL || table.owned != NULL || table.part != NULL)
+        FEED_FAIL("a failed read left something behind");
+    sgfsi_table_free(&table);
+    return status == SGFS_OK;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* Rows from both ends, in order and picked, dense and (where they are) sparse. */
+static inline void feed_gather(const sgfs_data *d) {
+    sgfsi_arena arena = {0};
+    sgfsi_rows rows;
+    sgfs_err err = {SGFS_OK, ""};
+    int64_t n = d->N < FEED_ROWS ? d->N : FEED_ROWS, row[FEED_ROWS];
+    for (int sparse = 0; sparse < 2; sparse++) {
+        if (sparse == 0 && n * d->p > FEED_CELLS) continue;
+        sgfsi_rows_plan plan = {.n = n, .sparse = sparse == 1, .repeats = true};
+        if (sgfsi_rows_open(&rows, d, plan, &arena, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
+        for (int64_t i = 0; i < n; i++) row[i] = d->N - 1 - i;
+        sgfs_batch batch = sgfsi_rows_range(&rows, 0, n);
+        for (int64_t i = 0; d->has_target && i < n; i++)
+            if (!isfinite(batch.y[i])) FEED_FAIL("target of row %lld", (long long)i);
+        batch = sgfsi_rows_drawn(&rows, row, n);
+        for (int64_t i = 0; batch.x != NULL && i < n * d->p; i++)
+            if (!isfinite(batch.x[i]) && d->scale == NULL) FEED_FAIL("cell %lld", (long long)i);
+    }
+    sgfsi_arena_free(&arena);
+}
+
+/* One block of new rows against the same rows of the data. */
+static inline void feed_compare(const sgfs_data *d, const sgfsi_incoming_block *block,
+                                int64_t first) {
+    int64_t from = d->p - d->features;
+    double *x = malloc((size_t)(block->n * d->p + 1) * sizeof *x);
+    if (x == NULL || first + block->n > d->N) FEED_FAIL("rows beyond %lld", (long long)d->N);
+    sgfsi_data_rows_range(d, first, block->n, x, NULL);
+    for (int64_t i = 0; i < block->n; i++) {
+        const double *a = x + i * d->p + from, *b = block->x + i * block->stride;
+        if (d->features == 0 || memcmp(a, b, (size_t)d->features * sizeof *a) == 0) continue;
+        for (int64_t j = 0; j < d->features; j++)
+            if (a[j] != b[j]) FEED_FAIL("row %lld: %g, then %g", (long long)i, a[j], b[j]);
+    }
+    free(x);
+}
+
+static inline void feed_walk(const sgfs_data *d, sgfsi_incoming *rows) {
+    sgfsi_incoming_block block = {.stride = d->features};
+    sgfs_err err = {SGFS_OK, ""};
+    int64_t most = 7, seen = 0;
+    block.x = malloc((size_t)(most * d->features + 1) * sizeof *block.x);
+    block.y = malloc((size_t)most * sizeof *block.y);
+    block.exposure = malloc((size_t)most * sizeof *block.exposure);
+    if (block.x == NULL || block.y == NULL || block.exposure == NULL) FEED_FAIL("no memory");
+    do {
+        sgfs_status status = sgfsi_incoming_next(rows, most, &block, &err);
+        if (status != SGFS_OK) FEED_FAIL("read before, refused now: %s", err.text);
+        feed_compare(d, &block, seen);
+        seen += block.n;
+    } while (block.n > 0);
+    if (seen != d->N) FEED_FAIL("%lld rows, then %lld", (long long)d->N, (long long)seen);
+    free(block.x);
+    free(block.y);
+    free(block.exposure);
+}
+
+/* The rows again, as predict reads them. Names a file has twice cannot be asked for. */
+static inline void feed_again(const sgfs_data *d, const char *path,
+                              const sgfsi_read_options *options) {
+    const char **feature = malloc((size_t)(d->features + 1) * sizeof *feature);
+    sgfsi_incoming *rows = NULL;
+    sgfs_err err = {SGFS_OK, ""};
+    if (feature == NULL) FEED_FAIL("no memory");
+    for (int64_t j = 0; j < d->features; j++) feature[j] = d->feature[j].name;
+    const sgfsi_asked asked = {d->features, feature, .named = d->table.named};
+    sgfs_status status = sgfsi_incoming_open(&rows, path, &asked, options, &err);
+    feed_check(status, &err, false);
+    if (status == SGFS_OK) feed_walk(d, rows);
+    sgfsi_incoming_close(rows);
+    free(feature);
+}
+
+static inline void feed_data(const char *path, const sgfs_config *cfg,
+                             const sgfsi_read_options *options, bool columns_asked) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_data *d = sgfs_data_open(path, cfg, &err);
+    feed_check(d != NULL ? SGFS_OK : err.code, &err, columns_asked);
+    if (d == NULL) return;
+    feed_gather(d);
+    if (!options->single && d->scale == NULL && d->features > 0 && d->features < FEED_CELLS)
+        feed_again(d, path, options);
+    sgfs_data_free(d);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+/* A file's kind and the ways in which it is read: lines of options, the first of them empty. */
+typedef struct feed_format {
+    const char *name; /* of the target, and of the folder with its seeds */
+    const sgfs_reader_kind *kind;
+    const char *const *options; /* NULL-terminated */
+} feed_format;
+
+static const char *const feed_csv_options[] = {"",
+                                               "header=yes",
+                                               "header=no",
+                                               "storage=f32",
+                                               "delimiter=blank",
+                                               "target=1",
+                                               "standardize=true",
+                                               "features=1-2 target=3",
+                                               "weights=2",
+                                               "target=y features=a",
+                                               NULL};
+static const char *const feed_npy_options[] = {"", "target=1 features=2-3", "weights=1",
+                                               "standardize=true intercept=false", NULL};
+
+static const feed_format feed_formats[] = {{"csv", &sgfs_reader_csv, feed_csv_options},
+                                           {"npy", &sgfs_reader_npy, feed_npy_options}};
+enum { FEED_FORMATS = sizeof feed_formats / sizeof feed_formats[0] };
+
+static inline const feed_format *feed_format_find(const char *name) {
+    for (int i = 0; i < FEED_FORMATS; i++)
+        if (strcmp(feed_formats[i].name, name) == 0) return &feed_formats[i];
+    return NULL;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Read as line k of the options says. The reader is asked even where its probe says no: a name may
+ * have said yes. */
+static inline void feed_read(const feed_format *format, size_t k, const char *path) {
+    static sgfs_config *kept[FEED_FORMATS][FEED_OPTIONS]; /* configs are dear: made once */
+    sgfs_config **cfg = &kept[format - feed_formats][k];
+    if (*cfg == NULL) *cfg = feed_config(format->options[k]);
+    const sgfsi_read_options options = sgfsi_read_options_of(*cfg);
+    bool read = feed_table(format->kind, path, &options, k > 0);
+    if (read || sgfsi_table_reader(path, NULL) != format->kind)
+        feed_data(path, *cfg, &options, k > 0);
+}
+
+static inline size_t feed_options(const feed_format *format) {
+    size_t n = 0;
+    while (format->options[n] != NULL) n++;
+    return n;
+}
+
+/* Plainly, and with one other line of options that follows from the bytes: the same input always
+ * means the same. */
+static inline void feed_bytes(const feed_format *format, const unsigned char *bytes, size_t size) {
+    const char *path = feed_put(0, bytes, size);
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
+    size_t k = (h >> 8) % feed_options(format);
+    feed_read(format, 0, path);
+    if (k > 0) feed_read(format, k, path);
+}
+
+#endif

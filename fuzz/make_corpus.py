@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The seeds of the fuzz targets: fuzz/corpus/NAME/, small files of every shape a reader knows.
+
+    python3 fuzz/make_corpus.py            # writes them anew; the same bytes every time
+
+Written from the descriptions of the formats, byte by byte, with the standard library only: so that
+they are also a second opinion on what our own writers make. tests/unit/test_hostile.c reads every
+seed, truncates it everywhere and flips its bits."""
+import gzip
+import pathlib
+import struct
+
+HERE = pathlib.Path(__file__).resolve().parent / "corpus"
+
+
+def save(target, name, content):
+    if isinstance(content, str):
+        content = content.encode()
+    folder = HERE / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+PLAIN = "a,b,y\n1.5,-2,0\n0.25,3e2,1\n-7,1e-3,1\n.5,4.,0\n"
+
+
+def csv_seeds():
+    save("csv", "plain", PLAIN)
+    save("csv", "no_header", PLAIN.split("\n", 1)[1])
+    save("csv", "crlf_bom", b"\xef\xbb\xbf" + PLAIN.replace("\n", "\r\n").encode())
+    save("csv", "semicolon", PLAIN.replace(",", ";"))
+    save("csv", "tab", PLAIN.replace(",", "\t"))
+    save("csv", "bar", PLAIN.replace(",", "|"))
+    save("csv", "blanks", "  1 2.5  0\n 3   4 1 \n5 6 0\n")
+    save("csv", "quoted", '"a ""x""",b,"y\nz"\n"1",2,"no"\n 3 , "4" ,yes\n5,6,"no"\n')
+    save("csv", "words", "sepal,kind\n5.1,setosa\n4.9,virginica\n6.0,setosa\n")
+    save("csv", "late_words", "x,y\n" + "".join(f"{i}.5,{i % 3}\n" for i in range(12)) + "1,many\n")
+    save("csv", "missing", "a,b,y\n1,,0\nNA,2,1\n?,3,0\n")
+    save("csv", "commas", '"1,5";2;0\n"2,5";3;1\n')
+    save("csv", "edges", "1.7976931348623157e308,4.9e-324,0\n-0,1e400,1\n"
+                         "123456789012345678901234567890,0.1e-5,1\n")
+    save("csv", "ragged", "a,b,y\n1,2,0\n1,2\n")
+    save("csv", "categorical", "colour,size,y\nred,1,0\nblue,2,1\nred,3,1\n\"gr,een\",4,0\n")
+    save("csv", "latin1", "gr\xf6\xdfe,y\n1,0\n2,1\n".encode("latin-1"))
+    save("csv", "utf16", "a,y\n1,0\n".encode("utf-16"))
+    save("csv", "packed.gz", gzip.compress(PLAIN.encode(), mtime=0))
+    save("csv", "two_members.gz", gzip.compress(PLAIN.encode(), mtime=0)
+         + gzip.compress(b"8,9,1\n", mtime=0))
+    save("csv", "bomb.gz", gzip.compress(b"1," * 200000, mtime=0))
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+
+def npy(descr, shape, cells, order="False", version=1, align=64):
+    """An array file whose header says anything we like."""
+    literal = f"{{'descr': {descr!r}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    start = 10 if version == 1 else 12
+    literal += b" " * (-(start + len(literal) + 1) % align) + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(literal))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + literal + cells
+
+
+def npy_seeds():
+    cells = [1.5, -2, 0, 0.25, 300, 1, -7, 0.001, 1, 0.5, 4, 0]  # 4 x 3
+    whole = [int(x) for x in cells]
+    save("npy", "f8", npy("<f8", "(4, 3)", struct.pack("<12d", *cells)))
+    save("npy", "f4_v2", npy("<f4", "(4, 3)", struct.pack("<12f", *cells), version=2))
+    save("npy", "f8_fortran_v3", npy("<f8", "(4, 3)", struct.pack("<12d", *cells), "True", 3))
+    save("npy", "f8_unaligned", npy("<f8", "(4, 3)", struct.pack("<12d", *cells), align=1))
+    for code, letter in (("<i8", "q"), ("<i4", "i"), ("<i2", "h"), ("<u4", "I"), ("<u2", "H"),
+                         ("|i1", "b"), ("|u1", "B"), ("|b1", "?")):
+        numbers = [x % 2 for x in whole] if code == "|b1" else [abs(x) % 100 for x in whole]
+        save("npy", code[1:], npy(code, "(4, 3)", struct.pack("<12" + letter, *numbers)))
+    save("npy", "one_dimension", npy("<f8", "(12,)", struct.pack("<12d", *cells)))
+    save("npy", "python2", npy("<f8", "(4L, 3L)", struct.pack("<12d", *cells)))
+    save("npy", "too_many_rows", npy("<f8", f"({2 ** 60}, 3)", struct.pack("<12d", *cells)))
+    save("npy", "objects", npy("|O", "(4, 3)", b"\x80\x04."))
+    save("npy", "nan", npy("<f8", "(2, 2)", struct.pack("<4d", 1, 2, float("nan"), 0)))
+
+
+if __name__ == "__main__":
+    csv_seeds()
+    npy_seeds()
