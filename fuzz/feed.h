@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "data/data.h"
+#include "data/flow.h"
 #include "data/rows.h"
 #include "data/stream.h"
 
@@ -32,7 +33,7 @@
 #define FEED_FAIL(...) (fprintf(stderr, "fuzz: " __VA_ARGS__), fputc('\n', stderr), abort())
 #endif
 
-enum { FEED_FILES = 2, FEED_ROWS = 16, FEED_CELLS = 1 << 16, FEED_OPTIONS = 16 };
+enum { FEED_FILES = 3, FEED_ROWS = 16, FEED_CELLS = 1 << 16, FEED_OPTIONS = 16 };
 
 /* ---- files in memory ------------------------------------------------------------------------- */
 
@@ -41,15 +42,20 @@ typedef struct feed_file {
     char path[64];
 } feed_file;
 
-/* The bytes as a file; its path. One file for each slot, written anew each time. */
-static inline const char *feed_put(int slot, const void *bytes, size_t size) {
+/* The file of a slot: 0 is the one under test. */
+static inline feed_file *feed_slot(int slot) {
     static feed_file files[FEED_FILES];
     feed_file *f = &files[slot];
-    if (f->fd == 0) {
-        f->fd = memfd_create("sgfs-fuzz", MFD_CLOEXEC);
-        if (f->fd < 0) FEED_FAIL("no file in memory");
-        snprintf(f->path, sizeof f->path, "/proc/self/fd/%d", f->fd);
-    }
+    if (f->fd != 0) return f;
+    f->fd = memfd_create("sgfs-fuzz", MFD_CLOEXEC);
+    if (f->fd < 0) FEED_FAIL("no file in memory");
+    snprintf(f->path, sizeof f->path, "/proc/self/fd/%d", f->fd);
+    return f;
+}
+
+/* The bytes as the file of a slot, written anew each time; its path. */
+static inline const char *feed_put(int slot, const void *bytes, size_t size) {
+    const feed_file *f = feed_slot(slot);
     bool ok = ftruncate(f->fd, 0) == 0;
     for (size_t done = 0; ok && done < size;) {
         ssize_t n = pwrite(f->fd, (const char *)bytes + done, size - done, (off_t)done);
@@ -60,9 +66,15 @@ static inline const char *feed_put(int slot, const void *bytes, size_t size) {
     return f->path;
 }
 
+/* Good files to go with a hostile one: three labels, and three images of 2 x 2. */
+static const unsigned char feed_labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 9, 7};
+static const unsigned char feed_images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 2, 0,   0,
+                                            0, 2, 5, 1, 0, 3, 2, 2, 9, 1, 0, 0, 255, 4};
+
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* "header=yes target=2": the options "data.header" and "data.target". */
+/* "header=yes target=2": the options "data.header" and "data.target". @labels is a file of good
+ * labels, @file the one under test. */
 static inline sgfs_config *feed_config(const char *options) {
     sgfs_config *cfg = sgfs_config_new();
     char words[512], *next = words;
@@ -73,6 +85,9 @@ static inline sgfs_config *feed_config(const char *options) {
         if (value == NULL) continue;
         *value++ = '\0';
         snprintf(key, sizeof key, "data.%s", word);
+        if (strcmp(value, "@file") == 0) value = feed_slot(0)->path;
+        if (strcmp(value, "@labels") == 0)
+            feed_put(1, feed_labels, sizeof feed_labels), value = feed_slot(1)->path;
         if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
     }
     if (cfg == NULL) FEED_FAIL("no config");
@@ -136,6 +151,93 @@ static inline void feed_check_table(const sgfsi_table *t) {
     else (void)feed_touch(t);
 }
 
+/* Cell j of row i as a double; a target that is no column comes last. */
+static inline double feed_cell(const sgfsi_table *t, int64_t i, int64_t j) {
+    const sgfs_csr *m = &t->csr;
+    if (j == t->cols) return t->y[i];
+    if (t->type == SGFSI_CSR) {
+        for (int64_t k = m->start[i]; k < m->start[i + 1]; k++)
+            if (m->col[k] == j) return m->value[k];
+        return 0;
+    }
+    const void *row = sgfsi_table_row(t, i, t->row_stride * (int64_t)sgfsi_dtype_size(t->type));
+    switch (t->type) {
+    case SGFSI_F32: return (double)((const float *)row)[j];
+    case SGFSI_I64: return (double)((const int64_t *)row)[j];
+    case SGFSI_I32: return (double)((const int32_t *)row)[j];
+    case SGFSI_I16: return (double)((const int16_t *)row)[j];
+    case SGFSI_I8: return (double)((const int8_t *)row)[j];
+    case SGFSI_U8: return (double)((const uint8_t *)row)[j];
+    case SGFSI_U16: return (double)((const uint16_t *)row)[j];
+    case SGFSI_U32: return (double)((const uint32_t *)row)[j];
+    default: return ((const double *)row)[j];
+    }
+}
+
+/* ---- flows ----------------------------------------------------------------------------------- */
+
+static inline bool feed_is_finite(const sgfsi_table *t, int64_t cols) {
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            if (!isfinite(feed_cell(t, i, j))) return false;
+    return true;
+}
+
+/* Rows seen .. seen + n - 1 of the flow. */
+static inline void feed_match(const sgfsi_table *t, int64_t seen, int64_t n, int64_t cols,
+                              const double *cells) {
+    if (seen + n > t->rows) FEED_FAIL("the flow has more than %lld rows", (long long)t->rows);
+    for (int64_t k = 0; k < n * cols; k++) {
+        double wanted = feed_cell(t, seen + k / cols, k % cols);
+        if (cells[k] != wanted)
+            FEED_FAIL("row %lld, column %lld: %g, but %g in the flow", (long long)(seen + k / cols),
+                      (long long)(k % cols), wanted, cells[k]);
+    }
+}
+
+/* All rows, a few at a time, against the table (NULL: there is none); how many there were. */
+static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, sgfs_status *status,
+                                sgfs_err *err) {
+    int64_t cols = flow->head.cols, most = 5, n = 0, seen = 0;
+    double *cells = malloc((size_t)(most * cols + 1) * sizeof *cells);
+    bool more;
+    if (cells == NULL) FEED_FAIL("no memory");
+    do {
+        *status = flow->next(flow, most, cells, &n, err);
+        if (*status != SGFS_OK) break;
+        if (t != NULL && !flow->again) feed_match(t, seen, n, cols, cells);
+        seen = flow->again ? 0 : seen + n;
+        more = flow->again || n > 0;
+        flow->again = false;
+    } while (more);
+    free(cells);
+    return seen;
+}
+
+/* The reader's flow: the same rows as its table, where the table has any. */
+static inline void feed_flow(const sgfs_reader_kind *kind, const char *path,
+                             const sgfsi_read_options *options, const sgfsi_table *t,
+                             bool columns_asked) {
+    sgfsi_flow flow = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    if (kind->flow == NULL) return;
+    sgfs_status status = kind->flow(&flow, path, options, &err);
+    bool open = status == SGFS_OK;
+    int64_t cols = t != NULL ? t->cols + (t->y != NULL) : 0, rows = 0;
+    if (open && t != NULL && flow.head.cols != cols) FEED_FAIL("%lld columns", (long long)cols);
+    if (open) rows = feed_rows(&flow, options->single ? NULL : t, &status, &err);
+    feed_check(status, &err, columns_asked);
+    if (status == SGFS_OK && t != NULL && rows != t->rows)
+        FEED_FAIL("%lld rows, but %lld in the flow", (long long)t->rows, (long long)rows);
+    if (status == SGFS_OK && t == NULL) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
+    if (status != SGFS_OK && t != NULL && feed_is_finite(t, cols))
+        FEED_FAIL("a table, but no flow: %s", err.text);
+    if (open) flow.close(&flow);
+    sgfsi_table_free(&flow.head);
+}
+
+/* ---- the reader ------------------------------------------------------------------------------ */
+
 static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
                               const sgfsi_read_options *options, bool columns_asked) {
     sgfsi_table table = {0};
@@ -143,9 +245,10 @@ static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
     sgfs_status status = kind->read(path, options, &table, &err);
     feed_check(status, &err, columns_asked);
     if (status == SGFS_OK) feed_check_table(&table);
+    feed_flow(kind, path, options, status == SGFS_OK ? &table : NULL, columns_asked);
+    if (status == SGFS_OK) sgfsi_table_free(&table);
     else if (table.names != NULL || table.map != NULL || table.owned != NULL || table.part != NULL)
         FEED_FAIL("a failed read left something behind");
-    sgfsi_table_free(&table);
     return status == SGFS_OK;
 }
 
@@ -259,8 +362,21 @@ static const char *const feed_csv_options[] = {"",
 static const char *const feed_npy_options[] = {"", "target=1 features=2-3", "weights=1",
                                                "standardize=true intercept=false", NULL};
 
+static const char *const feed_libsvm_options[] = {"",
+                                                  "dense=true",
+                                                  "zero_based=true",
+                                                  "columns=7",
+                                                  "dense=true columns=9 storage=f32",
+                                                  "dense=true target=1 weights=2",
+                                                  "standardize=true",
+                                                  NULL};
+static const char *const feed_idx_options[] = {
+    "", "labels=@labels", "labels=@file", "target=2", "labels=@labels features=1", NULL};
+
 static const feed_format feed_formats[] = {{"csv", &sgfs_reader_csv, feed_csv_options},
-                                           {"npy", &sgfs_reader_npy, feed_npy_options}};
+                                           {"npy", &sgfs_reader_npy, feed_npy_options},
+                                           {"libsvm", &sgfs_reader_libsvm, feed_libsvm_options},
+                                           {"idx", &sgfs_reader_idx, feed_idx_options}};
 enum { FEED_FORMATS = sizeof feed_formats / sizeof feed_formats[0] };
 
 static inline const feed_format *feed_format_find(const char *name) {
@@ -277,6 +393,8 @@ static inline void feed_read(const feed_format *format, size_t k, const char *pa
     static sgfs_config *kept[FEED_FORMATS][FEED_OPTIONS]; /* configs are dear: made once */
     sgfs_config **cfg = &kept[format - feed_formats][k];
     if (*cfg == NULL) *cfg = feed_config(format->options[k]);
+    if (strstr(format->options[k], "@file") != NULL) /* it is the labels, not the data */
+        path = feed_put(2, feed_images, sizeof feed_images);
     const sgfsi_read_options options = sgfsi_read_options_of(*cfg);
     bool read = feed_table(format->kind, path, &options, k > 0);
     if (read || sgfsi_table_reader(path, NULL) != format->kind)

@@ -52,6 +52,24 @@ def csv_seeds():
     save("csv", "bomb.gz", gzip.compress(b"1," * 200000, mtime=0))
 
 
+def libsvm_seeds():
+    save("libsvm", "plain", "1 1:0.5 3:-2\n-1 2:1e-3\n+1 1:1 2:2 3:3\n-1\n")
+    save("libsvm", "comments", "# made by hand\n1 qid:3 1:1 7:2 # first\n\n0 qid:4 2:5 # second\n")
+    save("libsvm", "zero_based", "1 0:0.5 3:-2\n0 1:4\n")
+    save("libsvm", "crlf_bom", b"\xef\xbb\xbf1 1:2\r\n0 2:3\r\n")
+    save("libsvm", "zeros", "1 1:0 2:0.0\n0 1:-0 2:1\n")
+    save("libsvm", "wide", "1 1:1 1999:2\n2 5:1 1500:3\n")
+    save("libsvm", "too_wide", "1 1:1 1000001:2\n")
+    save("libsvm", "beyond_31_bits", "1 2147483648:1\n0 99999999999999999999:1\n")
+    save("libsvm", "index_0", "1 0:1 1:2\n")
+    save("libsvm", "falling", "1 2:1 1:2\n")
+    save("libsvm", "twice", "1 2:1 2:2\n")
+    save("libsvm", "several_labels", "1,3 2:1\n2 1:1\n")
+    save("libsvm", "odd_values", "1 1:nan\n0 1:1e400\nx 1:2\n1 1:\n1 :3\n")
+    save("libsvm", "plain.gz", gzip.compress(b"1 1:0.5 3:-2\n-1 2:1e-3\n", mtime=0))
+    save("libsvm", "bomb.gz", gzip.compress(b"1 " + b" " * 200000 + b"1:1\n", mtime=0))
+
+
 # ---- arrays --------------------------------------------------------------------------------------
 
 def npy(descr, shape, cells, order="False", version=1, align=64):
@@ -81,6 +99,29 @@ def npy_seeds():
     save("npy", "nan", npy("<f8", "(2, 2)", struct.pack("<4d", 1, 2, float("nan"), 0)))
 
 
+def idx(code, sizes, cells):
+    return struct.pack(f">HBB{len(sizes)}I", 0, code, len(sizes), *sizes) + cells
+
+
+def idx_seeds():
+    images = bytes([0, 17, 255, 3, 9, 0, 0, 128, 64, 1, 2, 250])
+    save("idx", "images", idx(8, (3, 2, 2), images))
+    save("idx", "labels", idx(8, (3,), bytes([7, 9, 7])))
+    save("idx", "images.gz", gzip.compress(idx(8, (3, 2, 2), images), mtime=0))
+    for code, letter in ((9, "b"), (0x0B, "h"), (0x0C, "i"), (0x0D, "f"), (0x0E, "d")):
+        save("idx", "type_" + letter, idx(code, (3, 2), struct.pack(f">6{letter}", 1, -2, 3, 0, 5, 9)))
+    save("idx", "four_dimensions", idx(8, (3, 1, 2, 2), images))
+    save("idx", "five_dimensions", idx(8, (3, 1, 1, 2, 2), images))
+    save("idx", "too_many_rows", idx(8, (2 ** 32 - 1, 2, 2), images))
+    save("idx", "too_many_rows.gz", gzip.compress(idx(14, (2 ** 32 - 1, 2, 2), images), mtime=0))
+    save("idx", "overflow", idx(14, (2 ** 31, 2 ** 31, 2 ** 31), images))
+    save("idx", "empty", idx(8, (0, 2, 2), b""))
+    save("idx", "longer", idx(8, (3, 2, 2), images + b"more"))
+    save("idx", "not_finite", idx(0x0D, (3, 1), struct.pack(">3f", 1, float("nan"), 2)))
+
+
 if __name__ == "__main__":
     csv_seeds()
+    libsvm_seeds()
     npy_seeds()
+    idx_seeds()

@@ -19,7 +19,7 @@ one() {
     dictionary=
     [ -f "$here/$target.dict" ] && dictionary=-dict=$here/$target.dict
     OMP_NUM_THREADS=2 "$build/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=$longest -timeout=10 \
-        -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$crash" \
+        -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 -artifact_prefix="$crash" \
         $dictionary "$new" "$here/corpus/$target" > "$log" 2>&1
     code=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

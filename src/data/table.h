@@ -34,7 +34,11 @@ typedef enum sgfsi_role {
 } sgfsi_role;
 
 enum { SGFSI_HEAD_BYTES = 4096 };  /* a reader is asked about the first bytes of a file */
-enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
+/* More columns in a file are refused: it is probably transposed. Fuzz builds refuse earlier. */
+#ifndef SGFSI_MOST_COLS
+#define SGFSI_MOST_COLS 1000000
+#endif
+enum { SGFSI_MAX_COLS = SGFSI_MOST_COLS };
 
 /* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
  *     cells + (i / chunk_rows) chunk_bytes + (i % chunk_rows) row_bytes of the table.

@@ -134,7 +134,8 @@ static void test_changed(void **state) {
     }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {READER("csv"), READER("npy")};
+    const struct CMUnitTest tests[] = {READER("csv"), READER("libsvm"), READER("npy"),
+                                       READER("idx")};
     limit_memory();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
