@@ -7,6 +7,7 @@
  */
 #include "data/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,9 +16,11 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "data/columns.h"
+#include "data/packed.h"
 
-const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_idx,
-                                                 &sgfs_reader_libsvm, &sgfs_reader_csv, NULL};
+const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
+                                                 &sgfs_reader_idx, &sgfs_reader_libsvm,
+                                                 &sgfs_reader_csv, NULL};
 
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
@@ -40,6 +43,7 @@ static void free_parts(sgfsi_table *table) {
         sgfsi_part *p = &table->part[i];
         free(p->path);
         free(p->owned);
+        sgfsi_packed_free(p->packed);
         if (p->map != NULL) munmap(p->map, p->map_bytes);
     }
     free(table->part);
@@ -64,6 +68,7 @@ void sgfsi_table_free(sgfsi_table *table) {
     free(table->role);
     free(table->y);
     free(table->target_name);
+    free(table->text_path);
     free(table->told);
     free(table->value);
     free(table->value_rows);
@@ -81,6 +86,14 @@ const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row) {
         else hi = mid;
     }
     return &table->part[lo];
+}
+
+const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_t row, char *out,
+                              size_t room) {
+    const sgfsi_part *p = table->parts > 1 ? sgfsi_table_part(table, row) : NULL;
+    snprintf(out, room, "%.250s: row %lld", p != NULL && p->path != NULL ? p->path : path,
+             (long long)(row - (p != NULL ? p->first : 0) + 1));
+    return out;
 }
 
 sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
