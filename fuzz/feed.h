@@ -26,6 +26,7 @@
 
 #include "data/data.h"
 #include "data/flow.h"
+#include "data/packed.h"
 #include "data/rows.h"
 #include "data/stream.h"
 
@@ -149,6 +150,8 @@ static inline void feed_check_table(const sgfsi_table *t) {
         if (t->level[k] == NULL) FEED_FAIL("level %lld without a text", (long long)k);
     if (t->type == SGFSI_CSR) feed_check_csr(t);
     else (void)feed_touch(t);
+    sgfs_err err = {SGFS_OK, ""};
+    feed_check(sgfsi_packed_verify(t, NULL, &err), &err, false);
 }
 
 /* Cell j of row i as a double; a target that is no column comes last. */
@@ -254,23 +257,25 @@ static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-/* Rows from both ends, in order and picked, dense and (where they are) sparse. */
+/* Rows from both ends, in order and picked, dense and (where they are) sparse. Every number of them
+ * is finite, but for those of packed files, which are believed. */
 static inline void feed_gather(const sgfs_data *d) {
     sgfsi_arena arena = {0};
     sgfsi_rows rows;
     sgfs_err err = {SGFS_OK, ""};
     int64_t n = d->N < FEED_ROWS ? d->N : FEED_ROWS, row[FEED_ROWS];
+    bool finite = d->scale == NULL && d->table.told == NULL;
     for (int sparse = 0; sparse < 2; sparse++) {
         if (sparse == 0 && n * d->p > FEED_CELLS) continue;
         sgfsi_rows_plan plan = {.n = n, .sparse = sparse == 1, .repeats = true};
         if (sgfsi_rows_open(&rows, d, plan, &arena, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
         for (int64_t i = 0; i < n; i++) row[i] = d->N - 1 - i;
         sgfs_batch batch = sgfsi_rows_range(&rows, 0, n);
-        for (int64_t i = 0; d->has_target && i < n; i++)
+        for (int64_t i = 0; finite && d->has_target && i < n; i++)
             if (!isfinite(batch.y[i])) FEED_FAIL("target of row %lld", (long long)i);
         batch = sgfsi_rows_drawn(&rows, row, n);
-        for (int64_t i = 0; batch.x != NULL && i < n * d->p; i++)
-            if (!isfinite(batch.x[i]) && d->scale == NULL) FEED_FAIL("cell %lld", (long long)i);
+        for (int64_t i = 0; finite && batch.x != NULL && i < n * d->p; i++)
+            if (!isfinite(batch.x[i])) FEED_FAIL("cell %lld", (long long)i);
     }
     sgfsi_arena_free(&arena);
 }
@@ -373,10 +378,14 @@ static const char *const feed_libsvm_options[] = {"",
 static const char *const feed_idx_options[] = {
     "", "labels=@labels", "labels=@file", "target=2", "labels=@labels features=1", NULL};
 
+static const char *const feed_packed_options[] = {
+    "", "target=1", "features=1-2", "standardize=true", "weights=1 target=2", NULL};
+
 static const feed_format feed_formats[] = {{"csv", &sgfs_reader_csv, feed_csv_options},
                                            {"npy", &sgfs_reader_npy, feed_npy_options},
                                            {"libsvm", &sgfs_reader_libsvm, feed_libsvm_options},
-                                           {"idx", &sgfs_reader_idx, feed_idx_options}};
+                                           {"idx", &sgfs_reader_idx, feed_idx_options},
+                                           {"packed", &sgfs_reader_packed, feed_packed_options}};
 enum { FEED_FORMATS = sizeof feed_formats / sizeof feed_formats[0] };
 
 static inline const feed_format *feed_format_find(const char *name) {

@@ -8,8 +8,10 @@ Written from the descriptions of the formats, byte by byte, with the standard li
 they are also a second opinion on what our own writers make. tests/unit/test_hostile.c reads every
 seed, truncates it everywhere and flips its bits."""
 import gzip
+import json
 import pathlib
 import struct
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent / "corpus"
 
@@ -120,7 +122,58 @@ def idx_seeds():
     save("idx", "not_finite", idx(0x0D, (3, 1), struct.pack(">3f", 1, float("nan"), 2)))
 
 
+# ---- packed files --------------------------------------------------------------------------------
+
+PAGE = 4096
+CODES = {"d": 1, "f": 2, "q": 3, "i": 4, "h": 5, "b": 6, "B": 7, "H": 8, "I": 9}
+
+
+def column(name, role, cells):
+    mean = sum(cells) / len(cells)
+    return {"name": name, "role": role, "mean": mean, "ss": sum((x - mean) ** 2 for x in cells),
+            "min": min(cells), "max": max(cells)}
+
+
+def packed(letter, rows, roles, chunk_rows, flags=1, more=None):
+    """A packed file: page 0, chunks of one page, their checksums, the JSON text."""
+    cols = len(roles)
+    chunks = [b"".join(struct.pack(f"<{cols}{letter}", *row) for row in rows[i:i + chunk_rows])
+              .ljust(PAGE, b"\0") for i in range(0, len(rows), chunk_rows)]
+    sums = b"".join(struct.pack("<I", zlib.crc32(c)) for c in chunks)
+    columns = [column(f"x{j + 1}", role, [row[j] for row in rows]) for j, role in enumerate(roles)]
+    text = json.dumps({"format": "sgfs packed rows", "named": True, "columns": columns,
+                       **(more or {})}, separators=(",", ":")).encode()
+    crc_at = PAGE * (1 + len(chunks))
+    json_at = crc_at + len(sums)
+    head = struct.pack("<8sIIQQQIIQQQQQQII", b"\x89SGD\r\n\x1a\n", 1, PAGE, json_at + len(text),
+                       len(rows), cols, CODES[letter], flags, chunk_rows, PAGE, len(chunks),
+                       crc_at, json_at, len(text), zlib.crc32(sums), zlib.crc32(text))
+    head = head.ljust(PAGE - 4, b"\0")
+    return head + struct.pack("<I", zlib.crc32(head)) + b"".join(chunks) + sums + text
+
+
+def packed_seeds():
+    rows = [(1.5, -2, 0), (0.25, 300, 1), (-7, 0.125, 1), (0.5, 4, 0), (2, 2, 1)]
+    whole = [(1, 2, 0), (25, 30, 1), (7, 12, 1), (5, 4, 0), (2, 2, 1)]
+    roles = ("feature", "feature", "target")
+    told = {"values": [0, 1], "value_rows": [2, 3]}
+    save("packed", "f64", packed("d", rows, roles, 5, more=told))
+    save("packed", "f32_chunks", packed("f", rows, roles, 2, more=told))
+    save("packed", "u8_words", packed("B", whole, roles, 3, more={"levels": ["no", "yes"], **told}))
+    save("packed", "i16_weights", packed("h", whole, ("weights", "feature", "target"), 5, flags=0))
+    save("packed", "i64_exposure", packed("q", whole, ("exposure", "none", "target"), 4))
+    save("packed", "recipe", packed("d", rows, roles, 5, more={
+        "recipe": [{"op": "log1p", "columns": ["x1"]}, {"op": "drop", "columns": ["x9"]}]}))
+    good = bytearray(packed("d", rows, roles, 5, more=told))
+    struct.pack_into("<Q", good, 24, 2 ** 60)  # rows
+    struct.pack_into("<I", good, PAGE - 4, zlib.crc32(good[:PAGE - 4]))
+    save("packed", "too_many_rows", bytes(good))
+    no_told = packed("d", rows, roles, 5, more={"columns": [{"name": r, "role": r} for r in roles]})
+    save("packed", "nothing_told", no_told)
+
+
 if __name__ == "__main__":
+    packed_seeds()
     csv_seeds()
     libsvm_seeds()
     npy_seeds()

@@ -15,7 +15,7 @@ one() {
     new=$build/fuzz-new/$target log=$build/fuzz-$target.log crash=$build/fuzz-crash/$target-
     mkdir -p "$new" "$build/fuzz-crash"
     longest=4096
-    case $target in packed) longest=20480 ;; esac # three pages at least
+    case $target in packed) longest=20480 ;; esac # a head and chunks of a page each
     dictionary=
     [ -f "$here/$target.dict" ] && dictionary=-dict=$here/$target.dict
     OMP_NUM_THREADS=2 "$build/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=$longest -timeout=10 \

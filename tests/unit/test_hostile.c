@@ -135,7 +135,7 @@ static void test_changed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {READER("csv"), READER("libsvm"), READER("npy"),
-                                       READER("idx")};
+                                       READER("idx"), READER("packed")};
     limit_memory();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
