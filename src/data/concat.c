@@ -24,10 +24,10 @@
 #include "base/json.h"
 #include "data/agree.h"
 #include "data/columns.h"
+#include "data/glossary.h"
 #include "data/levels.h"
 #include "data/packed.h"
 #include "data/sources.h"
-#include "data/words.h"
 
 typedef struct joining {
     sgfsi_files *files;
@@ -250,11 +250,11 @@ static sgfs_status lay_out_alike(joining *j, sgfs_err *err) {
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* map[code]: number of the word among all; *changed: some number is another one. */
-static sgfs_status number_words(sgfsi_words *all, int64_t count, char *const *word, int64_t *map,
+static sgfs_status number_words(sgfsi_glossary *all, int64_t count, char *const *word, int64_t *map,
                                 bool *changed, sgfs_err *err) {
     *changed = false;
     for (int64_t c = 0; c < count; c++) {
-        map[c] = sgfsi_words_add(all, word[c]);
+        map[c] = sgfsi_glossary_add(all, word[c]);
         if (map[c] < 0) return sgfsi_fail_memory(err, "the words");
         *changed = *changed || map[c] != c;
     }
@@ -290,7 +290,7 @@ static column_words words_of(const joining *j, int64_t i, int64_t k) {
     return (column_words){t->dictionary[col].count, t->dictionary[col].word, col};
 }
 
-static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_words *all, sgfs_err *err) {
+static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_glossary *all, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < j->count && status == SGFS_OK; i++) {
         column_words w = words_of(j, i, k);
@@ -320,7 +320,7 @@ static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_words *all, sgfs_er
     return status;
 }
 
-static sgfs_status check_levels(const joining *j, const sgfsi_words *all, sgfs_err *err) {
+static sgfs_status check_levels(const joining *j, const sgfsi_glossary *all, sgfs_err *err) {
     if (all->count <= SGFSI_MAX_LEVELS) return SGFS_OK;
     const sgfsi_table *t = &j->table[0];
     return sgfsi_fail(err, SGFS_EDATA,
@@ -330,7 +330,7 @@ static sgfs_status check_levels(const joining *j, const sgfsi_words *all, sgfs_e
 }
 
 /* The list of all words takes the place of the first table's. */
-static void hand_over(sgfsi_words *all, char ***word, int64_t *count) {
+static void hand_over(sgfsi_glossary *all, char ***word, int64_t *count) {
     sgfsi_names_free(*word, *count);
     *word = all->text;
     *count = all->count;
@@ -345,7 +345,7 @@ static sgfs_status join_words(joining *j, sgfs_err *err) {
         bool any = k < 0 ? has_text(t)
                          : t->dictionary != NULL && place(j, 0, k) != SGFSI_Y &&
                                t->dictionary[place(j, 0, k)].count > 0;
-        sgfsi_words all = {0};
+        sgfsi_glossary all = {0};
         if (!any) continue;
         status = renumber_all(j, k, &all, err);
         if (status == SGFS_OK && k < 0) status = check_levels(j, &all, err);
@@ -356,7 +356,7 @@ static sgfs_status join_words(joining *j, sgfs_err *err) {
             sgfsi_dictionary *d = &t->dictionary[place(j, 0, k)];
             hand_over(&all, &d->word, &d->count);
         }
-        sgfsi_words_free(&all);
+        sgfsi_glossary_free(&all);
     }
     return status;
 }

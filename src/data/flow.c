@@ -19,14 +19,14 @@
 #include <sys/stat.h>
 
 #include "data/flow_table.h"
+#include "data/glossary.h"
 #include "data/levels.h"
 #include "data/sources.h"
-#include "data/words.h"
 
 /* Words of one column of the chain. */
 typedef struct lexicon {
-    sgfsi_words words;   /* of all files so far */
-    int64_t *map, known; /* known: words of the file at hand that have a number in map */
+    sgfsi_glossary words; /* of all files so far */
+    int64_t *map, known;  /* known: words of the file at hand that have a number in map */
     int64_t room;
     int64_t seen; /* file that said first whether these are words; -1: none yet */
     bool holds_words;
@@ -106,7 +106,7 @@ static sgfs_status number_words(lexicon *l, int64_t count, char *const *word, sg
         l->room = room;
     }
     for (; l->known < count; l->known++) {
-        int64_t number = l->map[l->known] = sgfsi_words_add(&l->words, word[l->known]);
+        int64_t number = l->map[l->known] = sgfsi_glossary_add(&l->words, word[l->known]);
         if (number < 0) return sgfsi_fail_memory(err, "the words");
     }
     return SGFS_OK;
@@ -150,10 +150,10 @@ static sgfs_status take_words(chain *c, sgfs_err *err) {
 /* The head shows the words so far; they stay the chain's. */
 static void show_words(const chain *c, sgfsi_table *head) {
     for (int64_t k = 0; head->dictionary != NULL && k < c->first.wanted; k++) {
-        const sgfsi_words *w = &c->lexicon[k].words;
+        const sgfsi_glossary *w = &c->lexicon[k].words;
         head->dictionary[k] = (sgfsi_dictionary){w->count, w->text};
     }
-    const sgfsi_words *levels = &c->lexicon[c->first.wanted].words;
+    const sgfsi_glossary *levels = &c->lexicon[c->first.wanted].words;
     head->level = levels->text;
     head->levels = levels->count;
 }
@@ -203,7 +203,7 @@ static sgfs_status start_again(sgfsi_flow *flow, chain *c, sgfs_err *err) {
                           c->sources.path[c->at]);
     c->sources.options.words = true;
     close_file(c);
-    sgfsi_words_free(&levels->words);
+    sgfsi_glossary_free(&levels->words);
     c->at = 0;
     c->taken = 0;
     c->done = 0;
@@ -269,7 +269,7 @@ static void chain_close(sgfsi_flow *flow) {
     hide_words(&flow->head);
     close_file(c);
     for (int64_t k = 0; c->lexicon != NULL && k <= c->first.wanted; k++) {
-        sgfsi_words_free(&c->lexicon[k].words);
+        sgfsi_glossary_free(&c->lexicon[k].words);
         free(c->lexicon[k].map);
     }
     free(c->lexicon);
@@ -338,14 +338,14 @@ static sgfs_status adopt_words(chain *c, sgfsi_table *head, sgfs_err *err) {
     for (int64_t k = 0; head->dictionary != NULL && k < head->cols; k++) {
         sgfsi_dictionary *d = &head->dictionary[k];
         for (int64_t i = 0; i < d->count; i++) {
-            if (sgfsi_words_add(&c->lexicon[k].words, d->word[i]) < 0)
+            if (sgfsi_glossary_add(&c->lexicon[k].words, d->word[i]) < 0)
                 status = sgfsi_fail_memory(err, "the words");
             free(d->word[i]);
         }
         free(d->word);
     }
     for (int64_t i = 0; i < head->levels; i++) {
-        if (sgfsi_words_add(&c->lexicon[head->cols].words, head->level[i]) < 0)
+        if (sgfsi_glossary_add(&c->lexicon[head->cols].words, head->level[i]) < 0)
             status = sgfsi_fail_memory(err, "the words");
         free(head->level[i]);
     }
