@@ -99,6 +99,9 @@ typedef struct sgfsi_table {
     size_t map_bytes;
 } sgfsi_table;
 
+/* Column col of a row of cells of that type. */
+double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
+
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
 
 /* The part that row is in; only for tables with parts. */
