@@ -95,7 +95,7 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
                 err, SGFS_EDATA,
                 "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
                 "fill them in first.",
-                d->path, (long long)(first + i + 1),
+                d->path, (long long)(d->subset != NULL ? d->subset[first + i] : first + i) + 1,
                 is_target ? d->target.name : d->feature[j].name);
         }
     }
