@@ -26,6 +26,7 @@
 
 #include "data/data.h"
 #include "data/flow.h"
+#include "data/flow_table.h"
 #include "data/packed.h"
 #include "data/rows.h"
 #include "data/stream.h"
@@ -223,8 +224,9 @@ static inline void feed_flow(const sgfs_reader_kind *kind, const char *path,
                              bool columns_asked) {
     sgfsi_flow flow = {0};
     sgfs_err err = {SGFS_OK, ""};
-    if (kind->flow == NULL) return;
-    sgfs_status status = kind->flow(&flow, path, options, &err);
+    sgfs_status status = kind->flow != NULL
+                             ? kind->flow(&flow, path, options, &err)
+                             : sgfsi_flow_table(&flow, kind, path, options, &err);
     bool open = status == SGFS_OK;
     int64_t cols = t != NULL ? t->cols + (t->y != NULL) : 0, rows = 0;
     if (open && t != NULL && flow.head.cols != cols) FEED_FAIL("%lld columns", (long long)cols);
@@ -235,8 +237,7 @@ static inline void feed_flow(const sgfs_reader_kind *kind, const char *path,
     if (status == SGFS_OK && t == NULL) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
     if (status != SGFS_OK && t != NULL && feed_is_finite(t, cols))
         FEED_FAIL("a table, but no flow: %s", err.text);
-    if (open) flow.close(&flow);
-    sgfsi_table_free(&flow.head);
+    sgfsi_flow_close(&flow);
 }
 
 /* ---- the reader ------------------------------------------------------------------------------ */
