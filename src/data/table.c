@@ -15,9 +15,11 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "data/columns.h"
+#include "data/packed.h"
 
-const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_idx,
-                                                 &sgfs_reader_libsvm, &sgfs_reader_csv, NULL};
+const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
+                                                 &sgfs_reader_idx, &sgfs_reader_libsvm,
+                                                 &sgfs_reader_csv, NULL};
 
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
@@ -40,6 +42,7 @@ static void free_parts(sgfsi_table *table) {
         sgfsi_part *p = &table->part[i];
         free(p->path);
         free(p->owned);
+        sgfsi_packed_free(p->packed);
         if (p->map != NULL) munmap(p->map, p->map_bytes);
     }
     free(table->part);
