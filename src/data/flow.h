@@ -29,7 +29,7 @@ struct sgfsi_flow {
     bool again;
 };
 
-/* All files as one: same kind of columns, same names where they have names, words numbered through.
+/* All files as one, paths and options borrowed until it is closed: same kind of columns, same names where they have names, words numbered through.
  * SGFS_EDATA says which file differs and how. */
 sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *path,
                             const sgfsi_read_options *options, sgfs_err *err);

@@ -7,6 +7,7 @@
  */
 #include "data/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,6 +34,23 @@ size_t sgfsi_dtype_size(sgfsi_dtype type) {
     case SGFSI_U16: return 2;
     case SGFSI_I8:
     case SGFSI_U8: return 1;
+    }
+    return 0;
+}
+
+double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col) {
+    const void *cells = row;
+    switch (type) {
+    case SGFSI_F64: return ((const double *)cells)[col];
+    case SGFSI_F32: return (double)((const float *)cells)[col];
+    case SGFSI_I64: return (double)((const int64_t *)cells)[col];
+    case SGFSI_I32: return (double)((const int32_t *)cells)[col];
+    case SGFSI_I16: return (double)((const int16_t *)cells)[col];
+    case SGFSI_I8: return (double)((const int8_t *)cells)[col];
+    case SGFSI_U8: return (double)((const uint8_t *)cells)[col];
+    case SGFSI_U16: return (double)((const uint16_t *)cells)[col];
+    case SGFSI_U32: return (double)((const uint32_t *)cells)[col];
+    case SGFSI_CSR: break; /* has none */
     }
     return 0;
 }
@@ -67,6 +85,7 @@ void sgfsi_table_free(sgfsi_table *table) {
     free(table->role);
     free(table->y);
     free(table->target_name);
+    free(table->text_path);
     free(table->told);
     free(table->value);
     free(table->value_rows);
@@ -84,6 +103,14 @@ const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row) {
         else hi = mid;
     }
     return &table->part[lo];
+}
+
+const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_t row, char *out,
+                              size_t room) {
+    const sgfsi_part *p = table->parts > 1 ? sgfsi_table_part(table, row) : NULL;
+    snprintf(out, room, "%.250s: row %lld", p != NULL && p->path != NULL ? p->path : path,
+             (long long)(row - (p != NULL ? p->first : 0) + 1));
+    return out;
 }
 
 sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
