@@ -6,7 +6,7 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE", "the rows: .csv (any delimiter), libsvm, IDX (each also .gz) or .npy"},
     {"tolerance", "X", "largest relative difference that counts as agreement (default 1e-6)"},
     {"init", "X", "radius of the random points, as for chains of sgfs sample (default 0.5)"},
     {"seed", "K", "same seed, same points (default 1)"},

@@ -8,7 +8,7 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE", "the rows: .csv (any delimiter), libsvm, IDX (each also .gz) or .npy"},
     {"out", "FILE", "also write the mode as JSON, for sgfs compare --reference"},
     {"threads", "K", "threads of the search (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},

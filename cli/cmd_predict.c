@@ -103,11 +103,13 @@ static void print_result(const sgfs_predict *predict, const char *path, const cl
 
 static const cli_flag flags[] = {
     {"data", "FILE",
-     "the new rows: .csv (any delimiter, also .gz) or .npy; the target may be missing"},
+     "the new rows: .csv, libsvm, IDX (each also .gz) or .npy; the target may be missing"},
+    {"labels", "FILE", "the labels, where the rows are an IDX file"},
     {"out", "FILE", "write the predictions, one line a row, as CSV"},
     {"target", "NAME", "the target's column (default: as the run called it)"},
     {"delimiter", "C", "character between CSV cells, or \"tab\" (default: found by itself)"},
     {"header", "auto|yes|no", "does the CSV file start with column names?"},
+    {"zero-based", NULL, "features of a libsvm file count from 0 (default: as in the run)"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -118,7 +120,8 @@ static sgfs_status borrow_all(cli_args *args, sgfs_err *err) {
     static const char *const borrowed[][2] = {
         {"target", "data.target"},  {"delimiter", "data.delimiter"},
         {"header", "data.header"},  {"seed", "run.seed"},
-        {"threads", "run.threads"}, {"overwrite", "output.overwrite"}};
+        {"threads", "run.threads"}, {"overwrite", "output.overwrite"},
+        {"labels", "data.labels"},  {"zero-based", "data.zero_based"}};
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof borrowed / sizeof borrowed[0] && status == SGFS_OK; i++) {
         const char *value = cli_given(&cmd_predict, args, borrowed[i][0]);

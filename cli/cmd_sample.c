@@ -49,7 +49,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args 
 }
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE", "the rows: .csv (any delimiter), libsvm, IDX (each also .gz) or .npy"},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 

@@ -132,7 +132,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, const cli
 }
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE", "the rows: .csv (any delimiter), libsvm, IDX (each also .gz) or .npy"},
     {"grid", "OPTION=X,Y,...", "values to try; several --grid: every combination"},
     {"out", "FILE", "the winner, for --config (default: MODEL-SAMPLER.json)"},
     {NULL, NULL, NULL}};

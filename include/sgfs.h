@@ -112,7 +112,7 @@ SGFS_API void sgfs_config_free(sgfs_config *cfg);
 
 typedef struct sgfs_data sgfs_data;
 
-/* Open a file (CSV, gz, npy): the options "data.*" say which columns are what. */
+/* Open a file (CSV, libsvm, IDX, npy; gz): the options "data.*" say which columns are what. */
 SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err);
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */

@@ -92,6 +92,10 @@ sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *go
     return SGFS_OK;
 }
 
+int64_t sgfsi_bytes_count(const sgfsi_bytes *in) {
+    return gzdirect(in->gz) ? (int64_t)in->size : -1;
+}
+
 double sgfsi_bytes_fraction(const sgfsi_bytes *in) {
     double at = (double)gzoffset(in->gz);
     return in->size > 0 && at < in->size ? at / in->size : 1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * stream.c: blocks of rows from a text file (csv.c) or from a table that is mapped (npy.c).
+ * stream.c: blocks of rows from a text file (csv.c), from a flow (libsvm.c, idx.c) or from a table
+ * that is mapped (npy.c).
  *
- * Either source hands over the wanted columns in file order, n x kept; `from` says which of them
- * goes where. Text has been checked cell by cell while it was read; numbers of a table are checked
- * here.
+ * Each source hands over the wanted columns in file order, n x kept; `from` says which of them
+ * goes where. Text and flows have been checked cell by cell while they were read; numbers of a table
+ * are checked here.
  */
 #include "data/stream.h"
 
@@ -13,8 +14,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/number.h"
 #include "data/csv.h"
 #include "data/data.h"
+#include "data/flow.h"
 
 struct sgfsi_incoming {
     sgfsi_arena arena;
@@ -23,6 +26,7 @@ struct sgfsi_incoming {
     sgfsi_asked asked;
     sgfsi_found found;
     sgfsi_csv *csv;  /* or */
+    sgfsi_flow flow; /* (self is NULL: none), or */
     sgfs_data table; /* every column a feature */
     int64_t kept;    /* columns of a block of the source */
     int64_t *from;   /* features + 2: column of the block: features, target, exposure; -1 */
@@ -30,7 +34,7 @@ struct sgfsi_incoming {
     int64_t done, first; /* rows read; number of the first row of the last block */
     int64_t room;        /* rows there is room for */
     int64_t *line;       /* room: of a text file */
-    double *cells;       /* room x kept: of a table */
+    double *cells;       /* room x kept: of a flow or a table */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -81,13 +85,10 @@ static sgfs_status open_text(sgfsi_incoming *r, sgfs_err *err) {
     return status;
 }
 
-/* Every column of the table in file order; which of them are wanted is all in `from`. */
-static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
-    sgfs_data *d = &r->table;
-    sgfs_status status = reader->read(r->path, &r->options, &d->table, err);
-    if (status != SGFS_OK) return status;
-    const sgfsi_file_columns file = {r->path, d->table.cols, d->table.names, d->table.named};
-    status = match(r, &file, err);
+/* Every column of head in file order; which of them are wanted is all in `from`. */
+static sgfs_status take_all(sgfsi_incoming *r, const sgfsi_table *head, sgfs_err *err) {
+    const sgfsi_file_columns file = {r->path, head->cols, head->names, head->named};
+    sgfs_status status = match(r, &file, err);
     if (status != SGFS_OK) return status;
     if (r->asked.levels > 0 && r->found.target >= 0) {
         return sgfsi_fail(err, SGFS_EDATA,
@@ -95,18 +96,53 @@ static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader,
                           "leave the target out for predictions alone.",
                           r->path, r->asked.level[0]);
     }
-    d->run = sgfsi_arena_alloc(&r->arena, 1, sizeof *d->run);
-    if (d->run == NULL) return sgfsi_fail_memory(err, "the columns");
-    d->run[0] = (sgfsi_columns_run){0, file.cols};
-    d->runs = 1;
-    d->N = d->table.rows;
-    d->p = d->features = r->kept = file.cols;
-    d->target_col = -1;
-    d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
+    r->kept = head->cols;
     memcpy(r->from, r->found.feature, (size_t)r->asked.features * sizeof *r->from);
     r->from[r->asked.features] = r->found.target;
     r->from[r->asked.features + 1] = r->found.exposure;
     return SGFS_OK;
+}
+
+static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
+    sgfs_data *d = &r->table;
+    sgfs_status status = reader->read(r->path, &r->options, &d->table, err);
+    if (status == SGFS_OK) status = take_all(r, &d->table, err);
+    if (status != SGFS_OK) return status;
+    d->run = sgfsi_arena_alloc(&r->arena, 1, sizeof *d->run);
+    if (d->run == NULL) return sgfsi_fail_memory(err, "the columns");
+    d->run[0] = (sgfsi_columns_run){0, r->kept};
+    d->runs = 1;
+    d->N = d->table.rows;
+    d->p = d->features = r->kept;
+    d->target_col = -1;
+    d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
+    return SGFS_OK;
+}
+
+/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names. */
+static int64_t last_place(const sgfsi_asked *asked) {
+    int64_t last = 0, number;
+    for (int64_t j = 0; !asked->named && j < asked->features; j++) {
+        const char *name = asked->feature[j];
+        if (name[0] == 'x' && sgfsi_text_int(name + 1, &number) && number > last) last = number;
+    }
+    return last;
+}
+
+static sgfs_status open_flow(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
+    r->options.known_columns = last_place(&r->asked);
+    sgfs_status status = reader->flow(&r->flow, r->path, &r->options, err);
+    return status == SGFS_OK ? take_all(r, &r->flow.head, err) : status;
+}
+
+static sgfs_status open_source(sgfsi_incoming *r, sgfs_err *err) {
+    const sgfs_reader_kind *reader = sgfsi_table_reader(r->path, err);
+    if (reader == NULL) return err->code;
+    if (reader != &sgfs_reader_libsvm) r->options.zero_based = false; /* the run's file was one */
+    sgfs_status status = sgfsi_reader_check(reader, r->path, &r->options, err);
+    if (status != SGFS_OK) return status;
+    if (reader == &sgfs_reader_csv) return open_text(r, err);
+    return reader->flow != NULL ? open_flow(r, reader, err) : open_table(r, reader, err);
 }
 
 sgfs_status sgfsi_incoming_open(sgfsi_incoming **out, const char *path, const sgfsi_asked *asked,
@@ -122,10 +158,10 @@ sgfs_status sgfsi_incoming_open(sgfsi_incoming **out, const char *path, const sg
                                       .features = "",
                                       .delimiter = options->delimiter,
                                       .header = options->header,
+                                      .labels = options->labels,
+                                      .zero_based = options->zero_based,
                                       .log = options->log};
-    const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
-    if (reader == NULL) return err->code;
-    return reader == &sgfs_reader_csv ? open_text(r, err) : open_table(r, reader, err);
+    return open_source(r, err);
 }
 
 bool sgfsi_incoming_have_target(const sgfsi_incoming *rows) {
@@ -139,6 +175,8 @@ const char *sgfsi_incoming_target_name(const sgfsi_incoming *rows) {
 void sgfsi_incoming_close(sgfsi_incoming *rows) {
     if (rows == NULL) return;
     sgfsi_csv_close(rows->csv);
+    if (rows->flow.self != NULL) rows->flow.close(&rows->flow);
+    sgfsi_table_free(&rows->flow.head);
     sgfsi_table_free(&rows->table.table);
     free(rows->line);
     free(rows->cells);
@@ -181,6 +219,12 @@ static sgfs_status read_table(sgfsi_incoming *r, int64_t most, int64_t *n, sgfs_
     return check_finite(r, *n, err);
 }
 
+/* Cells of a source that has no cells of its own. */
+static sgfs_status read_cells(sgfsi_incoming *r, int64_t most, int64_t *n, sgfs_err *err) {
+    if (r->flow.self == NULL) return read_table(r, most, n, err);
+    return r->flow.next(&r->flow, most, r->cells, n, err);
+}
+
 static void spread_out(const sgfsi_incoming *r, const double *cells, sgfsi_incoming_block *block) {
     int64_t features = r->asked.features, target = r->from[features],
             exposure = r->from[features + 1];
@@ -202,7 +246,7 @@ sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incomi
     if (status == SGFS_OK && rows->csv != NULL) {
         status = sgfsi_csv_next(rows->csv, most, &block->n, &cells, rows->line, err);
     } else if (status == SGFS_OK) {
-        status = read_table(rows, most, &block->n, err);
+        status = read_cells(rows, most, &block->n, err);
         cells = rows->cells;
     }
     if (status != SGFS_OK) return status;
@@ -227,5 +271,6 @@ const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y) {
 
 double sgfsi_incoming_fraction(const sgfsi_incoming *rows) {
     if (rows->csv != NULL) return sgfsi_csv_fraction(rows->csv);
+    if (rows->flow.self != NULL) return rows->flow.fraction(&rows->flow);
     return (double)rows->done / (double)rows->table.N;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * stream.h: rows of a new file for a run that is there already, a block at a time.
  *
- *     file -> csv.c or a mapped table -> match.c: the run's columns, in the run's order -> x, y
+ *     file -> csv.c, a flow or a mapped table -> match.c: the run's columns, in the run's order -> x, y
  *
  * Text is never held whole: memory is one block of rows, whatever the file's length. Mapped arrays
  * stay in the file.
@@ -50,7 +50,8 @@ sgfs_status sgfsi_match_columns(const sgfsi_file_columns *file, const sgfsi_aske
 
 typedef struct sgfsi_incoming sgfsi_incoming;
 
-/* Only delimiter, header and log of the options are looked at. path is copied. */
+/* Only delimiter, header, labels, zero_based (of a libsvm file) and log of the options are looked at.
+ * path is copied. */
 sgfs_status sgfsi_incoming_open(sgfsi_incoming **rows, const char *path, const sgfsi_asked *asked,
                                 const sgfsi_read_options *options, sgfs_err *err);
 bool sgfsi_incoming_have_target(const sgfsi_incoming *rows);

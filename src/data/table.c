@@ -18,9 +18,8 @@
 #include "data/packed.h"
 
 const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
+                                                 &sgfs_reader_idx, &sgfs_reader_libsvm,
                                                  &sgfs_reader_csv, NULL};
-
-enum { HEAD_BYTES = 512 };
 
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
@@ -155,17 +154,17 @@ static const char *known_elsewhere(const unsigned char *head, size_t bytes) {
     return NULL;
 }
 
-static sgfs_status read_head(const char *path, unsigned char head[HEAD_BYTES], size_t *bytes,
+static sgfs_status read_head(const char *path, unsigned char head[SGFSI_HEAD_BYTES], size_t *bytes,
                              sgfs_err *err) {
     sgfsi_bytes *in;
     sgfs_status status = sgfsi_bytes_open(&in, path, err);
-    if (status == SGFS_OK) status = sgfsi_bytes_read(in, head, HEAD_BYTES, bytes, err);
+    if (status == SGFS_OK) status = sgfsi_bytes_read(in, head, SGFSI_HEAD_BYTES, bytes, err);
     sgfsi_bytes_close(in);
     return status;
 }
 
 const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err) {
-    unsigned char head[HEAD_BYTES];
+    unsigned char head[SGFSI_HEAD_BYTES];
     size_t bytes = 0;
     if (read_head(path, head, &bytes, err) != SGFS_OK) return NULL;
     const char *other = known_elsewhere(head, bytes);
@@ -176,11 +175,34 @@ const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EDATA, "%s: is of no kind that can be read.", path), NULL;
 }
 
+sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
+                               const sgfsi_read_options *options, sgfs_err *err) {
+    bool labels = options->labels != NULL && options->labels[0] != '\0';
+    const struct {
+        bool given;
+        const char *flag;
+        const sgfs_reader_kind *reader;
+    } flags[] = {{labels, "labels", &sgfs_reader_idx},
+                 {options->columns > 0, "columns", &sgfs_reader_libsvm},
+                 {options->zero_based, "zero-based", &sgfs_reader_libsvm},
+                 {options->dense, "dense", &sgfs_reader_libsvm}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (!flags[i].given || reader == flags[i].reader) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: --%s is for files of kind %s, and this one is read as %s; leave it "
+                          "out (`sgfs list readers`).",
+                          path, flags[i].flag, flags[i].reader->name, reader->name);
+    }
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
     memset(table, 0, sizeof *table);
     const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
-    return reader != NULL ? reader->read(path, options, table, err) : err->code;
+    if (reader == NULL) return err->code;
+    sgfs_status status = sgfsi_reader_check(reader, path, options, err);
+    return status == SGFS_OK ? reader->read(path, options, table, err) : status;
 }

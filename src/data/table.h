@@ -33,6 +33,7 @@ typedef enum sgfsi_role {
     SGFSI_ROLE_EXPOSURE = 4
 } sgfsi_role;
 
+enum { SGFSI_HEAD_BYTES = 4096 };  /* a reader is asked about the first bytes of a file */
 enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
 
 /* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
@@ -119,7 +120,8 @@ typedef struct sgfsi_read_options {
     bool single;             /* store as float */
     const char *categorical; /* columns of words, as in features; "" : none */
     const char *labels;      /* IDX: the file with the labels; "" : none */
-    int64_t columns;         /* libsvm: features there are at least; -1: as many as are seen */
+    int64_t columns;         /* libsvm: features there are; 0 or less: as many as are seen */
+    int64_t known_columns;   /* libsvm: the features a run knows, others being left out; 0: all */
     bool zero_based;         /* libsvm: the first feature is 0 */
     bool dense;              /* libsvm: with its zeros */
     const sgfsi_log *log;
@@ -145,12 +147,16 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg);
 /* The reader whose file this is; NULL with err filled when there is none or the path cannot be
  * read. */
 const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
+/* --labels, --columns, --zero-based and --dense belong to one kind of file each: SGFS_EUSAGE where
+ * this is another. */
+sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
+                               const sgfsi_read_options *options, sgfs_err *err);
 /* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
  * table is filled on success only and holds nothing otherwise. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err);
 
-extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
+extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 
 /* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the

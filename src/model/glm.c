@@ -17,7 +17,10 @@ sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
 
 sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
     if (!m->data->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            m->kind->name);
     }
     if (sgfsi_model_add_block(m, "beta", rows, m->data->p, SGFS_SCORE_INPUT) == NULL) {
         return sgfsi_fail_memory(err, "the model");

@@ -119,7 +119,10 @@ static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
 
 static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     if (!m->data->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            m->kind->name);
     }
     s->y_sd = 1;
     s->readout = choose_readout(m);

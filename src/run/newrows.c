@@ -78,8 +78,12 @@ static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_con
 
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
                             const sgfs_config *cfg, sgfs_err *err) {
+    const sgfs_config *indices =
+        sgfsi_config_given(cfg, "data.zero_based") ? cfg : origin->cfg; /* as the run's, unless */
     const sgfsi_read_options options = {.delimiter = sgfsi_config_text(cfg, "data.delimiter"),
                                         .header = sgfsi_config_text(cfg, "data.header"),
+                                        .labels = sgfsi_config_text(cfg, "data.labels"),
+                                        .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
                                         .log = sgfsi_config_log(cfg)};
     if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
         return sgfsi_fail(err, SGFS_ERUNFILE,

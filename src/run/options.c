@@ -37,6 +37,8 @@ static const sgfs_option run_options[] = {
      "stop after this many seconds and keep what there is"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
      "file with rows kept aside: follow the error of the averaged prediction"},
+    {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,
+     "file with their labels, where --validate names an IDX file"},
     {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
      "paper: the literal settings of Ahn et al. 2012"},
     {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",

@@ -80,6 +80,8 @@ sgfs_status sgfsi_aside_open(sgfsi_aside **aside, const char *path, const sgfs_m
     if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     /* by name, as the run knows it: a number would count this file's columns */
     sgfs_status status = sgfs_config_set(own, "data.target", "", err);
+    const char *labels = sgfsi_config_text(cfg, "run.validate_labels");
+    if (status == SGFS_OK) status = sgfs_config_set(own, "data.labels", labels, err);
     if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
     sgfs_config_free(own);
     return status == SGFS_OK ? read_rows(a, path, err) : status;
