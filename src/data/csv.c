@@ -393,6 +393,7 @@ static sgfs_status read_csv(const char *path, const sgfsi_read_options *options,
     if (c == NULL) return sgfsi_fail_memory(err, "a reader");
     c->path = path;
     c->options = options;
+    c->text_target = options->words;
     sgfs_status status = sgfsi_csv_sniff(path, options, &c->format, err);
     if (status == SGFS_OK) status = choose_columns(c, err);
     if (status == SGFS_OK) status = read_rows(c, err);

@@ -33,7 +33,9 @@ struct sgfs_data {
     sgfs_config *cfg;     /* as it was when the data were opened */
     sgfsi_json *cautions; /* sentences for the summary */
     sgfsi_table table;
-    char *path;             /* or "(arrays)" */
+    char *path;             /* "a.csv", "part-*.csv (3 files)", "standard input" or "(arrays)" */
+    int64_t files;          /* 0: arrays */
+    char **file;            /* files: what they are called */
     int64_t N, p, features; /* p = features + intercept */
     double total;           /* N, or the sum of the rows' weights */
     const double *weight;   /* by row of the table: how often it counts; NULL: once */
@@ -85,6 +87,8 @@ void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, dou
 void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
 /* Up to `most` distinct target values in increasing order; returns how many (most + 1: more). */
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
+/* The file in whose line table.text_line the target holds text. */
+const char *sgfsi_data_text_file(const sgfs_data *d);
 /* What the run file's header says of the data. */
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
 /* The same data again from that, without rows and without a target; scaled: standardised where they

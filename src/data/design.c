@@ -8,6 +8,7 @@
 
 #include "data/columns.h"
 #include "data/data.h"
+#include "data/files.h"
 #include "data/transform.h"
 
 const sgfs_option sgfsi_data_options[] = {
@@ -290,10 +291,33 @@ static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
               "The target is \"%.60s\", the last column (--target names another).", d->target.name);
 }
 
+/* What the files are called, for messages and the run's header. */
+static sgfs_status remember_files(sgfs_data *d, const sgfsi_files *files, sgfs_err *err) {
+    d->path = sgfsi_arena_text(&d->arena, files->shown);
+    d->file = sgfsi_arena_alloc(&d->arena, files->count, sizeof *d->file);
+    bool made = d->path != NULL && d->file != NULL;
+    for (; made && d->files < files->count; d->files++) {
+        d->file[d->files] = sgfsi_arena_text(&d->arena, files->name[d->files]);
+        made = d->file[d->files] != NULL;
+    }
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+}
+
+static sgfs_status read_files(sgfs_data *d, const char *name, const sgfsi_read_options *options,
+                              sgfs_err *err) {
+    sgfsi_files files;
+    sgfs_status status = sgfsi_files_open(&files, name, options->log, err);
+    if (status != SGFS_OK) return status;
+    status = remember_files(d, &files, err);
+    if (status == SGFS_OK) status = sgfsi_files_read(&files, options, &d->table, err);
+    sgfsi_files_close(&files);
+    return status;
+}
+
 static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
                              sgfs_err *err) {
     const sgfsi_read_options options = sgfsi_read_options_of(cfg);
-    sgfs_status status = sgfsi_table_read(path, &options, &d->table, err);
+    sgfs_status status = read_files(d, path, &options, err);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
         d->has_target = true;
@@ -428,6 +452,10 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
     return d;
 }
 
+const char *sgfsi_data_text_file(const sgfs_data *d) {
+    return d->table.text_path != NULL ? d->table.text_path : d->path;
+}
+
 int64_t sgfs_data_rows(const sgfs_data *data) {
     return data->N;
 }
@@ -448,6 +476,11 @@ void sgfs_data_free(sgfs_data *data) {
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
     sgfsi_json_text(o, "path", d->path);
+    if (d->files > 1) {
+        sgfsi_json *files = sgfsi_json_array();
+        for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
+        sgfsi_json_put(o, "files", files);
+    }
     sgfsi_json_int(o, "rows", d->N);
     sgfsi_json_flag(o, "intercept", d->intercept);
     sgfsi_json_flag(o, "standardized", d->scale != NULL);

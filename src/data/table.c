@@ -7,6 +7,7 @@
  */
 #include "data/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,6 +85,7 @@ void sgfsi_table_free(sgfsi_table *table) {
     sgfsi_names_free(table->level, table->levels);
     free(table->y);
     free(table->target_name);
+    free(table->text_path);
     free(table->value);
     free(table->value_rows);
     sgfsi_json_free(table->recipe);
@@ -98,6 +100,14 @@ const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row) {
         else hi = mid;
     }
     return &table->part[lo];
+}
+
+const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_t row, char *out,
+                              size_t room) {
+    const sgfsi_part *p = table->parts > 1 ? sgfsi_table_part(table, row) : NULL;
+    snprintf(out, room, "%.250s: row %lld", p != NULL && p->path != NULL ? p->path : path,
+             (long long)(row - (p != NULL ? p->first : 0) + 1));
+    return out;
 }
 
 sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {

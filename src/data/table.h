@@ -86,6 +86,7 @@ typedef struct sgfsi_table {
     bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
     int64_t text_col; /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
     int64_t text_line, text_level; /* its first cell that is no number: the line, the level */
+    char *text_path; /* of several files, the one with that line; malloc'ed; NULL: there is one */
     int64_t levels;
     char **level; /* level texts in order of first appearance; malloc'ed */
     /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
@@ -100,6 +101,10 @@ void sgfsi_table_forget_cells(sgfsi_table *table);
 
 /* The part that row is in; only for tables with parts. */
 const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row);
+/* "part-2.npy: row 17", as the row (from 0) is counted in its file; path: where there are no parts.
+ */
+const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_t row, char *out,
+                              size_t room);
 /* Where a row starts. row_bytes: row_stride times the size of a cell. */
 static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
                                           int64_t row_bytes) {
@@ -118,6 +123,7 @@ typedef struct sgfsi_read_options {
     const char *delimiter;   /* one character, "tab", or "auto" */
     const char *header;      /* "auto", "yes", "no" */
     bool single;             /* store as float */
+    bool words;              /* CSV: the target holds words, even where they look like numbers */
     const char *categorical; /* columns of words, as in features; "" : none */
     const char *labels;      /* IDX: the file with the labels; "" : none */
     int64_t columns;         /* libsvm: features there are; 0 or less: as many as are seen */

@@ -32,7 +32,7 @@ sgfs_status sgfsi_glm_refuse_text(const sgfs_model *m, const char *needs, sgfs_e
     const sgfs_data *d = m->data;
     if (d->target_col < 0 || d->target_col != d->table.text_col) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: the target \"%s\" holds text (\"%.60s\"); %s.",
-                      d->path, (long long)d->table.text_line, d->target.name,
+                      sgfsi_data_text_file(d), (long long)d->table.text_line, d->target.name,
                       d->table.level[d->table.text_level], needs);
 }
 

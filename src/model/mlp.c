@@ -104,7 +104,7 @@ static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s:%lld: the target \"%s\" holds text (\"%.60s\"); --output gaussian "
                           "needs numbers.",
-                          d->path, (long long)d->table.text_line, d->target.name,
+                          sgfsi_data_text_file(d), (long long)d->table.text_line, d->target.name,
                           d->table.level[d->table.text_level]);
     }
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
