@@ -76,7 +76,7 @@ static sgfs_status open_text(sgfsi_incoming *r, sgfs_err *err) {
     int64_t *place = malloc((size_t)file.cols * sizeof *place);
     if (role != NULL && place != NULL) {
         lay_out(r, file.cols, role, place);
-        status = sgfsi_csv_start(r->csv, role, r->asked.levels, r->asked.level, err);
+        status = sgfsi_csv_start(r->csv, role, r->asked.levels, r->asked.level, NULL, err);
     } else {
         status = sgfsi_fail_memory(err, "the columns");
     }
@@ -160,6 +160,7 @@ sgfs_status sgfsi_incoming_open(sgfsi_incoming **out, const char *path, const sg
                                       .header = options->header,
                                       .labels = options->labels,
                                       .zero_based = options->zero_based,
+                                      .threads = options->threads,
                                       .log = options->log};
     return open_source(r, err);
 }

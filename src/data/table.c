@@ -124,6 +124,8 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .columns = sgfsi_config_int(cfg, "data.columns"),
         .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
         .dense = sgfsi_config_flag(cfg, "data.dense"),
+        .threads =
+            sgfsi_config_auto(cfg, "run.threads") ? 0 : sgfsi_config_int(cfg, "run.threads"),
         .log = sgfsi_config_log(cfg),
     };
 }

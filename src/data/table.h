@@ -130,6 +130,7 @@ typedef struct sgfsi_read_options {
     int64_t known_columns;   /* libsvm: the features a run knows, others being left out; 0: all */
     bool zero_based;         /* libsvm: the first feature is 0 */
     bool dense;              /* libsvm: with its zeros */
+    int64_t threads;         /* that may work at the same time; 0: as many as there are cores */
     const sgfsi_log *log;
 } sgfsi_read_options;
 
