@@ -129,13 +129,11 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     sgfs_status status = make_columns(c, err);
     if (status == SGFS_OK) status = sgfsi_columns_select(&columns, &c->options, c->plan.role, err);
     if (status != SGFS_OK) return status;
-    for (int64_t i = 0; i < c->format.cols; i++) {
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
-        if (!c->options.words || c->plan.role[i] != SGFSI_ROLE_TARGET) continue;
-        status = add_words(c, i, err);
-        if (status != SGFS_OK) return status;
+        if (c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET) status = add_words(c, i, err);
     }
-    return choose_words(c, &columns, err);
+    return status == SGFS_OK ? choose_words(c, &columns, err) : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
