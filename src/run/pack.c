@@ -207,11 +207,18 @@ static sgfs_status walk(packing *w, int64_t k, use_block use, bool *again, sgfs_
     return status;
 }
 
+/* What a recipe says, with the files in front. */
+static sgfs_status blame(const packing *w, sgfs_status status, sgfs_err *err) {
+    if (status == SGFS_OK || err == NULL) return status;
+    const sgfs_err own = *err;
+    return sgfsi_fail(err, status, "%.200s: %s", w->pack->files.shown, own.text);
+}
+
 /* ---- looking --------------------------------------------------------------------------------- */
 
 static sgfs_status look(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
     (void)done;
-    return sgfsi_recipe_look(w->recipe, k, n, w->in, err);
+    return blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err);
 }
 
 static sgfs_status look_all(packing *w, bool *again, sgfs_err *err) {
@@ -225,7 +232,7 @@ static sgfs_status look_all(packing *w, bool *again, sgfs_err *err) {
         sgfsi_recipe_rewind(w->recipe);
         status = walk(w, k, look, again, err);
         if (status != SGFS_OK || *again) return status;
-        status = sgfsi_recipe_looked(w->recipe, k, err);
+        status = blame(w, sgfsi_recipe_looked(w->recipe, k, err), err);
     }
     return status;
 }
@@ -256,9 +263,10 @@ static sgfs_status run_block(packing *w, int64_t k, int64_t n, bool *done, sgfs_
     const sgfsi_flow *flow = k == 0 ? &w->first : &w->later;
     int64_t kept = 0;
     sgfs_status status = sgfsi_recipe_run(w->recipe, n, w->in, w->out, &kept, done, err);
+    if (status != SGFS_OK) return blame(w, status, err);
     w->rows += kept;
     double rows = expected_rows(w, flow);
-    if (status == SGFS_OK) status = check_room(w, rows, err);
+    status = check_room(w, rows, err);
     if (status != SGFS_OK) return status;
     if (w->shuffle == NULL) return sgfsi_packer_add(w->packer, kept, w->out, err);
     status = sgfsi_packer_cells(w->packer, kept, w->out, w->raw, err);
@@ -278,10 +286,9 @@ static sgfs_status read_all(packing *w, bool *again, sgfs_err *err) {
     w->ticker = sgfsi_ticker_start(w->options.log, "Reading");
     sgfsi_recipe_rewind(w->recipe);
     sgfs_status status = walk(w, sgfsi_recipe_looks(w->recipe), run_block, again, err);
-    if (status == SGFS_OK && !*again) status = sgfsi_recipe_finish(w->recipe, err);
+    if (status == SGFS_OK && !*again) status = blame(w, sgfsi_recipe_finish(w->recipe, err), err);
     if (status != SGFS_OK || *again) return status;
-    w->head.levels = w->first.head.levels; /* they may have grown */
-    w->head.level = w->first.head.level;
+    w->head = *sgfsi_recipe_head(w->recipe); /* its levels may have grown */
     if (w->shuffle == NULL) return SGFS_OK;
     w->ticker = sgfsi_ticker_start(w->options.log, "Writing");
     return sgfsi_shuffle_drain(w->shuffle, take_rows, w, err);
@@ -293,7 +300,8 @@ static sgfs_status read_all(packing *w, bool *again, sgfs_err *err) {
 static sgfsi_dtype type_of(const packing *w) {
     const sgfs_config *cfg = w->pack->cfg;
     if (sgfsi_config_given(cfg, "data.storage")) return w->options.single ? SGFSI_F32 : SGFSI_F64;
-    return w->head.type == SGFSI_CSR ? SGFSI_F64 : w->head.type;
+    sgfsi_dtype type = w->first.head.type;
+    return sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
 }
 
 static sgfs_status check_columns(const packing *w, sgfs_err *err) {
@@ -341,10 +349,22 @@ static sgfs_status make_room(packing *w, int64_t *left, sgfs_err *err) {
     return w->out != NULL && w->raw != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
+/* What was done to the files before, and what is done now; NULL: nothing. */
+static sgfsi_json *whole_recipe(const packing *w) {
+    const sgfsi_json *before = w->first.head.recipe;
+    if (before == NULL && sgfsi_recipe_is_empty(w->recipe)) return NULL;
+    sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array();
+    sgfsi_json *own = sgfsi_recipe_describe(w->recipe);
+    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
+        sgfsi_json_put(all, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
+    sgfsi_json_free(own);
+    return all;
+}
+
 static sgfs_status open_output(packing *w, sgfs_err *err) {
     const sgfs_config *cfg = w->pack->cfg;
     bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
-    sgfsi_json *told = sgfsi_recipe_describe(w->recipe);
+    sgfsi_json *told = whole_recipe(w);
     const sgfsi_packer_plan plan = {.path = w->path,
                                     .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
                                     .head = &w->head,
@@ -360,9 +380,7 @@ static sgfs_status open_output(packing *w, sgfs_err *err) {
 /* What comes out is known now. */
 static sgfs_status prepare(packing *w, sgfs_err *err) {
     int64_t left;
-    const sgfsi_table *head = sgfsi_recipe_head(w->recipe, err);
-    if (head == NULL) return SGFS_ENOMEM;
-    w->head = *head;
+    w->head = *sgfsi_recipe_head(w->recipe);
     w->type = type_of(w);
     sgfs_status status = check_columns(w, err);
     if (status == SGFS_OK) status = make_room(w, &left, err);
@@ -406,7 +424,7 @@ static void clear(packing *w) {
 static sgfs_status attempt(packing *w, bool *again, sgfs_err *err) {
     int64_t cols = w->first.head.cols;
     sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->cfg, &w->first.head, true, err);
-    if (status != SGFS_OK) return status;
+    if (status != SGFS_OK) return blame(w, status, err);
     w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
     w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
     if (w->in == NULL) return sgfsi_fail_memory(err, "a block of rows");

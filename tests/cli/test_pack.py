@@ -213,7 +213,7 @@ def test_the_posterior_is_the_same(sgfs):
     assert np.allclose(mode["cov"], packed_mode["cov"], rtol=1e-6)
     for a, b in zip(summary["params"], packed_summary["params"]):
         assert abs(a["mean"] - b["mean"]) < 5 * np.hypot(a["mcse"], b["mcse"]), a["name"]
-        noise = np.hypot(a["sd"] / np.sqrt(2 * a["ess"]), b["sd"] / np.sqrt(2 * b["ess"]))
+        noise = np.hypot(a["sd"] / np.sqrt(2 * a["ess_tail"]), b["sd"] / np.sqrt(2 * b["ess_tail"]))
         assert abs(a["sd"] - b["sd"]) < 5 * noise, a["name"]
 
 
@@ -353,11 +353,11 @@ def test_refusals(sgfs, data, words, code, said):
 def test_packing_again(sgfs, data):
     """Packed files are data like any others: two of them, and one with its transforms kept."""
     sgfs.ok("pack", "good.csv", "--out", "a.sgd", "-q")
-    sgfs.ok("pack", "good.npy", "--out", "b.sgd", "--shuffle-seed", "5", "-q")
+    sgfs.ok("pack", "good.csv", "--out", "b.sgd", "--shuffle-seed", "5", "-q")
     sgfs.ok("pack", "a.sgd", "--out", "c.sgd", "--limit", "1000")
     rows, told = unpack(sgfs.folder / "c.sgd")
     first, _ = unpack(sgfs.folder / "a.sgd")
     assert_same_rows(rows, first[:1000])
     assert names(told) == ["a", "b", "id", "y"]
-    sgfs.ok("pack", "a.sgd", "a.sgd", "--out", "d.sgd")
+    sgfs.ok("pack", "a.sgd", "b.sgd", "--out", "d.sgd")
     assert_same_rows(unpack(sgfs.folder / "d.sgd")[0], np.concatenate([data, data]))
