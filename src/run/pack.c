@@ -59,8 +59,8 @@ struct sgfs_pack {
 typedef struct packing {
     sgfs_pack *pack;
     const char *path;
-    sgfsi_read_options options;
-    sgfsi_flow first, later; /* of the first pass, and of the one at hand after that */
+    sgfsi_read_options options, again; /* of the first flow and of later ones */
+    sgfsi_flow first, later;           /* of the first pass, and of the one at hand after that */
     sgfsi_recipe *recipe;
     sgfsi_table head; /* of what comes out; borrows all from the recipe and the first flow */
     sgfsi_dtype type;
@@ -175,11 +175,11 @@ static sgfs_status flow_of(packing *w, int64_t k, sgfsi_flow **flow, sgfs_err *e
     static const sgfsi_log silent = {NULL, NULL};
     *flow = k == 0 ? &w->first : &w->later;
     if (k == 0) return SGFS_OK;
-    sgfsi_read_options again = w->options;
-    again.log = &silent;
-    again.words = w->first.head.text_col >= 0;
     sgfsi_flow_close(&w->later);
-    return open_flow(w, &w->later, &again, err);
+    w->again = w->options;
+    w->again.log = &silent;
+    w->again.words = w->first.head.text_col >= 0;
+    return open_flow(w, &w->later, &w->again, err);
 }
 
 /* What is done with a block of n rows in w->in. *done: no more are needed. */
