@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/data.h"
@@ -35,7 +36,7 @@
 #define FEED_FAIL(...) (fprintf(stderr, "fuzz: " __VA_ARGS__), fputc('\n', stderr), abort())
 #endif
 
-enum { FEED_FILES = 3, FEED_ROWS = 16, FEED_CELLS = 1 << 16, FEED_OPTIONS = 16 };
+enum { FEED_FILES = 4, FEED_ROWS = 16, FEED_CELLS = 1 << 16, FEED_OPTIONS = 16 };
 
 /* ---- files in memory ------------------------------------------------------------------------- */
 
@@ -66,6 +67,20 @@ static inline const char *feed_put(int slot, const void *bytes, size_t size) {
     }
     if (!ok) FEED_FAIL("the file in memory cannot be written");
     return f->path;
+}
+
+/* The file under test once more, in a slot of its own. */
+static inline const char *feed_copy(const char *path) {
+    struct stat st;
+    int from = feed_slot(0)->fd;
+    char *bytes = NULL;
+    if (strcmp(path, feed_slot(0)->path) != 0 || fstat(from, &st) != 0) FEED_FAIL("no copy");
+    bytes = malloc((size_t)st.st_size + 1);
+    if (bytes == NULL || pread(from, bytes, (size_t)st.st_size, 0) != st.st_size)
+        FEED_FAIL("no copy");
+    const char *copy = feed_put(3, bytes, (size_t)st.st_size);
+    free(bytes);
+    return copy;
 }
 
 /* Good files to go with a hostile one: three labels, and three images of 2 x 2. */
@@ -187,12 +202,22 @@ static inline bool feed_is_finite(const sgfsi_table *t, int64_t cols) {
     return true;
 }
 
+/* The flow's columns are those of the table, or those of them that are for something. */
+static inline int64_t feed_columns(const sgfsi_table *t, const sgfsi_table *head, int64_t *from) {
+    int64_t all = t->cols + (t->y != NULL), n = 0;
+    for (int64_t j = 0; j < all; j++) {
+        bool idle = t->role != NULL && j < t->cols && t->role[j] == SGFSI_ROLE_NONE;
+        if (head->cols == all || !idle) from[n++] = j;
+    }
+    return n;
+}
+
 /* Rows seen .. seen + n - 1 of the flow. */
-static inline void feed_match(const sgfsi_table *t, int64_t seen, int64_t n, int64_t cols,
-                              const double *cells) {
+static inline void feed_match(const sgfsi_table *t, const int64_t *from, int64_t seen, int64_t n,
+                              int64_t cols, const double *cells) {
     if (seen + n > t->rows) FEED_FAIL("the flow has more than %lld rows", (long long)t->rows);
     for (int64_t k = 0; k < n * cols; k++) {
-        double wanted = feed_cell(t, seen + k / cols, k % cols);
+        double wanted = feed_cell(t, seen + k / cols, from[k % cols]);
         if (cells[k] != wanted)
             FEED_FAIL("row %lld, column %lld: %g, but %g in the flow", (long long)(seen + k / cols),
                       (long long)(k % cols), wanted, cells[k]);
@@ -200,16 +225,16 @@ static inline void feed_match(const sgfsi_table *t, int64_t seen, int64_t n, int
 }
 
 /* All rows, a few at a time, against the table (NULL: there is none); how many there were. */
-static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, sgfs_status *status,
-                                sgfs_err *err) {
-    int64_t cols = flow->head.cols, most = 5, n = 0, seen = 0;
-    double *cells = malloc((size_t)(most * cols + 1) * sizeof *cells);
+static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, const int64_t *from,
+                                sgfs_status *status, sgfs_err *err) {
+    int64_t most = 5, n = 0, seen = 0;
+    double *cells = malloc((size_t)(most * flow->head.cols + 1) * sizeof *cells);
     bool more;
     if (cells == NULL) FEED_FAIL("no memory");
     do {
         *status = flow->next(flow, most, cells, &n, err);
         if (*status != SGFS_OK) break;
-        if (t != NULL && !flow->again) feed_match(t, seen, n, cols, cells);
+        if (t != NULL && !flow->again) feed_match(t, from, seen, n, flow->head.cols, cells);
         seen = flow->again ? 0 : seen + n;
         more = flow->again || n > 0;
         flow->again = false;
@@ -218,25 +243,47 @@ static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, sgfs_sta
     return seen;
 }
 
-/* The reader's flow: the same rows as its table, where the table has any. */
+/* An open flow against the table, where there is one: the same rows. */
+static inline sgfs_status feed_flow_rows(sgfsi_flow *flow, const sgfsi_table *t, bool single,
+                                         sgfs_err *err) {
+    int64_t *from = t != NULL ? malloc((size_t)(t->cols + 1) * sizeof *from) : NULL;
+    int64_t cols = from != NULL ? feed_columns(t, &flow->head, from) : 0;
+    sgfs_status status = SGFS_OK;
+    if (t != NULL && flow->head.cols != cols)
+        FEED_FAIL("%lld columns, but %lld in the flow", (long long)cols,
+                  (long long)flow->head.cols);
+    int64_t rows = feed_rows(flow, single ? NULL : t, from, &status, err);
+    free(from);
+    if (status != SGFS_OK) return status;
+    if (t == NULL) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
+    if (rows != t->rows)
+        FEED_FAIL("%lld rows, but %lld in the flow", (long long)t->rows, (long long)rows);
+    return SGFS_OK;
+}
+
 static inline void feed_flow(const sgfs_reader_kind *kind, const char *path,
                              const sgfsi_read_options *options, const sgfsi_table *t,
                              bool columns_asked) {
     sgfsi_flow flow = {0};
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_status status = kind->flow != NULL
-                             ? kind->flow(&flow, path, options, &err)
-                             : sgfsi_flow_table(&flow, kind, path, options, &err);
-    bool open = status == SGFS_OK;
-    int64_t cols = t != NULL ? t->cols + (t->y != NULL) : 0, rows = 0;
-    if (open && t != NULL && flow.head.cols != cols) FEED_FAIL("%lld columns", (long long)cols);
-    if (open) rows = feed_rows(&flow, options->single ? NULL : t, &status, &err);
+    sgfs_status status = kind->flow != NULL ? kind->flow(&flow, path, options, &err)
+                                            : sgfsi_flow_table(&flow, kind, path, options, &err);
+    if (status == SGFS_OK) status = feed_flow_rows(&flow, t, options->single, &err);
     feed_check(status, &err, columns_asked);
-    if (status == SGFS_OK && t != NULL && rows != t->rows)
-        FEED_FAIL("%lld rows, but %lld in the flow", (long long)t->rows, (long long)rows);
-    if (status == SGFS_OK && t == NULL) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
-    if (status != SGFS_OK && t != NULL && feed_is_finite(t, cols))
+    if (status != SGFS_OK && t != NULL && t->parts == 0 && feed_is_finite(t, t->cols))
         FEED_FAIL("a table, but no flow: %s", err.text);
+    sgfsi_flow_close(&flow);
+}
+
+/* The file twice, behind itself: as many rows again, words numbered through. */
+static inline void feed_twice(const char *path, const char *copy, const sgfsi_read_options *options,
+                              bool columns_asked) {
+    const char *const files[] = {path, copy};
+    sgfsi_flow flow = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = sgfsi_flow_open(&flow, 2, files, options, &err);
+    if (status == SGFS_OK) (void)feed_rows(&flow, NULL, NULL, &status, &err);
+    feed_check(status, &err, columns_asked);
     sgfsi_flow_close(&flow);
 }
 
@@ -345,6 +392,18 @@ static inline void feed_data(const char *path, const sgfs_config *cfg,
     sgfs_data_free(d);
 }
 
+/* Two files as one table. */
+static inline void feed_data_twice(const char *path, const char *copy, const sgfs_config *cfg,
+                                   bool columns_asked) {
+    char both[160];
+    sgfs_err err = {SGFS_OK, ""};
+    snprintf(both, sizeof both, "%s\n%s", path, copy);
+    sgfs_data *d = sgfs_data_open(both, cfg, &err);
+    feed_check(d != NULL ? SGFS_OK : err.code, &err, columns_asked);
+    if (d != NULL) feed_gather(d);
+    sgfs_data_free(d);
+}
+
 /* ---- formats --------------------------------------------------------------------------------- */
 
 /* A file's kind and the ways in which it is read: lines of options, the first of them empty. */
@@ -407,8 +466,12 @@ static inline void feed_read(const feed_format *format, size_t k, const char *pa
         path = feed_put(2, feed_images, sizeof feed_images);
     const sgfsi_read_options options = sgfsi_read_options_of(*cfg);
     bool read = feed_table(format->kind, path, &options, k > 0);
-    if (read || sgfsi_table_reader(path, NULL) != format->kind)
-        feed_data(path, *cfg, &options, k > 0);
+    if (!read && sgfsi_table_reader(path, NULL) == format->kind) return;
+    feed_data(path, *cfg, &options, k > 0);
+    if (k % 2 == 0 && strchr(format->options[k], '@') == NULL) {
+        feed_twice(path, feed_copy(path), &options, k > 0);
+        feed_data_twice(path, feed_copy(path), *cfg, k > 0);
+    }
 }
 
 static inline size_t feed_options(const feed_format *format) {

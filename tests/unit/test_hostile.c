@@ -15,7 +15,7 @@
 #define FEED_FAIL(...) fail_msg(__VA_ARGS__)
 #include "../fuzz/feed.h"
 
-enum { LONGEST = 1 << 20, SMALL = 200, SECONDS = 60 };
+enum { LONGEST = 1 << 20, SMALL = 120, SECONDS = 60 };
 
 /* A sanitizer reserves more room than any limit, and is told its own. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -87,11 +87,11 @@ static void read_all_ways(const feed_format *format, const seed *s) {
 
 /* Every place of small files, and of heads; elsewhere some, and in pages full of zeros few. */
 static bool worth_it(const seed *s, size_t i) {
-    return s->size <= SMALL || i < 128 || (s->bytes[i] != 0 && i % 3 == 0) || i % 61 == 0;
+    return s->size <= SMALL || i < 128 || (s->bytes[i] != 0 && i % 5 == 0) || i % 61 == 0;
 }
 
 /* Blocks of exactly the size: a sanitizer sees one byte too many. */
-static void feed_copy(const feed_format *format, const unsigned char *bytes, size_t size) {
+static void feed_exactly(const feed_format *format, const unsigned char *bytes, size_t size) {
     unsigned char *copy = malloc(size + 1);
     assert_non_null(copy);
     memcpy(copy, bytes, size);
@@ -101,7 +101,7 @@ static void feed_copy(const feed_format *format, const unsigned char *bytes, siz
 
 static void cut_everywhere(const feed_format *format, const seed *s) {
     for (size_t size = 0; size < s->size; size++)
-        if (worth_it(s, size)) feed_copy(format, s->bytes, size);
+        if (worth_it(s, size)) feed_exactly(format, s->bytes, size);
 }
 
 static void change_everywhere(const feed_format *format, const seed *s) {
