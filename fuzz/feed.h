@@ -212,6 +212,19 @@ static inline int64_t feed_columns(const sgfsi_table *t, const sgfsi_table *head
     return n;
 }
 
+/* Are words where the table has them? Before text is found where numbers were expected, they are
+ * not: those rows are void. */
+static inline bool feed_same_words(const sgfsi_table *t, const sgfsi_table *head,
+                                   const int64_t *from) {
+    if ((t->text_col >= 0) != (head->text_col >= 0)) return false;
+    for (int64_t j = 0; j < head->cols; j++) {
+        bool a = t->dictionary != NULL && t->dictionary[from[j]].count > 0,
+             b = head->dictionary != NULL && head->dictionary[j].count > 0;
+        if (a != b) return false;
+    }
+    return true;
+}
+
 /* Rows seen .. seen + n - 1 of the flow. */
 static inline void feed_match(const sgfsi_table *t, const int64_t *from, int64_t seen, int64_t n,
                               int64_t cols, const double *cells) {
@@ -229,16 +242,18 @@ static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, const in
                                 sgfs_status *status, sgfs_err *err) {
     int64_t most = 5, n = 0, seen = 0;
     double *cells = malloc((size_t)(most * flow->head.cols + 1) * sizeof *cells);
-    bool more;
+    bool more, same = true;
     if (cells == NULL) FEED_FAIL("no memory");
     do {
         *status = flow->next(flow, most, cells, &n, err);
         if (*status != SGFS_OK) break;
-        if (t != NULL && !flow->again) feed_match(t, from, seen, n, flow->head.cols, cells);
+        same = t == NULL || feed_same_words(t, &flow->head, from);
+        if (t != NULL && same && !flow->again) feed_match(t, from, seen, n, flow->head.cols, cells);
         seen = flow->again ? 0 : seen + n;
         more = flow->again || n > 0;
         flow->again = false;
     } while (more);
+    if (*status == SGFS_OK && !same) FEED_FAIL("words, but not in the flow");
     free(cells);
     return seen;
 }
