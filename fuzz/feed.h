@@ -402,7 +402,8 @@ static inline void feed_data(const char *path, const sgfs_config *cfg,
     feed_check(d != NULL ? SGFS_OK : err.code, &err, columns_asked);
     if (d == NULL) return;
     feed_gather(d);
-    if (!options->single && d->scale == NULL && d->features > 0 && d->features < FEED_CELLS)
+    bool plain = d->scale == NULL && d->recipe == NULL && d->subset == NULL;
+    if (!options->single && plain && d->features > 0 && d->features < FEED_CELLS)
         feed_again(d, path, options);
     sgfs_data_free(d);
 }
