@@ -257,7 +257,8 @@ sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned 
                           "--target.",
                           columns->path);
     }
-    return all ? SGFS_OK : add_list(columns, options->features, role, err);
+    const listing features = {"features", add_feature};
+    return all ? SGFS_OK : add_list(columns, &features, options->features, role, err);
 }
 
 char **sgfsi_names_made_up(int64_t cols) {
