@@ -119,14 +119,15 @@ static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader,
     return SGFS_OK;
 }
 
-/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names. */
+/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names, or it says
+ * what cannot be. */
 static int64_t last_place(const sgfsi_asked *asked) {
     int64_t last = 0, number;
     for (int64_t j = 0; !asked->named && j < asked->features; j++) {
         const char *name = asked->feature[j];
         if (name[0] == 'x' && sgfsi_text_int(name + 1, &number) && number > last) last = number;
     }
-    return last;
+    return last <= SGFSI_MAX_COLS ? last : 0;
 }
 
 static sgfs_status open_flow(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
