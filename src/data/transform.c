@@ -166,8 +166,7 @@ static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *
     return SGFS_OK;
 }
 
-/* Do names say nothing but the columns' places? */
-static bool by_place(const sgfsi_shape *s) {
+bool sgfsi_shape_by_place(const sgfsi_shape *s) {
     for (int64_t j = 0; j < s->cols; j++) {
         char name[24];
         snprintf(name, sizeof name, "x%lld", (long long)j + 1);
@@ -195,7 +194,7 @@ static sgfs_status make_head(sgfsi_recipe *r, sgfs_err *err) {
         out->names[to] = h->names[r->pass[k]];
         out->role[to] = h->role[r->pass[k]];
     }
-    out->named = h->named || !by_place(last);
+    out->named = h->named || !sgfsi_shape_by_place(last);
     r->out = out;
     return SGFS_OK;
 }
