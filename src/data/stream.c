@@ -444,8 +444,8 @@ static void tell_left_out(sgfsi_incoming *r) {
     if (r->other_class == 0 || r->told) return;
     r->told = true;
     sgfsi_say(r->options.log, SGFS_NOTE,
-              "%s: %lld rows of other classes than the run kept (--keep-classes) are left out.",
-              r->path, (long long)r->other_class);
+              "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
+              r->path, (long long)r->other_class, r->other_class == 1 ? "" : "s");
 }
 
 sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,
