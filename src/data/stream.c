@@ -255,13 +255,12 @@ sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incomi
     return SGFS_OK;
 }
 
-const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]) {
-    if (rows->csv != NULL)
-        snprintf(out, SGFSI_WHERE, "%.250s:%lld", rows->path, (long long)rows->line[i]);
-    else
-        snprintf(out, SGFSI_WHERE, "%.250s: row %lld", rows->path,
-                 (long long)(rows->first + i + 1));
-    return out;
+int64_t sgfsi_incoming_line(const sgfsi_incoming *rows, int64_t i) {
+    return rows->csv != NULL ? rows->line[i] : rows->first + i + 1;
+}
+
+bool sgfsi_incoming_is_text(const sgfsi_incoming *rows) {
+    return rows->csv != NULL;
 }
 
 const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y) {

@@ -70,8 +70,10 @@ typedef struct sgfsi_incoming_block {
 sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,
                                 sgfs_err *err);
 enum { SGFSI_WHERE = 320 };
-/* Row i of the block read last, for messages: "test.csv:17", "test.npy: row 17". */
-const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]);
+/* Where row i of the block read last is, for messages: "test.csv:17", "test.npy: row 17". The line
+ * of a text, or else the number of the row. */
+int64_t sgfsi_incoming_line(const sgfsi_incoming *rows, int64_t i);
+bool sgfsi_incoming_is_text(const sgfsi_incoming *rows);
 /* The text behind a target of `levels` or more, which is none of the run's; NULL: none. */
 const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y);
 double sgfsi_incoming_fraction(const sgfsi_incoming *rows); /* of the file, read so far */
