@@ -31,6 +31,9 @@ struct sgfsi_arrivals {
     sgfsi_sources sources;
     sgfsi_asked asked;
     bool zero_based, have_target;
+    sgfsi_log to, log;    /* where notes go, and the gate before it */
+    bool shut;            /* it lets nothing pass */
+    int64_t limit, taken; /* rows at most (0: all); of those, in files that are finished */
     char *target_name;
     double *bytes, total, done; /* sizes of the files; of all; of those that are finished */
     int64_t at;                 /* the file at hand */
@@ -42,12 +45,20 @@ struct sgfsi_arrivals {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status open_file(sgfsi_arrivals *r, int64_t i, bool quietly, sgfsi_incoming **rows,
-                             sgfs_err *err) {
+/* What there is to note of columns is noted of the first file: the others are alike. */
+static void pass_on(sgfs_level level, const char *text, void *user) {
+    const sgfsi_arrivals *r = user;
+    if (!r->shut && r->to.fn != NULL) r->to.fn(level, text, r->to.user);
+}
+
+static sgfs_status open_file(sgfsi_arrivals *r, int64_t i, sgfsi_incoming **rows, sgfs_err *err) {
     sgfsi_read_options options = sgfsi_sources_options(&r->sources, i);
     options.zero_based = r->zero_based; /* looked at for libsvm files only */
-    if (quietly) options.log = NULL;
-    return sgfsi_incoming_open(rows, r->files.path[i], &r->asked, &options, err);
+    options.log = &r->log;
+    r->shut = i > 0;
+    sgfs_status status = sgfsi_incoming_open(rows, r->files.path[i], &r->asked, &options, err);
+    r->shut = false;
+    return status;
 }
 
 static sgfs_status check_target(sgfsi_arrivals *r, int64_t i, const sgfsi_incoming *rows,
@@ -66,14 +77,13 @@ static sgfs_status check_target(sgfsi_arrivals *r, int64_t i, const sgfsi_incomi
                       has ? "has none" : "has it");
 }
 
-/* What there is to note is noted of the first file: the others are alike. */
 static sgfs_status check_files(sgfsi_arrivals *r, sgfs_err *err) {
     r->bytes = sgfsi_arena_alloc(&r->arena, r->files.count, sizeof *r->bytes);
     sgfs_status status = r->bytes != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
     for (int64_t i = 0; i < r->files.count && status == SGFS_OK; i++) {
         struct stat st;
         sgfsi_incoming *rows = NULL;
-        status = open_file(r, i, i > 0, &rows, err);
+        status = open_file(r, i, &rows, err);
         if (status == SGFS_OK) status = check_target(r, i, rows, err);
         r->bytes[i] = stat(r->files.path[i], &st) == 0 ? (double)st.st_size : 0;
         r->total += r->bytes[i];
@@ -90,7 +100,10 @@ static sgfs_status open_all(sgfsi_arrivals *r, const char *name, const sgfsi_rea
     sgfs_status status = sgfsi_files_open(&r->files, name, options->log, err);
     if (status != SGFS_OK) return status;
     sgfsi_read_options tidied = *options;
-    tidied.log = sgfsi_files_log(&r->files, options->log);
+    const sgfsi_log *log = sgfsi_files_log(&r->files, options->log);
+    if (log != NULL) r->to = *log;
+    r->log = (sgfsi_log){pass_on, r};
+    tidied.log = &r->log;
     tidied.zero_based = false; /* said of the run's file: these may be of another kind */
     r->zero_based = options->zero_based;
     status = sgfsi_sources_open(&r->sources, r->files.count, (const char *const *)r->files.path,
@@ -110,6 +123,7 @@ sgfs_status sgfsi_arrivals_open(sgfsi_arrivals **out, const char *name, const sg
     sgfsi_arrivals *r = *out = calloc(1, sizeof *r);
     if (r == NULL) return sgfsi_fail_memory(err, "a reader");
     r->asked = *asked;
+    r->limit = asked->limit;
     sgfs_status status = open_all(r, name, options, err);
     if (status != SGFS_OK) tidy(r, err);
     return status;
@@ -159,10 +173,20 @@ static sgfs_status make_room(sgfsi_arrivals *r, int64_t most, sgfs_err *err) {
 
 static sgfs_status next_file(sgfsi_arrivals *r, int64_t first, sgfs_err *err) {
     sgfsi_incoming *rows = NULL;
-    sgfs_status status = open_file(r, r->at, true, &rows, err);
+    sgfs_status status = open_file(r, r->at, &rows, err);
     r->piece[r->pieces++] = (piece){.rows = rows, .first = first, .file = r->at};
     r->reading = true;
     return status;
+}
+
+/* The next file goes on counting where this one ends. */
+static void count_rows(sgfsi_arrivals *r, const sgfsi_incoming *rows) {
+    int64_t taken;
+    r->asked.before += sgfsi_incoming_rows(rows, &taken);
+    r->taken += taken;
+    if (r->limit == 0) return;
+    r->asked.limit = r->limit - r->taken;
+    if (r->asked.limit == 0) r->at = r->files.count;
 }
 
 /* What the file at hand has for the rest of the block, behind block->n rows. */
@@ -181,7 +205,7 @@ static sgfs_status read_some(sgfsi_arrivals *r, int64_t most, sgfsi_incoming_blo
     if (rest.n > 0) return SGFS_OK;
     r->reading = false;
     r->done += r->bytes[r->at++];
-    return SGFS_OK;
+    return count_rows(r, p->rows), SGFS_OK;
 }
 
 sgfs_status sgfsi_arrivals_next(sgfsi_arrivals *rows, int64_t most, sgfsi_incoming_block *block,

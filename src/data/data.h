@@ -53,7 +53,10 @@ struct sgfs_data {
     int64_t target_col;    /* table column, or -1: y is an array of its own */
     const double *y;       /* N, borrowed, when target_col is -1 */
     const int64_t *subset; /* N rows of the table that are the data; NULL: all of them, in order */
-    bool view;             /* the table belongs to another */
+    int64_t *kept;         /* the same, malloc'ed, where transforms left rows out */
+    sgfsi_json *recipe;    /* how the columns came about (transform.h); NULL: as in the file */
+    const char *brief;     /* the same in a few words, of what was done here; NULL: nothing */
+    bool view;             /* the table, kept and recipe belong to another */
 };
 
 extern const sgfs_option sgfsi_data_options[];

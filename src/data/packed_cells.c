@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * packed_cells.c: one loop per type, plain enough to become vectors.
  *
- * A 64-bit integer beyond 2^53 has no place: everything past the file is double, where it would be
- * another number.
+ * A 64-bit integer of 2^53 or more has no place: everything past the file is double, where it would
+ * be another number.
  */
 #include "data/packed_cells.h"
 
@@ -15,7 +15,7 @@ static const struct {
     double low, high; /* integers; else 0 */
 } types[] = {[SGFSI_F64] = {"f64", 0, 0},
              [SGFSI_F32] = {"f32", 0, 0},
-             [SGFSI_I64] = {"i64", -0x1p53, 0x1p53},
+             [SGFSI_I64] = {"i64", -0x1p53 + 1, 0x1p53 - 1},
              [SGFSI_I32] = {"i32", INT32_MIN, INT32_MAX},
              [SGFSI_I16] = {"i16", INT16_MIN, INT16_MAX},
              [SGFSI_I8] = {"i8", INT8_MIN, INT8_MAX},

@@ -73,25 +73,39 @@ static void free_csr(sgfsi_table *table) {
     free((void *)table->csr.value);
 }
 
-void sgfsi_table_free(sgfsi_table *table) {
-    if (table == NULL) return;
+void sgfsi_table_forget_cells(sgfsi_table *table) {
     for (int64_t j = 0; table->dictionary != NULL && j < table->cols; j++)
         sgfsi_names_free(table->dictionary[j].word, table->dictionary[j].count);
     free(table->dictionary);
     sgfsi_names_free(table->names, table->cols);
-    sgfsi_names_free(table->level, table->levels);
     free_parts(table);
     free_csr(table);
     free(table->role);
+    free(table->told);
+    free(table->owned);
+    if (table->map != NULL) munmap(table->map, table->map_bytes);
+    table->dictionary = NULL;
+    table->names = NULL;
+    table->role = NULL;
+    table->told = NULL;
+    table->part = NULL;
+    table->parts = 0;
+    table->csr = (sgfs_csr){NULL, NULL, NULL};
+    table->owned_csr = false;
+    table->cells = NULL;
+    table->owned = table->map = NULL;
+}
+
+void sgfsi_table_free(sgfsi_table *table) {
+    if (table == NULL) return;
+    sgfsi_table_forget_cells(table);
+    sgfsi_names_free(table->level, table->levels);
     free(table->y);
     free(table->target_name);
     free(table->text_path);
-    free(table->told);
     free(table->value);
     free(table->value_rows);
     sgfsi_json_free(table->recipe);
-    free(table->owned);
-    if (table->map != NULL) munmap(table->map, table->map_bytes);
     memset(table, 0, sizeof *table);
 }
 
@@ -127,6 +141,8 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .columns = sgfsi_config_int(cfg, "data.columns"),
         .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
         .dense = sgfsi_config_flag(cfg, "data.dense"),
+        .threads =
+            sgfsi_config_auto(cfg, "run.threads") ? 0 : sgfsi_config_int(cfg, "run.threads"),
         .log = sgfsi_config_log(cfg),
     };
 }

@@ -99,6 +99,8 @@ typedef struct sgfsi_table {
 double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
 
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
+/* Free the cells and all that is known by column, for others to take their place. */
+void sgfsi_table_forget_cells(sgfsi_table *table);
 
 /* The part that row is in; only for tables with parts. */
 const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row);
@@ -131,6 +133,7 @@ typedef struct sgfsi_read_options {
     int64_t known_columns;   /* libsvm: the features a run knows, others being left out; 0: all */
     bool zero_based;         /* libsvm: the first feature is 0 */
     bool dense;              /* libsvm: with its zeros */
+    int64_t threads;         /* that may work at the same time; 0: as many as there are cores */
     const sgfsi_log *log;
 } sgfsi_read_options;
 

@@ -41,6 +41,15 @@ static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_json *info, sgfs_err
     return SGFS_OK;
 }
 
+/* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
+static void ask_rows(sgfsi_newrows *r, const sgfs_config *cfg) {
+    const char *part = sgfsi_config_text(cfg, "data.part");
+    bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
+    r->asked.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
+    r->asked.part = all ? NULL : part;
+    if (!sgfsi_config_auto(cfg, "data.limit")) r->asked.limit = sgfsi_config_int(cfg, "data.limit");
+}
+
 static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
                        sgfs_err *err) {
     const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
@@ -55,7 +64,9 @@ static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_
                              .target = target[0] != '\0' ? target : NULL,
                              .target_needed = given,
                              .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
-                             .weights = sgfsi_json_get_text(origin->data, "weights", NULL)};
+                             .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
+                             .recipe = sgfsi_json_get(origin->data, "recipe")};
+    ask_rows(r, cfg);
     return ask_levels(r, origin->info, err);
 }
 

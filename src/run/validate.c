@@ -83,6 +83,8 @@ sgfs_status sgfsi_aside_open(sgfsi_aside **aside, const char *path, const sgfs_m
     sgfs_status status = sgfs_config_set(own, "data.target", "", err);
     const char *labels = sgfsi_config_text(cfg, "run.validate_labels");
     if (status == SGFS_OK) status = sgfs_config_set(own, "data.labels", labels, err);
+    if (status == SGFS_OK) status = sgfs_config_set(own, "data.part", "all", err);
+    if (status == SGFS_OK) status = sgfs_config_set(own, "data.limit", "auto", err);
     if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
     sgfs_config_free(own);
     return status == SGFS_OK ? read_rows(a, err) : status;
