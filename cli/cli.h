@@ -25,8 +25,8 @@ typedef struct cli_data {
 typedef struct cli_args {
     sgfs_config *cfg;
     int words;
-    const char *word[8];   /* positional arguments */
-    const char *given[16]; /* by position in the command's flags; NULL: not given */
+    const char *word[1024]; /* positional arguments */
+    const char *given[16];  /* by position in the command's flags; NULL: not given */
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json;
@@ -48,7 +48,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_check_grad, cmd_list;
+    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */

@@ -385,6 +385,7 @@ static sgfs_status check_files(chain *c, sgfsi_table *head, sgfs_err *err) {
         close_file(c);
         status = open_file(c, false, err);
         if (status == SGFS_OK) status = match_file(c, err);
+        if (status == SGFS_OK && c->now.head.type != head->type) head->type = SGFSI_F64;
     }
     if (status == SGFS_OK && c->at > 1) close_file(c);
     c->at = 0;

@@ -276,7 +276,7 @@ static sgfs_status predict_file(sgfs_predict *p, FILE *f, sgfs_err *err) {
 
 sgfs_status sgfs_predict_all(sgfs_predict *p, const char *out, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
-    sgfsi_outfile file = {NULL, NULL, NULL};
+    sgfsi_outfile file = {.f = NULL};
     if (err == NULL) err = &own;
     if (p == NULL && err->code != SGFS_OK) return err->code;
     if (p == NULL || p->slot != NULL) {
