@@ -250,6 +250,22 @@ sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sg
     return SGFS_OK;
 }
 
+sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
+                               sgfs_err *err) {
+    enum { PIECE = 512 };
+    double piece[PIECE];
+    char *to = raw;
+    int64_t size = (int64_t)sgfsi_dtype_size(p->type), count = n * p->cols;
+    sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, n, cells, err) : SGFS_OK;
+    for (int64_t at = 0; at < count && status == SGFS_OK; at += PIECE) {
+        int64_t k = count - at < PIECE ? count - at : PIECE;
+        memcpy(piece, cells + at, (size_t)k * sizeof *piece);
+        if (sgfsi_cells_settle(p->type, k, piece) > 0) return refuse(p, cells, n, err);
+        sgfsi_cells_from(p->type, k, piece, to + at * size);
+    }
+    return status;
+}
+
 /* They are looked at like any others: a float may be infinite, a 64-bit integer too large. */
 sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err) {
     if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
