@@ -85,9 +85,8 @@ void cli_data_show(const char *lines, char *out, size_t room);
 /* Is path, a file that is there, one of them? */
 bool cli_data_has(const char *lines, const char *path);
 #define CLI_DATA_HELP                                                                              \
-    "the rows: .csv (any delimiter), libsvm, IDX (each also .gz), .npy or .sgd; several files, "   \
-    "a\n"                                                                                          \
-    "                               pattern in quotes ('part-*.csv'), - for standard input"
+    "the rows: .csv, libsvm, IDX (each also .gz), .npy or .sgd; several files,\n"                  \
+    "                               a pattern in quotes ('part-*.csv'), - for standard input"
 
 /* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
  * NULL: there is nothing to stop any more. */

@@ -113,6 +113,9 @@ static const cli_flag flags[] = {
     {"delimiter", "C", "character between CSV cells, or \"tab\" (default: found by itself)"},
     {"header", "auto|yes|no", "does the CSV file start with column names?"},
     {"zero-based", NULL, "features of a libsvm file count from 0 (default: as in the run)"},
+    {"part", "NAME", "train, validation or test: only rows of this part of the run's --split"},
+    {"limit", "K", "only the first rows"},
+    {"new-words", "refuse|zero", "a word that the run has not seen: zero leaves its columns 0"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -121,10 +124,12 @@ static const cli_flag flags[] = {
 /* Options of other stages that make sense here as well. */
 static sgfs_status borrow_all(cli_args *args, sgfs_err *err) {
     static const char *const borrowed[][2] = {
-        {"target", "data.target"},  {"delimiter", "data.delimiter"},
-        {"header", "data.header"},  {"seed", "run.seed"},
-        {"threads", "run.threads"}, {"overwrite", "output.overwrite"},
-        {"labels", "data.labels"},  {"zero-based", "data.zero_based"}};
+        {"target", "data.target"},      {"delimiter", "data.delimiter"},
+        {"header", "data.header"},      {"seed", "run.seed"},
+        {"threads", "run.threads"},     {"overwrite", "output.overwrite"},
+        {"labels", "data.labels"},      {"zero-based", "data.zero_based"},
+        {"part", "data.part"},          {"limit", "data.limit"},
+        {"new-words", "data.new_words"}};
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof borrowed / sizeof borrowed[0] && status == SGFS_OK; i++) {
         const char *value = cli_given(&cmd_predict, args, borrowed[i][0]);

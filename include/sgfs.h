@@ -566,9 +566,9 @@ SGFS_API char *sgfs_pack_json(const sgfs_pack_info *info);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 
-/* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a
- * truth: the generating parameters and, where the posterior has one mode, its mean and curvature
- * found on the full data, in the form sgfs_compare_new reads. `truth` may be NULL. */
+/* Write data drawn from `model` ("simulate.*" options) to a .npy, .csv or packed .sgd file, and
+ * beside it a truth: the generating parameters and, where the posterior has one mode, its mean and
+ * curvature found on the full data, in the form sgfs_compare_new reads. `truth` may be NULL. */
 SGFS_API sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
                                    const char *truth, sgfs_err *err);
 

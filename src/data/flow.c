@@ -148,14 +148,18 @@ static sgfs_status take_words(chain *c, sgfs_err *err) {
 }
 
 /* The head shows the words so far; they stay the chain's. */
-static void show_words(const chain *c, sgfsi_table *head) {
-    for (int64_t k = 0; head->dictionary != NULL && k < c->first.wanted; k++) {
+static sgfs_status show_words(const chain *c, sgfsi_table *head, sgfs_err *err) {
+    for (int64_t k = 0; k < c->first.wanted; k++) {
         const sgfsi_glossary *w = &c->lexicon[k].words;
-        head->dictionary[k] = (sgfsi_dictionary){w->count, w->text};
+        if (head->dictionary == NULL && w->count > 0)
+            head->dictionary = calloc((size_t)c->first.wanted, sizeof *head->dictionary);
+        if (head->dictionary == NULL && w->count > 0) return sgfsi_fail_memory(err, "the words");
+        if (head->dictionary != NULL) head->dictionary[k] = (sgfsi_dictionary){w->count, w->text};
     }
     const sgfsi_glossary *levels = &c->lexicon[c->first.wanted].words;
     head->level = levels->text;
     head->levels = levels->count;
+    return SGFS_OK;
 }
 
 static void hide_words(sgfsi_table *head) {
@@ -196,19 +200,33 @@ static sgfs_status make_room(chain *c, int64_t most, sgfs_err *err) {
 }
 
 /* All files from the beginning, their targets text. */
-static sgfs_status start_again(sgfsi_flow *flow, chain *c, sgfs_err *err) {
-    lexicon *levels = &c->lexicon[c->first.wanted];
-    if (c->sources.options.words)
-        return sgfsi_fail(err, SGFS_EINTERNAL, "%s: its targets are read as text twice.",
-                          c->sources.path[c->at]);
+static sgfs_status start_as_text(sgfsi_flow *flow, chain *c, sgfs_err *err) {
     c->sources.options.words = true;
     close_file(c);
-    sgfsi_glossary_free(&levels->words);
+    sgfsi_glossary_free(&c->lexicon[c->first.wanted].words);
     c->at = 0;
     c->taken = 0;
     c->done = 0;
     flow->again = true;
     return next_file(c, err);
+}
+
+/* The file at hand has met words where it took numbers for granted: rows so far are void. */
+static sgfs_status start_again(sgfsi_flow *flow, chain *c, sgfs_err *err) {
+    c->now.again = false;
+    if (c->now.head.text_col >= 0 && !c->sources.options.words) return start_as_text(flow, c, err);
+    for (int64_t k = 0; c->at > 0 && k < c->first.wanted; k++) {
+        bool words = sgfsi_shape_words(&c->shape, c->from[k]) != NULL;
+        if (words != c->lexicon[k].holds_words) return fail_kind(c, &c->lexicon[k], k, err);
+    }
+    if (c->at > 0) return sgfsi_fail(err, SGFS_EINTERNAL, "%s: started again.", c->first.path);
+    for (int64_t k = 0; k <= c->first.wanted; k++) { /* the first file goes on by itself */
+        c->lexicon[k].known = 0;
+        c->lexicon[k].seen = -1;
+    }
+    c->taken = 0;
+    flow->again = true;
+    return SGFS_OK;
 }
 
 /* Is the target of this file text as that of the others is? *again: it is, and was not so far. */
@@ -234,13 +252,14 @@ static sgfs_status take_block(sgfsi_flow *flow, chain *c, int64_t most, double *
     if (status == SGFS_OK) status = c->now.next(&c->now, most, c->room, n, err);
     if (status != SGFS_OK) return status;
     if (!c->now.again && *n > 0) status = check_text(flow, c, &again, err);
-    if (status == SGFS_OK && (again || c->now.again)) return *n = 0, start_again(flow, c, err);
+    if (status == SGFS_OK && c->now.again) return *n = 0, start_again(flow, c, err);
+    if (status == SGFS_OK && again) return *n = 0, start_as_text(flow, c, err);
     if (status == SGFS_OK && *n > 0) status = take_words(c, err);
     if (status != SGFS_OK || *n == 0) return status;
     spread_out(c, *n, cells);
-    show_words(c, &flow->head);
+    status = show_words(c, &flow->head, err);
     c->taken += *n;
-    return SGFS_OK;
+    return status;
 }
 
 static sgfs_status chain_next(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n,
@@ -351,8 +370,7 @@ static sgfs_status adopt_words(chain *c, sgfsi_table *head, sgfs_err *err) {
     }
     free(head->level);
     hide_words(head);
-    show_words(c, head);
-    return status;
+    return status == SGFS_OK ? show_words(c, head, err) : status;
 }
 
 /* The others have its columns too; then the first one again, to begin with. */
@@ -367,6 +385,7 @@ static sgfs_status check_files(chain *c, sgfsi_table *head, sgfs_err *err) {
         close_file(c);
         status = open_file(c, false, err);
         if (status == SGFS_OK) status = match_file(c, err);
+        if (status == SGFS_OK && c->now.head.type != head->type) head->type = SGFSI_F64;
     }
     if (status == SGFS_OK && c->at > 1) close_file(c);
     c->at = 0;

@@ -16,7 +16,8 @@
 typedef struct sgfsi_flow sgfsi_flow;
 struct sgfsi_flow {
     /* cols, names, named, role, dictionary, text_col, level, told, recipe, shuffled as a reader
-     * fills them; rows is 0 where nobody knows yet. It has no cells. */
+     * fills them; rows is 0 where nobody knows yet. It has no cells; type says what would hold
+     * every number of the files exactly. */
     sgfsi_table head;
     void *self;
     /* At most `most` rows to cells (most x head.cols); *n is 0 at the end. Every number is finite.

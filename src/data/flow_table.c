@@ -62,6 +62,7 @@ sgfs_status sgfsi_flow_head(const sgfsi_shape *shape, sgfsi_table *head, sgfs_er
     const sgfsi_table *t = shape->table;
     *head = (sgfsi_table){.rows = t->rows,
                           .cols = shape->wanted,
+                          .type = t->y == NULL ? t->type : SGFSI_F64,
                           .named = t->named,
                           .shuffled = t->shuffled,
                           .text_col = -1,

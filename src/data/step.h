@@ -142,7 +142,8 @@ struct sgfsi_recipe {
     sgfsi_split_part part;
 };
 
-/* The shape of all features of the head; and of a step that changes no columns. */
+bool sgfsi_shape_by_place(const sgfsi_shape *s); /* names say nothing but the columns' places */
+/* The shape of a step that changes no columns. */
 sgfs_status sgfsi_shape_like(sgfsi_step *s, sgfs_err *err);
 /* Shapes from `shaped` on, as far as no step is in the way that has yet to look. */
 sgfs_status sgfsi_recipe_shape(sgfsi_recipe *r, sgfs_err *err);

@@ -84,12 +84,12 @@ bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const doub
 sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r);
 /* "keep-classes 7,9; limit 10000; project 50" */
 void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room);
-/* The operations of such an array again, from element `first` on, which is a "columns".
+/* The operations of such an array again, but for the first `done` elements, whose work is done.
  * SGFS_ERUNFILE where it makes no sense. */
-sgfs_status sgfsi_recipe_recall(sgfsi_recipe **r, const sgfsi_json *told, int64_t first,
+sgfs_status sgfsi_recipe_recall(sgfsi_recipe **r, const sgfsi_json *told, int64_t done,
                                 sgfs_err *err);
-/* Where a file is made by transforms itself: how many elements of told (a run's) were done to it
- * already, its choice of rows aside; 0: none (done is NULL, too); -1: something else was done. */
+/* How many elements of told (a run's; NULL: none) were done to the columns of a file already, which
+ * tells its own: done (NULL: nothing). -1: something else was done to it. */
 int64_t sgfsi_recipe_done(const sgfsi_json *told, const sgfsi_json *done);
 
 /* The columns a recalled recipe needs, and those it makes. Borrowed. */

@@ -72,20 +72,26 @@ static bool chooses_rows(const sgfsi_json *told) {
     return kind != NULL && kind->keep != NULL;
 }
 
+/* Does anything in the list change a column? */
+static bool changes(const sgfsi_json *list) {
+    for (int64_t i = 0; i < sgfsi_json_length(list); i++) {
+        const sgfsi_json *o = sgfsi_json_at(list, i);
+        if (!chooses_rows(o) && find_kind(o) != &sgfsi_step_columns) return true;
+    }
+    return false;
+}
+
 int64_t sgfsi_recipe_done(const sgfsi_json *told, const sgfsi_json *done) {
-    int64_t count = sgfsi_json_length(told), others = done != NULL ? sgfsi_json_length(done) : 0;
+    int64_t count = told != NULL ? sgfsi_json_length(told) : 0, others = sgfsi_json_length(done);
     int64_t i = 0, k = 0;
-    if (others <= 0) return 0;
+    if (done == NULL || !changes(done)) return 0; /* columns are found by name */
     for (;; i++, k++) {
         while (i < count && chooses_rows(sgfsi_json_at(told, i))) i++;
         while (k < others && chooses_rows(sgfsi_json_at(done, k))) k++;
         if (k == others || i == count) break;
         if (!same(sgfsi_json_at(told, i), sgfsi_json_at(done, k))) return -1;
     }
-    /* what is left of the run's begins with the columns of a second list */
-    bool whole =
-        k == others && (i == count || find_kind(sgfsi_json_at(told, i)) == &sgfsi_step_columns);
-    return whole ? i : -1;
+    return k == others ? i : -1;
 }
 
 /* ---- recalling ------------------------------------------------------------------------------- */
@@ -165,14 +171,23 @@ static sgfs_status trace_needs(sgfsi_recipe *r, sgfs_err *err) {
     return made && name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
-sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *told, int64_t first,
+/* Leave away the first steps, which were done to the file already. */
+static void leave_away(sgfsi_recipe *r, int64_t steps) {
+    if (steps <= 0) return;
+    r->inputs = r->step[steps - 1].out;
+    r->step += steps;
+    r->steps -= steps;
+    r->named = r->named || !sgfsi_shape_by_place(&r->inputs);
+}
+
+sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *told, int64_t done,
                                 sgfs_err *err) {
     sgfsi_recipe *r = *out = calloc(1, sizeof *r);
     if (r == NULL) return sgfsi_fail_memory(err, "the transforms");
-    sgfs_status status = first < sgfsi_json_length(told)
-                             ? recall_inputs(r, sgfsi_json_at(told, first), err)
-                             : damaged(err);
-    if (status == SGFS_OK) status = recall_steps(r, told, first + 1, err);
+    sgfs_status status =
+        sgfsi_json_length(told) > 0 ? recall_inputs(r, sgfsi_json_at(told, 0), err) : damaged(err);
+    if (status == SGFS_OK) status = recall_steps(r, told, 1, err);
+    if (status == SGFS_OK) leave_away(r, done - 1); /* the first element is no step */
     if (status == SGFS_OK) status = trace_needs(r, err);
     if (status == SGFS_OK) return status;
     sgfsi_recipe_free(r);

@@ -128,6 +128,28 @@ def test_integers_stay_integers_until_something_computes(sgfs):
         assert told["type"] == kind, words
         if words == []:
             assert_same_rows(packed, rows)
+    np.save(sgfs.folder / "more.npy", rows.astype(np.int16))
+    sgfs.ok("pack", "bytes.npy", "more.npy", "--out", "m.sgd")  # a type that holds both
+    packed, told = unpack(sgfs.folder / "m.sgd")
+    assert told["type"] == "<f8"
+    assert_same_rows(packed, np.concatenate([rows, rows]))
+
+
+def idx(array):
+    """An IDX file of bytes."""
+    sizes = b"".join(struct.pack(">I", n) for n in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
+def test_images_and_labels(sgfs):
+    rng = np.random.default_rng(4)
+    images, labels = rng.integers(0, 256, (200, 4, 3)), rng.integers(0, 10, 200)
+    (sgfs.folder / "images.idx").write_bytes(idx(images))
+    (sgfs.folder / "labels.idx").write_bytes(idx(labels))
+    sgfs.ok("pack", "images.idx", "--labels", "labels.idx", "--out", "i.sgd")
+    rows, told = unpack(sgfs.folder / "i.sgd")
+    assert told["type"] == "u1"
+    assert_same_rows(rows, np.column_stack([images.reshape(200, 12), labels]))
 
 
 def test_f32_rounds_features_and_refuses_other_labels(sgfs):
