@@ -91,7 +91,9 @@ static void print_result(const sgfs_predict *predict, const char *path, const cl
         sgfs_text_free(text);
         return;
     }
-    printf("%s, %lld rows of %s, %lld draws, %.3g s\n", p->model, (long long)p->rows, path,
+    char shown[256];
+    cli_data_show(path, shown, sizeof shown);
+    printf("%s, %lld rows of %s, %lld draws, %.3g s\n", p->model, (long long)p->rows, shown,
            (long long)p->draws, p->seconds);
     if (!p->scored) return;
     putchar('\n');
@@ -102,8 +104,9 @@ static void print_result(const sgfs_predict *predict, const char *path, const cl
 /* ---- the work -------------------------------------------------------------------------------- */
 
 static const cli_flag flags[] = {
-    {"data", "FILE",
-     "the new rows: .csv, libsvm, IDX (each also .gz) or .npy; the target may be missing"},
+    {"data", "FILE...",
+     "the new rows, as for sgfs sample: also several files, a pattern in quotes ('new-*.csv'), -\n"
+     "                               for standard input; the target may be missing"},
     {"labels", "FILE", "the labels, where the rows are an IDX file"},
     {"out", "FILE", "write the predictions, one line a row, as CSV"},
     {"target", "NAME", "the target's column (default: as the run called it)"},
@@ -184,6 +187,7 @@ const cli_command cmd_predict = {
     .examples =
         "  sgfs predict fit.run --data test.csv\n"
         "  sgfs predict fit.run --data new.csv.gz --out predictions.csv\n"
+        "  sgfs predict fit.run --data 'new-*.csv' --out predictions.csv     # in quotes\n"
         "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"
         "has the probability of every label, or the mean of the target, with the 5, 50 and 95 %\n"
@@ -192,5 +196,6 @@ const cli_command cmd_predict = {
         "target, the screen says how good the predictions are.\n",
     .stages = "predict",
     .flags = flags,
+    .words = 1,
     .run = predict_run,
 };

@@ -29,7 +29,8 @@ typedef enum sgfsi_purpose {
     SGFSI_PROJECT = 31,         /* random projection: iteration is the column that goes in */
     SGFSI_PREDICT_NORMAL = 20,  /* predictive draws: position is the row, iteration the draw */
     SGFSI_PREDICT_UNIFORM = 21, /* the same */
-    SGFSI_PREDICT_TIE = 22      /* where a target falls among draws that equal it */
+    SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
+    SGFSI_SHUFFLE = 40          /* packing: the key that each row is sorted by */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

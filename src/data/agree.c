@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "data/words.h"
+#include "data/glossary.h"
 
 enum { SHOWN = 4 };
 
@@ -142,10 +142,10 @@ static sgfs_status match_place(const sgfsi_shape *first, const sgfsi_shape *next
     return SGFS_OK;
 }
 
-static sgfs_status index_names(const sgfsi_shape *shape, sgfsi_words *names, sgfs_err *err) {
+static sgfs_status index_names(const sgfsi_shape *shape, sgfsi_glossary *names, sgfs_err *err) {
     for (int64_t k = 0; k < shape->wanted; k++) {
         const char *name = sgfsi_shape_name(shape, k);
-        int64_t at = sgfsi_words_add(names, name);
+        int64_t at = sgfsi_glossary_add(names, name);
         if (at < 0) return sgfsi_fail_memory(err, "the column names");
         if (at == k) continue;
         return sgfsi_fail(err, SGFS_EDATA,
@@ -157,15 +157,15 @@ static sgfs_status index_names(const sgfsi_shape *shape, sgfsi_words *names, sgf
 }
 
 static sgfs_status look_up(const sgfsi_shape *first, const sgfsi_shape *next,
-                           const sgfsi_words *firsts, const sgfsi_words *nexts, int64_t *from,
+                           const sgfsi_glossary *firsts, const sgfsi_glossary *nexts, int64_t *from,
                            sgfs_err *err) {
     list lacks = {{0}, 0, 0}, extra = {{0}, 0, 0};
     for (int64_t k = 0; k < first->wanted; k++) {
-        from[k] = sgfsi_words_find(nexts, sgfsi_shape_name(first, k));
+        from[k] = sgfsi_glossary_find(nexts, sgfsi_shape_name(first, k));
         if (from[k] < 0) list_name(&lacks, sgfsi_shape_name(first, k));
     }
     for (int64_t k = 0; k < next->wanted; k++) {
-        if (sgfsi_words_find(firsts, sgfsi_shape_name(next, k)) < 0)
+        if (sgfsi_glossary_find(firsts, sgfsi_shape_name(next, k)) < 0)
             list_name(&extra, sgfsi_shape_name(next, k));
     }
     if (lacks.count + extra.count > 0) return fail_names(first, next, &lacks, &extra, err);
@@ -178,12 +178,12 @@ static sgfs_status look_up(const sgfsi_shape *first, const sgfsi_shape *next,
 
 static sgfs_status match_names(const sgfsi_shape *first, const sgfsi_shape *next, int64_t *from,
                                sgfs_err *err) {
-    sgfsi_words firsts = {0}, nexts = {0};
+    sgfsi_glossary firsts = {0}, nexts = {0};
     sgfs_status status = index_names(first, &firsts, err);
     if (status == SGFS_OK) status = index_names(next, &nexts, err);
     if (status == SGFS_OK) status = look_up(first, next, &firsts, &nexts, from, err);
-    sgfsi_words_free(&firsts);
-    sgfsi_words_free(&nexts);
+    sgfsi_glossary_free(&firsts);
+    sgfsi_glossary_free(&nexts);
     return status;
 }
 

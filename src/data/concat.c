@@ -24,19 +24,18 @@
 #include "base/json.h"
 #include "data/agree.h"
 #include "data/columns.h"
-#include "data/files.h"
+#include "data/glossary.h"
 #include "data/levels.h"
-#include "data/words.h"
+#include "data/packed.h"
+#include "data/sources.h"
 
 typedef struct joining {
     sgfsi_files *files;
-    const sgfsi_files *labels; /* one for each file, or none */
-    sgfsi_read_options options;
+    sgfsi_sources sources;
     int64_t count;
-    sgfsi_table *table;              /* count */
-    const sgfs_reader_kind **reader; /* count */
-    sgfsi_shape *shape;              /* count */
-    int64_t *from;                   /* count x wanted: which of its columns is the first's k-th */
+    sgfsi_table *table; /* count */
+    sgfsi_shape *shape; /* count */
+    int64_t *from;      /* count x wanted: which of its columns is the first's k-th */
     int64_t wanted;
     bool renumbered; /* targets are other numbers than their files say */
 } joining;
@@ -44,12 +43,9 @@ typedef struct joining {
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static sgfs_status read_one(joining *j, int64_t i, sgfs_err *err) {
-    const char *path = j->files->path[i];
-    j->reader[i] = sgfsi_table_reader(path, err);
-    if (j->reader[i] == NULL) return err->code;
-    if (j->labels->count > 0) j->options.labels = j->labels->path[i];
+    const sgfsi_read_options options = sgfsi_sources_options(&j->sources, i);
     sgfsi_table_free(&j->table[i]);
-    return j->reader[i]->read(path, &j->options, &j->table[i], err);
+    return j->sources.reader[i]->read(j->files->path[i], &options, &j->table[i], err);
 }
 
 static bool has_text(const sgfsi_table *t) {
@@ -63,18 +59,20 @@ static sgfs_status fail_numbers(const joining *j, int64_t i, int64_t text, sgfs_
                       j->files->name[i], j->files->name[text], j->table[text].level[0]);
 }
 
-/* Once a target has been text, it is text in all files: from then on at once, before again. */
+/* Once a target has been text it is text in all files: in later ones at once, and earlier ones are
+ * read again. */
 static sgfs_status read_all(joining *j, sgfs_err *err) {
     int64_t text = -1;
     for (int64_t i = 0; i < j->count; i++) {
         sgfs_status status = read_one(j, i, err);
         if (status != SGFS_OK) return status;
         if (text < 0 && has_text(&j->table[i])) text = i;
-        j->options.words = text >= 0;
+        j->sources.options.words = text >= 0;
     }
     for (int64_t i = 0; text >= 0 && i < j->count; i++) {
         if (has_text(&j->table[i])) continue;
-        sgfs_status status = j->reader[i] == &sgfs_reader_csv ? read_one(j, i, err) : SGFS_OK;
+        bool csv = j->sources.reader[i] == &sgfs_reader_csv;
+        sgfs_status status = csv ? read_one(j, i, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
         if (!has_text(&j->table[i])) return fail_numbers(j, i, text, err);
     }
@@ -84,13 +82,16 @@ static sgfs_status read_all(joining *j, sgfs_err *err) {
 /* A libsvm file has as many features as are seen in it: all have those of the widest. */
 static sgfs_status widen_all(joining *j, sgfs_err *err) {
     int64_t widest = 0;
+    if (j->sources.options.columns > 0) return SGFS_OK;
     for (int64_t i = 0; i < j->count; i++) {
-        if (strcmp(j->reader[i]->name, "libsvm") != 0 || j->options.columns >= 0) return SGFS_OK;
-        if (j->table[i].cols > widest) widest = j->table[i].cols;
+        const sgfsi_table *t = &j->table[i];
+        int64_t features = t->type == SGFSI_CSR ? t->cols : t->cols - 1;
+        if (j->sources.reader[i] != &sgfs_reader_libsvm) return SGFS_OK;
+        if (features > widest) widest = features;
     }
-    j->options.columns = widest;
+    j->sources.options.columns = widest;
     for (int64_t i = 0; i < j->count; i++) {
-        if (j->table[i].cols == widest) continue;
+        if (j->table[i].cols == widest + (j->table[i].type != SGFSI_CSR)) continue;
         sgfs_status status = read_one(j, i, err);
         if (status != SGFS_OK) return status;
     }
@@ -116,7 +117,7 @@ static sgfs_status match_all(joining *j, sgfs_err *err) {
         bool moved = false;
         for (int64_t k = 0; status == SGFS_OK && k < j->wanted; k++) moved |= from[k] != k;
         if (moved && next->table->named) {
-            sgfsi_say(j->options.log, SGFS_NOTE,
+            sgfsi_say(j->sources.options.log, SGFS_NOTE,
                       "%s: its columns stand in another order than those of %s; they are found by "
                       "name.",
                       next->path, first->path);
@@ -151,23 +152,6 @@ static bool is_plain(const joining *j, int64_t i, sgfsi_dtype type) {
     return true;
 }
 
-static double cell_of(sgfsi_dtype type, const char *row, int64_t col) {
-    const void *cells = row;
-    switch (type) {
-    case SGFSI_F64: return ((const double *)cells)[col];
-    case SGFSI_F32: return (double)((const float *)cells)[col];
-    case SGFSI_I64: return (double)((const int64_t *)cells)[col];
-    case SGFSI_I32: return (double)((const int32_t *)cells)[col];
-    case SGFSI_I16: return (double)((const int16_t *)cells)[col];
-    case SGFSI_I8: return (double)((const int8_t *)cells)[col];
-    case SGFSI_U8: return (double)((const uint8_t *)cells)[col];
-    case SGFSI_U16: return (double)((const uint16_t *)cells)[col];
-    case SGFSI_U32: return (double)((const uint32_t *)cells)[col];
-    case SGFSI_CSR: break;
-    }
-    return 0;
-}
-
 static void copy_rows(const joining *j, int64_t i, sgfsi_dtype type, char *out) {
     const sgfsi_table *t = &j->table[i];
     const size_t size = sgfsi_dtype_size(type);
@@ -181,7 +165,7 @@ static void copy_rows(const joining *j, int64_t i, sgfsi_dtype type, char *out) 
                 memcpy(out, row + (size_t)col * size, size);
                 continue;
             }
-            x = col == SGFSI_Y ? t->y[r] : cell_of(t->type, row, col);
+            x = col == SGFSI_Y ? t->y[r] : sgfsi_table_cell(t->type, row, col);
             memcpy(out, &x, sizeof x); /* type is double here */
         }
     }
@@ -213,6 +197,8 @@ static sgfs_status dress(const joining *j, int64_t i, sgfsi_table *t, sgfs_err *
 
 /* Table i written anew: its wanted columns in the first file's order. */
 static sgfs_status rewrite(joining *j, int64_t i, sgfsi_dtype type, sgfs_err *err) {
+    sgfs_status status = sgfsi_packed_verify(&j->table[i], j->sources.options.log, err);
+    if (status != SGFS_OK) return status;
     sgfsi_table *old = &j->table[i], t = {.rows = old->rows,
                                           .cols = j->wanted,
                                           .row_stride = j->wanted,
@@ -227,7 +213,7 @@ static sgfs_status rewrite(joining *j, int64_t i, sgfsi_dtype type, sgfs_err *er
                 __builtin_mul_overflow(cells, sgfsi_dtype_size(type), &bytes);
     t.owned = huge ? NULL : malloc(bytes);
     t.cells = t.owned;
-    sgfs_status status =
+    status =
         t.owned != NULL ? dress(j, i, &t, err) : sgfsi_fail_memory(err, "a file in another layout");
     if (status != SGFS_OK) {
         sgfsi_table_free(&t);
@@ -264,11 +250,11 @@ static sgfs_status lay_out_alike(joining *j, sgfs_err *err) {
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* map[code]: number of the word among all; *changed: some number is another one. */
-static sgfs_status number_words(sgfsi_words *all, int64_t count, char *const *word, int64_t *map,
+static sgfs_status number_words(sgfsi_glossary *all, int64_t count, char *const *word, int64_t *map,
                                 bool *changed, sgfs_err *err) {
     *changed = false;
     for (int64_t c = 0; c < count; c++) {
-        map[c] = sgfsi_words_add(all, word[c]);
+        map[c] = sgfsi_glossary_add(all, word[c]);
         if (map[c] < 0) return sgfsi_fail_memory(err, "the words");
         *changed = *changed || map[c] != c;
     }
@@ -304,7 +290,7 @@ static column_words words_of(const joining *j, int64_t i, int64_t k) {
     return (column_words){t->dictionary[col].count, t->dictionary[col].word, col};
 }
 
-static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_words *all, sgfs_err *err) {
+static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_glossary *all, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < j->count && status == SGFS_OK; i++) {
         column_words w = words_of(j, i, k);
@@ -334,7 +320,7 @@ static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_words *all, sgfs_er
     return status;
 }
 
-static sgfs_status check_levels(const joining *j, const sgfsi_words *all, sgfs_err *err) {
+static sgfs_status check_levels(const joining *j, const sgfsi_glossary *all, sgfs_err *err) {
     if (all->count <= SGFSI_MAX_LEVELS) return SGFS_OK;
     const sgfsi_table *t = &j->table[0];
     return sgfsi_fail(err, SGFS_EDATA,
@@ -344,7 +330,7 @@ static sgfs_status check_levels(const joining *j, const sgfsi_words *all, sgfs_e
 }
 
 /* The list of all words takes the place of the first table's. */
-static void hand_over(sgfsi_words *all, char ***word, int64_t *count) {
+static void hand_over(sgfsi_glossary *all, char ***word, int64_t *count) {
     sgfsi_names_free(*word, *count);
     *word = all->text;
     *count = all->count;
@@ -359,7 +345,7 @@ static sgfs_status join_words(joining *j, sgfs_err *err) {
         bool any = k < 0 ? has_text(t)
                          : t->dictionary != NULL && place(j, 0, k) != SGFSI_Y &&
                                t->dictionary[place(j, 0, k)].count > 0;
-        sgfsi_words all = {0};
+        sgfsi_glossary all = {0};
         if (!any) continue;
         status = renumber_all(j, k, &all, err);
         if (status == SGFS_OK && k < 0) status = check_levels(j, &all, err);
@@ -370,7 +356,7 @@ static sgfs_status join_words(joining *j, sgfs_err *err) {
             sgfsi_dictionary *d = &t->dictionary[place(j, 0, k)];
             hand_over(&all, &d->word, &d->count);
         }
-        sgfsi_words_free(&all);
+        sgfsi_glossary_free(&all);
     }
     return status;
 }
@@ -571,7 +557,8 @@ static sgfs_status refuse_mixed(const joining *j, sgfs_err *err) {
 
 static sgfs_status join(joining *j, sgfs_err *err) {
     sgfs_status status = read_all(j, err);
-    if (status == SGFS_OK) status = refuse_mixed(j, err);
+    if (status != SGFS_OK || j->count == 1) return status;
+    status = refuse_mixed(j, err);
     if (status == SGFS_OK) status = widen_all(j, err);
     if (status == SGFS_OK) status = match_all(j, err);
     if (status == SGFS_OK && j->table[0].type != SGFSI_CSR) status = lay_out_alike(j, err);
@@ -579,17 +566,18 @@ static sgfs_status join(joining *j, sgfs_err *err) {
     return status == SGFS_OK ? append_all(j, err) : status;
 }
 
-static sgfs_status read_several(sgfsi_files *files, const sgfsi_files *labels,
-                                const sgfsi_read_options *options, sgfsi_table *table,
-                                sgfs_err *err) {
+static sgfs_status read_several(sgfsi_files *files, const sgfsi_read_options *options,
+                                sgfsi_table *table, sgfs_err *err) {
     size_t count = (size_t)files->count;
-    joining j = {.files = files, .labels = labels, .options = *options, .count = files->count};
+    joining j = {.files = files, .count = files->count};
+    sgfs_status status = sgfsi_sources_open(&j.sources, files->count,
+                                            (const char *const *)files->path, options, err);
+    if (status != SGFS_OK) return status;
     j.table = calloc(count, sizeof *j.table);
-    j.reader = calloc(count, sizeof *j.reader);
     j.shape = calloc(count, sizeof *j.shape);
-    sgfs_status status = j.table != NULL && j.reader != NULL && j.shape != NULL
-                             ? join(&j, err)
-                             : sgfsi_fail_memory(err, "the list of files");
+    status = j.table != NULL && j.shape != NULL ? join(&j, err)
+                                                : sgfsi_fail_memory(err, "the list of files");
+    if (status != SGFS_OK) sgfsi_files_tidy(&j.sources.labels, err);
     for (int64_t i = 0; i < j.count; i++) {
         bool kept = i == 0 && status == SGFS_OK;
         if (j.shape != NULL) sgfsi_shape_free(&j.shape[i]);
@@ -597,43 +585,24 @@ static sgfs_status read_several(sgfsi_files *files, const sgfsi_files *labels,
         if (kept) *table = j.table[0];
         else sgfsi_table_free(&j.table[i]);
     }
+    sgfsi_sources_close(&j.sources);
     free(j.table);
-    free(j.reader);
     free(j.shape);
     free(j.from);
     return status;
-}
-
-/* The files of --labels: as many as there are files of rows, in the same order. */
-static sgfs_status open_labels(sgfsi_files *labels, const sgfsi_files *files,
-                               const sgfsi_read_options *options, sgfs_err *err) {
-    if (options->labels == NULL || options->labels[0] == '\0') return SGFS_OK;
-    sgfs_status status = sgfsi_files_open(labels, options->labels, options->log, err);
-    if (status != SGFS_OK || labels->count == files->count) return status;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--labels names %lld file%s (%.100s) and --data %lld (%.100s): each file of "
-                      "rows has one of labels, in the same order.",
-                      (long long)labels->count, labels->count == 1 ? "" : "s", labels->shown,
-                      (long long)files->count, files->shown);
 }
 
 sgfs_status sgfsi_files_read(sgfsi_files *files, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
-    sgfsi_files labels = {0};
     sgfsi_read_options tidied = *options;
+    bool labels = options->labels != NULL && options->labels[0] != '\0'; /* may be a pipe, too */
     tidied.log = sgfsi_files_log(files, options->log);
     memset(table, 0, sizeof *table);
-    sgfs_status status = open_labels(&labels, files, options, err);
-    if (labels.count == 1) tidied.labels = labels.path[0];
-    if (status == SGFS_OK && files->count == 1)
-        status = sgfsi_table_read(files->path[0], &tidied, table, err);
-    else if (status == SGFS_OK) status = read_several(files, &labels, &tidied, table, err);
-    if (status != SGFS_OK) {
-        sgfsi_files_tidy(files, err);
-        sgfsi_files_tidy(&labels, err);
-    }
-    sgfsi_files_close(&labels);
+    sgfs_status status = files->count == 1 && !labels
+                             ? sgfsi_table_read(files->path[0], &tidied, table, err)
+                             : read_several(files, &tidied, table, err);
+    if (status != SGFS_OK) sgfsi_files_tidy(files, err);
     return status;
 }

@@ -412,6 +412,7 @@ static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read
     if (status == SGFS_OK) status = name_columns(p, options, &flow->head, err);
     if (status == SGFS_OK) {
         flow->head.rows = p->data.rows;
+        flow->head.type = common_type(p);
         return SGFS_OK;
     }
     flow_close(flow);

@@ -229,14 +229,15 @@ static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader,
     return SGFS_OK;
 }
 
-/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names. */
+/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names, or it says
+ * what cannot be. */
 static int64_t last_place(const sgfsi_asked *asked) {
     int64_t last = 0, number;
     for (int64_t j = 0; !asked->named && j < asked->features; j++) {
         const char *name = asked->feature[j];
         if (name[0] == 'x' && sgfsi_text_int(name + 1, &number) && number > last) last = number;
     }
-    return last;
+    return last <= SGFSI_MAX_COLS ? last : 0;
 }
 
 static sgfs_status open_flow(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
@@ -301,6 +302,16 @@ void sgfsi_incoming_close(sgfsi_incoming *rows) {
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
+
+int64_t sgfsi_incoming_line(const sgfsi_incoming *rows, int64_t i) {
+    return rows->csv != NULL ? rows->line[rows->at[i]] : rows->first + rows->at[i] + 1;
+}
+
+static const char *where(const sgfsi_incoming *r, int64_t i, char out[SGFSI_WHERE]) {
+    snprintf(out, SGFSI_WHERE, r->csv != NULL ? "%.250s:%lld" : "%.250s: row %lld", r->path,
+             (long long)sgfsi_incoming_line(r, i));
+    return out;
+}
 
 /* A line number for each row of a text file, cells for other sources, room for the recipe. */
 static sgfs_status make_room(sgfsi_incoming *r, int64_t most, sgfs_err *err) {
@@ -380,7 +391,8 @@ static int64_t choose_rows(sgfsi_incoming *r, int64_t n, const double *cells) {
     int64_t chosen = 0;
     for (int64_t i = 0; i < n; i++) {
         if (r->asked.limit > 0 && r->taken == r->asked.limit) break;
-        if (r->recipe != NULL && !sgfsi_recipe_in_part(r->recipe, r->first + i)) continue;
+        if (r->recipe != NULL && !sgfsi_recipe_in_part(r->recipe, r->asked.before + r->first + i))
+            continue;
         if (!has_class(r, cells + i * r->kept)) {
             r->other_class++;
             continue;
@@ -412,7 +424,7 @@ static sgfs_status check_words(const sgfsi_incoming *r, int64_t n, sgfs_err *err
         const sgfsi_dictionary *words = sgfsi_recipe_words(r->recipe, j);
         for (int64_t i = 0; words != NULL && i < n; i++) {
             double word = r->raw[i * features + j];
-            char where[SGFSI_WHERE];
+            char here[SGFSI_WHERE];
             if (word < (double)words->count) continue;
             return sgfsi_fail(
                 err, SGFS_EDATA,
@@ -420,7 +432,7 @@ static sgfs_status check_words(const sgfsi_incoming *r, int64_t n, sgfs_err *err
                 "%lld); "
                 "take such rows out, or say --new-words zero, which leaves all its columns of 0 "
                 "and 1 at 0.",
-                sgfsi_incoming_where(r, i, where), r->asked.feature[j],
+                where(r, i, here), r->asked.feature[j],
                 sgfsi_csv_word(r->csv, r->found.feature[j], (int64_t)word),
                 (long long)words->count);
         }
@@ -430,14 +442,14 @@ static sgfs_status check_words(const sgfsi_incoming *r, int64_t n, sgfs_err *err
 
 static sgfs_status apply_recipe(const sgfsi_incoming *r, const sgfsi_incoming_block *block,
                                 sgfs_err *err) {
-    char where[SGFSI_WHERE];
+    char here[SGFSI_WHERE];
     int64_t bad = -1;
     sgfs_status status = r->asked.zero_words ? SGFS_OK : check_words(r, block->n, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_recipe_columns(r->recipe, block->n, r->raw, block->x, block->stride, &bad, err);
     if (bad < 0) return status;
     const sgfs_err was = *err;
-    return sgfsi_fail(err, was.code, "%s: %s", sgfsi_incoming_where(r, bad, where), was.text);
+    return sgfsi_fail(err, was.code, "%s: %s", where(r, bad, here), was.text);
 }
 
 static void tell_left_out(sgfsi_incoming *r) {
@@ -465,13 +477,13 @@ sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incomi
     return rows->recipe != NULL ? apply_recipe(rows, block, err) : SGFS_OK;
 }
 
-const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]) {
-    if (rows->csv != NULL)
-        snprintf(out, SGFSI_WHERE, "%.250s:%lld", rows->path, (long long)rows->line[rows->at[i]]);
-    else
-        snprintf(out, SGFSI_WHERE, "%.250s: row %lld", rows->path,
-                 (long long)(rows->first + rows->at[i] + 1));
-    return out;
+int64_t sgfsi_incoming_rows(const sgfsi_incoming *rows, int64_t *taken) {
+    *taken = rows->taken;
+    return rows->done;
+}
+
+bool sgfsi_incoming_is_text(const sgfsi_incoming *rows) {
+    return rows->csv != NULL;
 }
 
 const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y) {

@@ -29,6 +29,7 @@ typedef struct sgfsi_asked {
     bool zero_words;          /* a word the run does not know has 0 in all its columns */
     const char *part;         /* of the run's --split; NULL: all rows */
     int64_t limit;            /* rows at most; 0: all */
+    int64_t before;           /* rows of the files before this one, which --part counts too */
 } sgfsi_asked;
 
 /* ---- match.c --------------------------------------------------------------------------------- */
@@ -77,8 +78,12 @@ typedef struct sgfsi_incoming_block {
 sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,
                                 sgfs_err *err);
 enum { SGFSI_WHERE = 320 };
-/* Row i of the block read last, for messages: "test.csv:17", "test.npy: row 17". */
-const char *sgfsi_incoming_where(const sgfsi_incoming *rows, int64_t i, char out[SGFSI_WHERE]);
+/* Where row i of the block read last is, for messages: "test.csv:17", "test.npy: row 17". The line
+ * of a text, or else the number of the row. */
+int64_t sgfsi_incoming_line(const sgfsi_incoming *rows, int64_t i);
+/* Rows read so far; *taken: those of them that were handed over. */
+int64_t sgfsi_incoming_rows(const sgfsi_incoming *rows, int64_t *taken);
+bool sgfsi_incoming_is_text(const sgfsi_incoming *rows);
 /* The text behind a target of `levels` or more, which is none of the run's; NULL: none. */
 const char *sgfsi_incoming_level(const sgfsi_incoming *rows, double y);
 double sgfsi_incoming_fraction(const sgfsi_incoming *rows); /* of the file, read so far */

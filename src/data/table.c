@@ -38,6 +38,23 @@ size_t sgfsi_dtype_size(sgfsi_dtype type) {
     return 0;
 }
 
+double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col) {
+    const void *cells = row;
+    switch (type) {
+    case SGFSI_F64: return ((const double *)cells)[col];
+    case SGFSI_F32: return (double)((const float *)cells)[col];
+    case SGFSI_I64: return (double)((const int64_t *)cells)[col];
+    case SGFSI_I32: return (double)((const int32_t *)cells)[col];
+    case SGFSI_I16: return (double)((const int16_t *)cells)[col];
+    case SGFSI_I8: return (double)((const int8_t *)cells)[col];
+    case SGFSI_U8: return (double)((const uint8_t *)cells)[col];
+    case SGFSI_U16: return (double)((const uint16_t *)cells)[col];
+    case SGFSI_U32: return (double)((const uint32_t *)cells)[col];
+    case SGFSI_CSR: break; /* has none */
+    }
+    return 0;
+}
+
 static void free_parts(sgfsi_table *table) {
     for (int64_t i = 0; i < table->parts; i++) {
         sgfsi_part *p = &table->part[i];

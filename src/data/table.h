@@ -95,6 +95,9 @@ typedef struct sgfsi_table {
     size_t map_bytes;
 } sgfsi_table;
 
+/* Column col of a row of cells of that type. */
+double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
+
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
 /* Free the cells and all that is known by column, for others to take their place. */
 void sgfsi_table_forget_cells(sgfsi_table *table);

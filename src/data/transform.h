@@ -30,6 +30,7 @@ sgfs_status sgfsi_recipe_new(sgfsi_recipe **r, const sgfs_config *cfg, const sgf
                              bool keep_last, sgfs_err *err);
 void sgfsi_recipe_free(sgfsi_recipe *r); /* takes NULL */
 bool sgfsi_recipe_is_empty(const sgfsi_recipe *r);
+bool sgfsi_recipe_selects(const sgfsi_recipe *r); /* cells stay as they are, where they stay */
 
 /* ---- in blocks: rows in file order, n x head->cols ------------------------------------------- */
 

@@ -308,7 +308,7 @@ static sgfs_status rebuild(work *w, const rows *list, bool single, sgfs_err *err
 
 /* ---- roles and entries ----------------------------------------------------------------------- */
 
-static bool all_select(const sgfsi_recipe *r) {
+bool sgfsi_recipe_selects(const sgfsi_recipe *r) {
     for (int64_t i = 0; i < r->steps; i++) {
         const sgfsi_step *s = &r->step[i];
         if (sgfsi_step_rows(s)) continue;
@@ -396,7 +396,7 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
                                   sgfs_err *err) {
     bool sparse = w->table->type == SGFSI_CSR;
     if (sparse && all_sparse(w->r)) return change_entries(w, err);
-    if (!sparse && all_select(w->r)) return take_roles(w, err);
+    if (!sparse && sgfsi_recipe_selects(w->r)) return take_roles(w, err);
     if (sparse) {
         sgfsi_say(w->r->log, SGFS_NOTE,
                   "These transforms fill up sparse rows: they are kept with all their zeros.");

@@ -8,6 +8,7 @@
 
 #include "run/checkgrad.h"
 #include "run/optimize.h"
+#include "run/pack.h"
 #include "run/predict.h"
 #include "run/simulate.h"
 #include "run/tune.h"
@@ -57,7 +58,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"optimize", "", sgfsi_mode_options},
                                               {"tune", "", sgfsi_tune_options},
                                               {"predict", "", sgfsi_predict_options},
-                                              {"check", "", sgfsi_check_grad_options}};
+                                              {"check", "", sgfsi_check_grad_options},
+                                              {"pack", "", sgfsi_pack_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];

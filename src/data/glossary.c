@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * words.c: an open hash table over a list of texts, never more than half full.
+ * glossary.c: an open hash table over a list of texts, never more than half full.
  */
-#include "data/words.h"
+#include "data/glossary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@ static uint64_t hash(const char *text) {
 }
 
 /* Where the text is, or the free slot where it would be. */
-static int64_t *seek(const sgfsi_words *w, const char *text) {
+static int64_t *seek(const sgfsi_glossary *w, const char *text) {
     uint64_t mask = (uint64_t)w->slots - 1, at = hash(text) & mask;
     while (w->slot[at] != 0 && strcmp(w->text[w->slot[at] - 1], text) != 0) at = (at + 1) & mask;
     return &w->slot[at];
 }
 
-static int grow(sgfsi_words *w) {
+static int grow(sgfsi_glossary *w) {
     int64_t room = w->room > 0 ? 2 * w->room : 16;
     char **text = realloc(w->text, (size_t)room * sizeof *text);
     if (text != NULL) w->text = text;
@@ -37,12 +37,12 @@ static int grow(sgfsi_words *w) {
     return 1;
 }
 
-int64_t sgfsi_words_find(const sgfsi_words *words, const char *text) {
+int64_t sgfsi_glossary_find(const sgfsi_glossary *words, const char *text) {
     return words->slots > 0 ? *seek(words, text) - 1 : -1;
 }
 
-int64_t sgfsi_words_add(sgfsi_words *words, const char *text) {
-    int64_t known = sgfsi_words_find(words, text);
+int64_t sgfsi_glossary_add(sgfsi_glossary *words, const char *text) {
+    int64_t known = sgfsi_glossary_find(words, text);
     if (known >= 0) return known;
     if (words->count == words->room && !grow(words)) return -1;
     char *copy = strdup(text);
@@ -53,7 +53,7 @@ int64_t sgfsi_words_add(sgfsi_words *words, const char *text) {
     return words->count - 1;
 }
 
-void sgfsi_words_free(sgfsi_words *words) {
+void sgfsi_glossary_free(sgfsi_glossary *words) {
     for (int64_t i = 0; i < words->count; i++) free(words->text[i]);
     free(words->text);
     free(words->slot);
