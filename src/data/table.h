@@ -132,12 +132,13 @@ typedef struct sgfsi_read_options {
     bool single;             /* store as float */
     bool words;              /* CSV: the target holds words, even where they look like numbers */
     const char *categorical; /* columns of words, as in features; "" : none */
-    const char *labels;      /* IDX: the file with the labels; "" : none */
-    int64_t columns;         /* libsvm: features there are; 0 or less: as many as are seen */
-    int64_t known_columns;   /* libsvm: the features a run knows, others being left out; 0: all */
-    bool zero_based;         /* libsvm: the first feature is 0 */
-    bool dense;              /* libsvm: with its zeros */
-    int64_t threads;         /* that may work at the same time; 0: as many as there are cores */
+    const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
+    const char *labels; /* IDX: the file with the labels; "" : none */
+    int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
+    int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
+    bool zero_based;       /* libsvm: the first feature is 0 */
+    bool dense;            /* libsvm: with its zeros */
+    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
     const sgfsi_log *log;
 } sgfsi_read_options;
 
