@@ -216,7 +216,8 @@ static inline int64_t feed_columns(const sgfsi_table *t, const sgfsi_table *head
  * not: those rows are void. */
 static inline bool feed_same_words(const sgfsi_table *t, const sgfsi_table *head,
                                    const int64_t *from) {
-    if ((t->text_col >= 0) != (head->text_col >= 0)) return false;
+    bool text = t->text_col >= 0 && (t->role == NULL || t->role[t->text_col] != SGFSI_ROLE_NONE);
+    if (text != (head->text_col >= 0)) return false;
     for (int64_t j = 0; j < head->cols; j++) {
         bool a = t->dictionary != NULL && t->dictionary[from[j]].count > 0,
              b = head->dictionary != NULL && head->dictionary[j].count > 0;
@@ -505,6 +506,39 @@ static inline void feed_bytes(const feed_format *format, const unsigned char *by
     size_t k = (h >> 8) % feed_options(format);
     feed_read(format, 0, path);
     if (k > 0) feed_read(format, k, path);
+}
+
+/* ---- files that hold no rows ----------------------------------------------------------------- */
+
+/* A run file: what summary, compare, predict and export open. */
+static inline void feed_run(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_draws *d = sgfs_draws_open(feed_put(0, bytes, size), &err);
+    if (d == NULL && err.code != SGFS_ERUNFILE) feed_check(err.code, &err, false);
+    if (d == NULL) return;
+    sgfs_draws_shape shape = sgfs_draws_size(d);
+    volatile double sum = 0; /* every draw is looked at */
+    for (int64_t c = 0; c < shape.chains; c++)
+        for (int64_t k = 0; k < shape.draws * shape.dim; k++) sum += sgfs_draws_chain(d, c)[k];
+    for (int64_t j = 0; j < shape.dim; j++) sum += (double)strlen(sgfs_draws_param(d, j));
+    sgfs_summary_free(sgfs_summary_new(d, &err));
+    sgfs_draws_free(d);
+}
+
+/* Options from a JSON file (--config); those out of range are SGFS_EUSAGE. */
+static inline void feed_json(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    if (cfg == NULL) FEED_FAIL("no config");
+    feed_check(sgfs_config_load(cfg, feed_put(0, bytes, size), &err), &err, true);
+    sgfs_config_free(cfg);
+}
+
+/* By the name of the target. */
+static inline void feed_any(const char *name, const unsigned char *bytes, size_t size) {
+    if (strcmp(name, "run") == 0) feed_run(bytes, size);
+    else if (strcmp(name, "config") == 0) feed_json(bytes, size);
+    else feed_bytes(feed_format_find(name), bytes, size);
 }
 
 #endif
