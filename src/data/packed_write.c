@@ -259,8 +259,8 @@ sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, 
     sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, n, cells, err) : SGFS_OK;
     for (int64_t at = 0; at < count && status == SGFS_OK; at += PIECE) {
         int64_t k = count - at < PIECE ? count - at : PIECE;
-        memcpy(piece, cells + at, (size_t)k * sizeof *piece);
-        if (sgfsi_cells_settle(p->type, k, piece) > 0) return refuse(p, cells, n, err);
+        sgfsi_cells_round(p->type, k, cells + at, piece);
+        if (sgfsi_cells_unfit(p->type, k, piece) > 0) return refuse(p, cells, n, err);
         sgfsi_cells_from(p->type, k, piece, to + at * size);
     }
     return status;
