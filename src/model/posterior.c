@@ -8,6 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/ticker.h"
 #include "model/prior.h"
 
 /* ---- room for the scores of n rows ----------------------------------------------------------- */
@@ -282,10 +283,13 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
                             sgfs_err *err) {
     const sgfs_model *m = f->model;
     bool curvature = A != NULL;
+    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
     for (int64_t part = 0; part < f->parts; part++) {
         f->err[part].code = SGFS_OK;
         f->err[part].code = add_part(f, part, theta, curvature);
+        bool caller = omp_get_thread_num() == 0; /* parts are handed out in order */
+        if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
     }
     f->rows_touched += f->N;
     sgfs_status status = collect(f, lp, G, A, err);

@@ -56,6 +56,7 @@ typedef struct sgfsi_full {
     double *sums;            /* parts x stride: log likelihood, gradient, information */
     sgfs_err *err;           /* parts */
     int64_t rows_touched;
+    const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
 } sgfsi_full;
 
 /* curvature: A may be asked for. */
