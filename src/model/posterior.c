@@ -117,7 +117,7 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     e->n = n;
     e->total = model->data->total;
     e->D = model->D;
-    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse};
+    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse, .parameters = model->D};
     sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
     if (status == SGFS_OK) status = open_scores(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
