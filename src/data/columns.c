@@ -202,6 +202,44 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_
     return status != SGFS_OK || all ? status : add_list(columns, options->features, role, err);
 }
 
+/* The column that was stored for this, unless another was asked for or it has become another thing.
+ */
+static void give_stored(const part *p, const unsigned char *stored, int64_t cols,
+                        unsigned char *role) {
+    if (p->asked != NULL && p->asked[0] != '\0') return;
+    for (int64_t i = 0; i < cols; i++) {
+        if (stored[i] == p->role && role[i] <= SGFSI_ROLE_FEATURE) role[i] = p->role;
+    }
+}
+
+static bool has_target(const sgfsi_columns *c, const unsigned char *role) {
+    return memchr(role, SGFSI_ROLE_TARGET, (size_t)c->cols) != NULL;
+}
+
+sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned char *stored,
+                                   const sgfsi_read_options *options, unsigned char *role,
+                                   sgfs_err *err) {
+    bool all = options->features[0] == '\0';
+    for (int64_t i = 0; i < columns->cols; i++) {
+        bool feature = all && stored[i] == SGFSI_ROLE_FEATURE;
+        role[i] = feature ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE;
+    }
+    const part parts[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
+                          {SGFSI_ROLE_EXPOSURE, "exposure", options->exposure},
+                          {SGFSI_ROLE_TARGET, "target", options->target}};
+    sgfs_status status = SGFS_OK;
+    for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
+    if (status != SGFS_OK) return status;
+    for (int k = 0; k < 3; k++) give_stored(&parts[k], stored, columns->cols, role);
+    if (!has_target(columns, role)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: its target was asked for as weights or exposure; name another "
+                          "--target.",
+                          columns->path);
+    }
+    return all ? SGFS_OK : add_list(columns, options->features, role, err);
+}
+
 char **sgfsi_names_made_up(int64_t cols) {
     char **names = calloc((size_t)cols + 1, sizeof *names); /* never of size 0 */
     for (int64_t i = 0; names != NULL && i < cols; i++) {

@@ -211,6 +211,7 @@ sgfs_data sgfsi_data_unscaled(const sgfs_data *d) {
 static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
     if (!d->has_target || sgfsi_config_text(cfg, "data.target")[0] != '\0') return;
     if (!d->table.named || strcmp(d->target.name, "y") == 0) return;
+    if (d->table.parts > 0 && d->table.part[0].packed != NULL) return; /* the file said so */
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
               "The target is \"%.60s\", the last column (--target names another).", d->target.name);
 }

@@ -15,8 +15,10 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "data/columns.h"
+#include "data/packed.h"
 
-const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_csv, NULL};
+const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
+                                                 &sgfs_reader_csv, NULL};
 
 enum { HEAD_BYTES = 512 };
 
@@ -41,6 +43,7 @@ static void free_parts(sgfsi_table *table) {
         sgfsi_part *p = &table->part[i];
         free(p->path);
         free(p->owned);
+        sgfsi_packed_free(p->packed);
         if (p->map != NULL) munmap(p->map, p->map_bytes);
     }
     free(table->part);
