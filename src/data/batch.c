@@ -32,7 +32,7 @@ static void draw_with(const sgfs_urn *urn, const sgfs_when *when, int64_t *state
     sgfsi_indices(&s, urn->n, urn->N, row);
 }
 
-enum { STRETCH = 256 };
+enum { STRETCH = 256, AHEAD = 8 };
 
 static void draw_by_weight(const sgfs_urn *urn, const sgfs_when *when, int64_t *state,
                            int64_t *row) {
@@ -168,7 +168,9 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
     b->scheme = scheme;
     b->state = sgfsi_arena_alloc(arena, scheme->state(&b->urn), sizeof *b->state);
     b->row = sgfsi_arena_alloc(arena, plan.n, sizeof *b->row);
-    if (b->state == NULL || b->row == NULL) return sgfsi_fail_memory(err, "a minibatch");
+    b->later = sgfsi_arena_alloc(arena, plan.n, sizeof *b->later);
+    if (b->state == NULL || b->row == NULL || b->later == NULL)
+        return sgfsi_fail_memory(err, "a minibatch");
     plan.repeats = true;
     status = sgfsi_rows_open(&b->rows, data, plan, arena, err);
     if (scheme->init != NULL) scheme->init(&b->urn, b->state);
@@ -182,9 +184,21 @@ static void draw(sgfsi_batcher *b, int64_t t, uint32_t purpose, int64_t *row) {
     else b->scheme->draw_weighted(&b->urn, &when, b->state, row);
 }
 
-const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose) {
+/* Which rows an iteration draws is known before it comes: where the disk is slow, their pages are
+ * asked for AHEAD iterations before, all of these at first. */
+static void look_ahead(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool first) {
+    for (int64_t k = first ? 1 : AHEAD; k <= AHEAD; k++) {
+        draw(b, t + k, purpose, b->later);
+        sgfsi_visit_ahead(b->data, b->later, b->urn.n);
+    }
+}
+
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err) {
     double gamma = b->batch.gamma;
+    bool was_cold = b->visit.cold > 0;
     draw(b, t, purpose, b->row);
+    if (sgfsi_visit_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) return NULL;
+    if (b->visit.cold > 0) look_ahead(b, t, purpose, !was_cold);
     b->batch = sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
     b->batch.gamma = gamma;
     return &b->batch;

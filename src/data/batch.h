@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "data/rows.h"
+#include "data/visit.h"
 
 extern const sgfs_scheme_kind sgfs_scheme_with, sgfs_scheme_without, sgfs_scheme_chunks;
 extern const sgfs_scheme_kind *const sgfsi_schemes[]; /* NULL-terminated */
@@ -28,6 +29,8 @@ typedef struct sgfsi_batcher {
     uint64_t seed;
     uint32_t chain;
     int64_t *state, *row;
+    int64_t *later; /* n rows of a minibatch to come */
+    sgfsi_visit visit;
     sgfsi_rows rows;
     sgfs_batch batch;
 } sgfsi_batcher;
@@ -42,7 +45,8 @@ sgfs_status sgfsi_urn_open(sgfs_urn *urn, const sgfs_data *d, const sgfs_scheme_
 sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
                                const sgfs_scheme_kind *scheme, sgfsi_rows_plan plan,
                                sgfsi_arena *arena, sgfs_err *err);
-/* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps. */
-const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose);
+/* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps. NULL
+ * where the rows cannot be read: err says why. */
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err);
 
 #endif
