@@ -149,14 +149,14 @@ static int64_t touch(const sgfsi_part *part, span s) {
     return pages;
 }
 
-static long major_faults(void) {
+double sgfsi_visit_faults(void) {
     struct rusage use;
-    return getrusage(RUSAGE_THREAD, &use) == 0 ? use.ru_majflt : 0;
+    return getrusage(RUSAGE_THREAD, &use) == 0 ? (double)use.ru_majflt : 0;
 }
 
 /* A visit that took longer than memory explains waited for the disk, or for the processor: the next
  * one counts its major faults, too. */
-static void judge(sgfsi_visit *v, double took, int64_t pages, long faults) {
+static void judge(sgfsi_visit *v, double took, int64_t pages, double faults) {
     bool slow = took > quick + quick_page * (double)pages;
     if (slow && (v->cold > 0 || faults > 0)) v->wait += took;
     if (v->cold > 0) v->cold--;
@@ -210,7 +210,7 @@ sgfs_status sgfsi_visit_rows(sgfsi_visit *v, const sgfs_data *d, const int64_t *
     if (!is_packed(d) || n < 1) return SGFS_OK;
     tour now = {.checked = true};
     bool counted = v->suspect || v->cold > 0;
-    long faults = counted ? major_faults() : 0;
+    double faults = counted ? sgfsi_visit_faults() : 0;
     double begin = sgfsi_now();
     for (int64_t i = 0; i < n;) {
         int64_t runs = 0;
@@ -218,7 +218,7 @@ sgfs_status sgfsi_visit_rows(sgfsi_visit *v, const sgfs_data *d, const int64_t *
         sgfs_status status = touch_runs(&now, d, runs, r, err);
         if (status != SGFS_OK) return status;
     }
-    judge(v, sgfsi_now() - begin, now.pages, counted ? major_faults() - faults : 0);
+    judge(v, sgfsi_now() - begin, now.pages, counted ? sgfsi_visit_faults() - faults : 0);
     (void)enter(&now, d, NULL, NULL);
     v->bytes += (double)(now.pages * SGFSI_PAGE);
     return now.checked ? SGFS_OK : check_runs(d, row, n, err);

@@ -24,6 +24,8 @@ sgfs_status sgfsi_visit_rows(sgfsi_visit *v, const sgfs_data *d, const int64_t *
 /* Rows first .. first+n-1, on a walk over neighbours: pages are asked for ahead and given back. */
 sgfs_status sgfsi_visit_range(sgfsi_visit *v, const sgfs_data *d, int64_t first, int64_t n,
                               sgfs_err *err);
+/* Major faults of this thread so far. */
+double sgfsi_visit_faults(void);
 /* Rows that will be wanted soon: ask for their pages, without waiting. */
 void sgfsi_visit_ahead(const sgfs_data *d, const int64_t *row, int64_t n);
 

@@ -302,6 +302,15 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
     return check_finite(m, G, err);
 }
 
+sgfsi_visit sgfsi_full_visits(const sgfsi_full *f) {
+    sgfsi_visit sum = {.wait = 0};
+    for (int64_t k = 0; k < f->threads; k++) {
+        sum.wait += f->pass[k].visit.wait / (double)f->threads; /* they wait side by side */
+        sum.bytes += f->pass[k].visit.bytes;
+    }
+    return sum;
+}
+
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
                                  double *A, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
