@@ -84,7 +84,7 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const c
     return SGFS_OK;
 }
 
-/* ---- a feature list -------------------------------------------------------------------------- */
+/* ---- a list of columns ------------------------------------------------------------------------- */
 
 static sgfs_status add_feature(const sgfsi_columns *c, int64_t i, unsigned char *role,
                                sgfs_err *err) {
@@ -119,32 +119,40 @@ static bool is_name(const sgfsi_columns *c, const char *token) {
     return false;
 }
 
-static sgfs_status add_token(const sgfsi_columns *c, char *token, unsigned char *role,
-                             sgfs_err *err) {
+/* What a list is for: its flag, and what is done with each column in it. */
+typedef struct listing {
+    const char *flag;
+    sgfs_status (*add)(const sgfsi_columns *c, int64_t i, unsigned char *mark, sgfs_err *err);
+    bool lenient; /* what is no column is passed over */
+} listing;
+
+static sgfs_status add_token(const sgfsi_columns *c, const listing *list, char *token,
+                             unsigned char *mark, sgfs_err *err) {
     int64_t from, to;
     if (is_name(c, token) || !column_range(c, token, &from, &to)) {
-        sgfs_status status = find_column(c, "features", token, &from, err);
+        sgfs_status status = find_column(c, list->flag, token, &from, err);
         if (status != SGFS_OK) return status;
         to = from;
     }
     for (int64_t i = from; i <= to; i++) {
-        sgfs_status status = add_feature(c, i, role, err);
+        sgfs_status status = list->add(c, i, mark, err);
         if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }
 
-static sgfs_status add_list(const sgfsi_columns *c, const char *list, unsigned char *role,
-                            sgfs_err *err) {
-    char *copy = strdup(list);
-    if (copy == NULL) return sgfsi_fail_memory(err, "the list of features");
+static sgfs_status add_list(const sgfsi_columns *c, const listing *list, const char *text,
+                            unsigned char *mark, sgfs_err *err) {
+    char *copy = strdup(text);
+    if (copy == NULL) return sgfsi_fail_memory(err, "a list of columns");
     sgfs_status status = SGFS_OK;
     for (char *s = copy, *next; s != NULL && status == SGFS_OK; s = next) {
         next = strchr(s, ',');
         if (next != NULL) *next++ = '\0';
         while (*s == ' ') s++;
         for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--) s[n - 1] = '\0';
-        status = add_token(c, s, role, err);
+        status = add_token(c, list, s, mark, list->lenient ? NULL : err);
+        if (list->lenient && status == SGFS_EUSAGE) status = SGFS_OK;
     }
     free(copy);
     return status;
@@ -199,7 +207,27 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_
     for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
     if (status == SGFS_OK && options->target[0] == '\0')
         status = last_is_target(columns, role, err);
-    return status != SGFS_OK || all ? status : add_list(columns, options->features, role, err);
+    const listing features = {"features", add_feature, false};
+    return status != SGFS_OK || all ? status
+                                    : add_list(columns, &features, options->features, role, err);
+}
+
+static sgfs_status set_mark(const sgfsi_columns *c, int64_t i, unsigned char *mark, sgfs_err *err) {
+    (void)c, (void)err;
+    mark[i] = 1;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
+                               unsigned char *mark, sgfs_err *err) {
+    const listing marks = {flag, set_mark, false};
+    return add_list(columns, &marks, list, mark, err);
+}
+
+sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *list,
+                                    unsigned char *mark, sgfs_err *err) {
+    const listing marks = {"", set_mark, true};
+    return add_list(columns, &marks, list, mark, err);
 }
 
 /* The column that was stored for this, unless another was asked for or it has become another thing.
@@ -237,7 +265,8 @@ sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned 
                           "--target.",
                           columns->path);
     }
-    return all ? SGFS_OK : add_list(columns, options->features, role, err);
+    const listing features = {"features", add_feature, false};
+    return all ? SGFS_OK : add_list(columns, &features, options->features, role, err);
 }
 
 char **sgfsi_names_made_up(int64_t cols) {

@@ -1,495 +1,732 @@
 /* SPDX-License-Identifier: MIT
- * csv.c: delimited text into a table of numbers.
+ * csv.c: delimited text into rows of numbers: a whole table, a flow of blocks, or a few rows at a
+ * time for a run that is there already.
  *
- * csv_sniff.c has said how the file is written, columns.c which of its columns are wanted; here
- * each record is walked once. A wanted cell is parsed where it stands; one that is not plainly a
- * finite number between two delimiters goes to odd_cell, which knows about quotes, missing values
- * and text. Columns nobody asked for may hold anything. The table has the wanted columns only, in
- * file order.
+ *     text.c: block of bytes -> cut at record ends into pieces
+ *                -> csv_rows.c: each piece into rows of its own, all at the same time
+ *                -> settled in order: words numbered, lines counted, the first fault found
+ *                -> handed over in order
  *
- * The target starts out as numbers. The first text in it sends the reader back to the start, with
- * the target as levels from then on: so 1, 2, many are three texts, whatever their order.
+ * csv_sniff.c has said how the file is written, columns.c which of its columns are wanted; the rows
+ * have those only, in file order. While pieces are read, one thread reads (and gunzips) the next
+ * block.
  *
- * Missing cells do not stop the walk: the user wants to know how many there are, and where. Text
- * among the features and ragged rows do, since the file is then not what the user thinks it is.
+ * What comes out does not depend on the number of threads, nor on where pieces are cut: everything
+ * that has an order (words, levels, missing cells, faults, text found where numbers were expected)
+ * is settled piece by piece, in the order of the file, and a fault behind another is never looked
+ * at.
  *
- * Memory: the table (doubled as it grows, trimmed at the end) and one block of text.
+ * The target starts out as numbers, and with --categorical auto so does every feature. The first
+ * text sends the reader back to the start, with words in that column from then on: so 1, 2, many
+ * are three words, whatever their order.
+ *
+ * Memory: two blocks of text, the rows of one block, and the table where one is wanted (doubled as
+ * it grows, trimmed at the end).
  */
 #include "data/csv.h"
 
-#include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/ticker.h"
 #include "data/columns.h"
-#include "data/levels.h"
+#include "data/csv_rows.h"
+#include "data/flow.h"
 
-enum { SHOWN_LINES = 5, SHOWN_CHARS = 40, LEVEL_CHARS = 1024 };
-
-/* Cells without a usable number, gathered over the whole file. */
-typedef struct missing {
-    int64_t cells, lines;
-    int64_t line[SHOWN_LINES]; /* the first few lines that have one */
-    int64_t col;               /* of the very first */
-    char text[SHOWN_CHARS + 8];
-    bool too_large; /* a number, but not in single precision */
-} missing;
+enum { PIECE = SGFSI_BLOCK_BYTES / 16, LEAST_PIECES = 16, MOST_PIECES = 512 };
 
 typedef struct sgfsi_csv csv;
 struct sgfsi_csv {
-    const char *path;
-    const sgfsi_read_options *options;
+    char *path;
+    sgfsi_read_options options;
     sgfsi_csv_format format;
-    unsigned char *role; /* format.cols values of sgfsi_role */
-    sgfsi_lines lines;
-    int64_t kept; /* columns wanted */
-    int64_t rows;
-    void *cells;       /* rows x kept, double or float */
-    size_t used, room; /* in cells */
-    bool text_target;  /* the target is levels */
-    bool restart;      /* text met in a target taken for numbers */
-    int64_t text_line; /* where that was */
-    int64_t text_level;
-    char text[SHOWN_CHARS + 8];
-    sgfsi_levels levels;
-    missing missing;
-    bool streaming; /* rows for a run that is there already, a few at a time */
-    double taken;   /* bytes of rows taken while streaming */
+    sgfsi_csv_plan plan;
+    sgfsi_text text;
+    int threads;
+    /* the block at hand */
+    sgfsi_csv_piece *piece;
+    int64_t pieces, piece_room;
+    int64_t at, at_row; /* the first row that is not handed over: its piece, and where there */
+    int64_t block_rows; /* rows of the block, and its bytes */
+    double block_bytes, bytes_before;
+    sgfs_status status; /* of the row behind those of the block; or that there is none (ended) */
+    sgfs_err err;
+    bool ended;
+    /* the file so far */
+    int64_t rows, handed;
+    sgfsi_csv_missing missing;
+    bool restart;
+    int64_t text_row, text_level; /* the row with the first text of the target, or -1; its level */
+    /* room */
+    double *cells; /* of rows for a run */
+    int64_t cells_room;
 };
 
-/* ---- sentences ------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
-/* The start of a cell's text, fit for a message: one line, whole UTF-8 characters. */
-static void show_cell(const sgfsi_cell *cell, char out[SHOWN_CHARS + 8]) {
-    size_t length = sgfsi_cell_text(cell, out, SHOWN_CHARS + 1);
-    for (char *s = out; *s != '\0'; s++) {
-        if ((unsigned char)*s < 32 || *s == 127) *s = ' ';
-    }
-    if (length <= SHOWN_CHARS) return;
-    size_t cut = SHOWN_CHARS;
-    while (cut > 0 && ((unsigned char)out[cut - 1] & 0xC0) == 0x80) cut--; /* tail bytes */
-    if (cut > 0 && (unsigned char)out[cut - 1] >= 0xC0) cut--;             /* and their lead */
-    memcpy(out + cut, "...", 4);
-}
-
-static const char *header_hint(const csv *c, int64_t line) {
-    bool asked = strcmp(c->options->header, "auto") != 0;
-    bool doubtful = !asked && !c->format.header && line == c->format.first_line;
-    return doubtful ? " If this line holds column names, say --header yes." : "";
-}
-
-static sgfs_status fail_text(const csv *c, int64_t col, const sgfsi_cell *cell, bool comma,
-                             sgfs_err *err) {
-    char text[SHOWN_CHARS + 8];
-    show_cell(cell, text);
-    const char *advice = "leave the column out with --features, or code it as numbers.";
-    if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
-    if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
-    if (c->streaming) advice = "the run had numbers there.";
-    if (comma)
-        advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
-                 "thousands are not understood.";
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
-                      (long long)c->lines.record_line, (long long)col + 1, c->format.names[col],
-                      text, advice, header_hint(c, c->lines.record_line));
-}
-
-static sgfs_status fail_ragged(const csv *c, const char *begin, const char *end, sgfs_err *err) {
-    int64_t has = sgfsi_cell_count(c->format.delimiter, begin, end);
-    bool row_names = c->format.header && has == c->format.cols + 1;
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: this row has %lld field%s where the %s (line %lld) has %lld.%s",
-                      c->path, (long long)c->lines.record_line, (long long)has, has == 1 ? "" : "s",
-                      c->format.header ? "header" : "first row", (long long)c->format.first_line,
-                      (long long)c->format.cols,
-                      row_names ? " If the rows have names, give their column a name too." : "");
-}
-
-static sgfs_status fail_quote(const csv *c, int64_t col, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: text follows the closing quote of column %lld (\"%.40s\"); a quote "
-                      "inside a quoted cell is written twice.",
-                      c->path, (long long)c->lines.record_line, (long long)col + 1,
-                      c->format.names[col]);
-}
-
-static sgfs_status fail_missing(const csv *c, sgfs_err *err) {
-    const missing *m = &c->missing;
-    char lines[SHOWN_LINES * 24] = "", what[SHOWN_CHARS + 64];
-    size_t used = 0;
-    int64_t shown = m->lines < SHOWN_LINES ? m->lines : SHOWN_LINES;
-    for (int64_t i = 0; i < shown; i++) {
-        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%lld", i == 0 ? "" : ", ",
-                                 (long long)m->line[i]);
-    }
-    if (m->text[0] == '\0') {
-        snprintf(what, sizeof what, "is empty");
-    } else {
-        snprintf(what, sizeof what, "holds \"%s\", %s", m->text,
-                 m->too_large ? "too large for single precision" : "not a finite number");
-    }
-    return sgfsi_fail(
-        err, SGFS_EDATA,
-        "%s:%lld: column %lld (\"%.40s\") %s; there %s %lld such cell%s, on line%s %s%s: "
-        "fill them in or remove these rows first.%s",
-        c->path, (long long)m->line[0], (long long)m->col + 1, c->format.names[m->col], what,
-        m->cells == 1 ? "is" : "are", (long long)m->cells, m->cells == 1 ? "" : "s",
-        m->lines == 1 ? "" : "s", lines, m->lines > shown ? ", ..." : "",
-        header_hint(c, m->line[0]));
-}
-
-/* ---- cells ----------------------------------------------------------------------------------- */
-
-/* There is room: read_row made it. */
-static void store(csv *c, double x) {
-    if (c->options->single) {
-        ((float *)c->cells)[c->used++] = (float)x;
-    } else {
-        ((double *)c->cells)[c->used++] = x;
-    }
-}
-
-static void note_missing(csv *c, int64_t col, const sgfsi_cell *cell, bool too_large) {
-    missing *m = &c->missing;
-    int64_t line = c->lines.record_line,
-            last = m->lines < SHOWN_LINES ? m->lines - 1 : SHOWN_LINES - 1;
-    if (m->cells++ == 0) {
-        m->col = col;
-        m->too_large = too_large;
-        show_cell(cell, m->text);
-    }
-    if (m->lines > 0 && m->line[last] == line) return;
-    if (m->lines < SHOWN_LINES) m->line[m->lines] = line;
-    m->lines++;
-}
-
-/* A finite double that single precision would turn into infinity. */
-static bool overflows(const csv *c, double x) {
-    return c->options->single && !isfinite((float)x);
-}
-
-/* Text in the target, to be named if nothing can be done with it. */
-static void note_text(csv *c, const sgfsi_cell *cell) {
-    c->text_line = c->lines.record_line;
-    show_cell(cell, c->text);
-}
-
-static sgfs_status store_level(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
-    char text[LEVEL_CHARS];
-    size_t length = sgfsi_cell_text(cell, text, sizeof text);
-    bool too_long = length >= sizeof text;
-    int64_t level = too_long ? SGFSI_LEVELS_FULL : sgfsi_levels_index(&c->levels, text);
-    if (too_long) note_text(c, cell);
-    if (level == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "target levels");
-    if (level == SGFSI_LEVELS_FULL) { /* the first text is the news, not the last level */
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s:%lld: the target, column %lld (\"%.40s\"), holds text (here \"%s\") with "
-            "more than %d different values or very long ones; is --target the right column?",
-            c->path, (long long)c->text_line, (long long)col + 1, c->format.names[col], c->text,
-            SGFSI_MAX_LEVELS);
-    }
-    if (c->lines.record_line == c->text_line) c->text_level = level;
-    store(c, (double)level);
+/* Column col holds words from now on. */
+static sgfs_status add_words(csv *c, int64_t col, sgfs_err *err) {
+    sgfsi_csv_plan *plan = &c->plan;
+    if (plan->words_of[col] >= 0) return SGFS_OK;
+    sgfsi_csv_words *bigger =
+        realloc(plan->words, ((size_t)plan->worded + 1) * sizeof *plan->words);
+    if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
+    plan->words = bigger;
+    sgfsi_csv_words *w = &plan->words[plan->worded];
+    memset(w, 0, sizeof *w);
+    w->col = col;
+    plan->words_of[col] = (int32_t)plan->worded++;
     return SGFS_OK;
 }
 
-static sgfs_status target_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
-    double x;
-    switch (sgfsi_cell_classify(cell, &x)) {
-    case SGFSI_CELL_COMMA: return fail_text(c, col, cell, true, err);
-    case SGFSI_CELL_MISSING:
-        note_missing(c, col, cell, false);
-        store(c, 0.0);
-        return SGFS_OK;
-    case SGFSI_CELL_NUMBER:
-        if (c->text_target) return store_level(c, col, cell, err);
-        if (overflows(c, x)) note_missing(c, col, cell, true);
-        store(c, x);
-        return SGFS_OK;
-    default:
-        if (c->text_target) return store_level(c, col, cell, err);
-        c->restart = true;
-        note_text(c, cell);
-        store(c, 0.0);
-        return SGFS_OK;
-    }
-}
-
-/* A feature, a weight, an exposure. */
-static sgfs_status number_cell(csv *c, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
-    double x = 0.0;
-    switch (sgfsi_cell_classify(cell, &x)) {
-    case SGFSI_CELL_COMMA: return fail_text(c, col, cell, true, err);
-    case SGFSI_CELL_TEXT: return fail_text(c, col, cell, false, err);
-    case SGFSI_CELL_NUMBER:
-        if (overflows(c, x)) note_missing(c, col, cell, true);
-        break;
-    default: note_missing(c, col, cell, false); break;
-    }
-    store(c, x);
+static sgfs_status make_columns(csv *c, sgfs_err *err) {
+    size_t cols = (size_t)c->format.cols;
+    c->plan.role = calloc(cols, 1);
+    c->plan.words_of = malloc(cols * sizeof *c->plan.words_of);
+    if (c->plan.role == NULL || c->plan.words_of == NULL)
+        return sgfsi_fail_memory(err, "column roles");
+    for (size_t i = 0; i < cols; i++) c->plan.words_of[i] = -1;
     return SGFS_OK;
 }
 
-/* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
- * else. */
-static const char *plain_number(char delimiter, const char *s, const char *end, double *x) {
-    while (s < end && *s == ' ') s++;
-    s = sgfsi_parse_num(s, end, x);
-    if (s == NULL || !isfinite(*x)) return NULL;
-    if (s < end && *s == delimiter) return s;
-    if (delimiter != ' ') {
-        while (s < end && *s == ' ') s++;
-    }
-    return s == end || *s == delimiter || (delimiter == ' ' && *s == '\t') ? s : NULL;
-}
-
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-static sgfs_status make_room(csv *c, sgfs_err *err) {
-    size_t kept = (size_t)c->kept, size = c->options->single ? sizeof(float) : sizeof(double),
-           bytes;
-    if (c->room - c->used >= kept) return SGFS_OK;
-    size_t room = c->room < kept * 512 ? kept * 1024 : c->room * 2;
-    void *bigger = __builtin_mul_overflow(room, size, &bytes) ? NULL : realloc(c->cells, bytes);
-    if (bigger == NULL) return sgfsi_fail_memory(err, "the table");
-    c->cells = bigger;
-    c->room = room;
-    return SGFS_OK;
-}
-
-/* Any cell but a plain number; *stop is where it ends. */
-static sgfs_status odd_cell(csv *c, int64_t col, const char *s, const char *end, const char **stop,
-                            sgfs_err *err) {
-    sgfsi_cell cell;
-    *stop = sgfsi_cell_scan(c->format.delimiter, s, end, &cell);
-    if (*stop == NULL) return fail_quote(c, col, err);
-    if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
-    if (c->role[col] == SGFSI_ROLE_TARGET) return target_cell(c, col, &cell, err);
-    return number_cell(c, col, &cell, err);
-}
-
-static sgfs_status read_row(csv *c, const char *begin, const char *end, sgfs_err *err) {
-    const char delimiter = c->format.delimiter;
-    const int64_t cols = c->format.cols;
-    const char *s = begin, *stop = NULL;
-    int64_t col = 0;
-    sgfs_status status = make_room(c, err);
-    for (; status == SGFS_OK && s != NULL && col < cols; col++) {
-        double x;
-        bool number = c->role[col] != SGFSI_ROLE_NONE &&
-                      (c->role[col] != SGFSI_ROLE_TARGET || !c->text_target);
-        stop = number ? plain_number(delimiter, s, end, &x) : NULL;
-        if (stop != NULL && !overflows(c, x)) {
-            store(c, x);
-        } else {
-            status = odd_cell(c, col, s, end, &stop, err);
-            if (status != SGFS_OK) break;
+/* --categorical: columns that are not read may be named, those that are no features may not. */
+static sgfs_status add_categorical(csv *c, const unsigned char *mark, sgfs_err *err) {
+    static const char *const is[] = {
+        [SGFSI_ROLE_TARGET] = "is the target, whose words are found without being asked for",
+        [SGFSI_ROLE_WEIGHTS] = "holds the weights",
+        [SGFSI_ROLE_EXPOSURE] = "is the exposure"};
+    for (int64_t i = 0; i < c->format.cols; i++) {
+        unsigned char role = c->plan.role[i];
+        if (mark[i] == 0 || role == SGFSI_ROLE_NONE) continue;
+        if (role != SGFSI_ROLE_FEATURE) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "%s: column %lld (\"%.40s\") %s; leave it out of --categorical.",
+                              c->path, (long long)i + 1, c->format.names[i], is[role]);
         }
-        s = sgfsi_cell_next(delimiter, stop, end);
+        sgfs_status status = add_words(c, i, err);
+        if (status != SGFS_OK) return status;
     }
-    /* A row with a field too few or too many shifts its cells: say that first, it is the cause.
-     * (stop is NULL where quotes went wrong: that row cannot be counted.) */
-    bool shifted =
-        status == SGFS_EDATA && stop != NULL && sgfsi_cell_count(delimiter, begin, end) != cols;
-    if (shifted || (status == SGFS_OK && (s != NULL || col < cols)))
-        return fail_ragged(c, begin, end, err);
-    c->rows++;
+    return SGFS_OK;
+}
+
+static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    const char *list = c->options.categorical;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    c->plan.automatic = strcmp(list, "auto") == 0;
+    if (c->plan.automatic) return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    sgfs_status status = sgfsi_columns_mark(columns, "categorical", list, mark, err);
+    if (status == SGFS_OK) status = add_categorical(c, mark, err);
+    free(mark);
     return status;
 }
 
-/* Up to the first row of data. */
-static sgfs_status start_rows(csv *c, sgfs_err *err) {
-    const char *begin = NULL, *end = NULL;
-    sgfs_status status = sgfsi_lines_open(&c->lines, c->path, err);
-    if (status != SGFS_OK) return status;
-    c->lines.delimiter = c->format.delimiter;
-    return c->format.header ? sgfsi_lines_next(&c->lines, &begin, &end, err) : SGFS_OK;
+/* Features that --drop will leave out keep their place, so that numbers still count the file's
+ * columns, and may hold anything. */
+static sgfs_status pass_over_dropped(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    const char *list = c->options.drop;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    sgfs_status status = sgfsi_columns_mark_some(columns, list, mark, err);
+    for (int64_t i = 0; i < columns->cols; i++) {
+        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
+        if (mark[i] && numbers) c->plan.words_of[i] = -2;
+    }
+    free(mark);
+    return status;
 }
+
+static sgfs_status choose_columns(csv *c, sgfs_err *err) {
+    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names};
+    sgfs_status status = make_columns(c, err);
+    if (status == SGFS_OK) status = sgfsi_columns_select(&columns, &c->options, c->plan.role, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
+        if (c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET) status = add_words(c, i, err);
+    }
+    if (status == SGFS_OK) status = choose_words(c, &columns, err);
+    return status == SGFS_OK ? pass_over_dropped(c, &columns, err) : status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_options *options,
+                           sgfs_err *err) {
+    csv *c = *out = calloc(1, sizeof *c);
+    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->path = strdup(path);
+    if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->options = *options;
+    c->threads = options->threads > 0 ? (int)options->threads : omp_get_max_threads();
+    c->text_row = -1;
+    c->plan.path = c->path;
+    c->plan.options = &c->options;
+    c->plan.format = &c->format;
+    return sgfsi_csv_sniff(path, options, &c->format, err);
+}
+
+void sgfsi_csv_close(sgfsi_csv *c) {
+    if (c == NULL) return;
+    sgfsi_text_close(&c->text);
+    for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
+    free(c->piece);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_levels_clear(&c->plan.words[w].known);
+    free(c->plan.words);
+    free(c->plan.words_of);
+    free(c->plan.role);
+    sgfsi_names_free(c->format.names, c->format.cols);
+    free(c->cells);
+    free(c->path);
+    free(c);
+}
+
+static sgfs_status skip_header(csv *c, sgfs_err *err) {
+    sgfsi_text *text = &c->text;
+    for (;;) {
+        const char *begin, *end;
+        sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
+        bool found = sgfsi_records_next(&r, &begin, &end);
+        text->at += r.at - text->at;
+        text->line += r.line;
+        if (found || (text->ended && r.open == NULL)) return SGFS_OK;
+        sgfs_status status = sgfsi_text_more(text, &r, err);
+        if (status != SGFS_OK) return status;
+    }
+}
+
+/* Where the columns of words are in a row. */
+static void place_words(csv *c) {
+    for (int64_t i = 0, place = 0; i < c->format.cols; i++) {
+        if (c->plan.words_of[i] >= 0) c->plan.words[c->plan.words_of[i]].place = place;
+        place += c->plan.role[i] != SGFSI_ROLE_NONE;
+    }
+}
+
+/* Up to the first row of data, from wherever the reader is. */
+static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
+    int64_t pieces = 4 * (int64_t)c->threads;
+    pieces = pieces < LEAST_PIECES ? LEAST_PIECES : pieces > MOST_PIECES ? MOST_PIECES : pieces;
+    place_words(c);
+    sgfsi_text_close(&c->text);
+    c->pieces = c->at = c->at_row = c->block_rows = c->rows = c->handed = 0;
+    c->block_bytes = c->bytes_before = 0;
+    c->ended = c->restart = false;
+    c->status = SGFS_OK;
+    memset(&c->missing, 0, sizeof c->missing);
+    for (int64_t w = 0; w < c->plan.worded && !c->plan.streaming; w++)
+        sgfsi_levels_clear(&c->plan.words[w].known);
+    sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)pieces * PIECE, err);
+    return status == SGFS_OK && c->format.header ? skip_header(c, err) : status;
+}
+
+/* ---- a block: cut and read ------------------------------------------------------------------- */
+
+static sgfs_status add_piece(csv *c, const char *begin, const char *end, sgfs_err *err) {
+    if (c->pieces == c->piece_room) {
+        int64_t room = c->piece_room == 0 ? LEAST_PIECES : 2 * c->piece_room;
+        sgfsi_csv_piece *bigger = realloc(c->piece, (size_t)room * sizeof *bigger);
+        if (bigger == NULL) return sgfsi_fail_memory(err, "pieces of text");
+        memset(bigger + c->piece_room, 0, (size_t)(room - c->piece_room) * sizeof *bigger);
+        c->piece = bigger;
+        c->piece_room = room;
+    }
+    sgfsi_csv_piece *p = &c->piece[c->pieces++];
+    p->block = c->text.at;
+    p->block_line = c->text.line;
+    p->begin = begin;
+    p->end = end;
+    p->last = c->text.ended && end == c->text.stop;
+    return SGFS_OK;
+}
+
+/* All whole records at hand, in pieces; *rest is what follows them. No pieces: the end. */
+static sgfs_status cut_block(csv *c, const char **rest, sgfs_err *err) {
+    c->pieces = 0;
+    for (;;) {
+        const sgfsi_text *text = &c->text;
+        sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
+        sgfs_status status = SGFS_OK;
+        for (const char *from = text->at; status == SGFS_OK; from = *rest) {
+            *rest = sgfsi_records_skip(&r, PIECE);
+            if (*rest == from) break;
+            status = add_piece(c, from, *rest, err);
+        }
+        if (status != SGFS_OK || c->pieces > 0 || (text->ended && r.open == NULL)) return status;
+        const char *nul = memchr(text->at, '\0', (size_t)(text->stop - text->at));
+        if (nul != NULL) {
+            int64_t line = text->line + sgfsi_count_lines(text->at, nul);
+            return sgfsi_fail_nul(text->path, line, err);
+        }
+        status = sgfsi_text_more(&c->text, &r, err);
+        if (status != SGFS_OK) return status;
+    }
+}
+
+/* Every piece, and the text that comes next, at the same time. */
+static void read_pieces(csv *c, const char *rest) {
+    bool more = !c->text.ended;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
+    for (int64_t k = -1; k < c->pieces; k++) {
+        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
+        else if (more) sgfsi_text_ahead(&c->text, rest);
+    }
+}
+
+/* ---- a block: settled in order --------------------------------------------------------------- */
+
+/* Cells of a column of words that count from `known` on are numbers of the piece's own words. */
+static void renumber(const csv *c, sgfsi_csv_piece *p, const sgfsi_csv_words *words, int64_t known,
+                     const int64_t *number) {
+    for (int64_t i = 0; i < p->rows; i++) {
+        double *cell = &p->cells[i * c->plan.kept + words->place];
+        if (*cell >= (double)known) *cell = (double)number[(int64_t)*cell - known];
+    }
+}
+
+/* Words that are one too many end the piece before the row that has the first of them. */
+static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t k, int64_t line) {
+    const sgfsi_csv_fresh *fresh = &p->fresh[w];
+    const sgfsi_csv_plan *plan = &c->plan;
+    int64_t col = plan->words[w].col;
+    p->rows = fresh->where[k][0];
+    if (plan->role[col] == SGFSI_ROLE_TARGET && plan->text_line > 0)
+        return sgfsi_csv_fail_words(plan, col, plan->text_line, plan->text, &p->err);
+    char shown[SGFSI_SHOWN_CHARS + 1];
+    strncpy(shown, fresh->levels.text[k], SGFSI_SHOWN_CHARS);
+    shown[SGFSI_SHOWN_CHARS] = '\0';
+    return sgfsi_csv_fail_words(plan, col, line + fresh->where[k][1], shown, &p->err);
+}
+
+/* Number the piece's own words behind those known by now. before: how many were known while the
+ * piece was read. */
+static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int64_t line) {
+    int64_t number[SGFSI_MAX_LEVELS];
+    for (int64_t w = 0; w < c->plan.worded; w++) {
+        sgfsi_csv_words *words = &c->plan.words[w];
+        const sgfsi_levels *fresh = &p->fresh[w].levels;
+        for (int64_t k = 0; k < fresh->count; k++) {
+            const char *text = fresh->text[k];
+            if (p->fresh[w].where[k][0] >= p->rows) break; /* of the row that is a fault */
+            number[k] = sgfsi_levels_index(&words->known, text, strlen(text));
+            if (number[k] == SGFSI_LEVELS_MEMORY) {
+                p->status = sgfsi_fail_memory(&p->err, "the words of a column");
+                p->rows = 0;
+            }
+            if (number[k] == SGFSI_LEVELS_FULL) p->status = too_many_words(c, p, w, k, line);
+        }
+        if (fresh->count > 0) renumber(c, p, words, before[w], number);
+    }
+}
+
+static void settle_missing(csv *c, const sgfsi_csv_piece *p, int64_t line) {
+    const sgfsi_csv_missing *from = &p->missing;
+    sgfsi_csv_missing *m = &c->missing;
+    if (from->cells == 0 || p->missing_row >= p->rows) return;
+    if (m->cells == 0) {
+        m->col = from->col;
+        m->too_large = from->too_large;
+        memcpy(m->text, from->text, sizeof m->text);
+    }
+    for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
+        if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
+    }
+    m->cells += from->cells;
+    m->lines += from->lines;
+}
+
+/* Columns of numbers in which the piece found text hold words from the next pass on. */
+static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) {
+    if (p->found_row < 0 || p->found_row >= p->rows) return SGFS_OK;
+    c->restart = true;
+    if (p->text_row >= 0 && c->text_row < 0) {
+        c->text_row = c->rows + p->text_row;
+        c->plan.text_line = line + p->text_line;
+        memcpy(c->plan.text, p->text, sizeof p->text);
+    }
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        if (p->found[i] != 0) status = add_words(c, i, &c->err);
+    }
+    return status;
+}
+
+static void settle_rows(csv *c, sgfsi_csv_piece *p, int64_t line) {
+    int64_t target = 0;
+    for (int64_t i = 0; i < p->rows && c->plan.streaming; i++) p->line[i] += line;
+    if (c->text_row >= c->rows && c->text_row < c->rows + p->rows && !c->restart) {
+        while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
+        int64_t row = c->text_row - c->rows;
+        c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
+    }
+    c->rows += p->rows;
+    c->block_rows += p->rows;
+}
+
+/* Piece by piece up to the first fault. Rows in front of it count, words and all; what is behind
+ * it does not. */
+static sgfs_status settle_block(csv *c, const char *rest) {
+    int64_t line = c->text.line, worded = c->plan.worded;
+    int64_t *before = malloc(((size_t)worded + 1) * sizeof *before);
+    if (before == NULL) return sgfsi_fail_memory(&c->err, "the words of a column");
+    for (int64_t w = 0; w < worded; w++) before[w] = c->plan.words[w].known.count;
+    sgfs_status status = SGFS_OK;
+    c->block_rows = 0;
+    for (int64_t k = 0; k < c->pieces && status == SGFS_OK; k++) {
+        sgfsi_csv_piece *p = &c->piece[k];
+        if (!c->restart) settle_words(c, p, before, line);
+        status = settle_found(c, p, line);
+        settle_missing(c, p, line);
+        settle_rows(c, p, line);
+        line += p->lines;
+        if (status == SGFS_OK && p->status != SGFS_OK) {
+            status = p->status;
+            c->err = p->err;
+            c->pieces = k + 1;
+        }
+    }
+    free(before);
+    c->block_bytes = (double)(rest - c->text.at);
+    c->text.at += rest - c->text.at;
+    c->text.line = line;
+    return c->restart && status != SGFS_ENOMEM ? SGFS_OK : status;
+}
+
+/* The next block: rows to hand over, and in c->status what follows them; or c->ended; or
+ * c->restart. */
+static void read_block(csv *c) {
+    const char *rest = NULL;
+    c->bytes_before += c->block_bytes;
+    c->at = c->at_row = c->block_rows = 0;
+    c->block_bytes = 0;
+    c->status = cut_block(c, &rest, &c->err);
+    if (c->status != SGFS_OK) c->pieces = 0;
+    c->ended = c->status == SGFS_OK && c->pieces == 0;
+    if (c->pieces == 0) return;
+    read_pieces(c, rest);
+    c->status = settle_block(c, rest);
+}
+
+/* ---- rows one after another ------------------------------------------------------------------ */
 
 static sgfs_status fail_empty(const csv *c, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
 }
 
-static sgfs_status read_rows(csv *c, sgfs_err *err) {
-    const char *begin = NULL, *end = NULL;
-    char what[256];
-    snprintf(what, sizeof what, "Reading %.200s", c->path);
-    sgfsi_ticker ticker = sgfsi_ticker_start(c->options->log, what);
-    sgfs_status status = start_rows(c, err);
-    while (status == SGFS_OK && !c->restart) {
-        status = sgfsi_lines_next(&c->lines, &begin, &end, err);
-        if (status != SGFS_OK || begin == NULL) break;
-        status = read_row(c, begin, end, err);
-        if (c->rows % 8192 == 0) sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->lines.bytes));
+static sgfs_status fail_here(const csv *c, sgfs_err *err) {
+    if (err != NULL) *err = c->err;
+    return c->status;
+}
+
+/* To the end, for the number of missing cells. */
+static sgfs_status fail_missing(csv *c, sgfs_err *err) {
+    while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
+    if (c->status != SGFS_OK) return fail_here(c, err);
+    return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
+}
+
+/* Up to `most` rows to cells, and where they start to line (or NULL). Fewer: the end, or
+ * c->restart. */
+static sgfs_status take_rows(csv *c, int64_t most, double *cells, int64_t *line, int64_t *n,
+                             sgfs_err *err) {
+    const int64_t kept = c->plan.kept;
+    for (*n = 0; *n < most;) {
+        if (c->at == c->pieces) {
+            if (c->status != SGFS_OK) return fail_here(c, err);
+            if (!c->ended) read_block(c);
+            if (c->restart || c->ended) break;
+            continue;
+        }
+        const sgfsi_csv_piece *p = &c->piece[c->at];
+        int64_t left = p->rows - c->at_row, take = most - *n < left ? most - *n : left;
+        if (p->missing_row >= c->at_row && p->missing_row < c->at_row + take)
+            return fail_missing(c, err);
+        if (take > 0)
+            memcpy(cells + *n * kept, p->cells + c->at_row * kept,
+                   (size_t)(take * kept) * sizeof *cells);
+        if (line != NULL && take > 0)
+            memcpy(line + *n, p->line + c->at_row, (size_t)take * sizeof *line);
+        *n += take;
+        c->at_row += take;
+        if (c->at_row == p->rows) c->at++, c->at_row = 0;
     }
-    if (status == SGFS_OK && !c->restart && c->rows == 0) status = fail_empty(c, err);
-    if (status == SGFS_OK && !c->restart && c->missing.cells > 0) status = fail_missing(c, err);
-    sgfsi_lines_close(&c->lines);
-    return status;
+    c->handed += *n;
+    return c->ended && c->rows == 0 ? fail_empty(c, err) : SGFS_OK;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static sgfs_status choose_columns(csv *c, sgfs_err *err) {
-    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names};
-    c->role = malloc((size_t)c->format.cols);
-    if (c->role == NULL) return sgfsi_fail_memory(err, "column roles");
-    sgfs_status status = sgfsi_columns_select(&columns, c->options, c->role, err);
-    if (status != SGFS_OK) return status;
-    for (int64_t i = 0; i < c->format.cols; i++) c->kept += c->role[i] != SGFSI_ROLE_NONE;
-    return SGFS_OK;
+/* Words of w that are not in the list yet are copied to it. */
+static bool copy_words(const sgfsi_levels *w, int64_t *count, char ***list) {
+    if (*count == w->count) return true;
+    char **bigger = realloc(*list, (size_t)w->count * sizeof *bigger);
+    if (bigger == NULL) return false;
+    *list = bigger;
+    for (; *count < w->count; ++*count) {
+        bigger[*count] = strdup(w->text[*count]);
+        if (bigger[*count] == NULL) return false;
+    }
+    return true;
 }
 
-/* Names, roles and levels move over; what is not wanted stays behind to be freed. */
-static sgfs_status hand_over(csv *c, sgfsi_table *table, sgfs_err *err) {
-    sgfsi_table t = {.rows = c->rows, .cols = c->kept, .row_stride = c->kept, .text_col = -1};
-    t.type = c->options->single ? SGFSI_F32 : SGFSI_F64;
+/* What is known of words so far; called again when there are more. */
+static sgfs_status copy_all_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
+    bool good = true;
+    for (int64_t k = 0; k < c->plan.worded && good; k++) {
+        const sgfsi_csv_words *w = &c->plan.words[k];
+        if (c->plan.role[w->col] == SGFSI_ROLE_TARGET) {
+            t->text_col = w->place;
+            t->text_line = c->plan.text_line;
+            t->text_level = c->text_level;
+            good = copy_words(&w->known, &t->levels, &t->level);
+            continue;
+        }
+        if (t->dictionary == NULL)
+            t->dictionary = calloc((size_t)c->plan.kept, sizeof *t->dictionary);
+        good = t->dictionary != NULL;
+        sgfsi_dictionary *d = good ? &t->dictionary[w->place] : NULL;
+        good = good && copy_words(&w->known, &d->count, &d->word);
+    }
+    return good ? SGFS_OK : sgfsi_fail_memory(err, "the words of a column");
+}
+
+/* All of a table but its rows. */
+static sgfs_status make_head(const csv *c, sgfsi_table *table, sgfs_err *err) {
+    size_t kept = (size_t)c->plan.kept;
+    sgfsi_table t = {.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
     t.named = c->format.header;
-    t.names = calloc((size_t)c->kept, sizeof *t.names);
-    t.role = malloc((size_t)c->kept);
-    t.level = c->text_target ? calloc((size_t)c->levels.count, sizeof *t.level) : NULL;
-    if (t.names == NULL || t.role == NULL || (c->text_target && t.level == NULL)) {
-        sgfsi_table_free(&t);
+    t.names = calloc(kept, sizeof *t.names);
+    t.role = malloc(kept);
+    bool good = t.names != NULL && t.role != NULL;
+    for (int64_t i = 0, to = 0; i < c->format.cols && good; i++) {
+        if (c->plan.role[i] == SGFSI_ROLE_NONE) continue;
+        t.role[to] = c->plan.role[i];
+        t.names[to] = strdup(c->format.names[i]);
+        good = t.names[to++] != NULL;
+    }
+    sgfs_status status = good ? copy_all_words(c, &t, err) : sgfsi_fail_memory(err, "the table");
+    if (status == SGFS_OK) *table = t;
+    else sgfsi_table_free(&t);
+    return status;
+}
+
+/* The cells of a table while it grows. */
+typedef struct growing {
+    void *cells;
+    size_t room; /* rows */
+    size_t row_bytes;
+} growing;
+
+static bool resize(growing *g, size_t rows) {
+    size_t bytes;
+    void *cells =
+        __builtin_mul_overflow(rows, g->row_bytes, &bytes) ? NULL : realloc(g->cells, bytes);
+    if (cells == NULL) return false;
+    g->cells = cells;
+    g->room = rows;
+    return true;
+}
+
+static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t first, void *cells) {
+    int64_t n = p->rows * c->plan.kept, from = first * c->plan.kept;
+    if (!c->options.single) {
+        if (n > 0) memcpy((double *)cells + from, p->cells, (size_t)n * sizeof(double));
+        return;
+    }
+    float *to = (float *)cells + from;
+    for (int64_t i = 0; i < n; i++) to[i] = (float)p->cells[i];
+}
+
+/* The rows of the block behind those that are there. */
+static sgfs_status append_block(csv *c, growing *g, sgfs_err *err) {
+    size_t rows = (size_t)c->rows;
+    if (rows > g->room && !resize(g, rows > 2 * g->room ? rows : 2 * g->room))
         return sgfsi_fail_memory(err, "the table");
+    int64_t first[MOST_PIECES], at = c->rows - c->block_rows;
+    for (int64_t k = 0; k < c->pieces; k += MOST_PIECES) {
+        int64_t n = c->pieces - k < MOST_PIECES ? c->pieces - k : MOST_PIECES;
+        for (int64_t i = 0; i < n; i++) first[i] = at, at += c->piece[k + i].rows;
+#pragma omp parallel for schedule(static) num_threads(c->threads) if (n > 1)
+        for (int64_t i = 0; i < n; i++) copy_piece(c, &c->piece[k + i], first[i], g->cells);
     }
-    int64_t to = 0;
-    for (int64_t i = 0; i < c->format.cols; i++) {
-        if (c->role[i] == SGFSI_ROLE_NONE) continue;
-        if (c->role[i] == SGFSI_ROLE_TARGET && c->text_target) t.text_col = to;
-        t.names[to] = c->format.names[i];
-        t.role[to++] = c->role[i];
-        c->format.names[i] = NULL;
-    }
-    if (c->text_target) memcpy(t.level, c->levels.text, (size_t)c->levels.count * sizeof *t.level);
-    t.levels = c->levels.count;
-    t.text_line = c->text_line;
-    t.text_level = c->text_level;
-    c->levels.count = 0;
-    void *trimmed =
-        realloc(c->cells, c->used * (c->options->single ? sizeof(float) : sizeof(double)));
-    t.cells = t.owned = trimmed == NULL ? c->cells : trimmed;
-    c->cells = NULL;
-    *table = t;
     return SGFS_OK;
 }
 
-static void restart_as_text(csv *c) {
-    c->restart = false;
-    c->text_target = true;
-    c->rows = 0;
-    c->used = 0;
-    memset(&c->missing, 0, sizeof c->missing);
+/* One pass over the file, to its end or to c->restart. */
+static sgfs_status read_rows(csv *c, growing *g, sgfs_err *err) {
+    char what[256];
+    snprintf(what, sizeof what, "Reading %.200s", c->path);
+    sgfsi_ticker ticker = sgfsi_ticker_start(c->options.log, what);
+    sgfs_status status = rewind_rows(c, err);
+    while (status == SGFS_OK) {
+        read_block(c);
+        if (c->status != SGFS_OK) return fail_here(c, err);
+        if (c->ended || c->restart) break;
+        if (c->missing.cells == 0) status = append_block(c, g, err);
+        sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->text.bytes));
+    }
+    if (status != SGFS_OK || c->restart) return status;
+    if (c->rows == 0) return fail_empty(c, err);
+    return c->missing.cells > 0 ? sgfsi_csv_fail_missing(&c->plan, &c->missing, err) : SGFS_OK;
+}
+
+static sgfs_status read_table(csv *c, sgfsi_table *table, sgfs_err *err) {
+    growing g = {.row_bytes =
+                     (size_t)c->plan.kept * (c->options.single ? sizeof(float) : sizeof(double))};
+    sgfs_status status;
+    do {
+        status = read_rows(c, &g, err);
+    } while (status == SGFS_OK && c->restart);
+    if (status == SGFS_OK) status = make_head(c, table, err);
+    if (status != SGFS_OK) {
+        free(g.cells);
+        return status;
+    }
+    resize(&g, (size_t)c->rows); /* where that fails it is larger than need be */
+    table->rows = c->rows;
+    table->type = c->options.single ? SGFSI_F32 : SGFSI_F64;
+    table->cells = table->owned = g.cells;
+    return SGFS_OK;
 }
 
 static sgfs_status read_csv(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
                             sgfs_err *err) {
+    csv *c;
     memset(table, 0, sizeof *table);
-    csv *c = calloc(1, sizeof *c); /* with its levels, large for a stack */
-    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
-    c->path = path;
-    c->options = options;
-    sgfs_status status = sgfsi_csv_sniff(path, options, &c->format, err);
+    sgfs_status status = sgfsi_csv_open(&c, path, options, err);
     if (status == SGFS_OK) status = choose_columns(c, err);
-    if (status == SGFS_OK) status = read_rows(c, err);
-    if (status == SGFS_OK && c->restart) {
-        restart_as_text(c);
-        status = read_rows(c, err);
-    }
-    if (status == SGFS_OK) status = hand_over(c, table, err);
+    if (status == SGFS_OK) status = read_table(c, table, err);
     sgfsi_csv_close(c);
     return status;
 }
 
 /* ---- a few rows at a time -------------------------------------------------------------------- */
 
-sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_options *options,
-                           sgfs_err *err) {
-    csv *c = *out = calloc(1, sizeof *c);
-    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
-    c->path = path;
-    c->options = options;
-    c->streaming = true;
-    return sgfsi_csv_sniff(path, options, &c->format, err);
-}
-
 const sgfsi_csv_format *sgfsi_csv_format_of(const sgfsi_csv *c) {
     return &c->format;
 }
 
-sgfs_status sgfsi_csv_start(sgfsi_csv *c, const unsigned char *role, int64_t levels,
-                            const char *const *level, sgfs_err *err) {
-    c->role = malloc((size_t)c->format.cols);
-    if (c->role == NULL) return sgfsi_fail_memory(err, "column roles");
-    for (int64_t i = 0; i < c->format.cols; i++) {
-        c->role[i] = role[i];
-        c->kept += role[i] != SGFSI_ROLE_NONE;
-    }
-    for (int64_t k = 0; k < levels; k++) {
-        if (sgfsi_levels_index(&c->levels, level[k]) != k)
+static sgfs_status know_words(csv *c, int64_t col, int64_t count, const char *const *word,
+                              sgfs_err *err) {
+    sgfs_status status = add_words(c, col, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_levels *known = &c->plan.words[c->plan.words_of[col]].known;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t number = sgfsi_levels_index(known, word[k], strlen(word[k]));
+        if (number == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "the words of a column");
+        if (number != k)
             return sgfsi_fail(err, SGFS_EINTERNAL, "Label %lld is not a new one.", (long long)k);
-    }
-    c->text_target = levels > 0;
-    return start_rows(c, err);
-}
-
-/* Up to `most` rows behind those that are there. */
-static sgfs_status read_some(csv *c, int64_t most, int64_t *n, int64_t *line, sgfs_err *err) {
-    const char *begin = NULL, *end = NULL;
-    for (*n = 0; *n < most; ++*n) {
-        sgfs_status status = sgfsi_lines_next(&c->lines, &begin, &end, err);
-        if (status != SGFS_OK || begin == NULL) return status;
-        status = read_row(c, begin, end, err);
-        if (status != SGFS_OK) return status;
-        line[*n] = c->lines.record_line;
-        c->taken += (double)(end - begin + 1);
-        if (c->restart) {
-            return sgfsi_fail(
-                err, SGFS_EDATA,
-                "%s:%lld: the target holds \"%s\", and in the run it held numbers only.", c->path,
-                (long long)c->text_line, c->text);
-        }
     }
     return SGFS_OK;
 }
 
+sgfs_status sgfsi_csv_start(sgfsi_csv *c, const unsigned char *role, int64_t levels,
+                            const char *const *level, const sgfsi_dictionary *known,
+                            sgfs_err *err) {
+    c->plan.streaming = true;
+    sgfs_status status = make_columns(c, err);
+    if (status != SGFS_OK) return status;
+    memcpy(c->plan.role, role, (size_t)c->format.cols);
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        c->plan.kept += role[i] != SGFSI_ROLE_NONE;
+        if (role[i] == SGFSI_ROLE_TARGET && levels > 0)
+            status = know_words(c, i, levels, level, err);
+        if (role[i] == SGFSI_ROLE_FEATURE && known != NULL && known[i].count > 0)
+            status = know_words(c, i, known[i].count, (const char *const *)known[i].word, err);
+    }
+    return status == SGFS_OK ? rewind_rows(c, err) : status;
+}
+
 sgfs_status sgfsi_csv_next(sgfsi_csv *c, int64_t most, int64_t *n, const double **cells,
                            int64_t *line, sgfs_err *err) {
-    int64_t more = 1;
-    c->used = 0;
-    sgfs_status status = read_some(c, most, n, line, err);
-    if (status == SGFS_OK && c->rows == 0) status = fail_empty(c, err);
-    *cells = c->cells;
-    if (status != SGFS_OK || c->missing.cells == 0) return status;
-    while (status == SGFS_OK && more > 0) {
-        c->used = 0;
-        status = read_some(c, most, &more, line, err);
+    *n = 0;
+    if (c->cells_room < most) {
+        double *bigger = realloc(c->cells, (size_t)(most * c->plan.kept) * sizeof *bigger);
+        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
+        c->cells = bigger;
+        c->cells_room = most;
     }
-    return status == SGFS_OK ? fail_missing(c, err) : status;
+    *cells = c->cells;
+    return take_rows(c, most, c->cells, line, n, err);
+}
+
+const char *sgfsi_csv_word(const sgfsi_csv *c, int64_t col, int64_t number) {
+    if (col < 0 || c->plan.words_of[col] < 0) return NULL;
+    const sgfsi_levels *known = &c->plan.words[c->plan.words_of[col]].known;
+    return number >= 0 && number < known->count ? known->text[number] : NULL;
 }
 
 const char *sgfsi_csv_level(const sgfsi_csv *c, int64_t level) {
-    return level >= 0 && level < c->levels.count ? c->levels.text[level] : NULL;
+    int64_t col = c->format.cols - 1;
+    while (col >= 0 && c->plan.role[col] != SGFSI_ROLE_TARGET) col--;
+    return sgfsi_csv_word(c, col, level);
 }
 
-/* What is in the buffer has been read, but not taken. */
+/* What has been read is more than what has been handed over: one block at hand, one ahead. */
 double sgfsi_csv_fraction(const sgfsi_csv *c) {
-    double waiting = (double)(c->lines.stop - c->lines.at);
-    return sgfsi_bytes_fraction(c->lines.bytes) * c->taken / (c->taken + waiting + 1e-300);
+    double left = (double)(c->rows - c->handed), of = (double)c->block_rows;
+    double waiting = of > 0 ? c->block_bytes * left / of : 0;
+    double taken = c->bytes_before + c->block_bytes - waiting;
+    waiting +=
+        c->text.ahead.done ? (double)c->text.ahead.bytes : (double)(c->text.stop - c->text.at);
+    return sgfsi_bytes_fraction(c->text.bytes) * taken / (taken + waiting + 1e-300);
 }
 
-void sgfsi_csv_close(sgfsi_csv *c) {
-    if (c == NULL) return;
-    sgfsi_lines_close(&c->lines);
-    sgfsi_levels_clear(&c->levels);
-    sgfsi_names_free(c->format.names, c->format.cols);
-    free(c->role);
-    free(c->cells);
-    free(c);
+/* ---- a flow ---------------------------------------------------------------------------------- */
+
+/* The first block is read before anything is said of the columns: most text where numbers were
+ * expected is found here, and a column of words has a word. */
+static sgfs_status start_flow(csv *c, sgfsi_flow *flow, sgfs_err *err) {
+    sgfs_status status;
+    do {
+        status = rewind_rows(c, err);
+        if (status == SGFS_OK) read_block(c);
+    } while (status == SGFS_OK && c->restart);
+    return status == SGFS_OK ? make_head(c, &flow->head, err) : status;
+}
+
+static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n,
+                             sgfs_err *err) {
+    csv *c = flow->self;
+    sgfs_status status = take_rows(c, most, cells, NULL, n, err);
+    if (status != SGFS_OK) return status;
+    if (!c->restart) return copy_all_words(c, &flow->head, err);
+    /* Rows of other kinds of columns: they are void, and so is what was handed over before. */
+    *n = 0;
+    flow->again = true;
+    sgfsi_table_free(&flow->head);
+    return start_flow(c, flow, err);
+}
+
+static double fraction_of(const sgfsi_flow *flow) {
+    return sgfsi_csv_fraction(flow->self);
+}
+
+static void close_flow(sgfsi_flow *flow) {
+    sgfsi_csv_close(flow->self);
+    flow->self = NULL;
+}
+
+static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
+                            sgfs_err *err) {
+    csv *c;
+    memset(flow, 0, sizeof *flow);
+    sgfs_status status = sgfsi_csv_open(&c, path, options, err);
+    if (status == SGFS_OK) status = choose_columns(c, err);
+    if (status == SGFS_OK) status = start_flow(c, flow, err);
+    if (status != SGFS_OK) {
+        sgfsi_csv_close(c);
+        return status;
+    }
+    flow->self = c;
+    flow->next = next_rows;
+    flow->fraction = fraction_of;
+    flow->close = close_flow;
+    return SGFS_OK;
 }
 
 /* Any text may be a table: the last reader to be asked. */
@@ -503,4 +740,5 @@ const sgfs_reader_kind sgfs_reader_csv = {
     .help = "text with commas, semicolons, tabs, bars or blanks between cells; .gz too",
     .probe = probe_csv,
     .read = read_csv,
+    .flow = flow_csv,
 };

@@ -162,7 +162,7 @@ static sgfs_status take_names(const sgfsi_lines *lines, const char *s, const cha
             return sgfsi_fail(err, SGFS_EDATA,
                               "%s:%lld: text follows the closing quote of column %lld; a quote "
                               "inside a quoted cell is written twice.",
-                              lines->path, (long long)lines->record_line, (long long)i + 1);
+                              lines->text.path, (long long)lines->record_line, (long long)i + 1);
         }
         sgfs_status status = take_name(&cell, &f->names[i], err);
         if (status != SGFS_OK) return status;
@@ -224,7 +224,7 @@ static sgfs_status detect_header(sgfsi_lines *lines, const sgfsi_read_options *o
         sgfsi_say(options->log, SGFS_NOTE,
                   "%s: line %lld is taken for column names, though %lld of its cells are numbers; "
                   "--header no if it is data.",
-                  lines->path, (long long)f->first_line, (long long)numbers);
+                  lines->text.path, (long long)f->first_line, (long long)numbers);
     }
     return SGFS_OK;
 }
@@ -236,14 +236,15 @@ static sgfs_status read_head(sgfsi_lines *lines, const sgfsi_read_options *optio
     const char *begin, *end;
     sgfs_status status = sgfsi_lines_next(lines, &begin, &end, err);
     if (status != SGFS_OK) return status;
-    if (begin == NULL) return sgfsi_fail(err, SGFS_EDATA, "%s: the file is empty.", lines->path);
+    if (begin == NULL)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the file is empty.", lines->text.path);
     f->first_line = lines->record_line;
     f->cols = sgfsi_cell_count(f->delimiter, begin, end);
     if (f->cols > SGFSI_MAX_COLS) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s:%lld: has %lld columns, more than the %d allowed; is the "
                           "table transposed?",
-                          lines->path, (long long)f->first_line, (long long)f->cols,
+                          lines->text.path, (long long)f->first_line, (long long)f->cols,
                           SGFSI_MAX_COLS);
     }
     f->names = sgfsi_names_made_up(f->cols);

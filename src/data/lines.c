@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * lines.c: a text file cut into records and records into cells.
- *
- * The file passes through one block. When the block ends inside a record, the rest of that record
- * moves to the front and the block is filled up behind it; a record longer than the block doubles
- * it, up to 64 MiB, past which the file is not a table of ours (and a stray quote is the usual
- * reason).
+ * lines.c: text cut into records and records into cells.
  *
  * Most files hold no quotes at all. `quote` remembers how far none was seen, so a record without
  * one is found by a single memchr for its line end. A quote counts only where a cell starts: 5" is
- * plain text.
+ * plain text. That is why a record cannot be found from somewhere in the middle of text with
+ * quotes: sgfsi_records_skip walks there, and leaps where it sees no quote.
+ *
+ * A file passes through blocks (text.c). When one ends inside a record, the rest of that record is
+ * the start of the next; a record longer than 64 MiB is refused, since the file is then not a table
+ * of ours (and a stray quote is the usual reason).
  *
  * Refused here, since no later stage could make sense of it: UTF-16, NUL bytes, bare CR line ends,
  * unclosed quotes. A UTF-8 byte order mark and CRLF are taken silently. Blank lines are skipped.
  */
 #include "data/lines.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20, LONGEST = 1 << 26 };
+enum { BLOCK = SGFSI_BLOCK_BYTES };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
@@ -34,104 +33,10 @@ static bool is_delimiter(char delimiter, char c) {
     return c == delimiter || (delimiter == ' ' && c == '\t');
 }
 
-/* ---- the block ------------------------------------------------------------------------------- */
-
-static int64_t count_lines(const char *s, const char *end) {
+int64_t sgfsi_count_lines(const char *s, const char *end) {
     int64_t n = 0;
-    while (s < end && (s = memchr(s, '\n', (size_t)(end - s))) != NULL) n++, s++;
+    for (; s < end; s++) n += *s == '\n';
     return n;
-}
-
-static sgfs_status check_nul(const sgfsi_lines *l, const char *from, sgfs_err *err) {
-    const char *nul = memchr(from, '\0', (size_t)(l->stop - from));
-    if (nul == NULL) return SGFS_OK;
-    return sgfsi_fail(
-        err, SGFS_EDATA,
-        "%s:%lld: a NUL byte stands here, so this is not a text file; save the data as "
-        "CSV in UTF-8 or as .npy.",
-        l->path, (long long)(l->line + count_lines(l->at, nul)));
-}
-
-/* Keep what is not taken yet and read more behind it. */
-static sgfs_status fill(sgfsi_lines *l, sgfs_err *err) {
-    size_t kept = (size_t)(l->stop - l->at);
-    assert(l->room > 0);
-    if (kept > 0 && l->at != l->text) memmove(l->text, l->at, kept);
-    l->at = l->text;
-    l->stop = l->text + kept;
-    l->quote = l->text;
-    if (kept == l->room) {
-        char *bigger = realloc(l->text, l->room * 2);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "a long line");
-        l->text = l->at = bigger;
-        l->quote = bigger;
-        l->stop = bigger + kept;
-        l->room *= 2;
-    }
-    size_t got = 0, wanted = l->room - kept;
-    sgfs_status status = sgfsi_bytes_read(l->bytes, l->stop, wanted, &got, err);
-    if (status != SGFS_OK) return status;
-    const char *fresh = l->stop;
-    l->stop += got;
-    l->ended = got < wanted;
-    return check_nul(l, fresh, err);
-}
-
-static sgfs_status check_start(sgfsi_lines *l, sgfs_err *err) {
-    size_t n = (size_t)(l->stop - l->at);
-    const unsigned char *b = (const unsigned char *)l->at;
-    if (n >= 3 && memcmp(b, "\xEF\xBB\xBF", 3) == 0) l->at += 3;
-    const char *cr = memchr(l->at, '\r', (size_t)(l->stop - l->at));
-    if (cr != NULL && cr + 1 < l->stop && memchr(l->at, '\n', (size_t)(l->stop - l->at)) == NULL) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s: the lines end with CR alone, as on old Macs; convert them first, for "
-            "example with tr '\\r' '\\n'.",
-            l->path);
-    }
-    return SGFS_OK;
-}
-
-/* UTF-16 is full of NULs: it is named before those are complained about. */
-static sgfs_status check_encoding(const char *path, sgfs_err *err) {
-    sgfsi_bytes *bytes;
-    unsigned char head[2] = {0, 0};
-    size_t got = 0;
-    sgfs_status status = sgfsi_bytes_open(&bytes, path, err);
-    if (status != SGFS_OK) return status;
-    status = sgfsi_bytes_read(bytes, head, sizeof head, &got, err);
-    sgfsi_bytes_close(bytes);
-    if (status != SGFS_OK) return status;
-    if (got == 2 && (memcmp(head, "\xFF\xFE", 2) == 0 || memcmp(head, "\xFE\xFF", 2) == 0)) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: is UTF-16 text; save it as UTF-8, for example with "
-                          "iconv -f UTF-16 -t UTF-8.",
-                          path);
-    }
-    return SGFS_OK;
-}
-
-sgfs_status sgfsi_lines_open(sgfsi_lines *lines, const char *path, sgfs_err *err) {
-    memset(lines, 0, sizeof *lines);
-    lines->path = path;
-    lines->delimiter = ',';
-    lines->line = 1;
-    lines->room = BLOCK;
-    sgfs_status status = check_encoding(path, err);
-    if (status == SGFS_OK) status = sgfsi_bytes_open(&lines->bytes, path, err);
-    if (status != SGFS_OK) return status;
-    lines->text = lines->at = lines->stop = malloc(BLOCK);
-    if (lines->text == NULL) status = sgfsi_fail_memory(err, "a block of text");
-    if (status == SGFS_OK) status = fill(lines, err);
-    if (status == SGFS_OK) status = check_start(lines, err);
-    if (status != SGFS_OK) sgfsi_lines_close(lines);
-    return status;
-}
-
-void sgfsi_lines_close(sgfsi_lines *lines) {
-    sgfsi_bytes_close(lines->bytes);
-    free(lines->text);
-    memset(lines, 0, sizeof *lines);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -168,48 +73,42 @@ static const char *quoted_record_end(char delimiter, const char *s, const char *
     }
 }
 
+/* Where the next '"' stands, or stop. */
+static const char *next_quote(sgfsi_records *r) {
+    if (r->quote < r->at) r->quote = r->at;
+    if (r->quote < r->stop && *r->quote != '"') {
+        const char *q = memchr(r->quote, '"', (size_t)(r->stop - r->quote));
+        r->quote = q == NULL ? r->stop : q;
+    }
+    return r->quote;
+}
+
 /* As above; a record without quotes needs one memchr. */
-static const char *record_end(sgfsi_lines *l, const char **open) {
-    size_t left = (size_t)(l->stop - l->at);
-    const char *line_end = memchr(l->at, '\n', left);
-    const char *limit = line_end == NULL ? l->stop : line_end;
-    *open = NULL;
-    if (l->quote < l->at) l->quote = l->at;
-    if (l->quote < limit) {
-        const char *q = memchr(l->quote, '"', (size_t)(l->stop - l->quote));
-        l->quote = q == NULL ? l->stop : q;
-    }
-    if (l->quote >= limit) return line_end;
-    return quoted_record_end(l->delimiter, l->at, l->stop, open);
+static const char *record_end(sgfsi_records *r) {
+    const char *line_end = memchr(r->at, '\n', (size_t)(r->stop - r->at));
+    const char *limit = line_end == NULL ? r->stop : line_end;
+    r->open = NULL;
+    if (next_quote(r) >= limit) return line_end;
+    return quoted_record_end(r->delimiter, r->at, r->stop, &r->open);
 }
 
-static sgfs_status fail_open_quote(const sgfsi_lines *l, const char *open, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: a quote is opened here and never closed.", l->path,
-                      (long long)(l->line + count_lines(l->at, open)));
+sgfsi_records sgfsi_records_of(char delimiter, const char *at, const char *stop, bool last) {
+    return (sgfsi_records){
+        .delimiter = delimiter, .last = last, .at = at, .stop = stop, .quote = at};
 }
 
-/* Take one record, blank or not; *begin is NULL at the end of the file. */
-static sgfs_status take(sgfsi_lines *l, const char **begin, const char **end, sgfs_err *err) {
-    const char *open, *stop;
-    while ((stop = record_end(l, &open)) == NULL && !l->ended) {
-        if (l->stop - l->at >= LONGEST) {
-            if (open != NULL) return fail_open_quote(l, open, err);
-            return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: this line is longer than 64 MiB.", l->path,
-                              (long long)l->line);
-        }
-        sgfs_status status = fill(l, err);
-        if (status != SGFS_OK) return status;
-    }
-    *begin = *end = NULL;
-    if (stop == NULL && open != NULL) return fail_open_quote(l, open, err);
-    if (stop == NULL && l->at == l->stop) return SGFS_OK;
-    *begin = l->at;
-    *end = stop == NULL ? l->stop : stop;
-    l->record_line = l->line;
-    l->at = stop == NULL ? l->stop : l->at + (stop - l->at) + 1;
-    l->line += *end > l->quote ? 1 + count_lines(*begin, *end) : 1;
+/* Take one record, blank or not. */
+static bool take(sgfsi_records *r, const char **begin, const char **end) {
+    if (r->at == r->stop) return false;
+    const char *stop = record_end(r);
+    if (stop == NULL && (!r->last || r->open != NULL)) return false;
+    *begin = r->at;
+    *end = stop == NULL ? r->stop : stop;
+    r->record_line = r->line;
+    r->at = stop == NULL ? r->stop : stop + 1;
+    r->line += *end > r->quote ? 1 + sgfsi_count_lines(*begin, *end) : 1;
     if (*end > *begin && (*end)[-1] == '\r') (*end)--;
-    return SGFS_OK;
+    return true;
 }
 
 /* In a tab-separated file a line of tabs is a row of empty cells, not a blank line. */
@@ -218,18 +117,36 @@ static bool is_blank_line(char delimiter, const char *s, const char *end) {
     return s == end;
 }
 
-sgfs_status sgfsi_lines_next(sgfsi_lines *lines, const char **begin, const char **end,
-                             sgfs_err *err) {
-    sgfs_status status;
+bool sgfsi_records_next(sgfsi_records *r, const char **begin, const char **end) {
     do {
-        status = take(lines, begin, end, err);
-        if (status != SGFS_OK) return status;
-    } while (*begin != NULL && is_blank_line(lines->delimiter, *begin, *end));
-    if (lines->delimiter == ' ' && *begin != NULL) { /* blanks at both ends separate nothing */
+        if (!take(r, begin, end)) return false;
+    } while (is_blank_line(r->delimiter, *begin, *end));
+    if (r->delimiter == ' ') { /* blanks at both ends separate nothing */
         while (is_blank(**begin)) (*begin)++;
         while (is_blank((*end)[-1])) (*end)--;
     }
-    return SGFS_OK;
+    return true;
+}
+
+static const char *last_line_end(const char *s, const char *end) {
+    while (end > s && end[-1] != '\n') end--;
+    return end > s ? end - 1 : NULL;
+}
+
+const char *sgfsi_records_skip(sgfsi_records *r, size_t bytes) {
+    const char *begin = r->at;
+    while (r->at < r->stop && (size_t)(r->at - begin) < bytes) {
+        size_t left = bytes - (size_t)(r->at - begin);
+        bool all = left >= (size_t)(r->stop - r->at);
+        const char *from = all ? r->at : r->at + left - 1;
+        const char *end = all ? NULL : memchr(from, '\n', (size_t)(r->stop - from));
+        if (end == NULL) end = last_line_end(r->at, r->stop);
+        r->open = NULL;
+        if (end == NULL || next_quote(r) < end) end = record_end(r);
+        if (end == NULL && (!r->last || r->open != NULL)) break;
+        r->at = end == NULL ? r->stop : end + 1;
+    }
+    return r->at;
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -285,4 +202,103 @@ size_t sgfsi_cell_text(const sgfsi_cell *cell, char *out, size_t room) {
     }
     if (room > 0) out[length + 1 < room ? length : room - 1] = '\0';
     return length;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_fail_nul(const char *path, int64_t line, sgfs_err *err) {
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s:%lld: a NUL byte stands here, so this is not a text file; save the data as "
+        "CSV in UTF-8 or as .npy.",
+        path, (long long)line);
+}
+
+sgfs_status sgfsi_text_more(sgfsi_text *text, const sgfsi_records *records, sgfs_err *err) {
+    bool too_long = text->stop - text->at >= SGFSI_LONGEST;
+    if (records->open != NULL && (too_long || text->ended)) {
+        int64_t above = sgfsi_count_lines(text->at, records->open);
+        return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: a quote is opened here and never closed.",
+                          text->path, (long long)(text->line + above));
+    }
+    if (too_long)
+        return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: this line is longer than 64 MiB.", text->path,
+                          (long long)text->line);
+    return sgfsi_text_turn(text, err);
+}
+
+static sgfs_status check_nul(const sgfsi_lines *l, sgfs_err *err) {
+    const sgfsi_text *t = &l->text;
+    const char *nul = memchr(t->at, '\0', (size_t)(t->stop - t->at));
+    return nul == NULL ? SGFS_OK
+                       : sgfsi_fail_nul(t->path, t->line + sgfsi_count_lines(t->at, nul), err);
+}
+
+static sgfs_status check_line_ends(const sgfsi_text *t, sgfs_err *err) {
+    size_t n = (size_t)(t->stop - t->at);
+    const char *cr = memchr(t->at, '\r', n);
+    if (cr == NULL || cr + 1 == t->stop || memchr(t->at, '\n', n) != NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: the lines end with CR alone, as on old Macs; convert them first, for "
+                      "example with tr '\\r' '\\n'.",
+                      t->path);
+}
+
+/* UTF-16 is full of NULs: it is named before those are complained about. */
+static sgfs_status check_encoding(const char *path, sgfs_err *err) {
+    sgfsi_bytes *bytes;
+    unsigned char head[2] = {0, 0};
+    size_t got = 0;
+    sgfs_status status = sgfsi_bytes_open(&bytes, path, err);
+    if (status != SGFS_OK) return status;
+    status = sgfsi_bytes_read(bytes, head, sizeof head, &got, err);
+    sgfsi_bytes_close(bytes);
+    if (status != SGFS_OK) return status;
+    if (got == 2 && (memcmp(head, "\xFF\xFE", 2) == 0 || memcmp(head, "\xFE\xFF", 2) == 0)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is UTF-16 text; save it as UTF-8, for example with "
+                          "iconv -f UTF-16 -t UTF-8.",
+                          path);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_lines_open(sgfsi_lines *lines, const char *path, sgfs_err *err) {
+    memset(lines, 0, sizeof *lines);
+    lines->delimiter = ',';
+    sgfs_status status = check_encoding(path, err);
+    if (status == SGFS_OK) status = sgfsi_text_open(&lines->text, path, BLOCK, err);
+    if (status == SGFS_OK) status = check_nul(lines, err);
+    if (status == SGFS_OK) status = check_line_ends(&lines->text, err);
+    if (status != SGFS_OK) sgfsi_lines_close(lines);
+    lines->quote = lines->text.at;
+    return status;
+}
+
+void sgfsi_lines_close(sgfsi_lines *lines) {
+    sgfsi_text_close(&lines->text);
+    memset(lines, 0, sizeof *lines);
+}
+
+sgfs_status sgfsi_lines_next(sgfsi_lines *lines, const char **begin, const char **end,
+                             sgfs_err *err) {
+    sgfsi_text *text = &lines->text;
+    for (;;) {
+        sgfsi_records r = sgfsi_records_of(lines->delimiter, text->at, text->stop, text->ended);
+        if (lines->quote > r.quote) r.quote = lines->quote;
+        bool found = sgfsi_records_next(&r, begin, end);
+        lines->record_line = text->line + r.record_line;
+        lines->quote = r.quote;
+        text->at += r.at - text->at;
+        text->line += r.line;
+        if (found) return SGFS_OK;
+        if (text->ended && r.open == NULL) {
+            *begin = *end = NULL;
+            return SGFS_OK;
+        }
+        sgfs_status status = sgfsi_text_more(text, &r, err);
+        if (status == SGFS_OK) status = check_nul(lines, err);
+        if (status != SGFS_OK) return status;
+        lines->quote = text->at;
+    }
 }

@@ -56,11 +56,13 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
         for (int64_t j = x != NULL ? 0 : d->features; j <= d->features; j++) {
             bool is_target = j == d->features;
             if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
+            char where[320];
+            int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
             return sgfsi_fail(
                 err, SGFS_EDATA,
-                "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
-                "fill them in first.",
-                d->path, (long long)(first + i + 1),
+                "%s, column \"%s\" is not a finite number; remove such rows or fill them in "
+                "first.",
+                sgfsi_table_where(&d->table, d->path, row, where, sizeof where),
                 is_target ? d->target.name : d->feature[j].name);
         }
     }

@@ -34,6 +34,10 @@ sgfs_status sgfsi_packer_open(sgfsi_packer **p, const sgfsi_packer_plan *plan, s
 /* n x cols numbers. SGFS_EDATA where one does not fit the type: not finite, a word, weight or target
  * that would become another one. Statistics are kept while they pass. */
 sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err);
+/* The same look at n rows, which are put into the file's type (raw: n x cols cells) and not yet into
+ * the file: they come back in another order. */
+sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
+                               sgfs_err *err);
 /* The same for n rows that are in the file's type already (n x cols cells). */
 sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err);
 /* Tail, head, fsync, rename: now the file is there. Frees p, whatever happens. */

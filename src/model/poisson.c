@@ -25,15 +25,15 @@ typedef struct poisson {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status refuse(const sgfs_model *m, int64_t row, double y, sgfs_err *err) {
-    char number[SGFSI_NUM_CHARS];
+    char number[SGFSI_NUM_CHARS], where[320];
     const sgfs_data *d = m->data;
     sgfsi_format_num(number, y);
-    return sgfsi_fail(
-        err, SGFS_EDATA,
-        "%s: row %lld of the target \"%s\" is %s; Poisson regression needs counts, 0, "
-        "1, 2, and so on.%s",
-        d->path, (long long)row + 1, d->target.name, number,
-        y > 0 ? " Rates are counts with an --exposure." : "");
+    row = d->subset != NULL ? d->subset[row] : row;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s of the target \"%s\" is %s; Poisson regression needs counts, 0, "
+                      "1, 2, and so on.%s",
+                      sgfsi_table_where(&d->table, d->path, row, where, sizeof where),
+                      d->target.name, number, y > 0 ? " Rates are counts with an --exposure." : "");
 }
 
 static bool is_count(double y) {

@@ -327,7 +327,10 @@ static sgfs_status check_data(const sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     char name[NAME_CHARS];
     if (!d->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", short_name(m, name));
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            short_name(m, name));
     }
     if (d->target_col >= 0 && d->target_col == d->table.text_col) {
         return sgfsi_fail(err, SGFS_EDATA,

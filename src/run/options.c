@@ -8,6 +8,7 @@
 
 #include "run/checkgrad.h"
 #include "run/optimize.h"
+#include "run/pack.h"
 #include "run/predict.h"
 #include "run/simulate.h"
 #include "run/tune.h"
@@ -38,6 +39,8 @@ static const sgfs_option run_options[] = {
      "stop after this many seconds and keep what there is"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
      "file with rows kept aside: follow the error of the averaged prediction"},
+    {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,
+     "file with their labels, where --validate names an IDX file"},
     {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
      "paper: the literal settings of Ahn et al. 2012"},
     {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
@@ -56,7 +59,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"optimize", "", sgfsi_mode_options},
                                               {"tune", "", sgfsi_tune_options},
                                               {"predict", "", sgfsi_predict_options},
-                                              {"check", "", sgfsi_check_grad_options}};
+                                              {"check", "", sgfsi_check_grad_options},
+                                              {"pack", "", sgfsi_pack_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];

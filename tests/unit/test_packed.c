@@ -186,7 +186,7 @@ static void test_raw_rows(void **state) {
     sgfsi_table two = read_back(&silent);
     assert_false(two.shuffled);
     assert_memory_equal(one.part[0].cells, two.part[0].cells,
-                        one.part[0].packed->chunks * one.part[0].chunk_bytes);
+                        (size_t)(one.part[0].packed->chunks * one.part[0].chunk_bytes));
     assert_memory_equal(one.told, two.told, 4 * sizeof *one.told);
     sgfsi_table_free(&one);
     sgfsi_table_free(&two);
@@ -280,8 +280,10 @@ static void test_statistics(void **state) {
         for (int64_t i = 0; i < N; i++) ss += (x[i * P + j] - sum / N) * (x[i * P + j] - sum / N);
         assert_true(t.told[j].rows == N);
         assert_true(fabsl(t.told[j].mean - sum / N) <= 1e-14L * fabsl(sum / N) + 1e-16L);
-        /* the mean of a block, rounded at 1e6, is wrong by 1e-10 at most; squared it vanishes */
-        assert_true(fabsl(t.told[j].ss - ss) <= 1e-12L * ss + 1e-24L);
+        /* A block's mean is wrong by at most 256 u (|mean| + sd), u = 2^-53; it lies within sd/4 of
+         * the mean so far (4 of its standard errors), so n gap^2 is wrong by n sd/2 times that. */
+        long double sd = sqrtl(ss / N), wrong = 256 * 0x1p-53L * (fabsl(sum / N) + sd);
+        assert_true(fabsl(t.told[j].ss - ss) <= N * sd / 2 * wrong + N * wrong * wrong);
         assert_true(t.told[j].min == low && t.told[j].max == high);
     }
     double all = 0;
@@ -429,14 +431,12 @@ static void test_numbers_that_do_not_fit(void **state) {
         x[cases[k].col] = cases[k].value;
         assert_not_packed(&head, cases[k].type, 1, x, cases[k].part);
     }
-    int64_t large = ((int64_t)1 << 53) + 1;
-    int64_t raw[4] = {1, large, 0, 1};
+    int64_t raw[4] = {1, ((int64_t)1 << 53) + 1, 0, 1};
     sgfsi_packer *p;
     sgfs_err err;
     const sgfsi_packer_plan plan = {.path = path, .head = &head, .type = SGFSI_I64};
     assert_int_equal(sgfsi_packer_open(&p, &plan, &err), SGFS_OK);
-    sgfs_status status = sgfsi_packer_add_raw(p, 1, raw, &err);
-    assert_true(status == SGFS_EDATA || (double)large == 0x1p53); /* read as 2^53: it is in range */
+    assert_int_equal(sgfsi_packer_add_raw(p, 1, raw, &err), SGFS_EDATA);
     sgfsi_packer_abandon(p);
     assert_not_packed(&head, SGFSI_F64, 0, x, "no rows");
     roles[2] = SGFSI_ROLE_NONE;
@@ -485,7 +485,7 @@ static void test_all_or_nothing(void **state) {
     assert_int_equal(sgfsi_packer_open(&p, &plan, &err), SGFS_OK);
     assert_int_equal(sgfsi_packer_add(p, 20000, x, &err), SGFS_OK);
     assert_int_not_equal(access(path, F_OK), 0);
-    assert_int_equal(files_like_it(), 1);
+    assert_true(files_like_it() <= 1); /* none where files can do without a name */
     sgfsi_packer_abandon(p);
     assert_int_equal(files_like_it(), 0);
     sgfsi_packer_abandon(NULL);
@@ -533,6 +533,13 @@ static void store(const unsigned char *bytes, size_t count) {
     fclose(f);
 }
 
+static void poke(size_t at, unsigned byte) {
+    FILE *f = fopen(path, "r+b");
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    assert_int_equal(fputc((int)byte, f), (int)byte);
+    fclose(f);
+}
+
 static image sample(void) {
     double *x = whole_numbers(500);
     sgfsi_table head = head_of(COLS);
@@ -561,12 +568,10 @@ static void test_flipped_bytes(void **state) {
     uint64_t tail = get(m.bytes + 72, 8);
     for (size_t i = 0; i < m.count; i++) {
         if (i >= SGFSI_PAGE && i < tail) continue;
-        m.bytes[i] ^= (unsigned char)(1u << (i % 8));
-        store(m.bytes, m.count);
+        poke(i, m.bytes[i] ^ (1u << (i % 8)));
         assert_refused("is damaged");
-        m.bytes[i] ^= (unsigned char)(1u << (i % 8));
+        poke(i, m.bytes[i]);
     }
-    store(m.bytes, m.count);
     sgfsi_table t = read_back(&silent);
     sgfsi_table_free(&t);
     unlink(path);
@@ -580,8 +585,7 @@ static void test_flipped_rows(void **state) {
     assert_true(tail > SGFSI_PAGE + chunk_bytes); /* more than one chunk */
     sgfs_err err;
     for (size_t i = SGFSI_PAGE; i < tail; i += 61) {
-        m.bytes[i] ^= (unsigned char)(1u << (i % 8));
-        store(m.bytes, m.count);
+        poke(i, m.bytes[i] ^ (1u << (i % 8)));
         sgfsi_table t = read_back(&silent);
         int64_t bad = (int64_t)((i - SGFSI_PAGE) / chunk_bytes);
         for (int64_t c = 0; c < t.part[0].packed->chunks; c++) {
@@ -594,7 +598,7 @@ static void test_flipped_rows(void **state) {
         assert_int_equal(sgfsi_packed_verify(&t, NULL, &err), SGFS_EDATA);
         assert_non_null(strstr(err.text, sentence));
         sgfsi_table_free(&t);
-        m.bytes[i] ^= (unsigned char)(1u << (i % 8));
+        poke(i, m.bytes[i]);
     }
     unlink(path);
     free(m.bytes);
@@ -642,6 +646,7 @@ static void test_forged_lengths(void **state) {
             memcpy(m.bytes, page, SGFSI_PAGE);
             if (get(page + at, size) == (size == 8 ? lies[k] : (uint32_t)lies[k])) continue;
             if (at == 44 && (uint32_t)lies[k] <= 1) continue; /* shuffled or not */
+            if (at == 40 && lies[k] == 7) continue;           /* bytes would fit */
             memcpy(m.bytes + at, &lies[k], (size_t)size);
             seal(m.bytes);
             store(m.bytes, m.count);
