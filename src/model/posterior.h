@@ -68,6 +68,9 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err);
 
+/* What its threads waited and read, in all. */
+sgfsi_visit sgfsi_full_visits(const sgfsi_full *f);
+
 /* The same once, with room made and given back, on all cores. */
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
                                  double *A, sgfs_err *err);
