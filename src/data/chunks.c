@@ -138,19 +138,16 @@ const sgfs_scheme_kind sgfs_scheme_chunks = {
 
 /* ---- how large ------------------------------------------------------------------------------- */
 
-enum { CHUNKS_FOR_EACH = 1000, RUN_BYTES = 16384 };
+/* A run of so many bytes costs a disk little more than one page; more would not help much. */
+enum { CHUNKS_FOR_EACH = 1000, RUN_BYTES = 1 << 17 };
 
-/* Whole chunks of the file, of some pages together. */
-static int64_t rows_on_pages(const sgfs_data *d) {
-    int64_t fit = d->row_bytes > 0 ? RUN_BYTES / d->row_bytes : 1;
-    int64_t unit = d->table.parts > 0 ? d->table.part[0].chunk_rows : fit;
-    if (unit >= fit) return fit > 1 && unit > fit ? fit : unit;
-    return fit / unit * unit;
-}
-
+/* As large as that, but no larger than it must be for runs of equal size. */
 int64_t sgfsi_chunk_rows(const sgfs_data *d, int64_t n, int64_t D) {
     int64_t parts = d->subset == NULL && d->table.parts > 1 ? d->table.parts : 1;
     int64_t most = d->N / CHUNKS_FOR_EACH / (D > parts ? D : parts);
-    if (!d->table.shuffled || d->weight != NULL || most < 2) return 1;
-    return least(least(rows_on_pages(d), most), n);
+    if (!d->table.shuffled || d->weight != NULL || d->row_bytes < 1) return 1;
+    most = least(most, RUN_BYTES / d->row_bytes);
+    if (most < 2 || n < 2) return 1;
+    int64_t runs = (n + most - 1) / most;
+    return (n + runs - 1) / runs;
 }

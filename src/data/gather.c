@@ -119,12 +119,14 @@ void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, do
 }
 
 void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row) {
-    enum { TOGETHER = 64 };
+    enum { TOGETHER = 256 };
     int64_t runs = d->table.shuffled ? (n + TOGETHER - 1) / TOGETHER : n;
+    if (runs < 4 * d->table.parts) runs = 4 * d->table.parts; /* some of each part */
+    if (runs > n) runs = n;
     for (int64_t k = 0; k < runs; k++) {
         int64_t from = k * n / runs, to = (k + 1) * n / runs;
-        int64_t first = (int64_t)((double)k * (double)d->N / (double)runs);
-        for (int64_t i = from; i < to; i++) row[i] = first + i - from;
+        int64_t left_out = (int64_t)((double)k * (double)(d->N - n) / (double)runs); /* before */
+        for (int64_t i = from; i < to; i++) row[i] = left_out + i;
     }
 }
 

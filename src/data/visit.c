@@ -46,8 +46,9 @@ typedef struct run {
     int64_t first, rows, chunk; /* first: within the part */
 } run;
 
-static bool is_packed(const sgfs_data *d) {
-    return d->table.parts > 0 && d->table.part[0].packed != NULL;
+/* Files may be mixed: parts that are not packed are passed over. */
+static bool in_parts(const sgfs_data *d) {
+    return d->table.parts > 0;
 }
 
 static int64_t table_row(const sgfs_data *d, const int64_t *row, int64_t i) {
@@ -95,7 +96,7 @@ static span whole_pages(span s) {
 
 static void advise(const sgfsi_part *part, span bytes, int advice) {
     span s = whole_pages(bytes);
-    if (s.to > s.from)
+    if (part->packed != NULL && s.to > s.from)
         (void)madvise((char *)part->map + SGFSI_PAGE + s.from, (size_t)(s.to - s.from), advice);
 }
 
@@ -167,7 +168,8 @@ static void judge(sgfsi_visit *v, double took, int64_t pages, double faults) {
 static sgfs_status check_runs(const sgfs_data *d, const int64_t *row, int64_t n, sgfs_err *err) {
     for (int64_t i = 0; i < n;) {
         run r = next_run(d, row, n, &i);
-        if (!sgfsi_packed_check(r.part, r.chunk)) return sgfsi_packed_refuse(r.part, r.chunk, err);
+        bool right = r.part->packed == NULL || sgfsi_packed_check(r.part, r.chunk);
+        if (!right) return sgfsi_packed_refuse(r.part, r.chunk, err);
     }
     return SGFS_OK;
 }
@@ -181,7 +183,7 @@ typedef struct tour {
 } tour;
 
 static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, sgfs_err *err) {
-    if (now->part != NULL) count_touched(d, now->part, now->windows * WINDOW);
+    if (now->windows > 0) count_touched(d, now->part, now->windows * WINDOW);
     now->part = part;
     now->windows = 0;
     return part != NULL ? check_length(part, err) : SGFS_OK;
@@ -193,6 +195,7 @@ static sgfs_status touch_runs(tour *now, const sgfs_data *d, int64_t runs, const
     for (int64_t k = 0; k < runs; k++)
         __builtin_prefetch(r[k].part->cells + bytes_of(d, &r[k]).from);
     for (int64_t k = 0; k < runs; k++) {
+        if (r[k].part->packed == NULL) continue;
         sgfs_status status = r[k].part != now->part ? enter(now, d, r[k].part, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
         int64_t pages = touch(r[k].part, bytes_of(d, &r[k]));
@@ -207,11 +210,12 @@ sgfs_status sgfsi_visit_rows(sgfsi_visit *v, const sgfs_data *d, const int64_t *
                              sgfs_err *err) {
     enum { SOME = 32 };
     run r[SOME];
-    if (!is_packed(d) || n < 1) return SGFS_OK;
+    if (!in_parts(d) || n < 1) return SGFS_OK;
     tour now = {.checked = true};
     bool counted = v->suspect || v->cold > 0;
     double faults = counted ? sgfsi_visit_faults() : 0;
     double begin = sgfsi_now();
+    if (v->cold > 0) sgfsi_visit_ahead(d, row, n); /* all at a time */
     for (int64_t i = 0; i < n;) {
         int64_t runs = 0;
         while (runs < SOME && i < n) r[runs++] = next_run(d, row, n, &i);
@@ -225,7 +229,7 @@ sgfs_status sgfsi_visit_rows(sgfsi_visit *v, const sgfs_data *d, const int64_t *
 }
 
 void sgfsi_visit_ahead(const sgfs_data *d, const int64_t *row, int64_t n) {
-    for (int64_t i = 0; is_packed(d) && i < n;) {
+    for (int64_t i = 0; in_parts(d) && i < n;) {
         run r = next_run(d, row, n, &i);
         advise(r.part, bytes_of(d, &r), MADV_WILLNEED);
     }
@@ -256,7 +260,7 @@ static void move_on(sgfsi_visit *v, const sgfs_data *d, int64_t first) {
     }
     if (first - v->kept < rows) return;
     run r = run_at(d, v->kept);
-    if (share_of(&d->table, r.part) != INT64_MAX)
+    if (r.part->packed != NULL && share_of(&d->table, r.part) != INT64_MAX)
         advise(r.part, bytes_between(d, &r, first), MADV_DONTNEED);
     int64_t end = r.part->first + r.part->rows;
     v->kept = first < end ? first : end;
@@ -266,7 +270,7 @@ sgfs_status sgfsi_visit_range(sgfsi_visit *v, const sgfs_data *d, int64_t first,
                               sgfs_err *err) {
     enum { PIECE = 256 };
     int64_t row[PIECE];
-    if (!is_packed(d)) return SGFS_OK;
+    if (!in_parts(d)) return SGFS_OK;
     if (d->subset == NULL) move_on(v, d, first);
     v->next = first + n;
     for (int64_t at = 0; at < n; at += PIECE) {

@@ -237,13 +237,13 @@ static sgfs_data shuffled_data(int64_t N, sgfsi_part *part, int64_t parts) {
 
 static void test_chunks_are_small_against_the_rows(void **state) {
     (void)state;
-    sgfsi_part part[] = {{.rows = 1000000000, .chunk_rows = 113}, {.first = 1 << 20}};
+    sgfsi_part part[] = {{.rows = 1000000000, .chunk_rows = 113}};
     sgfs_data d = shuffled_data(1000000000, part, 1);
-    int64_t c = sgfsi_chunk_rows(&d, 500, 9);
-    assert_true(c > 1 && c % 113 == 0 && c <= 500); /* whole pages */
-    d.N = 900000;                                   /* 1000 chunks a parameter are 100 rows each */
+    assert_int_equal(sgfsi_chunk_rows(&d, 500, 9), 500);    /* a minibatch in one piece */
+    assert_int_equal(sgfsi_chunk_rows(&d, 20000, 9), 3334); /* in 6 of at most 128 KB */
+    d.N = 900000;                                           /* 1000 chunks a parameter: 100 rows */
     assert_int_equal(sgfsi_chunk_rows(&d, 500, 9), 100);
-    assert_int_equal(sgfsi_chunk_rows(&d, 40, 9), 40); /* no more than a minibatch */
+    assert_int_equal(sgfsi_chunk_rows(&d, 130, 9), 65);
     d.N = 17999;
     assert_int_equal(sgfsi_chunk_rows(&d, 500, 9), 1);
     d.N = 900000;
