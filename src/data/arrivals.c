@@ -95,6 +95,19 @@ static sgfs_status check_files(sgfsi_arrivals *r, sgfs_err *err) {
     return status;
 }
 
+/* Files are opened long after the caller's options may be gone. */
+static sgfs_status keep_texts(sgfsi_arrivals *r, sgfsi_read_options *options, sgfs_err *err) {
+    const char **text[] = {&options->delimiter, &options->header,   &options->labels,
+                           &r->asked.target,    &r->asked.exposure, &r->asked.weights,
+                           &r->asked.part};
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        if (*text[i] == NULL) continue;
+        *text[i] = sgfsi_arena_text(&r->arena, *text[i]);
+        if (*text[i] == NULL) return sgfsi_fail_memory(err, "a reader");
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status open_all(sgfsi_arrivals *r, const char *name, const sgfsi_read_options *options,
                             sgfs_err *err) {
     sgfs_status status = sgfsi_files_open(&r->files, name, options->log, err);
@@ -106,8 +119,10 @@ static sgfs_status open_all(sgfsi_arrivals *r, const char *name, const sgfsi_rea
     tidied.log = &r->log;
     tidied.zero_based = false; /* said of the run's file: these may be of another kind */
     r->zero_based = options->zero_based;
-    status = sgfsi_sources_open(&r->sources, r->files.count, (const char *const *)r->files.path,
-                                &tidied, err);
+    status = keep_texts(r, &tidied, err);
+    if (status == SGFS_OK)
+        status = sgfsi_sources_open(&r->sources, r->files.count, (const char *const *)r->files.path,
+                                    &tidied, err);
     return status == SGFS_OK ? check_files(r, err) : status;
 }
 

@@ -199,9 +199,17 @@ static sgfs_status make_room(chain *c, int64_t most, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* Targets are text from now on. */
+static void expect_text(chain *c, sgfsi_table *head) {
+    c->sources.options.words = true;
+    for (int64_t k = 0; k < c->first.wanted; k++) {
+        if (sgfsi_shape_role(&c->first, k) == SGFSI_ROLE_TARGET) head->text_col = k;
+    }
+}
+
 /* All files from the beginning, their targets text. */
 static sgfs_status start_as_text(sgfsi_flow *flow, chain *c, sgfs_err *err) {
-    c->sources.options.words = true;
+    expect_text(c, &flow->head);
     close_file(c);
     sgfsi_glossary_free(&c->lexicon[c->first.wanted].words);
     c->at = 0;
@@ -233,11 +241,7 @@ static sgfs_status start_again(sgfsi_flow *flow, chain *c, sgfs_err *err) {
 static sgfs_status check_text(sgfsi_flow *flow, chain *c, bool *again, sgfs_err *err) {
     bool text = c->now.head.text_col >= 0;
     *again = text && !c->sources.options.words && c->taken > 0;
-    if (text && c->taken == 0) c->sources.options.words = true;
-    if (text && flow->head.text_col < 0) {
-        for (int64_t k = 0; k < c->first.wanted; k++)
-            if (sgfsi_shape_role(&c->first, k) == SGFSI_ROLE_TARGET) flow->head.text_col = k;
-    }
+    if (text && !*again) expect_text(c, &flow->head);
     if (text || !c->sources.options.words) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%.150s: its targets are numbers, and those of another file are texts.",
@@ -380,11 +384,12 @@ static sgfs_status check_files(chain *c, sgfsi_table *head, sgfs_err *err) {
     if (status == SGFS_OK) status = adopt_words(c, head, err);
     if (status == SGFS_OK) status = match_file(c, err);
     if (status != SGFS_OK) return status;
-    c->sources.options.words = head->text_col >= 0;
+    if (head->text_col >= 0) expect_text(c, head);
     for (c->at = 1; c->at < c->sources.count && status == SGFS_OK; c->at++) {
         close_file(c);
         status = open_file(c, false, err);
         if (status == SGFS_OK) status = match_file(c, err);
+        if (status == SGFS_OK && c->now.head.text_col >= 0) expect_text(c, head);
         if (status == SGFS_OK && c->now.head.type != head->type) head->type = SGFSI_F64;
     }
     if (status == SGFS_OK && c->at > 1) close_file(c);

@@ -113,6 +113,9 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
         s->seconds += info->warmup_seconds + info->sample_seconds;
         s->sample_seconds += info->sample_seconds;
         s->rows_touched += (double)info->rows_touched;
+        s->disk_wait += info->disk_wait;
+        s->disk_bytes += info->disk_bytes;
+        s->disk_faults += info->disk_faults;
         s->interventions += (double)info->interventions;
     }
     double wall = 0.0, seconds = 0.0, iterations = 0.0;
@@ -256,6 +259,11 @@ static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_num(out, "seconds", s->seconds);
     sgfsi_json_num(out, "sample_seconds", s->sample_seconds);
     sgfsi_json_num(out, "rows_touched", s->rows_touched);
+    if (s->disk_bytes > 0) {
+        sgfsi_json_num(out, "disk_wait_seconds", s->disk_wait);
+        sgfsi_json_num(out, "disk_bytes", s->disk_bytes);
+        sgfsi_json_num(out, "major_faults", s->disk_faults);
+    }
     sgfsi_json_num(out, "ess_min", s->ess_min);
     sgfsi_json_num(out, "ess_per_s", s->ess_per_s);
     sgfsi_json_num(out, "tau_max", s->tau_max);

@@ -649,6 +649,74 @@ static void test_flows_of_sparse_and_packed_files(void **state) {
     assert_no_flow(2, packed, &usual, "2.sgd");
 }
 
+static void test_flows_of_words(void **state) {
+    (void)state;
+    save("1.csv", "x,c,y\n1,u,3\n2,v,5\n");
+    save("2.csv", "x,c,y\n3,w,5\n4,u,b\n");
+    save("3.csv", "x,c,y\n5,7,3\n");
+    const char *const two[] = {"1.csv", "2.csv"}, *const auto_[] = {"1.csv", "2.csv", "3.csv"};
+    sgfsi_read_options words = usual;
+    words.categorical = "c";
+    /* the target is text in the second file, so in the first: "3", "5", "b" */
+    const double expected[] = {1, 0, 0, 2, 1, 1, 3, 2, 1, 4, 0, 2};
+    assert_flows(2, two, &words, 4, 3, expected);
+    words.categorical = "auto";
+    assert_flows(2, two, &words, 4, 3, expected);
+    assert_no_flow(3, auto_, &words, "column \"c\" holds words, and in 3.csv numbers only");
+    assert_refused("1.csv\n2.csv\n3.csv", &words, "in 3.csv numbers only; say --categorical");
+    words.categorical = "c";
+    sgfsi_flow flow;
+    sgfs_err err = {SGFS_OK, ""};
+    double out[64];
+    int again = 0;
+    assert_int_equal(sgfsi_flow_open(&flow, 3, auto_, &words, &err), SGFS_OK);
+    assert_int_equal(flow.head.text_col, 2); /* known before the first row */
+    assert_int_equal(drain(&flow, 3, out, &again, &err), 5);
+    assert_int_equal(again, 0);
+    assert_int_equal(flow.head.dictionary[1].count, 4);
+    assert_string_equal(flow.head.dictionary[1].word[3], "7");
+    assert_true(out[13] == 3 && out[14] == 0);
+    assert_string_equal(flow.head.level[2], "b");
+    sgfsi_flow_close(&flow);
+    sgfsi_table t = table_of("1.csv\n2.csv\n3.csv", &words); /* the table is the flow */
+    assert_rows(&t, 5, 3, out);
+    assert_int_equal(t.dictionary[1].count, 4);
+    assert_string_equal(t.dictionary[1].word[2], "w");
+    sgfsi_table_free(&t);
+}
+
+/* Text that comes to light when rows have been handed over: everything starts again. */
+static void test_flows_start_again(void **state) {
+    (void)state;
+    enum { ROWS = 700000 };
+    FILE *f = fopen("2.csv", "w");
+    assert_non_null(f);
+    fputs("x,y\n", f);
+    for (int i = 0; i < ROWS; i++) fputs(i < ROWS - 1 ? "1.5,2\n" : "1.5,b\n", f);
+    fclose(f);
+    save("1.csv", "x,y\n7,2\n8,3\n");
+    double *out = malloc((ROWS + 4) * 2 * sizeof *out);
+    for (int first = 0; first < 2; first++) {
+        const char *const path[] = {first ? "2.csv" : "1.csv", first ? "1.csv" : "2.csv"};
+        sgfsi_flow flow;
+        sgfs_err err = {SGFS_OK, ""};
+        int again = 0;
+        assert_int_equal(sgfsi_flow_open(&flow, 2, path, &usual, &err), SGFS_OK);
+        assert_int_equal(flow.head.text_col, -1);
+        int64_t rows = drain(&flow, 4096, out, &again, &err);
+        if (rows != ROWS + 2) fail_msg("%lld rows: %s", (long long)rows, err.text);
+        assert_int_equal(again, 1);
+        assert_int_equal(flow.head.text_col, 1);
+        assert_int_equal(flow.head.levels, 3);
+        assert_string_equal(flow.head.level[0], "2");
+        assert_string_equal(flow.head.level[2], first ? "3" : "b");
+        const double *last = out + (first ? ROWS - 1 : ROWS + 1) * 2;
+        assert_true(last[0] == 1.5 && last[1] == (first ? 1 : 2));
+        sgfsi_flow_close(&flow);
+    }
+    free(out);
+}
+
 static void test_glossary(void **state) {
     (void)state;
     sgfsi_glossary g = {0};
@@ -686,6 +754,8 @@ int main(void) {
         IN_FOLDER(test_data_of_several_files),
         IN_FOLDER(test_flows_of_arrays),
         IN_FOLDER(test_flows_of_sparse_and_packed_files),
+        IN_FOLDER(test_flows_of_words),
+        IN_FOLDER(test_flows_start_again),
         cmocka_unit_test(test_glossary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
