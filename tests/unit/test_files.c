@@ -180,7 +180,7 @@ static void test_names_that_will_not_do(void **state) {
     assert_not_found("part-1.csv\nagain.csv", SGFS_EUSAGE, "part-1.csv and again.csv are the same");
     assert_not_found("*.csv", SGFS_EUSAGE, "are the same file: its rows would count twice");
     assert_not_found("alias.csv\nagain.csv", SGFS_EUSAGE, "alias.csv and again.csv");
-    assert_not_found("/dev/null", SGFS_EDATA, "/dev/null: is empty");
+    assert_not_found("/dev/null", SGFS_EIO, "/dev/null: is not a regular file, and no pipe");
 }
 
 /* ---- pipes ----------------------------------------------------------------------------------- */
