@@ -85,11 +85,29 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
     return argv[++*at];
 }
 
+/* Transforms have one place in their order: a second one would silently replace the first. */
+static bool is_transform(const char *key) {
+    static const char *const keys[] = {"data.categorical", "data.drop",  "data.log1p",
+                                       "data.project",     "data.split", "data.keep_classes",
+                                       "data.limit"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        if (strcmp(keys[k], key) == 0) return true;
+    }
+    return false;
+}
+
 /* A flag, which replaces what the file said. */
 static sgfs_status set_option(cli_args *args, const char *key, const char *value, sgfs_err *err) {
     sgfs_option_info o;
     for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
-        if (strcmp(o.key, key) == 0) args->from_file[i] = false;
+        if (strcmp(o.key, key) != 0) continue;
+        if (is_transform(key) && sgfs_config_given(args->cfg, key) && !args->from_file[i]) {
+            return cli_fail(err, SGFS_EUSAGE,
+                            "--%s may be given once (lists take commas, \"a,b\"; several rounds of "
+                            "transforms are several runs of `sgfs pack`).",
+                            o.flag);
+        }
+        args->from_file[i] = false;
     }
     return sgfs_config_set(args->cfg, key, value, err);
 }
@@ -114,6 +132,8 @@ static sgfs_status take_own(const cli_command *command, int own, char *equals, i
     const char *value = flag->value == NULL ? "" : value_of(equals, argc, argv, at);
     if (value == NULL || (flag->value != NULL && value[0] == '\0'))
         return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", flag->name);
+    if (strcmp(flag->name, "data") == 0 && cli_data_value(args, value, err) != SGFS_OK)
+        return err->code;
     bool repeats = command->repeats != NULL && strcmp(command->repeats, flag->name) == 0;
     if (repeats && args->manys == most)
         return cli_fail(err, SGFS_EUSAGE, "--%s may be given %d times.", flag->name, most);
@@ -246,7 +266,7 @@ static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err 
 
 sgfs_status cli_check_out(const cli_args *args, const char *out, const char *data, sgfs_err *err) {
     if (out == NULL) return SGFS_OK;
-    if (cli_same_file(out, data)) {
+    if (cli_data_has(data, out)) {
         return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", out);
     }
     return check_out(out, args->cfg, err);
@@ -266,18 +286,29 @@ sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const
 sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
                       sgfs_err *err) {
     const int most = (int)(sizeof args->word / sizeof args->word[0]);
-    bool only_words = false;
+    bool only_words = false, behind = false; /* behind: the last word belongs to --data */
     sgfs_status status = load_config(command, argc, argv, args, err);
     for (int i = 0; i < argc && status == SGFS_OK; i++) {
+        bool follows = behind;
+        int datas = args->datas;
+        behind = false;
         if (!only_words && strcmp(argv[i], "--") == 0) only_words = true;
         else if (!only_words && strcmp(argv[i], "-q") == 0) args->quiet = true;
         else if (!only_words && strncmp(argv[i], "--", 2) == 0)
             status = take_flag(command, argc, argv, &i, args, err);
         else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0')
             status = unknown_flag(command, argv[i] + 1, err);
+        else if (!only_words && follows) status = cli_data_word(args, argv[i], err);
         else if (args->words == most)
-            status = cli_fail(err, SGFS_EUSAGE, "Too many arguments at \"%s\".", argv[i]);
+            status = cli_fail(err, SGFS_EUSAGE,
+                              "Too many arguments at \"%.200s\"; put a pattern in quotes: "
+                              "'part-*.csv'.",
+                              argv[i]);
         else args->word[args->words++] = argv[i];
+        behind = args->datas > datas;
     }
+    int data = find_own(command, "data");
+    if (status == SGFS_OK && data >= 0)
+        status = cli_data_settle(command, args, &args->given[data], err);
     return status == SGFS_OK ? check_config(args, err) : status;
 }

@@ -16,29 +16,39 @@ typedef struct cli_flag {
     const char *help;
 } cli_flag;
 
+/* One name of --data. */
+typedef struct cli_data {
+    const char *name;
+    bool behind; /* a word behind the value of --data, not the value itself */
+} cli_data;
+
 typedef struct cli_args {
     sgfs_config *cfg;
     int words;
-    const char *word[8];   /* positional arguments */
-    const char *given[16]; /* by position in the command's flags; NULL: not given */
+    const char *word[1024]; /* positional arguments */
+    const char *given[16];  /* by position in the command's flags; NULL: not given */
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json;
     const char *config;      /* the file of --config, or NULL */
     char config_sampler[64]; /* the sampler it names, or "" */
     bool from_file[512];     /* by option: set in that file, and by no flag */
+    int datas;
+    cli_data *data; /* all names of --data; malloc'ed */
+    char *lines;    /* the same as one text, one name a line; malloc'ed */
 } cli_args;
 
 typedef struct cli_command {
     const char *name, *brief, *usage, *examples;
     const char *stages;    /* stages whose options apply: "run data model"; "" none */
     const cli_flag *flags; /* ends with a NULL name */
+    int words;             /* MODEL, RUN: words of its own, where it takes --data too */
     const char *repeats;   /* the one of them that may be given several times, or NULL */
     sgfs_status (*run)(cli_args *args, sgfs_err *err);
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_check_grad, cmd_list;
+    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
@@ -63,9 +73,27 @@ bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(
     const cli_command *command); /* --config FILE: it has options of the library */
 
+/* data.c: names behind --data. A value of the flag; a word behind it; in the end all of them, as one
+ * text in *value (left alone where there are none). */
+sgfs_status cli_data_value(cli_args *args, const char *value, sgfs_err *err);
+sgfs_status cli_data_word(cli_args *args, const char *word, sgfs_err *err);
+sgfs_status cli_data_settle(const cli_command *command, cli_args *args, const char **value,
+                            sgfs_err *err);
+void cli_data_free(cli_args *args);
+/* For people: "a.csv and 2 more". */
+void cli_data_show(const char *lines, char *out, size_t room);
+/* Is path, a file that is there, one of them? */
+bool cli_data_has(const char *lines, const char *path);
+#define CLI_DATA_HELP                                                                              \
+    "the rows: .csv, libsvm, IDX (each also .gz), .npy or .sgd; several files,\n"                  \
+    "                               a pattern in quotes ('part-*.csv'), - for standard input"
+
 /* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
  * NULL: there is nothing to stop any more. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
+/* A mapped file that becomes shorter ends the program with a sentence and SGFS_EIO; run: the file in
+ * which draws are kept, or NULL. */
+void cli_on_lost_file(const char *run);
 
 /* help.c */
 void cli_help(const cli_command *command);

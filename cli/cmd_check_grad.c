@@ -6,7 +6,7 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE...", CLI_DATA_HELP},
     {"tolerance", "X", "largest relative difference that counts as agreement (default 1e-6)"},
     {"init", "X", "radius of the random points, as for chains of sgfs sample (default 0.5)"},
     {"seed", "K", "same seed, same points (default 1)"},
@@ -69,10 +69,12 @@ const cli_command cmd_check_grad = {
     .examples = "  sgfs check-grad logistic --data data.npy\n"
                 "  sgfs check-grad linear --data house.csv --target price --standardize --points "
                 "10\n"
+                "  sgfs check-grad logistic --data 'part-*.csv'\n"
                 "  sgfs check-grad logistic --data data.npy --json\n\n"
                 "For whoever writes a model: which parameter's derivative is worst, and what the\n"
                 "mistake looks like. Exit code 0: all agree to --tolerance; 4: not.\n",
     .stages = "check data prior model",
     .flags = flags,
+    .words = 1,
     .run = check_grad,
 };

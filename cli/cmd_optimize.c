@@ -8,7 +8,7 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE...", CLI_DATA_HELP},
     {"out", "FILE", "also write the mode as JSON, for sgfs compare --reference"},
     {"threads", "K", "threads of the search (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -80,11 +80,13 @@ const cli_command cmd_optimize = {
     .examples = "  sgfs optimize logistic --data data.npy\n"
                 "  sgfs optimize linear --data house.csv.gz --target price --standardize --out "
                 "mode.json\n"
+                "  zcat rows.csv.gz | sgfs optimize logistic --data -\n"
                 "  sgfs compare fit.run --reference mode.json\n\n"
                 "The mode is one point and the Gaussian there an approximation: neither is the\n"
                 "posterior. sd is what the curvature at the mode says. `sgfs sample --sampler\n"
                 "laplace` draws from that Gaussian.\n",
     .stages = "optimize data prior model",
     .flags = flags,
+    .words = 1,
     .run = optimize,
 };

@@ -91,7 +91,9 @@ static void print_result(const sgfs_predict *predict, const char *path, const cl
         sgfs_text_free(text);
         return;
     }
-    printf("%s, %lld rows of %s, %lld draws, %.3g s\n", p->model, (long long)p->rows, path,
+    char shown[256];
+    cli_data_show(path, shown, sizeof shown);
+    printf("%s, %lld rows of %s, %lld draws, %.3g s\n", p->model, (long long)p->rows, shown,
            (long long)p->draws, p->seconds);
     if (!p->scored) return;
     putchar('\n');
@@ -102,12 +104,18 @@ static void print_result(const sgfs_predict *predict, const char *path, const cl
 /* ---- the work -------------------------------------------------------------------------------- */
 
 static const cli_flag flags[] = {
-    {"data", "FILE",
-     "the new rows: .csv (any delimiter, also .gz) or .npy; the target may be missing"},
+    {"data", "FILE...",
+     "the new rows, as for sgfs sample: also several files, a pattern in quotes ('new-*.csv'), -\n"
+     "                               for standard input; the target may be missing"},
+    {"labels", "FILE", "the labels, where the rows are an IDX file"},
     {"out", "FILE", "write the predictions, one line a row, as CSV"},
     {"target", "NAME", "the target's column (default: as the run called it)"},
     {"delimiter", "C", "character between CSV cells, or \"tab\" (default: found by itself)"},
     {"header", "auto|yes|no", "does the CSV file start with column names?"},
+    {"zero-based", NULL, "features of a libsvm file count from 0 (default: as in the run)"},
+    {"part", "NAME", "train, validation or test: only rows of this part of the run's --split"},
+    {"limit", "K", "only the first rows"},
+    {"new-words", "refuse|zero", "a word that the run has not seen: zero leaves its columns 0"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -116,9 +124,12 @@ static const cli_flag flags[] = {
 /* Options of other stages that make sense here as well. */
 static sgfs_status borrow_all(cli_args *args, sgfs_err *err) {
     static const char *const borrowed[][2] = {
-        {"target", "data.target"},  {"delimiter", "data.delimiter"},
-        {"header", "data.header"},  {"seed", "run.seed"},
-        {"threads", "run.threads"}, {"overwrite", "output.overwrite"}};
+        {"target", "data.target"},      {"delimiter", "data.delimiter"},
+        {"header", "data.header"},      {"seed", "run.seed"},
+        {"threads", "run.threads"},     {"overwrite", "output.overwrite"},
+        {"labels", "data.labels"},      {"zero-based", "data.zero_based"},
+        {"part", "data.part"},          {"limit", "data.limit"},
+        {"new-words", "data.new_words"}};
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof borrowed / sizeof borrowed[0] && status == SGFS_OK; i++) {
         const char *value = cli_given(&cmd_predict, args, borrowed[i][0]);
@@ -176,6 +187,7 @@ const cli_command cmd_predict = {
     .examples =
         "  sgfs predict fit.run --data test.csv\n"
         "  sgfs predict fit.run --data new.csv.gz --out predictions.csv\n"
+        "  sgfs predict fit.run --data 'new-*.csv' --out predictions.csv     # in quotes\n"
         "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"
         "has the probability of every label, or the mean of the target, with the 5, 50 and 95 %\n"
@@ -184,5 +196,6 @@ const cli_command cmd_predict = {
         "target, the screen says how good the predictions are.\n",
     .stages = "predict",
     .flags = flags,
+    .words = 1,
     .run = predict_run,
 };

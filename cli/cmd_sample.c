@@ -23,6 +23,7 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
         sgfs_run_on_progress(run, cli_progress, &due);
     }
     cli_on_interrupt(stop, run);
+    cli_on_lost_file(path);
     sgfs_status status = sgfs_run_all(run, err);
     cli_progress_end();
     sgfs_err closing;
@@ -49,7 +50,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args 
 }
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 
@@ -84,10 +85,13 @@ const cli_command cmd_sample = {
     .examples =
         "  sgfs sample logistic --data data.npy\n"
         "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
+        "  sgfs sample logistic --data 'part-*.sgd'       # several files as one; in quotes\n"
+        "  zcat rows.csv.gz | sgfs sample logistic --data -\n"
         "  sgfs sample ./mymodel.so --data house.csv      # a model of your own\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
     .stages = "run data prior fisher model sampler",
     .flags = flags,
+    .words = 1,
     .run = sample,
 };

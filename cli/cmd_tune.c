@@ -132,7 +132,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, const cli
 }
 
 static const cli_flag flags[] = {
-    {"data", "FILE", "the rows: .csv (any delimiter, also .gz) or .npy"},
+    {"data", "FILE...", CLI_DATA_HELP},
     {"grid", "OPTION=X,Y,...", "values to try; several --grid: every combination"},
     {"out", "FILE", "the winner, for --config (default: MODEL-SAMPLER.json)"},
     {NULL, NULL, NULL}};
@@ -162,6 +162,7 @@ const cli_command cmd_tune = {
         "  sgfs tune logistic --data data.npy --sampler sgld --grid epsilon=1e-4,5e-5,1e-5\n"
         "  sgfs tune logistic --data data.npy --sampler sgld --grid epsilon=1e-4,1e-5 \\\n"
         "       --grid batch=100,500 --holdout 0.2 --out best.json\n"
+        "  sgfs tune logistic --data 'part-*.csv' --sampler sgld\n"
         "  sgfs tune logistic --data data.npy --sampler sgfs-d --by error --reference truth.json\n"
         "  sgfs sample logistic --data data.npy --config best.json\n\n"
         "Without --grid: alpha 0, 1, 2, 4 for SGFS, else 0.1, 0.3, 1, 3, 10 times the sampler's "
@@ -169,6 +170,7 @@ const cli_command cmd_tune = {
         "step.\n",
     .stages = "run data prior fisher model sampler tune",
     .flags = flags,
+    .words = 1,
     .repeats = "grid",
     .run = tune,
 };

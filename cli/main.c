@@ -12,9 +12,8 @@
 #include "cli.h"
 
 const cli_command *const cli_commands[] = {
-    &cmd_sample, &cmd_optimize, &cmd_tune,     &cmd_summary,    &cmd_compare,
-    &cmd_export, &cmd_predict,  &cmd_simulate, &cmd_check_grad, &cmd_list,
-    NULL};
+    &cmd_sample,  &cmd_optimize, &cmd_tune, &cmd_summary,    &cmd_compare, &cmd_export,
+    &cmd_predict, &cmd_simulate, &cmd_pack, &cmd_check_grad, &cmd_list,    NULL};
 
 static int exit_code(sgfs_status status) {
     return status == SGFS_ENOMEM ? 1 : -(int)status;
@@ -85,6 +84,7 @@ static int finish(int code) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);

@@ -112,7 +112,7 @@ SGFS_API void sgfs_config_free(sgfs_config *cfg);
 
 typedef struct sgfs_data sgfs_data;
 
-/* Open a file (CSV, gz, npy): the options "data.*" say which columns are what. */
+/* Open a file (CSV, libsvm, IDX, npy; gz): the options "data.*" say which columns are what. */
 SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err);
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
@@ -291,7 +291,8 @@ typedef struct sgfs_trajectories {
 typedef struct sgfs_curve_point {
     int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
     double seconds;                  /* of the chain, validation left out */
-    double error, log_loss; /* of the averaged prediction: share of wrong labels (or root mean square
+    double error,
+        log_loss; /* of the averaged prediction: share of wrong labels (or root mean square
                                error), nats a row; NaN in warm-up */
     double error_now, log_loss_now; /* of this draw alone */
 } sgfs_curve_point;
@@ -316,6 +317,9 @@ typedef struct sgfs_summary {
     sgfs_curve_point *curve;
     double error, log_loss; /* at the ends of the curves, mean over chains; NaN: not known */
     const char *error_name; /* "error rate" of labels, or "rmse" */
+    /* Packed files: chain-seconds spent waiting for pages, bytes of pages looked at (0: no such
+     * files), major faults. */
+    double disk_wait, disk_bytes, disk_faults;
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);
@@ -531,11 +535,44 @@ SGFS_API const sgfs_prediction *sgfs_predict_result(const sgfs_predict *predict)
 SGFS_API char *sgfs_predict_json(const sgfs_predict *predict);
 SGFS_API void sgfs_predict_free(sgfs_predict *predict);
 
+/* ---- packing --------------------------------------------------------------------------------- */
+
+/* Rows of any files in one binary file, .sgd: shuffled once, so that minibatches can be drawn in
+ * chunks of neighbours, with memory that does not depend on how many rows there are. */
+typedef struct sgfs_pack sgfs_pack;
+
+typedef struct sgfs_pack_info {
+    int64_t rows, cols; /* cols: features, target, weights and exposure */
+    const char *type;   /* of every number: "f64", "f32", "u8", ... */
+    bool shuffled;
+    int64_t chunk_rows, chunk_bytes, chunks;
+    double bytes;   /* of the packed file */
+    double read;    /* bytes of the files it was made of (all of them times passes), or 0 */
+    double spilled; /* bytes that went to the disk and back on the way, or 0 */
+    double seconds;
+} sgfs_pack_info;
+
+/* data: a file, a pattern ("part-*.csv"), "-" for standard input, or several separated by line ends.
+ * The options "data.*" say which columns are what and what happens to them, "pack.*" the rest. */
+SGFS_API sgfs_pack *sgfs_pack_open(const char *data, const sgfs_config *cfg, sgfs_err *err);
+/* All of it: `out` appears complete or not at all. An existing one is refused unless
+ * "output.overwrite" is set. Once for a handle. */
+SGFS_API sgfs_status sgfs_pack_all(sgfs_pack *pack, const char *out, sgfs_err *err);
+/* Ask it to stop soon: SGFS_ESTOPPED, and no file. Safe from a signal handler. */
+SGFS_API void sgfs_pack_stop(sgfs_pack *pack);
+SGFS_API const sgfs_pack_info *sgfs_pack_result(const sgfs_pack *pack);
+SGFS_API void sgfs_pack_free(sgfs_pack *pack);
+/* Read all of a packed file and compare every checksum; SGFS_EDATA names the first that is wrong. */
+SGFS_API sgfs_status sgfs_pack_check(const char *path, const sgfs_config *cfg, sgfs_pack_info *info,
+                                     sgfs_err *err);
+/* The same facts as JSON. */
+SGFS_API char *sgfs_pack_json(const sgfs_pack_info *info);
+
 /* ---- simulation ------------------------------------------------------------------------------ */
 
-/* Write data drawn from `model` ("simulate.*" options) to a .npy or .csv file, and beside it a
- * truth: the generating parameters and, where the posterior has one mode, its mean and curvature
- * found on the full data, in the form sgfs_compare_new reads. `truth` may be NULL. */
+/* Write data drawn from `model` ("simulate.*" options) to a .npy, .csv or packed .sgd file, and
+ * beside it a truth: the generating parameters and, where the posterior has one mode, its mean and
+ * curvature found on the full data, in the form sgfs_compare_new reads. `truth` may be NULL. */
 SGFS_API sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
                                    const char *truth, sgfs_err *err);
 

@@ -6,12 +6,20 @@
 
 #include "base/err.h"
 
+/* How much readers of text take at a time. Fuzz builds take little, so that short files have many
+ * blocks. */
+#ifndef SGFSI_BLOCK_BYTES
+#define SGFSI_BLOCK_BYTES (1 << 20)
+#endif
+
 typedef struct sgfsi_bytes sgfsi_bytes;
 
 /* SGFS_EIO when the path is missing, not readable or not a regular file. path is borrowed. */
 sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err);
 /* Fill `out` as far as the file goes; *got < room only at its end. Truncated gzip: SGFS_EDATA. */
 sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *got, sgfs_err *err);
+/* Bytes there are in all, before anything is taken; -1: compressed, and nobody knows yet. */
+int64_t sgfsi_bytes_count(const sgfsi_bytes *in);
 /* How much of the file has been taken, 0 to 1. */
 double sgfsi_bytes_fraction(const sgfsi_bytes *in);
 void sgfsi_bytes_close(sgfsi_bytes *in);

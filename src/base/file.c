@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * file.c: reading small files whole, writing files so that they appear complete or not at all.
+ *
+ * While it is written a file has no name where the system can do that (O_TMPFILE, and then a link
+ * through /proc), so that a process that is killed leaves nothing. Elsewhere, and where a library
+ * opens the file by its name, it is called path.tmp.<pid>.
  */
+#ifdef __linux__
+#define _GNU_SOURCE /* O_TMPFILE */
+#endif
 #include "base/file.h"
 
 #include <errno.h>
@@ -37,6 +44,37 @@ static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* ---- without a name -------------------------------------------------------------------------- */
+
+static bool give_name(int fd, const char *name) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static int open_nameless(const char *beside) {
+#ifdef O_TMPFILE
+    char *copy = strdup(beside);
+    int fd = copy != NULL ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(copy);
+    return fd;
+#else
+    (void)beside;
+    return -1;
+#endif
+}
+
+/* A file without a name that can be given one later, which is tried with another one; or -1. */
+static int open_linkable(const char *temp) {
+    int trial = open_nameless(temp);
+    bool linkable = trial >= 0 && give_name(trial, temp);
+    if (trial >= 0) close(trial);
+    if (linkable) unlink(temp);
+    return linkable ? open_nameless(temp) : -1;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
 sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
                                bool want_stream, sgfs_err *err) {
     memset(out, 0, sizeof *out);
@@ -51,7 +89,9 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     }
     snprintf(out->temp, room, "%s.tmp.%ld", path, (long)getpid());
     (void)unlink(out->temp); /* left by a killed process that had our number */
-    int fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd = want_stream ? open_linkable(out->temp) : -1;
+    out->nameless = fd >= 0;
+    if (fd < 0) fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd >= 0 && want_stream) out->f = fdopen(fd, "wb");
     if (fd < 0 || (want_stream && out->f == NULL)) {
         int error = errno;
@@ -89,6 +129,7 @@ static int finish_writing(sgfsi_outfile *out) {
     int error = 0;
     if (fflush(out->f) != 0 || ferror(out->f)) error = errno != 0 ? errno : EIO;
     if (error == 0 && fsync(fileno(out->f)) != 0) error = errno;
+    if (error == 0 && out->nameless && !give_name(fileno(out->f), out->temp)) error = errno;
     if (fclose(out->f) != 0 && error == 0) error = errno;
     out->f = NULL;
     return error;

@@ -12,11 +12,12 @@
 typedef struct sgfsi_outfile {
     FILE *f; /* NULL when only the temporary path was asked for */
     char *path, *temp;
+    bool nameless; /* temp is not there yet */
 } sgfsi_outfile;
 
-/* Refuses an existing path (SGFS_EUSAGE, hint --overwrite) unless overwrite; opens path.tmp.<pid>
- * in the same folder, O_EXCL. With want_stream false only the name is prepared (for libraries that
- * open it). */
+/* Refuses an existing path (SGFS_EUSAGE, hint --overwrite) unless overwrite; opens a file
+ * without a name in the same folder, or path.tmp.<pid>, O_EXCL, where that cannot be. With
+ * want_stream false only that name is prepared (for libraries that open it). */
 sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
                                bool want_stream, sgfs_err *err);
 /* Flush, fsync, close, rename, fsync the folder; on any failure the temporary file is removed. */

@@ -25,9 +25,12 @@ typedef enum sgfsi_purpose {
     SGFSI_ACCEPT = 12,          /* Metropolis' uniform, jitter of the step */
     SGFSI_TREE = 13,            /* directions and choices within a trajectory */
     SGFSI_FOLDS = 14,           /* which rows are held out */
+    SGFSI_SPLIT = 30,           /* which part a row is in: iteration is the row */
+    SGFSI_PROJECT = 31,         /* random projection: iteration is the column that goes in */
     SGFSI_PREDICT_NORMAL = 20,  /* predictive draws: position is the row, iteration the draw */
     SGFSI_PREDICT_UNIFORM = 21, /* the same */
-    SGFSI_PREDICT_TIE = 22      /* where a target falls among draws that equal it */
+    SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
+    SGFSI_SHUFFLE = 40          /* packing: the key that each row is sorted by */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

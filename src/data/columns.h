@@ -18,9 +18,17 @@ typedef struct sgfsi_columns {
 sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
                                  unsigned char *role, sgfs_err *err);
 
+/* The same for a file that says what its columns are for: stored[cols] stands where options are
+ * silent. A target, weights or exposure replaced by another column is nothing then. */
+sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned char *stored,
+                                   const sgfsi_read_options *options, unsigned char *role,
+                                   sgfs_err *err);
 /* Set mark[i] to 1 for every column i of a list like "a,b,3-7", which the user gave as --flag. */
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
+/* The same, where what is no column of the file is somebody else's business. */
+sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *list,
+                                    unsigned char *mark, sgfs_err *err);
 
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);

@@ -319,6 +319,7 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
     *stop = sgfsi_cell_scan(c->format->delimiter, s, end, &cell);
     if (*stop == NULL) return fail_quote(r, col, err);
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
     return c->words_of[col] >= 0 ? word_cell(r, col, &cell, err) : number_cell(r, col, &cell, err);
 }
 
@@ -331,7 +332,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     sgfs_status status = make_room(r, end - begin, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] < 0;
+        bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;
         stop = number ? plain_number(delimiter, s, end, limit, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             *r->to++ = x;

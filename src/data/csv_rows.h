@@ -22,7 +22,7 @@ typedef struct sgfsi_csv_plan {
     const sgfsi_read_options *options;
     const sgfsi_csv_format *format;
     unsigned char *role;    /* format->cols values of sgfsi_role */
-    int32_t *words_of;      /* format->cols: in words; -1: the column is numbers */
+    int32_t *words_of;      /* format->cols: in words; -1: numbers; -2: nobody will look at it */
     int64_t kept;           /* columns wanted */
     int64_t worded;         /* columns of words */
     sgfsi_csv_words *words; /* worded */

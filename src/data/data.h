@@ -33,7 +33,9 @@ struct sgfs_data {
     sgfs_config *cfg;     /* as it was when the data were opened */
     sgfsi_json *cautions; /* sentences for the summary */
     sgfsi_table table;
-    char *path;             /* or "(arrays)" */
+    char *path;             /* "a.csv", "part-*.csv (3 files)", "standard input" or "(arrays)" */
+    int64_t files;          /* 0: arrays */
+    char **file;            /* files: what they are called */
     int64_t N, p, features; /* p = features + intercept */
     double total;           /* N, or the sum of the rows' weights */
     const double *weight;   /* by row of the table: how often it counts; NULL: once */
@@ -51,7 +53,10 @@ struct sgfs_data {
     int64_t target_col;    /* table column, or -1: y is an array of its own */
     const double *y;       /* N, borrowed, when target_col is -1 */
     const int64_t *subset; /* N rows of the table that are the data; NULL: all of them, in order */
-    bool view;             /* the table belongs to another */
+    int64_t *kept;         /* the same, malloc'ed, where transforms left rows out */
+    sgfsi_json *recipe;    /* how the columns came about (transform.h); NULL: as in the file */
+    const char *brief;     /* the same in a few words, of what was done here; NULL: nothing */
+    bool view;             /* the table, kept and recipe belong to another */
 };
 
 extern const sgfs_option sgfsi_data_options[];
@@ -80,8 +85,13 @@ void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double 
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
 /* Rows row[0..n-1] of the table, whatever rows d has, treated as rows of d are. */
 void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* n rows of the data that stand for all of them: evenly spaced, and where the order is random,
+ * neighbours together, so that few pages are read. n <= d->N. */
+void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row);
 /* Up to `most` distinct target values in increasing order; returns how many (most + 1: more). */
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
+/* The file in whose line table.text_line the target holds text. */
+const char *sgfsi_data_text_file(const sgfs_data *d);
 /* What the run file's header says of the data. */
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
 /* The same data again from that, without rows and without a target; scaled: standardised where they

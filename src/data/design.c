@@ -8,6 +8,8 @@
 
 #include "data/columns.h"
 #include "data/data.h"
+#include "data/files.h"
+#include "data/transform.h"
 
 const sgfs_option sgfsi_data_options[] = {
     {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
@@ -29,7 +31,9 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
      "CSV columns of words or codes: names, numbers, ranges, or \"auto\" for all that hold words"},
     {"data.coding", "coding", SGFS_CHOICE, "onehot", 1, 0, "onehot|integer",
-     "what becomes of a categorical column: a column of 0 and 1 for each word, or one of numbers"},
+     "categorical columns as 0 and 1 for each word, or as numbers"},
+    {"data.new_words", "new-words", SGFS_CHOICE, "refuse", 1, 0, "refuse|zero",
+     "new rows with a word that the run has not seen: zero leaves all its columns 0"},
     {"data.columns", "columns", SGFS_INTEGER, "auto", 1, 1e6, NULL,
      "features of a libsvm file, where it may lack the last ones"},
     {"data.zero_based", "zero-based", SGFS_FLAG, "false", 1, 0, NULL,
@@ -130,39 +134,110 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
 }
 
 /* Without an intercept nothing could absorb the means, so columns are scaled but not centred. Sparse
- * columns are not centred either: it would leave no zeros. */
-static sgfs_status standardize(sgfs_data *d, sgfs_err *err) {
+ * columns are not centred either: it would leave no zeros. shift, scale: those of the training part,
+ * where another one is read; else NULL. */
+static sgfs_status standardize(sgfs_data *d, const double *shift, const double *scale,
+                               sgfs_err *err) {
     d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
     d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
     if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
     for (int64_t j = 0; j < d->features; j++) {
         bool constant = d->feature[j].sd == 0;
-        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? d->feature[j].mean : 0;
-        d->scale[j] = constant ? 1 : 1 / d->feature[j].sd;
+        double mean = shift != NULL ? shift[j] : d->feature[j].mean;
+        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? mean : 0;
+        d->scale[j] = scale != NULL ? scale[j] : constant ? 1 : 1 / d->feature[j].sd;
     }
     return SGFS_OK;
 }
 
-/* weights, exposure: of arrays; a table of a file has them in columns. */
-static sgfs_status finish(sgfs_data *d, const double *weights, const double *exposure,
-                          const sgfs_config *cfg, sgfs_err *err) {
+/* ---- transforms ------------------------------------------------------------------------------ */
+
+/* What stands beside the table, of the rows that are left in it. */
+static sgfs_status shorten(sgfs_data *d, const sgfsi_transformed *done, const double **array,
+                           sgfs_err *err) {
+    if (*array == NULL || done->row == NULL) return SGFS_OK;
+    double *own = SGFSI_DOUBLES(&d->arena, done->rows);
+    if (own == NULL) return sgfsi_fail_memory(err, "the rows");
+    for (int64_t i = 0; i < done->rows; i++) own[i] = (*array)[done->row[i]];
+    *array = own;
+    return SGFS_OK;
+}
+
+/* What was done to the file before, and what is done now. */
+static void remember(sgfs_data *d, const sgfsi_recipe *r) {
+    char brief[256];
+    sgfsi_json *own = sgfsi_recipe_describe(r);
+    d->recipe = d->table.recipe != NULL ? sgfsi_json_copy(d->table.recipe) : sgfsi_json_array();
+    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
+        sgfsi_json_put(d->recipe, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
+    sgfsi_json_free(own);
+    sgfsi_recipe_brief(r, brief, sizeof brief);
+    d->brief = sgfsi_arena_text(&d->arena, brief);
+}
+
+static sgfs_status apply_recipe(sgfs_data *d, sgfsi_recipe *r, const double **weights,
+                                const double **exposure, sgfs_err *err) {
+    bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
+    const sgfsi_beside beside = {d->y, *weights};
+    sgfsi_transformed done;
+    sgfs_status status = sgfsi_recipe_table(r, &d->table, &beside, single, &done, err);
+    if (status != SGFS_OK) return status;
+    d->N = done.rows;
+    if (done.copied) {
+        if (!own_y) status = shorten(d, &done, &d->y, err);
+        if (status == SGFS_OK) status = shorten(d, &done, weights, err);
+        if (status == SGFS_OK) status = shorten(d, &done, exposure, err);
+        free(done.row);
+    } else {
+        d->subset = d->kept = done.row;
+    }
+    return status;
+}
+
+/* The recipe that the options ask for, done. Its sentences get the file's name in front. */
+static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weights,
+                             const double **exposure, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
+    if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
+        status = apply_recipe(d, *r, weights, exposure, &own);
+    if (status != SGFS_OK) return sgfsi_fail(err, status, "%s: %s", d->path, own.text);
+    if (!sgfsi_recipe_is_empty(*r) || d->table.recipe != NULL) remember(d, *r);
+    return SGFS_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static sgfs_status measure(sgfs_data *d, const sgfsi_recipe *r, const double *weights,
+                           const double *exposure, const sgfs_config *cfg, sgfs_err *err) {
     const sgfsi_log *log = sgfsi_config_log(cfg);
-    d->intercept = sgfsi_config_flag(cfg, "data.intercept");
-    d->N = d->table.rows;
-    d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
+    const double *shift, *scale;
+    bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
     sgfs_status status = select_columns(d, err);
     if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
     if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
     if (status != SGFS_OK) return status;
-    bool wanted = sgfsi_config_flag(cfg, "data.standardize");
     sgfsi_data_tell_weights(d, log);
     warn_columns(d, wanted, log);
     if (wanted && d->intercept && d->table.type == SGFSI_CSR) {
         sgfsi_say(log, SGFS_NOTE,
                   "Sparse columns are scaled by --standardize, not centred: that would fill them.");
     }
-    return wanted ? standardize(d, err) : SGFS_OK;
+    return wanted ? standardize(d, shift, scale, err) : SGFS_OK;
+}
+
+/* weights, exposure: of arrays; a table of a file has them in columns. */
+static sgfs_status finish(sgfs_data *d, const double *weights, const double *exposure,
+                          const sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_recipe *r = NULL;
+    d->intercept = sgfsi_config_flag(cfg, "data.intercept");
+    d->N = d->table.rows;
+    sgfs_status status = transform(d, &r, &weights, &exposure, cfg, err);
+    d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
+    if (status == SGFS_OK) status = measure(d, r, weights, exposure, cfg, err);
+    sgfsi_recipe_free(r);
+    return status;
 }
 
 /* ---- views ----------------------------------------------------------------------------------- */
@@ -181,7 +256,7 @@ static sgfs_status fill_view(sgfs_data *d, const sgfs_data *whole, const int64_t
     d->shift = d->scale = NULL; /* or they would be measured standardised */
     sgfs_status status = sgfsi_data_weigh(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, NULL, err);
-    return status == SGFS_OK && whole->scale != NULL ? standardize(d, err) : status;
+    return status == SGFS_OK && whole->scale != NULL ? standardize(d, NULL, NULL, err) : status;
 }
 
 sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n, sgfs_err *err) {
@@ -211,14 +286,38 @@ sgfs_data sgfsi_data_unscaled(const sgfs_data *d) {
 static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
     if (!d->has_target || sgfsi_config_text(cfg, "data.target")[0] != '\0') return;
     if (!d->table.named || strcmp(d->target.name, "y") == 0) return;
+    if (d->table.parts > 0 && d->table.part[0].packed != NULL) return; /* the file said so */
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
               "The target is \"%.60s\", the last column (--target names another).", d->target.name);
+}
+
+/* What the files are called, for messages and the run's header. */
+static sgfs_status remember_files(sgfs_data *d, const sgfsi_files *files, sgfs_err *err) {
+    d->path = sgfsi_arena_text(&d->arena, files->shown);
+    d->file = sgfsi_arena_alloc(&d->arena, files->count, sizeof *d->file);
+    bool made = d->path != NULL && d->file != NULL;
+    for (; made && d->files < files->count; d->files++) {
+        d->file[d->files] = sgfsi_arena_text(&d->arena, files->name[d->files]);
+        made = d->file[d->files] != NULL;
+    }
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+}
+
+static sgfs_status read_files(sgfs_data *d, const char *name, const sgfsi_read_options *options,
+                              sgfs_err *err) {
+    sgfsi_files files;
+    sgfs_status status = sgfsi_files_open(&files, name, options->log, err);
+    if (status != SGFS_OK) return status;
+    status = remember_files(d, &files, err);
+    if (status == SGFS_OK) status = sgfsi_files_read(&files, options, &d->table, err);
+    sgfsi_files_close(&files);
+    return status;
 }
 
 static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
                              sgfs_err *err) {
     const sgfsi_read_options options = sgfsi_read_options_of(cfg);
-    sgfs_status status = sgfsi_table_read(path, &options, &d->table, err);
+    sgfs_status status = read_files(d, path, &options, err);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
         d->has_target = true;
@@ -353,13 +452,21 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
     return d;
 }
 
+const char *sgfsi_data_text_file(const sgfs_data *d) {
+    return d->table.text_path != NULL ? d->table.text_path : d->path;
+}
+
 int64_t sgfs_data_rows(const sgfs_data *data) {
     return data->N;
 }
 
 void sgfs_data_free(sgfs_data *data) {
     if (data == NULL) return;
-    if (!data->view) sgfsi_table_free(&data->table);
+    if (!data->view) {
+        sgfsi_table_free(&data->table);
+        sgfsi_json_free(data->recipe);
+        free(data->kept);
+    }
     sgfs_config_free(data->cfg);
     sgfsi_json_free(data->cautions);
     sgfsi_arena_free(&data->arena);
@@ -369,6 +476,11 @@ void sgfs_data_free(sgfs_data *data) {
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
     sgfsi_json_text(o, "path", d->path);
+    if (d->files > 1) {
+        sgfsi_json *files = sgfsi_json_array();
+        for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
+        sgfsi_json_put(o, "files", files);
+    }
     sgfsi_json_int(o, "rows", d->N);
     sgfsi_json_flag(o, "intercept", d->intercept);
     sgfsi_json_flag(o, "standardized", d->scale != NULL);
@@ -377,6 +489,7 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
     if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
     if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
+    if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
     /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
     for (int64_t j = 0; j < d->features; j++) {
         sgfsi_json *c = sgfsi_json_object();

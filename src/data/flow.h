@@ -16,7 +16,8 @@
 typedef struct sgfsi_flow sgfsi_flow;
 struct sgfsi_flow {
     /* cols, names, named, role, dictionary, text_col, level, told, recipe, shuffled as a reader
-     * fills them; rows is 0 where nobody knows yet. It has no cells. */
+     * fills them; rows is 0 where nobody knows yet. It has no cells; type says what would hold
+     * every number of the files exactly. */
     sgfsi_table head;
     void *self;
     /* At most `most` rows to cells (most x head.cols); *n is 0 at the end. Every number is finite.
@@ -29,7 +30,7 @@ struct sgfsi_flow {
     bool again;
 };
 
-/* All files as one: same kind of columns, same names where they have names, words numbered through.
+/* All files as one, paths and options borrowed until it is closed: same kind of columns, same names where they have names, words numbered through.
  * SGFS_EDATA says which file differs and how. */
 sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *path,
                             const sgfsi_read_options *options, sgfs_err *err);

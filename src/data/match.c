@@ -4,7 +4,8 @@
  * Columns are found by their names, wherever they stand. A file without a header names its columns
  * by their place, x1, x2, ..., as the readers do; so does a run that was made from such a file. The
  * two then fit by place, and nothing else fits: a file without names is of no use to a run whose
- * columns have some. The last column of an array is called y where it was the target.
+ * columns have some. The last column of an array is called y where it was the target, that of an
+ * IDX file label.
  *
  * Names are looked up in a sorted list: wide files have tens of thousands.
  */
@@ -168,8 +169,8 @@ static int64_t find_target(const finder *f, const sgfsi_asked *asked) {
         number <= f->file->cols) {
         return number - 1;
     }
-    bool y = !f->file->named && strcmp(asked->target, "y") == 0;
-    return y && !f->taken[last] ? last : ABSENT;
+    bool made_up = strcmp(asked->target, "y") == 0 || strcmp(asked->target, "label") == 0;
+    return made_up && !f->file->named && !f->taken[last] ? last : ABSENT;
 }
 
 static sgfs_status match_target(finder *f, const sgfsi_asked *asked, sgfsi_found *found,

@@ -11,51 +11,16 @@
 
 #include "base/ticker.h"
 #include "data/data.h"
+#include "data/spread.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = SGFSI_SPREAD_BLOCK };
 
-/* Mean, spread and range of one column, merged block by block (Chan, Golub, LeVeque 1979). */
-typedef struct tally {
-    double count, rows; /* sum of the weights; rows of positive weight */
-    double mean, ss, min, max;
-} tally;
-
-static const tally empty = {.min = INFINITY, .max = -INFINITY};
-
-static void widen(tally *t, double v) {
-    t->min = v < t->min ? v : t->min;
-    t->max = v > t->max ? v : t->max;
-}
-
-/* Put in `rows` rows of weight `count` in all, with their mean and sum of squares around it. */
-static void merge(tally *t, double count, double rows, double mean, double ss) {
-    double total = t->count + count, gap = mean - t->mean;
-    t->ss += ss + gap * gap * t->count * count / total;
-    t->mean += gap * count / total;
-    t->count = total;
-    t->rows += rows;
-}
-
-static void tally_block(tally *t, int64_t n, int64_t stride, const double *x) {
-    double sum = 0, ss = 0, min = t->min, max = t->max;
-    for (int64_t i = 0; i < n; i++) {
-        double v = x[i * stride];
-        sum += v;
-        min = v < min ? v : min;
-        max = v > max ? v : max;
-    }
-    t->min = min;
-    t->max = max;
-    double mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++) ss += (x[i * stride] - mean) * (x[i * stride] - mean);
-    merge(t, (double)n, (double)n, mean, ss);
-}
-
-static void tally_weighted(tally *t, int64_t n, int64_t stride, const double *x, const double *w) {
+static void add_weighted(sgfsi_spread *t, int64_t n, int64_t stride, const double *x,
+                         const double *w) {
     double sum = 0, ss = 0, count = 0, rows = 0;
     for (int64_t i = 0; i < n; i++) {
         if (w[i] == 0) continue;
-        widen(t, x[i * stride]);
+        sgfsi_spread_widen(t, x[i * stride]);
         rows++;
         count += w[i];
         sum += w[i] * x[i * stride];
@@ -63,12 +28,12 @@ static void tally_weighted(tally *t, int64_t n, int64_t stride, const double *x,
     if (rows == 0) return;
     double mean = sum / count;
     for (int64_t i = 0; i < n; i++) ss += w[i] * (x[i * stride] - mean) * (x[i * stride] - mean);
-    merge(t, count, rows, mean, ss);
+    sgfsi_spread_merge(t, count, rows, mean, ss);
 }
 
 /* A constant column is told by its range: the mean of many 0.1 is not 0.1, and the spread that
  * rounding leaves would be blown up to 1 by standardising. */
-static void tally_to_column(const tally *t, sgfsi_column *c) {
+static void fill_column(const sgfsi_spread *t, sgfsi_column *c) {
     bool constant = t->min == t->max;
     double divisor = t->count == t->rows ? t->count - 1 : t->count * (t->rows - 1) / t->rows;
     c->mean = constant ? t->min : t->mean;
@@ -91,59 +56,65 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
         for (int64_t j = x != NULL ? 0 : d->features; j <= d->features; j++) {
             bool is_target = j == d->features;
             if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
+            char where[320];
+            int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
             return sgfsi_fail(
                 err, SGFS_EDATA,
-                "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
-                "fill them in first.",
-                d->path, (long long)(first + i + 1),
+                "%s, column \"%s\" is not a finite number; remove such rows or fill them in "
+                "first.",
+                sgfsi_table_where(&d->table, d->path, row, where, sizeof where),
                 is_target ? d->target.name : d->feature[j].name);
         }
     }
     return SGFS_OK;
 }
 
-static void add_column(const sgfs_data *d, tally *t, int64_t n, int64_t stride, const double *x,
-                       const double *weight) {
-    if (d->weight == NULL) tally_block(t, n, stride, x);
-    else tally_weighted(t, n, stride, x, weight);
+static void add_columns(const sgfs_data *d, sgfsi_spread *t, int64_t n, int64_t cols,
+                        const double *x, const double *weight) {
+    if (d->weight == NULL) sgfsi_spread_block(t, n, cols, cols, x);
+    for (int64_t j = 0; d->weight != NULL && j < cols; j++)
+        add_weighted(&t[j], n, cols, x + j, weight);
+}
+
+static int64_t block_rows(const sgfs_data *d) {
+    return d->table.type == SGFSI_CSR ? BLOCK : sgfsi_spread_rows(d->table.cols);
 }
 
 /* The intercept is left out while looking, so x is n x features; NULL: the target alone. */
-static sgfs_status look_through(const sgfs_data *d, tally *t, double *x, double *y,
+static sgfs_status look_through(const sgfs_data *d, sgfsi_spread *t, double *x, double *y,
                                 sgfsi_ticker *ticker, sgfs_err *err) {
     double weight[BLOCK];
-    for (int64_t first = 0; first < d->N; first += BLOCK) {
-        int64_t n = d->N - first < BLOCK ? d->N - first : BLOCK;
+    const int64_t block = block_rows(d);
+    for (int64_t first = 0, blocks = 0; first < d->N; first += block, blocks++) {
+        int64_t n = d->N - first < block ? d->N - first : block;
         sgfsi_data_rows_range(d, first, n, x, y);
         int64_t cells = x != NULL ? n * d->features : 0;
         if (count_bad(cells, x) + count_bad(n, y) > 0) return report_bad(d, first, n, x, y, err);
         if (d->weight != NULL) sgfsi_data_weights(d, first, n, weight);
-        for (int64_t j = 0; x != NULL && j < d->features; j++) {
-            add_column(d, &t[j], n, d->features, x + j, weight);
-        }
-        add_column(d, &t[d->features], n, 1, y, weight);
-        if (first / BLOCK % 256 == 255) sgfsi_tick(ticker, (double)first / (double)d->N);
+        if (x != NULL) add_columns(d, t, n, d->features, x, weight);
+        add_columns(d, &t[d->features], n, 1, y, weight);
+        if (blocks % 256 == 255) sgfsi_tick(ticker, (double)first / (double)d->N);
     }
     return SGFS_OK;
 }
 
 /* ---- sparse columns -------------------------------------------------------------------------- */
 
-typedef void (*entry_fn)(tally *t, double w, double v);
+typedef void (*entry_fn)(sgfsi_spread *t, double w, double v);
 
-static void first_look(tally *t, double w, double v) {
-    widen(t, v);
+static void first_look(sgfsi_spread *t, double w, double v) {
+    sgfsi_spread_widen(t, v);
     t->count += w;
     t->rows++;
     t->mean += w * v; /* their sum, for now */
 }
 
-static void second_look(tally *t, double w, double v) {
+static void second_look(sgfsi_spread *t, double w, double v) {
     t->ss += w * (v - t->mean) * (v - t->mean);
 }
 
 /* Every entry of every row that counts. */
-static void walk(const sgfs_data *d, tally *t, entry_fn look) {
+static void walk(const sgfs_data *d, sgfsi_spread *t, entry_fn look) {
     const sgfs_csr *from = &d->table.csr;
     for (int64_t i = 0; i < d->N; i++) {
         int64_t row = d->subset != NULL ? d->subset[i] : i;
@@ -156,11 +127,11 @@ static void walk(const sgfs_data *d, tally *t, entry_fn look) {
 }
 
 /* all: the target's tally, which has seen every row. */
-static void walk_through(const sgfs_data *d, tally *t, const tally *all) {
+static void walk_through(const sgfs_data *d, sgfsi_spread *t, const sgfsi_spread *all) {
     walk(d, t, first_look);
     for (int64_t j = 0; j < d->features; j++) {
         double zeros = t[j].rows < all->rows ? all->count - t[j].count : 0;
-        if (t[j].rows < all->rows) widen(&t[j], 0);
+        if (t[j].rows < all->rows) sgfsi_spread_widen(&t[j], 0);
         t[j].mean /= all->count;
         t[j].ss = zeros * t[j].mean * t[j].mean;
         t[j].count = all->count;
@@ -169,24 +140,51 @@ static void walk_through(const sgfs_data *d, tally *t, const tally *all) {
     walk(d, t, second_look);
 }
 
+/* ---- what the file says ---------------------------------------------------------------------- */
+
+/* A packed file was looked through when it was written: every cell finite, these statistics. */
+static bool is_told(const sgfs_data *d) {
+    return d->table.told != NULL && d->subset == NULL && d->weight == NULL && d->target_col >= 0;
+}
+
+static void believe(const sgfsi_column_told *told, sgfsi_column *c) {
+    const sgfsi_spread s = {.count = told->rows,
+                            .rows = told->rows,
+                            .mean = told->mean,
+                            .ss = told->ss,
+                            .min = told->min,
+                            .max = told->max};
+    fill_column(&s, c);
+}
+
+static void believe_all(sgfs_data *d) {
+    sgfsi_column *c = d->feature;
+    for (int64_t r = 0; r < d->runs; r++) {
+        for (int64_t j = 0; j < d->run[r].count; j++)
+            believe(&d->table.told[d->run[r].first + j], c++);
+    }
+    believe(&d->table.told[d->target_col], &d->target);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status measure(sgfs_data *d, tally *t, double *x, double *y, sgfsi_ticker *ticker,
-                           sgfs_err *err) {
-    for (int64_t j = 0; j <= d->features; j++) t[j] = empty;
+static sgfs_status measure(sgfs_data *d, sgfsi_spread *t, double *x, double *y,
+                           sgfsi_ticker *ticker, sgfs_err *err) {
+    for (int64_t j = 0; j <= d->features; j++) t[j] = sgfsi_spread_empty();
     sgfs_status status = look_through(d, t, x, y, ticker, err);
     if (status != SGFS_OK) return status;
     if (d->table.type == SGFSI_CSR) walk_through(d, t, &t[d->features]);
-    for (int64_t j = 0; j < d->features; j++) tally_to_column(&t[j], &d->feature[j]);
-    tally_to_column(&t[d->features], &d->target);
+    for (int64_t j = 0; j < d->features; j++) fill_column(&t[j], &d->feature[j]);
+    fill_column(&t[d->features], &d->target);
     return SGFS_OK;
 }
 
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
+    if (is_told(d)) return believe_all(d), SGFS_OK;
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
-    int64_t p = d->p, cells = sparse ? 0 : BLOCK * d->features;
-    tally *t = malloc(((size_t)d->features + 1) * sizeof *t);
+    int64_t p = d->p, cells = sparse ? 0 : block_rows(d) * d->features;
+    sgfsi_spread *t = malloc(((size_t)d->features + 1) * sizeof *t);
     double *room = malloc(sizeof *room * (size_t)(cells + BLOCK));
     sgfs_status status = SGFS_OK;
     if (t == NULL || room == NULL) {

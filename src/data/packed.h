@@ -34,6 +34,10 @@ sgfs_status sgfsi_packer_open(sgfsi_packer **p, const sgfsi_packer_plan *plan, s
 /* n x cols numbers. SGFS_EDATA where one does not fit the type: not finite, a word, weight or target
  * that would become another one. Statistics are kept while they pass. */
 sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err);
+/* The same look at n rows, which are put into the file's type (raw: n x cols cells) and not yet into
+ * the file: they come back in another order. */
+sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
+                               sgfs_err *err);
 /* The same for n rows that are in the file's type already (n x cols cells). */
 sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err);
 /* Tail, head, fsync, rename: now the file is there. Frees p, whatever happens. */
@@ -48,10 +52,17 @@ typedef struct sgfsi_packed {
     const uint32_t *crc;         /* chunks */
     _Atomic unsigned char *seen; /* a bit for each chunk whose checksum was found right */
     int fd;                      /* of the map; to see whether the file is still as long */
+    /* Of visit.c: bytes of windows touched since the pages were last given back; how many may be. */
+    _Atomic int64_t touched, share;
 } sgfsi_packed;
 
 /* Has the chunk (of part) the checksum it should have? Looks once, then knows. */
 bool sgfsi_packed_check(const sgfsi_part *part, int64_t chunk);
+/* The sentence for a chunk that has not: SGFS_EDATA. */
+sgfs_status sgfsi_packed_refuse(const sgfsi_part *part, int64_t chunk, sgfs_err *err);
+/* All chunks of all parts, in all threads; the first that is wrong is refused. */
+sgfs_status sgfsi_packed_verify(const sgfsi_table *table, const sgfsi_log *log, sgfs_err *err);
+void sgfsi_packed_free(sgfsi_packed *packed); /* of a part; takes NULL */
 
 extern const sgfs_reader_kind sgfs_reader_packed;
 

@@ -33,7 +33,12 @@ typedef enum sgfsi_role {
     SGFSI_ROLE_EXPOSURE = 4
 } sgfsi_role;
 
-enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
+enum { SGFSI_HEAD_BYTES = 4096 };  /* a reader is asked about the first bytes of a file */
+/* More columns in a file are refused: it is probably transposed. Fuzz builds refuse earlier. */
+#ifndef SGFSI_MOST_COLS
+#define SGFSI_MOST_COLS 1000000
+#endif
+enum { SGFSI_MAX_COLS = SGFSI_MOST_COLS };
 
 /* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
  *     cells + (i / chunk_rows) chunk_bytes + (i % chunk_rows) row_bytes of the table.
@@ -85,6 +90,7 @@ typedef struct sgfsi_table {
     bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
     int64_t text_col; /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
     int64_t text_line, text_level; /* its first cell that is no number: the line, the level */
+    char *text_path; /* of several files, the one with that line; malloc'ed; NULL: there is one */
     int64_t levels;
     char **level; /* level texts in order of first appearance; malloc'ed */
     /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
@@ -93,10 +99,19 @@ typedef struct sgfsi_table {
     size_t map_bytes;
 } sgfsi_table;
 
+/* Column col of a row of cells of that type. */
+double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
+
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
+/* Free the cells and all that is known by column, for others to take their place. */
+void sgfsi_table_forget_cells(sgfsi_table *table);
 
 /* The part that row is in; only for tables with parts. */
 const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row);
+/* "part-2.npy: row 17", as the row (from 0) is counted in its file; path: where there are no parts.
+ */
+const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_t row, char *out,
+                              size_t room);
 /* Where a row starts. row_bytes: row_stride times the size of a cell. */
 static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
                                           int64_t row_bytes) {
@@ -115,12 +130,15 @@ typedef struct sgfsi_read_options {
     const char *delimiter;   /* one character, "tab", or "auto" */
     const char *header;      /* "auto", "yes", "no" */
     bool single;             /* store as float */
+    bool words;              /* CSV: the target holds words, even where they look like numbers */
     const char *categorical; /* columns of words, as in features; "" : none */
-    const char *labels;      /* IDX: the file with the labels; "" : none */
-    int64_t columns;         /* libsvm: features there are at least; -1: as many as are seen */
-    bool zero_based;         /* libsvm: the first feature is 0 */
-    bool dense;              /* libsvm: with its zeros */
-    int64_t threads;         /* that may work at the same time; 0: as many as there are cores */
+    const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
+    const char *labels; /* IDX: the file with the labels; "" : none */
+    int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
+    int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
+    bool zero_based;       /* libsvm: the first feature is 0 */
+    bool dense;            /* libsvm: with its zeros */
+    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
     const sgfsi_log *log;
 } sgfsi_read_options;
 
@@ -144,12 +162,16 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg);
 /* The reader whose file this is; NULL with err filled when there is none or the path cannot be
  * read. */
 const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
+/* --labels, --columns, --zero-based and --dense belong to one kind of file each: SGFS_EUSAGE where
+ * this is another. */
+sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
+                               const sgfsi_read_options *options, sgfs_err *err);
 /* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
  * table is filled on success only and holds nothing otherwise. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err);
 
-extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy;
+extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 
 /* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the

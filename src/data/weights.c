@@ -26,10 +26,11 @@ static double *read_column(sgfs_data *d, int64_t j) {
 
 static sgfs_status refuse(const sgfs_data *d, int64_t row, const char *name, double value,
                           const char *wanted, sgfs_err *err) {
-    char number[SGFSI_NUM_CHARS] = "no finite number";
+    char number[SGFSI_NUM_CHARS] = "no finite number", where[320];
     if (isfinite(value)) sgfsi_format_num(number, value);
-    return sgfsi_fail(err, SGFS_EDATA, "%s: row %lld, column \"%s\" holds %s: %s.", d->path,
-                      (long long)row + 1, name, number, wanted);
+    return sgfsi_fail(err, SGFS_EDATA, "%s, column \"%s\" holds %s: %s.",
+                      sgfsi_table_where(&d->table, d->path, row, where, sizeof where), name, number,
+                      wanted);
 }
 
 static sgfs_status check_weights(const sgfs_data *d, sgfs_err *err) {

@@ -140,7 +140,10 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
     if (!m->data->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            m->kind->name);
     }
     sgfs_status status = count_units(m, &s->H, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);

@@ -17,7 +17,10 @@ sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
 
 sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
     if (!m->data->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            m->kind->name);
     }
     if (sgfsi_model_add_block(m, "beta", rows, m->data->p, SGFS_SCORE_INPUT) == NULL) {
         return sgfsi_fail_memory(err, "the model");
@@ -29,7 +32,7 @@ sgfs_status sgfsi_glm_refuse_text(const sgfs_model *m, const char *needs, sgfs_e
     const sgfs_data *d = m->data;
     if (d->target_col < 0 || d->target_col != d->table.text_col) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: the target \"%s\" holds text (\"%.60s\"); %s.",
-                      d->path, (long long)d->table.text_line, d->target.name,
+                      sgfsi_data_text_file(d), (long long)d->table.text_line, d->target.name,
                       d->table.level[d->table.text_level], needs);
 }
 

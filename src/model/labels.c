@@ -48,8 +48,11 @@ static const char *name_number(sgfs_model *m, double value) {
     return sgfsi_arena_text(&m->arena, number);
 }
 
+/* A number that no word has can only come from a file that was tampered with. */
 static const char *name_of(sgfs_model *m, double value) {
-    return is_text(m->data) ? m->data->table.level[(int64_t)value] : name_number(m, value);
+    const sgfsi_table *t = &m->data->table;
+    bool word = is_text(m->data) && value >= 0 && value < (double)t->levels;
+    return word ? t->level[(int64_t)value] : name_number(m, value);
 }
 
 static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int64_t found,
@@ -125,12 +128,19 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
     return SGFS_OK;
 }
 
-/* The rarest class tells how many rows carry the information about some of the parameters. */
-static void count_events(sgfs_model *m) {
+/* Rows of each class, from the list a packed file has of them, or by counting. rows: of labels. */
+static void count_told(const sgfs_model *m, double *rows) {
+    const sgfsi_table *t = &m->data->table;
+    for (int64_t k = 0; k < t->values; k++) {
+        int64_t class = sgfsi_labels_class(&m->labels, t->value[k]);
+        if (class >= 0) rows[class] += t->value_rows[k];
+    }
+}
+
+static void count_rows(const sgfs_model *m, double *rows) {
     enum { BLOCK = 256 };
     double y[BLOCK], weight[BLOCK];
-    double *rows = calloc((size_t)m->labels.count, sizeof *rows);
-    for (int64_t i = 0; rows != NULL && i < m->data->N; i += BLOCK) {
+    for (int64_t i = 0; i < m->data->N; i += BLOCK) {
         int64_t n = m->data->N - i < BLOCK ? m->data->N - i : BLOCK;
         sgfsi_data_rows_range(m->data, i, n, NULL, y);
         sgfsi_data_weights(m->data, i, n, weight);
@@ -139,6 +149,15 @@ static void count_events(sgfs_model *m) {
             if (class >= 0) rows[class] += weight[k];
         }
     }
+}
+
+/* The rarest class tells how many rows carry the information about some of the parameters. */
+static void count_events(sgfs_model *m) {
+    const sgfs_data *d = m->data;
+    double *rows = calloc((size_t)m->labels.count, sizeof *rows);
+    bool told = d->table.values > 0 && d->subset == NULL && d->weight == NULL;
+    if (rows != NULL && told) count_told(m, rows);
+    else if (rows != NULL) count_rows(m, rows);
     int64_t rarest = 0;
     for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
         if (rows[k] <= 0 || rows[k] >= m->events) continue;

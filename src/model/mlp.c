@@ -104,7 +104,7 @@ static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s:%lld: the target \"%s\" holds text (\"%.60s\"); --output gaussian "
                           "needs numbers.",
-                          d->path, (long long)d->table.text_line, d->target.name,
+                          sgfsi_data_text_file(d), (long long)d->table.text_line, d->target.name,
                           d->table.level[d->table.text_level]);
     }
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
@@ -119,7 +119,10 @@ static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
 
 static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     if (!m->data->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", m->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            m->kind->name);
     }
     s->y_sd = 1;
     s->readout = choose_readout(m);

@@ -253,7 +253,7 @@ static sgfs_status pick_rows(const sgfs_model *m, sgfsi_arena *arena, sgfs_rows 
     int64_t *row = sgfsi_arena_alloc(arena, n, sizeof *row);
     double *x = SGFSI_DOUBLES(arena, n * d->p), *y = SGFSI_DOUBLES(arena, n);
     if (row == NULL || x == NULL || y == NULL) return sgfsi_fail_memory(err, "some of the rows");
-    for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
+    sgfsi_data_fair(d, n, row);
     sgfsi_data_rows_pick(d, row, n, x, y);
     *out = (sgfs_rows){.n = n, .cols = d->p, .x = x, .y = y};
     return SGFS_OK;
@@ -327,7 +327,10 @@ static sgfs_status check_data(const sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     char name[NAME_CHARS];
     if (!d->has_target && m->info == NULL) {
-        return sgfsi_fail(err, SGFS_EDATA, "Model %s needs a target column.", short_name(m, name));
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %s needs a target column (that of an IDX file is in another: --labels).",
+            short_name(m, name));
     }
     if (d->target_col >= 0 && d->target_col == d->table.text_col) {
         return sgfsi_fail(err, SGFS_EDATA,

@@ -108,6 +108,7 @@ static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
     sgfsi_json_int(o, "thin", plan->thin);
     sgfsi_json_int(o, "seed", (int64_t)plan->seed);
     sgfsi_json_int(o, "batch", plan->n);
+    if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
     sgfsi_json_num(o, "gamma", plan->gamma);
     sgfsi_json_num(o, "tau_predicted", plan->tau);
 }
@@ -205,9 +206,12 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
     if (run->kinds.sampler->from_curvature) snprintf(out, room, "rows read while opening only");
     else if (run->kinds.sampler->full_data) snprintf(out, room, "all rows each iteration");
+    else if (run->plan.chunk > 1)
+        snprintf(out, room, "batch %lld in chunks of %lld", (long long)run->plan.n,
+                 (long long)run->plan.chunk);
     else
         snprintf(out, room, "batch %lld %s replacement", (long long)run->plan.n,
-                 run->kinds.scheme->name);
+                 run->kinds.scheme == &sgfs_scheme_without ? "without" : "with");
 }
 
 char *sgfsi_run_describe(const sgfs_run *run) {
@@ -215,18 +219,20 @@ char *sgfsi_run_describe(const sgfs_run *run) {
     const size_t room = 1024;
     const sgfs_data *d = run->model->data;
     const char *slash = strrchr(d->path, '/'), *file = slash != NULL ? slash + 1 : d->path;
-    char *text = malloc(room), step[256], rows[96], thin[64] = "", what[160] = "";
+    char *text = malloc(room), step[256], rows[96], thin[64] = "", what[160] = "", done[270] = "";
     if (text == NULL) return NULL;
     describe_step(run, step, sizeof step);
     describe_kind(run, step, sizeof step);
     describe_rows(run, rows, sizeof rows);
     if (p->thin > 1) snprintf(thin, sizeof thin, ", 1 in %lld kept", (long long)p->thin);
     if (d->has_target) snprintf(what, sizeof what, " of %.60s (%.60s)", d->target.name, file);
+    if (d->brief != NULL && d->brief[0] != '\0') snprintf(done, sizeof done, " (%s)", d->brief);
     snprintf(text, room,
-             "%.100s%s, %lld rows%s, %lld parameters: %s%s, %s, %lld chain%s x "
+             "%.100s%s, %lld rows%s%s, %lld parameters: %s%s, %s, %lld chain%s x "
              "(%lld warm-up + %lld draws%s)",
-             run->model->kind->name, what, (long long)d->N, d->scale != NULL ? " standardised" : "",
-             (long long)run->model->D, run->kinds.name, step, rows, (long long)p->chains,
-             p->chains == 1 ? "" : "s", (long long)p->warmup, (long long)p->draws, thin);
+             run->model->kind->name, what, (long long)d->N, done,
+             d->scale != NULL ? " standardised" : "", (long long)run->model->D, run->kinds.name,
+             step, rows, (long long)p->chains, p->chains == 1 ? "" : "s", (long long)p->warmup,
+             (long long)p->draws, thin);
     return text;
 }

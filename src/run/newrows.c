@@ -41,6 +41,15 @@ static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_json *info, sgfs_err
     return SGFS_OK;
 }
 
+/* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
+static void ask_rows(sgfsi_newrows *r, const sgfs_config *cfg) {
+    const char *part = sgfsi_config_text(cfg, "data.part");
+    bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
+    r->asked.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
+    r->asked.part = all ? NULL : part;
+    if (!sgfsi_config_auto(cfg, "data.limit")) r->asked.limit = sgfsi_config_int(cfg, "data.limit");
+}
+
 static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
                        sgfs_err *err) {
     const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
@@ -55,7 +64,9 @@ static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_
                              .target = target[0] != '\0' ? target : NULL,
                              .target_needed = given,
                              .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
-                             .weights = sgfsi_json_get_text(origin->data, "weights", NULL)};
+                             .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
+                             .recipe = sgfsi_json_get(origin->data, "recipe")};
+    ask_rows(r, cfg);
     return ask_levels(r, origin->info, err);
 }
 
@@ -78,8 +89,12 @@ static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_con
 
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
                             const sgfs_config *cfg, sgfs_err *err) {
+    const sgfs_config *indices =
+        sgfsi_config_given(cfg, "data.zero_based") ? cfg : origin->cfg; /* as the run's, unless */
     const sgfsi_read_options options = {.delimiter = sgfsi_config_text(cfg, "data.delimiter"),
                                         .header = sgfsi_config_text(cfg, "data.header"),
+                                        .labels = sgfsi_config_text(cfg, "data.labels"),
+                                        .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
                                         .log = sgfsi_config_log(cfg)};
     if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
         return sgfsi_fail(err, SGFS_ERUNFILE,
@@ -89,10 +104,10 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return err->code;
     sgfs_status status = ask(r, origin, cfg, err);
-    if (status == SGFS_OK) status = sgfsi_incoming_open(&r->rows, path, &r->asked, &options, err);
+    if (status == SGFS_OK) status = sgfsi_arrivals_open(&r->rows, path, &r->asked, &options, err);
     if (status != SGFS_OK) return status;
-    r->known = sgfsi_incoming_have_target(r->rows);
-    tell_target(r, path, cfg);
+    r->known = sgfsi_arrivals_have_target(r->rows);
+    tell_target(r, sgfsi_arrivals_shown(r->rows), cfg);
     if (r->known) status = sgfsi_data_recall_target(r->data, r->asked.levels, r->asked.level, err);
     return status == SGFS_OK ? open_model(r, origin, err) : status;
 }
@@ -108,7 +123,7 @@ sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, con
 }
 
 void sgfsi_newrows_close(sgfsi_newrows *r) {
-    sgfsi_incoming_close(r->rows);
+    sgfsi_arrivals_close(r->rows);
     sgfs_model_free(r->model);
     sgfs_data_free(r->data);
     sgfsi_arena_free(&r->arena);
@@ -138,13 +153,13 @@ static void list_labels(const sgfsi_labels *l, char *out, size_t room) {
 
 static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
     char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192];
-    const char *text = sgfsi_incoming_level(r->rows, y);
+    const char *text = sgfsi_arrivals_level(r->rows, i, y);
     sgfsi_format_num(number, y);
     list_labels(&r->model->labels, known, sizeof known);
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
                       "take such rows out, or say --target none for predictions alone.",
-                      sgfsi_incoming_where(r->rows, i, where), text != NULL ? text : number, known);
+                      sgfsi_arrivals_where(r->rows, i, where), text != NULL ? text : number, known);
 }
 
 static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
@@ -162,7 +177,7 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
             err, SGFS_EDATA,
             "%s: the target is %s, which model %s does not allow; take such rows out, "
             "or say --target none for predictions alone.",
-            sgfsi_incoming_where(r->rows, i, where), number, r->model->kind->name);
+            sgfsi_arrivals_where(r->rows, i, where), number, r->model->kind->name);
     }
     return SGFS_OK;
 }
@@ -173,7 +188,7 @@ static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offs
         if (!(offset[i] > 0)) {
             return sgfsi_fail(
                 err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                sgfsi_incoming_where(r->rows, i, where), r->asked.exposure, offset[i]);
+                sgfsi_arrivals_where(r->rows, i, where), r->asked.exposure, offset[i]);
         }
         offset[i] = log(offset[i]);
     }
@@ -198,7 +213,7 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                 .x = block->x + (d->p - d->features),
                                 .y = block->y,
                                 .exposure = block->offset};
-    sgfs_status status = sgfsi_incoming_next(r->rows, most, &raw, err);
+    sgfs_status status = sgfsi_arrivals_next(r->rows, most, &raw, err);
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
     if (status == SGFS_OK && exposure) status = take_exposure(r, raw.n, block->offset, err);
     if (status != SGFS_OK) return status;

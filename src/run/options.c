@@ -8,6 +8,7 @@
 
 #include "run/checkgrad.h"
 #include "run/optimize.h"
+#include "run/pack.h"
 #include "run/predict.h"
 #include "run/simulate.h"
 #include "run/tune.h"
@@ -19,8 +20,9 @@ static const sgfs_option run_options[] = {
      "structure of the Fisher matrix for --sampler sgfs"},
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
      "rows in a minibatch (auto: 500 to 2000, or 2 a parameter; at most a quarter of all)"},
-    {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "with", 1, 0, "with|without",
-     "draw the rows with or without replacement"},
+    {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "auto", 1, 0, "auto|with|without|chunks",
+     "draw the rows with or without replacement, or in chunks of a shuffled file (auto: packed "
+     "files)"},
     {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
@@ -37,6 +39,8 @@ static const sgfs_option run_options[] = {
      "stop after this many seconds and keep what there is"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
      "file with rows kept aside: follow the error of the averaged prediction"},
+    {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,
+     "file with their labels, where --validate names an IDX file"},
     {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
      "paper: the literal settings of Ahn et al. 2012"},
     {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
@@ -55,7 +59,8 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"optimize", "", sgfsi_mode_options},
                                               {"tune", "", sgfsi_tune_options},
                                               {"predict", "", sgfsi_predict_options},
-                                              {"check", "", sgfsi_check_grad_options}};
+                                              {"check", "", sgfsi_check_grad_options},
+                                              {"pack", "", sgfsi_pack_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];

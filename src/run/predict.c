@@ -249,7 +249,7 @@ static sgfs_status finish_slots(sgfs_predict *p, int64_t used, FILE *f, sgfs_err
 }
 
 static void tell_progress(const sgfs_predict *p, double start) {
-    double seconds = sgfsi_now() - start, fraction = sgfsi_incoming_fraction(p->rows.rows);
+    double seconds = sgfsi_now() - start, fraction = sgfsi_arrivals_fraction(p->rows.rows);
     if (p->on_progress == NULL) return;
     double eta = fraction > 0 ? seconds * (1 - fraction) / fraction : -1;
     const sgfs_predict_progress now = {p->done, fraction, seconds, eta};
@@ -276,7 +276,7 @@ static sgfs_status predict_file(sgfs_predict *p, FILE *f, sgfs_err *err) {
 
 sgfs_status sgfs_predict_all(sgfs_predict *p, const char *out, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
-    sgfsi_outfile file = {NULL, NULL, NULL};
+    sgfsi_outfile file = {.f = NULL};
     if (err == NULL) err = &own;
     if (p == NULL && err->code != SGFS_OK) return err->code;
     if (p == NULL || p->slot != NULL) {

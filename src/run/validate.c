@@ -52,13 +52,14 @@ static sgfs_status append(sgfsi_aside *a, const sgfs_batch *b, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status read_rows(sgfsi_aside *a, const char *path, sgfs_err *err) {
+static sgfs_status read_rows(sgfsi_aside *a, sgfs_err *err) {
     enum { BLOCK = 4096 };
     sgfsi_newrows_block block;
     if (!a->source.known) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
-                          path, a->source.asked.target != NULL ? a->source.asked.target : "");
+                          sgfsi_arrivals_shown(a->source.rows),
+                          a->source.asked.target != NULL ? a->source.asked.target : "");
     }
     sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
     while (status == SGFS_OK) {
@@ -80,9 +81,13 @@ sgfs_status sgfsi_aside_open(sgfsi_aside **aside, const char *path, const sgfs_m
     if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     /* by name, as the run knows it: a number would count this file's columns */
     sgfs_status status = sgfs_config_set(own, "data.target", "", err);
+    const char *labels = sgfsi_config_text(cfg, "run.validate_labels");
+    if (status == SGFS_OK) status = sgfs_config_set(own, "data.labels", labels, err);
+    if (status == SGFS_OK) status = sgfs_config_set(own, "data.part", "all", err);
+    if (status == SGFS_OK) status = sgfs_config_set(own, "data.limit", "auto", err);
     if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
     sgfs_config_free(own);
-    return status == SGFS_OK ? read_rows(a, path, err) : status;
+    return status == SGFS_OK ? read_rows(a, err) : status;
 }
 
 void sgfsi_aside_free(sgfsi_aside *a) {

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * cmd_pack.c: sgfs pack FILE... --out FILE.sgd; sgfs pack --check FILE.sgd
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const cli_flag flags[] = {
+    {"out", "FILE.sgd", "the packed file to write"},
+    {"check", "FILE.sgd", "read a packed file instead, and compare all its checksums"},
+    {"overwrite", NULL, "replace an existing file"},
+    {NULL, NULL, NULL}};
+
+static void stop(void *work) {
+    sgfs_pack_stop(work);
+}
+
+/* All words, one to a line; the caller frees. */
+static char *join(const cli_args *args) {
+    size_t room = 1;
+    for (int i = 0; i < args->words; i++) room += strlen(args->word[i]) + 1;
+    char *all = malloc(room), *end = all;
+    if (all == NULL) return NULL;
+    *end = '\0';
+    for (int i = 0; i < args->words; i++) {
+        size_t n = strlen(args->word[i]);
+        if (i > 0) *end++ = '\n';
+        memcpy(end, args->word[i], n + 1);
+        end += n;
+    }
+    return all;
+}
+
+static double megabytes(double bytes) {
+    return bytes / 1e6;
+}
+
+static void print_info(const char *path, const sgfs_pack_info *info, double bytes,
+                       const cli_args *args) {
+    if (args->json) {
+        char *text = sgfs_pack_json(info);
+        if (text != NULL) printf("%s\n", text);
+        sgfs_text_free(text);
+    } else if (!args->quiet) {
+        fprintf(stderr,
+                "%s: %lld rows, %lld columns of %s, %.1f MB in chunks of %lld rows (%lld "
+                "bytes)%s; %.1f s, %.0f MB/s\n",
+                path, (long long)info->rows, (long long)info->cols, info->type,
+                megabytes(info->bytes), (long long)info->chunk_rows, (long long)info->chunk_bytes,
+                info->shuffled ? ", shuffled" : ", in the order of the files", info->seconds,
+                info->seconds > 0 ? megabytes(bytes) / info->seconds : 0);
+    }
+}
+
+static sgfs_status check(const char *path, const cli_args *args, sgfs_err *err) {
+    sgfs_pack_info info;
+    if (args->words > 0 || cli_given(&cmd_pack, args, "out") != NULL)
+        return cli_fail(err, SGFS_EUSAGE, "--check FILE.sgd comes alone.");
+    sgfs_status status = sgfs_pack_check(path, args->cfg, &info, err);
+    if (status != SGFS_OK) return status;
+    print_info(path, &info, info.bytes, args);
+    if (!args->json && !args->quiet) fprintf(stderr, "every checksum is right\n");
+    return SGFS_OK;
+}
+
+static sgfs_status write_file(sgfs_pack *work, const char *out, const cli_args *args,
+                              sgfs_err *err) {
+    cli_on_interrupt(stop, work);
+    sgfs_status status = sgfs_pack_all(work, out, err);
+    cli_on_interrupt(stop, NULL);
+    if (status != SGFS_OK) return status;
+    const sgfs_pack_info *info = sgfs_pack_result(work);
+    print_info(out, info, info->read, args);
+    return SGFS_OK;
+}
+
+static sgfs_status pack(cli_args *args, sgfs_err *err) {
+    const char *out = cli_given(&cmd_pack, args, "out"),
+               *checked = cli_given(&cmd_pack, args, "check");
+    if (checked != NULL) return check(checked, args, err);
+    if (args->words == 0 || out == NULL) {
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Name files to read and one to write: sgfs pack data.csv --out data.sgd");
+    }
+    if (cli_given(&cmd_pack, args, "overwrite") != NULL &&
+        sgfs_config_set(args->cfg, "output.overwrite", "true", err) != SGFS_OK)
+        return err->code;
+    for (int i = 0; i < args->words; i++) {
+        if (cli_check_out(args, out, args->word[i], err) != SGFS_OK) return err->code;
+    }
+    char *data = join(args);
+    if (data == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory.");
+    sgfs_pack *work = sgfs_pack_open(data, args->cfg, err);
+    free(data);
+    if (work == NULL) return err->code;
+    sgfs_status status = write_file(work, out, args, err);
+    sgfs_pack_free(work);
+    return status;
+}
+
+const cli_command cmd_pack = {
+    .name = "pack",
+    .brief = "shuffle rows into one binary file, for data larger than memory",
+    .usage = "FILE... --out FILE.sgd [options]",
+    .examples =
+        "  sgfs pack data.csv --out data.sgd\n"
+        "  sgfs pack 'part-*.csv.gz' --target clicks --storage f32 --memory 2G --out clicks.sgd\n"
+        "  zcat rows.csv.gz | sgfs pack - --drop id --out rows.sgd\n"
+        "  sgfs pack --check data.sgd\n\n"
+        "Rows are read one block after another and shuffled on the disk of --out, within "
+        "--memory.\n"
+        "The file appears when it is complete, or not at all. `sgfs sample MODEL --data data.sgd`\n"
+        "then draws minibatches from it without reading it all.\n",
+    .stages = "pack data",
+    .flags = flags,
+    .run = pack,
+};

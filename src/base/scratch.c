@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ * scratch.c: blocks in a file without a name.
+ *
+ * The file is made with O_TMPFILE, or made and unlinked at once where the system has no such thing:
+ * whatever happens to the process, nothing is left. It lies beside the result, since that is where
+ * the user has room. Blocks are appended as they come, so that writing is sequential whichever
+ * bucket a block belongs to. Those dropped are used again, and their space goes back to the disk
+ * where the file system can punch holes: rows that move from here to the result then need room
+ * once, not twice.
+ */
+#ifdef __linux__
+#define _GNU_SOURCE /* O_TMPFILE, fallocate */
+#endif
+#include "base/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+/* ---- folders and sizes ----------------------------------------------------------------------- */
+
+/* The folder that path is in; malloc'ed. */
+static char *folder_of(const char *path) {
+    char *copy = strdup(path);
+    char *folder = copy != NULL ? strdup(dirname(copy)) : NULL;
+    free(copy);
+    return folder;
+}
+
+static double free_in(const char *folder) {
+    struct statvfs v;
+    if (statvfs(folder, &v) != 0) return -1;
+    return (double)v.f_bavail * (double)v.f_frsize;
+}
+
+double sgfsi_free_bytes(const char *path) {
+    char *folder = folder_of(path);
+    double bytes = folder != NULL ? free_in(folder) : -1;
+    free(folder);
+    return bytes;
+}
+
+const char *sgfsi_format_bytes(double bytes, char out[24]) {
+    static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
+    int k = 0;
+    while (bytes >= 999.5 && k < 5) {
+        bytes /= 1000;
+        k++;
+    }
+    snprintf(out, 24, k == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s", bytes, unit[k]);
+    return out;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int open_nameless(const char *folder) {
+#ifdef O_TMPFILE
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) return fd;
+#endif
+    size_t room = strlen(folder) + 32;
+    char *name = malloc(room);
+    if (name == NULL) return -1;
+    snprintf(name, room, "%s/.sgfs-XXXXXX", folder);
+    int made = mkstemp(name);
+    if (made >= 0) {
+        (void)unlink(name);
+        (void)fcntl(made, F_SETFD, FD_CLOEXEC);
+    }
+    free(name);
+    return made;
+}
+
+static bool punch(int fd, int64_t offset, int64_t bytes) {
+#ifdef FALLOC_FL_PUNCH_HOLE
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
+#else
+    (void)fd, (void)offset, (void)bytes;
+    return false;
+#endif
+}
+
+sgfs_status sgfsi_scratch_open(sgfsi_scratch *s, const char *beside, int64_t block_bytes,
+                               sgfs_err *err) {
+    *s = (sgfsi_scratch){.fd = -1, .stride = (block_bytes + PAGE - 1) / PAGE * PAGE};
+    s->folder = folder_of(beside);
+    if (s->folder == NULL) return sgfsi_fail_memory(err, beside);
+    s->fd = open_nameless(s->folder);
+    if (s->fd < 0) {
+        sgfs_status status = sgfsi_fail(err, SGFS_EIO, "%s: cannot write temporary data there: %s.",
+                                        s->folder, strerror(errno));
+        sgfsi_scratch_close(s);
+        return status;
+    }
+    s->shrinks = punch(s->fd, 0, s->stride);
+    return SGFS_OK;
+}
+
+void sgfsi_scratch_close(sgfsi_scratch *s) {
+    if (s->folder != NULL && s->fd >= 0) close(s->fd);
+    free(s->folder);
+    free(s->unused);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static sgfs_status fail_put(const sgfsi_scratch *s, int error, sgfs_err *err) {
+    char have[24], need[24];
+    if (error != ENOSPC && error != EDQUOT) {
+        return sgfsi_fail(err, SGFS_EIO, "%s: cannot write temporary data: %s.", s->folder,
+                          strerror(error));
+    }
+    return sgfsi_fail(
+        err, SGFS_EIO,
+        "%s: the disk is full after %s of temporary data, %s free; make room or write "
+        "the result to another disk.",
+        s->folder, sgfsi_format_bytes((double)(s->blocks * s->stride), need),
+        sgfsi_format_bytes(free_in(s->folder), have));
+}
+
+sgfs_status sgfsi_scratch_put(sgfsi_scratch *s, int64_t bytes, const void *data, int64_t *block,
+                              sgfs_err *err) {
+    const char *from = data;
+    *block = s->frees > 0 ? s->unused[--s->frees] : s->blocks++;
+    int64_t at = *block * s->stride;
+    while (bytes > 0) {
+        ssize_t n = pwrite(s->fd, from, (size_t)bytes, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return fail_put(s, n < 0 ? errno : ENOSPC, err);
+        from += n;
+        at += n;
+        bytes -= n;
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_scratch_get(const sgfsi_scratch *s, int64_t block, int64_t bytes, void *data,
+                              sgfs_err *err) {
+    char *to = data;
+    int64_t at = block * s->stride;
+    while (bytes > 0) {
+        ssize_t n = pread(s->fd, to, (size_t)bytes, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read temporary data back: %s.", s->folder,
+                              n < 0 ? strerror(errno) : "they end too early");
+        }
+        to += n;
+        at += n;
+        bytes -= n;
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_scratch_drop(sgfsi_scratch *s, int64_t block, sgfs_err *err) {
+    if (s->frees == s->room) {
+        int64_t room = 2 * s->room + 64;
+        int64_t *more = realloc(s->unused, (size_t)room * sizeof *more);
+        if (more == NULL) return sgfsi_fail_memory(err, "the list of temporary blocks");
+        s->unused = more;
+        s->room = room;
+    }
+    s->unused[s->frees++] = block;
+    if (s->shrinks) s->shrinks = punch(s->fd, block * s->stride, s->stride);
+    return SGFS_OK;
+}
