@@ -8,10 +8,11 @@ PREFIX ?= /usr/local
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
              zlib1g-dev libnetcdf-dev libcmocka-dev
 TEST_DEPS := python3 python3-venv locales
+FUZZ_DEPS := clang libomp-dev
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-asan bench install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-asan fuzz bench install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -20,6 +21,7 @@ help:
 	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
 	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
+	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
 	@echo "make test-long  the longer tier: ten million rows in a packed file"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
 	@echo "make install    into PREFIX=$(PREFIX)"
@@ -72,6 +74,14 @@ test-long:
 test-asan:
 	@$(MAKE) --no-print-directory test PRESET=asan CTEST_ARGS="-E ^stat/"
 
+# Needs clang. Seeds are in fuzz/corpus; findings stay in build-fuzz.
+FUZZ_SECONDS ?= 60
+fuzz: deps
+	$(call install_packages,$(FUZZ_DEPS))
+	@cmake --preset fuzz $(CMAKE_ARGS) > /dev/null
+	@MAKEFLAGS=--no-print-directory cmake --build build-fuzz -j$(JOBS) --target fuzz
+	@sh fuzz/run.sh build-fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ)
+
 bench: all
 	@for b in $(BUILD)/bench/*; do if [ -f $$b ] && [ -x $$b ]; then $$b || exit 1; fi; done
 
@@ -85,4 +95,4 @@ lint: all
 	@clang-tidy --quiet -p $(BUILD) $$(git ls-files 'src/*.c' 'cli/*.c')
 
 clean:
-	@rm -rf build build-dev build-asan build-portable
+	@rm -rf build build-dev build-asan build-portable build-fuzz

@@ -85,11 +85,29 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
     return argv[++*at];
 }
 
+/* Transforms have one place in their order: a second one would silently replace the first. */
+static bool is_transform(const char *key) {
+    static const char *const keys[] = {"data.categorical", "data.drop",  "data.log1p",
+                                       "data.project",     "data.split", "data.keep_classes",
+                                       "data.limit"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        if (strcmp(keys[k], key) == 0) return true;
+    }
+    return false;
+}
+
 /* A flag, which replaces what the file said. */
 static sgfs_status set_option(cli_args *args, const char *key, const char *value, sgfs_err *err) {
     sgfs_option_info o;
     for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
-        if (strcmp(o.key, key) == 0) args->from_file[i] = false;
+        if (strcmp(o.key, key) != 0) continue;
+        if (is_transform(key) && sgfs_config_given(args->cfg, key) && !args->from_file[i]) {
+            return cli_fail(err, SGFS_EUSAGE,
+                            "--%s may be given once (lists take commas, \"a,b\"; several rounds of "
+                            "transforms are several runs of `sgfs pack`).",
+                            o.flag);
+        }
+        args->from_file[i] = false;
     }
     return sgfs_config_set(args->cfg, key, value, err);
 }

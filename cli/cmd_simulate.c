@@ -8,14 +8,15 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {
-    {"out", "FILE", "the data file to write: .npy or .csv"},
+    {"out", "FILE", "the data file to write: .npy, .csv or .sgd (packed)"},
     {"truth", "FILE", "also write the truth, for sgfs compare --reference"},
+    {"storage", "TYPE", "numbers of a .sgd file: f64 or f32, half as large (default: f64)"},
     {"seed", "K", "same seed, same data"},
     {"prior-precision", "X", "lambda of the prior in the truth"},
     {"overwrite", NULL, "replace existing files"},
     {NULL, NULL, NULL}};
 
-/* Three options of other stages make sense here as well. */
+/* Some options of other stages make sense here as well. */
 static sgfs_status borrow(cli_args *args, const char *flag, const char *key, sgfs_err *err) {
     const char *value = cli_given(&cmd_simulate, args, flag);
     if (value == NULL) return SGFS_OK;
@@ -33,6 +34,7 @@ static sgfs_status simulate(cli_args *args, sgfs_err *err) {
         return cli_fail(err, SGFS_EUSAGE, "%s: data and truth need two names.", out);
     }
     sgfs_status status = borrow(args, "seed", "run.seed", err);
+    if (status == SGFS_OK) status = borrow(args, "storage", "data.storage", err);
     if (status == SGFS_OK) status = borrow(args, "prior-precision", "prior.precision", err);
     if (status == SGFS_OK) status = borrow(args, "overwrite", "output.overwrite", err);
     if (status == SGFS_OK) status = sgfs_simulate(args->word[0], args->cfg, out, truth, err);
@@ -55,6 +57,7 @@ const cli_command cmd_simulate = {
     .examples = "  sgfs simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth "
                 "truth.json\n"
                 "  sgfs simulate linear --rows 5000 --dim 3 --noise 0.5 --out data.csv\n"
+                "  sgfs simulate logistic --rows 1e9 --dim 8 --storage f32 --out big.sgd\n"
                 "  sgfs simulate softmax --classes 4 --rows 10000 --dim 5 --out data.csv\n",
     .stages = "simulate model",
     .flags = flags,

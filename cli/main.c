@@ -66,7 +66,6 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == SGFS_OK) status = command->run(&args, &err);
     if (status != SGFS_OK) fprintf(stderr, "sgfs %s: %s\n", command->name, err.text);
     sgfs_config_free(args.cfg);
-    cli_data_free(&args);
     return exit_code(status);
 }
 
@@ -85,6 +84,7 @@ static int finish(int code) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);

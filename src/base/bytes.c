@@ -57,7 +57,7 @@ sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) 
         if (error == 0) return sgfsi_fail_memory(err, "a file");
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(error));
     }
-    gzbuffer(b->gz, 1u << 17); /* when this fails, zlib's smaller default stands */
+    gzbuffer(b->gz, SGFSI_BLOCK_BYTES / 8); /* when this fails, zlib's smaller default stands */
     *in = b;
     return SGFS_OK;
 }

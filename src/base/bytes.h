@@ -6,6 +6,12 @@
 
 #include "base/err.h"
 
+/* How much readers of text take at a time. Fuzz builds take little, so that short files have many
+ * blocks. */
+#ifndef SGFSI_BLOCK_BYTES
+#define SGFSI_BLOCK_BYTES (1 << 20)
+#endif
+
 typedef struct sgfsi_bytes sgfsi_bytes;
 
 /* SGFS_EIO when the path is missing, not readable or not a regular file. path is borrowed. */

@@ -123,6 +123,7 @@ static bool is_name(const sgfsi_columns *c, const char *token) {
 typedef struct listing {
     const char *flag;
     sgfs_status (*add)(const sgfsi_columns *c, int64_t i, unsigned char *mark, sgfs_err *err);
+    bool lenient; /* what is no column is passed over */
 } listing;
 
 static sgfs_status add_token(const sgfsi_columns *c, const listing *list, char *token,
@@ -150,7 +151,8 @@ static sgfs_status add_list(const sgfsi_columns *c, const listing *list, const c
         if (next != NULL) *next++ = '\0';
         while (*s == ' ') s++;
         for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--) s[n - 1] = '\0';
-        status = add_token(c, list, s, mark, err);
+        status = add_token(c, list, s, mark, list->lenient ? NULL : err);
+        if (list->lenient && status == SGFS_EUSAGE) status = SGFS_OK;
     }
     free(copy);
     return status;
@@ -205,7 +207,7 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_
     for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
     if (status == SGFS_OK && options->target[0] == '\0')
         status = last_is_target(columns, role, err);
-    const listing features = {"features", add_feature};
+    const listing features = {"features", add_feature, false};
     return status != SGFS_OK || all ? status
                                     : add_list(columns, &features, options->features, role, err);
 }
@@ -218,7 +220,13 @@ static sgfs_status set_mark(const sgfsi_columns *c, int64_t i, unsigned char *ma
 
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err) {
-    const listing marks = {flag, set_mark};
+    const listing marks = {flag, set_mark, false};
+    return add_list(columns, &marks, list, mark, err);
+}
+
+sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *list,
+                                    unsigned char *mark, sgfs_err *err) {
+    const listing marks = {"", set_mark, true};
     return add_list(columns, &marks, list, mark, err);
 }
 
@@ -257,7 +265,7 @@ sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned 
                           "--target.",
                           columns->path);
     }
-    const listing features = {"features", add_feature};
+    const listing features = {"features", add_feature, false};
     return all ? SGFS_OK : add_list(columns, &features, options->features, role, err);
 }
 

@@ -26,6 +26,9 @@ sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned 
 /* Set mark[i] to 1 for every column i of a list like "a,b,3-7", which the user gave as --flag. */
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
+/* The same, where what is no column of the file is somebody else's business. */
+sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *list,
+                                    unsigned char *mark, sgfs_err *err);
 
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);

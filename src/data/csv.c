@@ -35,7 +35,7 @@
 #include "data/csv_rows.h"
 #include "data/flow.h"
 
-enum { PIECE = 1 << 16, LEAST_PIECES = 16, MOST_PIECES = 512 };
+enum { PIECE = SGFSI_BLOCK_BYTES / 16, LEAST_PIECES = 16, MOST_PIECES = 512 };
 
 typedef struct sgfsi_csv csv;
 struct sgfsi_csv {
@@ -124,6 +124,22 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
     return status;
 }
 
+/* Features that --drop will leave out keep their place, so that numbers still count the file's
+ * columns, and may hold anything. */
+static sgfs_status pass_over_dropped(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    const char *list = c->options.drop;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    sgfs_status status = sgfsi_columns_mark_some(columns, list, mark, err);
+    for (int64_t i = 0; i < columns->cols; i++) {
+        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
+        if (mark[i] && numbers) c->plan.words_of[i] = -2;
+    }
+    free(mark);
+    return status;
+}
+
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names};
     sgfs_status status = make_columns(c, err);
@@ -133,7 +149,8 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
         if (c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET) status = add_words(c, i, err);
     }
-    return status == SGFS_OK ? choose_words(c, &columns, err) : status;
+    if (status == SGFS_OK) status = choose_words(c, &columns, err);
+    return status == SGFS_OK ? pass_over_dropped(c, &columns, err) : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

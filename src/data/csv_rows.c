@@ -290,24 +290,23 @@ static const char *plain_number(char delimiter, const char *s, const char *end, 
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static sgfs_status make_room(reading *r, sgfs_err *err) {
+/* Room for the row at hand, of so many bytes, and for all others of the piece if they are as long:
+ * memory that is moved again and again is memory lost in between. */
+static sgfs_status make_room(reading *r, int64_t bytes, sgfs_err *err) {
     piece *p = r->piece;
-    int64_t kept = r->plan->kept, used = p->rows * kept;
-    if (p->cells_room - used < kept) {
-        int64_t room = p->cells_room < 8 * kept ? 16 * kept : 2 * p->cells_room;
-        double *bigger = realloc(p->cells, (size_t)room * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
-        p->cells = bigger;
-        p->cells_room = room;
+    int64_t kept = r->plan->kept;
+    if (p->rows == p->room) {
+        int64_t likely = (p->end - p->begin) / (bytes + 1), least = p->rows + p->rows / 4 + 16;
+        int64_t room = likely + likely / 8 > least ? likely + likely / 8 : least;
+        double *cells = realloc(p->cells, (size_t)(room * kept) * sizeof *cells);
+        if (cells != NULL) p->cells = cells;
+        int64_t *line = r->plan->streaming ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
+        if (line != NULL) p->line = line;
+        if (cells == NULL || (r->plan->streaming && line == NULL))
+            return sgfsi_fail_memory(err, "rows");
+        p->room = room;
     }
-    if (r->plan->streaming && p->line_room == p->rows) {
-        int64_t room = p->line_room == 0 ? 1024 : 2 * p->line_room;
-        int64_t *bigger = realloc(p->line, (size_t)room * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
-        p->line = bigger;
-        p->line_room = room;
-    }
-    r->to = p->cells + used;
+    r->to = p->cells + p->rows * kept;
     return SGFS_OK;
 }
 
@@ -319,6 +318,7 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
     *stop = sgfsi_cell_scan(c->format->delimiter, s, end, &cell);
     if (*stop == NULL) return fail_quote(r, col, err);
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
     return c->words_of[col] >= 0 ? word_cell(r, col, &cell, err) : number_cell(r, col, &cell, err);
 }
 
@@ -328,10 +328,10 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     const int64_t cols = c->format->cols;
     const char *s = begin, *stop = NULL;
     int64_t col = 0;
-    sgfs_status status = make_room(r, err);
+    sgfs_status status = make_room(r, end - begin, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] < 0;
+        bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;
         stop = number ? plain_number(delimiter, s, end, limit, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             *r->to++ = x;

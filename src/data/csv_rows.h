@@ -22,7 +22,7 @@ typedef struct sgfsi_csv_plan {
     const sgfsi_read_options *options;
     const sgfsi_csv_format *format;
     unsigned char *role;    /* format->cols values of sgfsi_role */
-    int32_t *words_of;      /* format->cols: in words; -1: the column is numbers */
+    int32_t *words_of;      /* format->cols: in words; -1: numbers; -2: nobody will look at it */
     int64_t kept;           /* columns wanted */
     int64_t worded;         /* columns of words */
     sgfsi_csv_words *words; /* worded */
@@ -57,10 +57,10 @@ typedef struct sgfsi_csv_piece {
     bool last;               /* the file ends at end */
 
     int64_t rows;
-    double *cells; /* rows x plan->kept */
-    int64_t *line; /* rows: on which each starts; of rows for a run only */
-    int64_t lines; /* line ends */
-    int64_t cells_room, line_room;
+    double *cells;             /* rows x plan->kept */
+    int64_t *line;             /* rows: on which each starts; of rows for a run only */
+    int64_t lines;             /* line ends */
+    int64_t room;              /* rows */
     sgfsi_csv_missing missing; /* lines of the piece */
     int64_t missing_row;       /* the first row with one, or -1 */
     /* Text where numbers were expected, and a second look with words there is in order: */

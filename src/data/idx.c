@@ -23,7 +23,7 @@
 #include "data/columns.h"
 #include "data/flow.h"
 
-enum { MOST_DIMS = 4, BLOCK_BYTES = 1 << 18 };
+enum { MOST_DIMS = 4, BLOCK_BYTES = SGFSI_BLOCK_BYTES / 4 };
 
 typedef struct idx {
     const char *path;

@@ -5,7 +5,7 @@
  *     --dense:              N x (cols + 1) cells with all zeros, the label last, called y
  *     flow:                 blocks of the same dense rows
  *
- * Columns are called x1, x2, ... by index (also of --zero-based files), and there are as many as the
+ * Columns are called x1, x2, ... by index (of --zero-based files too), and there are as many as the
  * largest index, or --columns. Sparse rows are read in one pass. Dense rows and flows have to know
  * the number of columns before the first row, so the file is gone through once before (unless
  * --columns tells it to a flow): memory is then asked for once, and what is asked for is known.

@@ -22,7 +22,7 @@
 #include "base/number.h"
 #include "data/libsvm.h"
 
-enum { BLOCK = 1 << 20, LONGEST = 1 << 26, ENTRIES = 1 << 12, SHOWN = 40, DIGITS = 10 };
+enum { BLOCK = SGFSI_BLOCK_BYTES, LONGEST = 64 * BLOCK, ENTRIES = 1 << 12, SHOWN = 40, DIGITS = 10 };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20 };
+enum { BLOCK = SGFSI_BLOCK_BYTES };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';

@@ -30,36 +30,28 @@ const char *sgfsi_dtype_name(sgfsi_dtype type) {
 
 /* ---- does it fit? ---------------------------------------------------------------------------- */
 
-static int64_t settle_f64(int64_t count, const double *x) {
+void sgfsi_cells_round(sgfsi_dtype type, int64_t count, const double *restrict x,
+                       double *restrict out) {
+    if (type != SGFSI_F32) {
+        memcpy(out, x, (size_t)count * sizeof *x);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) out[i] = (double)(float)x[i];
+}
+
+static int64_t count_infinite(int64_t count, const double *x) {
     int64_t bad = 0;
     for (int64_t i = 0; i < count; i++) bad += !(fabs(x[i]) <= DBL_MAX);
     return bad;
 }
 
-static int64_t settle_f32(int64_t count, double *x) {
+int64_t sgfsi_cells_unfit(sgfsi_dtype type, int64_t count, const double *x) {
+    const double low = types[type].low, high = types[type].high;
     int64_t bad = 0;
-    for (int64_t i = 0; i < count; i++) {
-        x[i] = (double)(float)x[i];
-        bad += !(fabs(x[i]) <= DBL_MAX);
-    }
-    return bad;
-}
-
-static int64_t settle_integers(int64_t count, const double *x, double low, double high) {
-    int64_t bad = 0;
+    if (high == 0) return count_infinite(count, x);
     for (int64_t i = 0; i < count; i++)
         bad += !(x[i] >= low && x[i] <= high && x[i] == trunc(x[i]));
     return bad;
-}
-
-int64_t sgfsi_cells_settle(sgfsi_dtype type, int64_t count, double *x) {
-    if (type == SGFSI_F64) return settle_f64(count, x);
-    if (type == SGFSI_F32) return settle_f32(count, x);
-    return settle_integers(count, x, types[type].low, types[type].high);
-}
-
-bool sgfsi_cells_fit(sgfsi_dtype type, double x) {
-    return sgfsi_cells_settle(type, 1, &x) == 0;
 }
 
 /* ---- there and back -------------------------------------------------------------------------- */

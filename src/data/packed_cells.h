@@ -6,12 +6,12 @@
 
 #include "data/table.h"
 
-/* Make each number what a cell of the type would hold (f32: rounded). Returns how many have no place
- * in it: not finite, beyond its range, a fraction among integers. */
-int64_t sgfsi_cells_settle(sgfsi_dtype type, int64_t count, double *x);
-bool sgfsi_cells_fit(sgfsi_dtype type, double x); /* the same for one number */
+/* What cells of the type would hold in place of these numbers: in f32 they are rounded. */
+void sgfsi_cells_round(sgfsi_dtype type, int64_t count, const double *x, double *out);
+/* How many have no place in such a cell: not finite, beyond its range, a fraction among integers. */
+int64_t sgfsi_cells_unfit(sgfsi_dtype type, int64_t count, const double *x);
 
-/* Numbers that have been settled. */
+/* Numbers that fit, after rounding. */
 void sgfsi_cells_from(sgfsi_dtype type, int64_t count, const double *x, void *cells);
 void sgfsi_cells_to(sgfsi_dtype type, int64_t count, const void *cells, double *x);
 

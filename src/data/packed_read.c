@@ -94,11 +94,12 @@ static sgfs_status refuse_start(const file *f, const unsigned char *page, sgfs_e
 }
 
 static sgfs_status read_head(file *f, sgfs_err *err) {
-    unsigned char page[SGFSI_PAGE];
-    if (f->bytes < sizeof page) return damaged(f, "it is shorter than its first page", err);
-    sgfs_status status = read_at(f, page, sizeof page, 0, err);
+    unsigned char page[SGFSI_PAGE] = {0};
+    bool shorter = f->bytes < sizeof page;
+    sgfs_status status = read_at(f, page, shorter ? (size_t)f->bytes : sizeof page, 0, err);
     if (status != SGFS_OK) return status;
     if (memcmp(page, SGFSI_PACKED_MAGIC, 8) != 0) return refuse_start(f, page, err);
+    if (shorter) return damaged(f, "it is shorter than its first page", err);
     take_head(page, &f->head);
     bool whole = sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT) ==
                  (uint32_t)get_bytes(page + SGFSI_PACKED_CRC_AT, 4);

@@ -131,7 +131,9 @@ static const char *role_text(const sgfsi_packer *p, int64_t col) {
 static sgfs_status refuse(sgfsi_packer *p, const double *cells, int64_t n, sgfs_err *err) {
     p->broken = true;
     for (int64_t i = 0; i < n * p->cols; i++) {
-        if (sgfsi_cells_fit(p->type, cells[i])) continue;
+        double held;
+        sgfsi_cells_round(p->type, 1, &cells[i], &held);
+        if (sgfsi_cells_unfit(p->type, 1, &held) == 0) continue;
         const char *name = p->head->names[i % p->cols];
         if (!isfinite(cells[i])) {
             return sgfsi_fail(err, SGFS_EDATA,
@@ -237,8 +239,8 @@ sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sg
         double *to = p->block + p->waiting * p->cols;
         sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, k, cells, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
-        memcpy(to, cells, (size_t)count * sizeof *to);
-        if (sgfsi_cells_settle(p->type, count, to) > 0) return refuse(p, cells, k, err);
+        sgfsi_cells_round(p->type, count, cells, to);
+        if (sgfsi_cells_unfit(p->type, count, to) > 0) return refuse(p, cells, k, err);
         p->waiting += k;
         status = p->waiting == p->block_rows ? finish_block(p, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
@@ -257,8 +259,8 @@ sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, 
     sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, n, cells, err) : SGFS_OK;
     for (int64_t at = 0; at < count && status == SGFS_OK; at += PIECE) {
         int64_t k = count - at < PIECE ? count - at : PIECE;
-        memcpy(piece, cells + at, (size_t)k * sizeof *piece);
-        if (sgfsi_cells_settle(p->type, k, piece) > 0) return refuse(p, cells, n, err);
+        sgfsi_cells_round(p->type, k, cells + at, piece);
+        if (sgfsi_cells_unfit(p->type, k, piece) > 0) return refuse(p, cells, n, err);
         sgfsi_cells_from(p->type, k, piece, to + at * size);
     }
     return status;
@@ -272,7 +274,7 @@ sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, 
         int64_t room = p->block_rows - p->waiting, k = n < room ? n : room, count = k * p->cols;
         double *to = p->block + p->waiting * p->cols;
         sgfsi_cells_to(p->type, count, from, to);
-        if (sgfsi_cells_settle(p->type, count, to) > 0) return refuse(p, to, k, err);
+        if (sgfsi_cells_unfit(p->type, count, to) > 0) return refuse(p, to, k, err);
         p->waiting += k;
         sgfs_status status = p->waiting == p->block_rows ? finish_block(p, err) : SGFS_OK;
         if (status != SGFS_OK) return status;

@@ -35,35 +35,56 @@ int64_t sgfsi_spread_rows(int64_t cols) {
     return fit < 1 ? 1 : fit < SGFSI_SPREAD_BLOCK ? fit : SGFSI_SPREAD_BLOCK;
 }
 
-/* At most GROUP columns. */
-static void add_group(sgfsi_spread *s, int64_t n, int64_t cols, int64_t stride, const double *x) {
-    double sum[GROUP] = {0}, ss[GROUP] = {0}, min[GROUP], max[GROUP];
-    for (int64_t j = 0; j < cols; j++) {
-        min[j] = s[j].min;
-        max[j] = s[j].max;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = x + i * stride;
+typedef struct group {
+    double sum[GROUP], ss[GROUP], min[GROUP], max[GROUP];
+} group;
+
+/* Called with a constant number of columns wherever that many numbers are there to be read. */
+static inline void first_look(group *g, int64_t n, int64_t cols, int64_t stride, const double *x) {
+    for (int64_t i = 0; i < n; i++, x += stride) {
         for (int64_t j = 0; j < cols; j++) {
-            sum[j] += row[j];
-            min[j] = row[j] < min[j] ? row[j] : min[j];
-            max[j] = row[j] > max[j] ? row[j] : max[j];
+            g->sum[j] += x[j];
+            g->min[j] = x[j] < g->min[j] ? x[j] : g->min[j];
+            g->max[j] = x[j] > g->max[j] ? x[j] : g->max[j];
         }
     }
-    for (int64_t j = 0; j < cols; j++) sum[j] /= (double)n; /* means from here on */
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = x + i * stride;
-        for (int64_t j = 0; j < cols; j++) ss[j] += (row[j] - sum[j]) * (row[j] - sum[j]);
+}
+
+static inline void second_look(group *g, int64_t n, int64_t cols, int64_t stride, const double *x,
+                               const double *mean) {
+    for (int64_t i = 0; i < n; i++, x += stride) {
+        for (int64_t j = 0; j < cols; j++) g->ss[j] += (x[j] - mean[j]) * (x[j] - mean[j]);
     }
+}
+
+/* At most GROUP columns, of `left` numbers. Of narrow rows, GROUP numbers are read all the same, and
+ * what the next row's come to is not used: loops of a fixed length are that much faster. Not of the
+ * last rows, behind which nothing is left to read. */
+static void add_group(sgfsi_spread *s, int64_t n, int64_t cols, int64_t stride, int64_t left,
+                      const double *x) {
+    group g = {{0}, {0}, {0}, {0}};
+    double mean[GROUP] = {0};
+    int64_t safe = left >= GROUP ? (left - GROUP) / stride + 1 : 0;
+    if (safe > n) safe = n;
     for (int64_t j = 0; j < cols; j++) {
-        s[j].min = min[j];
-        s[j].max = max[j];
-        sgfsi_spread_merge(&s[j], (double)n, (double)n, sum[j], ss[j]);
+        g.min[j] = s[j].min;
+        g.max[j] = s[j].max;
+    }
+    first_look(&g, safe, GROUP, stride, x);
+    first_look(&g, n - safe, cols, stride, x + safe * stride);
+    for (int64_t j = 0; j < cols; j++) mean[j] = g.sum[j] / (double)n;
+    second_look(&g, safe, GROUP, stride, x, mean);
+    second_look(&g, n - safe, cols, stride, x + safe * stride, mean);
+    for (int64_t j = 0; j < cols; j++) {
+        s[j].min = g.min[j];
+        s[j].max = g.max[j];
+        sgfsi_spread_merge(&s[j], (double)n, (double)n, mean[j], g.ss[j]);
     }
 }
 
 void sgfsi_spread_block(sgfsi_spread *s, int64_t n, int64_t cols, int64_t stride, const double *x) {
     for (int64_t j = 0; j < cols; j += GROUP) {
-        add_group(s + j, n, cols - j < GROUP ? cols - j : GROUP, stride, x + j);
+        int64_t left = (n - 1) * stride + cols - j;
+        add_group(s + j, n, cols - j < GROUP ? cols - j : GROUP, stride, left, x + j);
     }
 }

@@ -229,14 +229,15 @@ static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader,
     return SGFS_OK;
 }
 
-/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names. */
+/* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names, or it says
+ * what cannot be. */
 static int64_t last_place(const sgfsi_asked *asked) {
     int64_t last = 0, number;
     for (int64_t j = 0; !asked->named && j < asked->features; j++) {
         const char *name = asked->feature[j];
         if (name[0] == 'x' && sgfsi_text_int(name + 1, &number) && number > last) last = number;
     }
-    return last;
+    return last <= SGFSI_MAX_COLS ? last : 0;
 }
 
 static sgfs_status open_flow(sgfsi_incoming *r, const sgfs_reader_kind *reader, sgfs_err *err) {
@@ -455,8 +456,8 @@ static void tell_left_out(sgfsi_incoming *r) {
     if (r->other_class == 0 || r->told) return;
     r->told = true;
     sgfsi_say(r->options.log, SGFS_NOTE,
-              "%s: %lld rows of other classes than the run kept (--keep-classes) are left out.",
-              r->path, (long long)r->other_class);
+              "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
+              r->path, (long long)r->other_class, r->other_class == 1 ? "" : "s");
 }
 
 sgfs_status sgfsi_incoming_next(sgfsi_incoming *rows, int64_t most, sgfsi_incoming_block *block,

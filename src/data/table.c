@@ -127,6 +127,13 @@ const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_
     return out;
 }
 
+/* --drop, where its columns are those of the file: behind --project they are others. */
+static const char *early_drop(const sgfs_config *cfg) {
+    bool late = !sgfsi_config_auto(cfg, "data.project") &&
+                sgfsi_config_order(cfg, "data.project") < sgfsi_config_order(cfg, "data.drop");
+    return late ? "" : sgfsi_config_text(cfg, "data.drop");
+}
+
 sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
     return (sgfsi_read_options){
         .target = sgfsi_config_text(cfg, "data.target"),
@@ -137,12 +144,12 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .header = sgfsi_config_text(cfg, "data.header"),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
         .categorical = sgfsi_config_text(cfg, "data.categorical"),
+        .drop = early_drop(cfg),
         .labels = sgfsi_config_text(cfg, "data.labels"),
         .columns = sgfsi_config_int(cfg, "data.columns"),
         .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
         .dense = sgfsi_config_flag(cfg, "data.dense"),
-        .threads =
-            sgfsi_config_auto(cfg, "run.threads") ? 0 : sgfsi_config_int(cfg, "run.threads"),
+        .threads = sgfsi_config_auto(cfg, "run.threads") ? 0 : sgfsi_config_int(cfg, "run.threads"),
         .log = sgfsi_config_log(cfg),
     };
 }

@@ -34,7 +34,11 @@ typedef enum sgfsi_role {
 } sgfsi_role;
 
 enum { SGFSI_HEAD_BYTES = 4096 };  /* a reader is asked about the first bytes of a file */
-enum { SGFSI_MAX_COLS = 1000000 }; /* more in a file are refused: it is probably transposed */
+/* More columns in a file are refused: it is probably transposed. Fuzz builds refuse earlier. */
+#ifndef SGFSI_MOST_COLS
+#define SGFSI_MOST_COLS 1000000
+#endif
+enum { SGFSI_MAX_COLS = SGFSI_MOST_COLS };
 
 /* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
  *     cells + (i / chunk_rows) chunk_bytes + (i % chunk_rows) row_bytes of the table.
@@ -128,12 +132,13 @@ typedef struct sgfsi_read_options {
     bool single;             /* store as float */
     bool words;              /* CSV: the target holds words, even where they look like numbers */
     const char *categorical; /* columns of words, as in features; "" : none */
-    const char *labels;      /* IDX: the file with the labels; "" : none */
-    int64_t columns;         /* libsvm: features there are; 0 or less: as many as are seen */
-    int64_t known_columns;   /* libsvm: the features a run knows, others being left out; 0: all */
-    bool zero_based;         /* libsvm: the first feature is 0 */
-    bool dense;              /* libsvm: with its zeros */
-    int64_t threads;         /* that may work at the same time; 0: as many as there are cores */
+    const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
+    const char *labels; /* IDX: the file with the labels; "" : none */
+    int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
+    int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
+    bool zero_based;       /* libsvm: the first feature is 0 */
+    bool dense;            /* libsvm: with its zeros */
+    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
     const sgfsi_log *log;
 } sgfsi_read_options;
 

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 
-enum { SGFSI_LONGEST = 1 << 26 }; /* bytes of a record */
+enum { SGFSI_LONGEST = 64 * SGFSI_BLOCK_BYTES }; /* bytes of a record */
 
 typedef struct sgfsi_text {
     const char *path;

@@ -136,6 +136,18 @@ static bool is_feature(const sgfsi_table *head, int64_t j) {
     return head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE;
 }
 
+/* Names of the head, copied: a table that is replaced takes its own away. */
+static sgfs_status copy_names(sgfsi_recipe *r, sgfs_err *err) {
+    const sgfsi_table *h = r->head;
+    const char **name = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *name);
+    for (int64_t j = 0; name != NULL && j < h->cols; j++) {
+        name[j] = sgfsi_arena_text(&r->arena, h->names[j]);
+        if (name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
+    }
+    r->base.name = name;
+    return name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
+}
+
 /* Features of the head go in; target, weights and exposure pass by. */
 static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
     const sgfsi_table *h = r->head;
@@ -145,8 +157,10 @@ static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *
     r->pass = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *r->pass);
     if (in->name == NULL || in->origin == NULL || r->pass == NULL)
         return sgfsi_fail_memory(err, "the columns");
+    sgfs_status status = copy_names(r, err);
+    if (status != SGFS_OK) return status;
     r->base = (sgfsi_base){.cols = h->cols,
-                           .name = (const char *const *)h->names,
+                           .name = r->base.name,
                            .role = h->role,
                            .named = h->named,
                            .partial = sgfsi_config_text(cfg, "data.features")[0] != '\0'};
@@ -154,7 +168,7 @@ static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *
     r->target = r->weights = -1;
     for (int64_t j = 0; j < h->cols; j++) {
         if (is_feature(h, j)) {
-            in->name[in->cols] = h->names[j];
+            in->name[in->cols] = r->base.name[j];
             in->origin[in->cols++] = j;
         } else if (h->role[j] != SGFSI_ROLE_NONE) {
             r->pass[r->passed++] = j;
@@ -191,7 +205,7 @@ static sgfs_status make_head(sgfsi_recipe *r, sgfs_err *err) {
     }
     for (int64_t k = 0; k < r->passed; k++) {
         int64_t to = last->cols + k;
-        out->names[to] = h->names[r->pass[k]];
+        out->names[to] = (char *)(uintptr_t)r->base.name[r->pass[k]];
         out->role[to] = h->role[r->pass[k]];
     }
     out->named = h->named || !sgfsi_shape_by_place(last);

@@ -52,9 +52,10 @@ sgfs_status sgfsi_ascent_curvature(sgfsi_ascent *a, sgfs_err *err) {
     return evaluate(a, a->theta, &a->lp, a->G, a->A, err);
 }
 
-static sgfs_status start(sgfsi_ascent *a, sgfs_err *err) {
+static sgfs_status start(sgfsi_ascent *a, const double *from, sgfs_err *err) {
     sgfs_err cause;
     a->m->kind->start(a->m, a->theta, a->spread);
+    if (from != NULL) memcpy(a->theta, from, (size_t)a->m->D * sizeof *from);
     for (int64_t j = 0; j < a->m->D; j++) {
         if (!(a->spread[j] > 0)) a->spread[j] = 1;
         if (a->m->precision[j] == 0) a->open = true;
@@ -71,8 +72,8 @@ static sgfs_status start(sgfsi_ascent *a, sgfs_err *err) {
     return status;
 }
 
-sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, bool curvature, sgfsi_arena *arena,
-                              sgfs_err *err) {
+sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *from, bool curvature,
+                              sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model *m = full->model;
     double *room = SGFSI_DOUBLES(arena, 6 * m->D), *A = NULL;
     if (curvature) A = SGFSI_DOUBLES(arena, m->D * m->D);
@@ -89,7 +90,7 @@ sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, bool curvature,
                         .spread = room + 5 * m->D,
                         .A = A};
     a->ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking for the mode");
-    return start(a, err);
+    return start(a, from, err);
 }
 
 void sgfsi_ascent_tell(sgfsi_ascent *a, double distance) {

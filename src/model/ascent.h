@@ -25,9 +25,10 @@ typedef struct sgfsi_ascent {
     char note[96];
 } sgfsi_ascent;
 
-/* Room, and the first evaluation at the model's own start. curvature: A is wanted. */
-sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, bool curvature, sgfsi_arena *arena,
-                              sgfs_err *err);
+/* Room, and the first evaluation at `from` (D; NULL: the model's own start). curvature: A is
+ * wanted. */
+sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *from, bool curvature,
+                              sgfsi_arena *arena, sgfs_err *err);
 /* Move along the direction until the density has risen enough for the slope. wolfe: also until the
  * slope has fallen enough, so that y's > 0 for the last step s and fall y of the gradient. */
 sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err);

@@ -9,10 +9,11 @@
 extern const sgfs_option sgfsi_mode_options[]; /* optimize.tolerance and .max_iterations */
 
 typedef struct sgfsi_mode_plan {
-    const char *method; /* "fisher", "lbfgs" or "auto" */
-    double tolerance;   /* length of the last step in posterior standard deviations */
-    int64_t most;       /* steps; 0: 100 of Fisher scoring, 5000 of L-BFGS */
-    int64_t threads;    /* 0: all cores */
+    const char *method;  /* "fisher", "lbfgs" or "auto" */
+    double tolerance;    /* length of the last step in posterior standard deviations */
+    int64_t most;        /* steps; 0: 100 of Fisher scoring, 5000 of L-BFGS */
+    int64_t threads;     /* 0: all cores */
+    const double *start; /* D, on the chain's scale; NULL: the model's own */
 } sgfsi_mode_plan;
 
 /* tolerance and most as the options say. */
@@ -29,7 +30,7 @@ typedef struct sgfsi_mode {
     int64_t iterations, passes, rows; /* rows read in all */
 } sgfsi_mode;
 
-/* Climb from the model's own start. theta and L come from the arena. A posterior without a mode, or
+/* Climb to the mode. theta and L come from the arena. A posterior without a mode, or
  * with a flat one, is SGFS_ENUMERIC. The same bits for any number of threads. */
 sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
                               sgfsi_mode *out, sgfs_err *err);

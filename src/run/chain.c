@@ -287,6 +287,11 @@ sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool momen
                              .warmup_seconds = w->warmup_seconds,
                              .sample_seconds = w->sample_seconds,
                              .curvature_sd = curvature_sd};
+    const sgfsi_visit *mini = &w->sampler.eval.batcher.visit;
+    const sgfsi_visit full = sgfsi_full_visits(&w->sampler.full);
+    info.disk_wait = mini->wait + full.wait;
+    info.disk_bytes = mini->bytes + full.bytes;
+    info.disk_faults = info.disk_bytes > 0 ? w->faults : 0;
     if (moments && w->moments.count > 1) {
         sgfs_status status = finish_moments(w, &info, err);
         if (status != SGFS_OK) return status;

@@ -395,12 +395,27 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* A --standardize that comes last could have been left to sampling. */
 static void tell_standardized(const packing *w) {
-    const sgfs_config *cfg = w->pack->cfg;
-    if (!sgfsi_config_flag(cfg, "data.standardize")) return;
-    sgfsi_say(w->options.log, SGFS_NOTE,
-              "The packed columns are standardised, and draws will be on that scale; --standardize "
-              "given to sgfs sample in place of here keeps yours.");
+    sgfsi_json *told = sgfsi_recipe_describe(w->recipe);
+    const sgfsi_json *last = sgfsi_json_at(told, sgfsi_json_length(told) - 1);
+    if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0) {
+        sgfsi_say(w->options.log, SGFS_NOTE,
+                  "The packed columns are standardised, and draws will be on that scale; "
+                  "--standardize given to sgfs sample in place of here keeps yours.");
+    }
+    sgfsi_json_free(told);
+}
+
+/* The last column was taken because nobody said anything. */
+static void tell_target(const packing *w) {
+    const sgfsi_table *h = &w->first.head;
+    if (!h->named || w->options.target[0] != '\0') return;
+    for (int64_t j = 0; j < h->cols; j++) {
+        if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
+        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
+                  h->names[j]);
+    }
 }
 
 /* All but the first flow, which stays. */
@@ -464,6 +479,7 @@ static sgfs_status tell(const char *path, const sgfs_config *cfg, bool verify, s
 static sgfs_status pack_all(packing *w, sgfs_err *err) {
     bool again = true;
     sgfs_status status = open_flow(w, &w->first, &w->options, err);
+    if (status == SGFS_OK) tell_target(w);
     while (status == SGFS_OK && again) {
         again = false;
         status = attempt(w, &again, err);

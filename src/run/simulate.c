@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * simulate.c: data with a known truth, streamed to a .npy or .csv file, any number of rows.
- *
- *     x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j,  e ~ N(0, 1);   y ~ model(theta, x)
+ * simulate.c: data with a known truth, streamed to a .npy, .csv or packed file, any number of rows.
  *
  * The model is opened on rows that have no target yet, theta is drawn, and `resample`, the hook
- * that every model draws targets with, does the rest. In each block of parameters the first column
+ * that every model draws targets with, does the rest (simulate_rows.c). In each block of parameters the first column
  * meets the leading 1 of its input (a bias): N(0, 1/4). The others are N(0, 1.5^2/(columns - 1)),
  * so that predictors have about the same spread however many columns there are. A block
  * "log_sigma" is the log of --noise.
@@ -12,7 +10,9 @@
  * The truth file holds these generating values ("theta") and, for models whose posterior has one
  * mode, found by Fisher scoring on the data just written, that mode's mean and inverse curvature
  * ("mean", "cov"): with many rows the posterior is Gaussian to high accuracy, and this is what
- * draws are to be compared with.
+ * draws are to be compared with. The search starts at theta, which is about sqrt(D) standard
+ * deviations away; a step leaves an error of about D/sqrt(N) of them, so that past `huge` rows two
+ * passes find the mode to a thousandth of a standard deviation, and that is enough there.
  */
 #include "run/simulate.h"
 
@@ -21,13 +21,11 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/npy.h"
-#include "base/number.h"
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "model/mode.h"
 #include "model/prior.h"
 #include "run/options.h"
+#include "run/simulation.h"
 
 const sgfs_option sgfsi_simulate_options[] = {
     {"simulate.rows", "rows", SGFS_INTEGER, "10000", 2, 1e12, NULL, "rows to make"},
@@ -40,32 +38,11 @@ const sgfs_option sgfsi_simulate_options[] = {
      "labels 0, 1, ... of models that take more than two"},
     SGFSI_OPTIONS_END};
 
-enum { BLOCK = 4096 };
-
-typedef struct simulation {
-    const sgfs_model_kind *kind;
-    int64_t rows, dim;
-    double rho, noise;
-    uint64_t seed;
-    const sgfsi_log *log;
-    sgfs_config *cfg;             /* rows as they are, with an intercept */
-    sgfsi_json *info;             /* how many labels there are to be */
-    sgfs_data *data;              /* two rows of no importance: */
-    sgfs_model *m;                /* the model that makes the targets */
-    double *theta;                /* m->D */
-    double *x;                    /* BLOCK x (1 + dim), the intercept first */
-    double *y, *normal, *uniform; /* BLOCK each */
-    bool csv;
-} simulation;
-
-static bool ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
+static const int64_t huge = 20000000; /* rows */
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-static sgfs_status open_config(simulation *s, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status open_config(sgfsi_simulation *s, const sgfs_config *cfg, sgfs_err *err) {
     static const char *const plain[][2] = {{"data.standardize", "false"},
                                            {"data.intercept", "true"}};
     s->cfg = sgfsi_config_copy(cfg);
@@ -77,9 +54,11 @@ static sgfs_status open_config(simulation *s, const sgfs_config *cfg, sgfs_err *
     return status;
 }
 
-static sgfs_status open_model(simulation *s, const sgfs_config *cfg, sgfs_err *err) {
+/* zeros: 2 x dim */
+static sgfs_status open_model(sgfsi_simulation *s, const sgfs_config *cfg, const double *zeros,
+                              sgfs_err *err) {
     sgfs_err cause = {.code = SGFS_EINTERNAL};
-    sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = s->x};
+    sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = zeros};
     sgfs_status status = open_config(s, cfg, err);
     if (status != SGFS_OK) return status;
     s->info = sgfsi_json_object();
@@ -91,21 +70,17 @@ static sgfs_status open_model(simulation *s, const sgfs_config *cfg, sgfs_err *e
     return cause.code;
 }
 
-static sgfs_status open_simulation(simulation *s, const sgfs_config *cfg, sgfsi_arena *arena,
+static sgfs_status open_simulation(sgfsi_simulation *s, const sgfs_config *cfg, sgfsi_arena *arena,
                                    sgfs_err *err) {
-    s->x = SGFSI_DOUBLES(arena, BLOCK * (s->dim + 1));
-    s->y = SGFSI_DOUBLES(arena, BLOCK);
-    s->normal = SGFSI_DOUBLES(arena, BLOCK);
-    s->uniform = SGFSI_DOUBLES(arena, BLOCK);
-    if (s->x == NULL || s->y == NULL || s->normal == NULL || s->uniform == NULL)
-        return sgfsi_fail_memory(err, "the simulation");
-    sgfs_status status = open_model(s, cfg, err);
+    const double *zeros = SGFSI_DOUBLES(arena, 2 * s->dim);
+    if (zeros == NULL) return sgfsi_fail_memory(err, "the simulation");
+    sgfs_status status = open_model(s, cfg, zeros, err);
     if (status != SGFS_OK) return status;
     s->theta = SGFSI_DOUBLES(arena, s->m->D);
     return s->theta != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the simulation");
 }
 
-static void close_simulation(simulation *s) {
+static void close_simulation(sgfsi_simulation *s) {
     sgfs_model_free(s->m);
     sgfs_data_free(s->data);
     sgfsi_json_free(s->info);
@@ -114,7 +89,7 @@ static void close_simulation(simulation *s) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static void scale_block(const simulation *s, const sgfs_block *b) {
+static void scale_block(const sgfsi_simulation *s, const sgfs_block *b) {
     bool noise = strcmp(b->name, "log_sigma") == 0;
     for (int64_t i = 0; i < b->rows * b->cols; i++) {
         double *value = &s->theta[b->offset + i];
@@ -123,88 +98,16 @@ static void scale_block(const simulation *s, const sgfs_block *b) {
     }
 }
 
-static void draw_truth(const simulation *s) {
+static void draw_truth(const sgfsi_simulation *s) {
     sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
     sgfsi_normals(&stream, s->m->D, s->theta);
     for (int64_t k = 0; k < s->m->blocks; k++) scale_block(s, &s->m->block[k]);
 }
 
-/* Row i has streams of its own, so the data do not depend on how they are written. x: 1 + dim. */
-static void draw_row(const simulation *s, int64_t i, double *x, double *normal, double *uniform) {
-    double keep = sqrt(1 - s->rho * s->rho);
-    sgfsi_stream features = sgfsi_stream_at(s->seed, 0, i, SGFSI_FEATURES);
-    sgfsi_stream target = sgfsi_stream_at(s->seed, 0, i, SGFSI_TARGET);
-    sgfsi_normals(&features, s->dim, x + 1);
-    sgfsi_normals(&target, 1, normal);
-    sgfsi_uniforms(&target, 1, uniform);
-    x[0] = 1;
-    for (int64_t j = 2; j <= s->dim; j++) x[j] = s->rho * x[j - 1] + keep * x[j];
-}
-
-/* Rows first .. first+n-1 into x and y. */
-static sgfs_status draw_rows(const simulation *s, int64_t first, int64_t n, sgfs_err *err) {
-    int64_t p = s->dim + 1;
-    sgfs_batch b = {.n = n, .p = p, .x = s->x, .y = s->y, .total = (double)s->rows, .gamma = 1};
-    for (int64_t i = 0; i < n; i++)
-        draw_row(s, first + i, s->x + i * p, &s->normal[i], &s->uniform[i]);
-    s->kind->resample(s->m, s->theta, &b, s->normal, s->uniform, s->y);
-    for (int64_t i = 0; i < n; i++) {
-        if (isfinite(s->y[i])) continue;
-        return sgfsi_fail(err, SGFS_ENUMERIC, "Row %lld has a target that is not finite.",
-                          (long long)(first + i + 1));
-    }
-    return SGFS_OK;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static void write_head(const simulation *s, FILE *f) {
-    const int64_t shape[] = {s->rows, s->dim + 1};
-    if (!s->csv) {
-        sgfsi_npy_head(f, 2, shape);
-        return;
-    }
-    for (int64_t j = 0; j < s->dim; j++) fprintf(f, "x%lld,", (long long)(j + 1));
-    fputs("y\n", f);
-}
-
-/* x without its intercept, then y. */
-static void write_row(const simulation *s, int64_t i, FILE *f) {
-    const double *x = s->x + i * (s->dim + 1) + 1;
-    char text[SGFSI_NUM_CHARS];
-    if (!s->csv) {
-        sgfsi_npy_numbers(f, x, s->dim);
-        sgfsi_npy_numbers(f, s->y + i, 1);
-        return;
-    }
-    for (int64_t j = 0; j <= s->dim; j++) {
-        sgfsi_format_num(text, j < s->dim ? x[j] : s->y[i]);
-        fputs(text, f);
-        fputc(j == s->dim ? '\n' : ',', f);
-    }
-}
-
-static sgfs_status write_data(const simulation *s, const char *path, bool overwrite,
-                              sgfs_err *err) {
-    sgfsi_outfile out;
-    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
-    if (status != SGFS_OK) return status;
-    sgfsi_ticker ticker = sgfsi_ticker_start(s->log, "Simulating");
-    write_head(s, out.f);
-    for (int64_t first = 0; first < s->rows && !ferror(out.f); first += BLOCK) {
-        int64_t n = s->rows - first < BLOCK ? s->rows - first : BLOCK;
-        status = draw_rows(s, first, n, err);
-        if (status != SGFS_OK) return sgfsi_outfile_abandon(&out), status;
-        for (int64_t i = 0; i < n; i++) write_row(s, i, out.f);
-        sgfsi_tick(&ticker, (double)first / (double)s->rows);
-    }
-    return sgfsi_outfile_commit(&out, err);
-}
-
 /* ---- the truth ------------------------------------------------------------------------------- */
 
 /* mean, cov NULL: there is no one mode that they could be of. */
-static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const double *mean,
+static sgfsi_json *truth_json(const sgfsi_simulation *s, const sgfs_model *m, const double *mean,
                               const double *cov) {
     sgfsi_json *o = sgfsi_json_object(), *names = sgfsi_json_array(), *rows = sgfsi_json_array();
     for (int64_t j = 0; j < m->D; j++) {
@@ -233,18 +136,26 @@ static sgfs_status write_json(sgfsi_json *v, const char *path, bool overwrite, s
     return status;
 }
 
-/* mode, mean: D; cov: D x D. */
-static sgfs_status find_moments(const simulation *s, const sgfs_model *m, double *mode,
+/* mean: D; cov: D x D. */
+static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, sgfsi_arena *arena,
                                 double *mean, double *cov, sgfs_err *err) {
-    sgfs_status status = sgfsi_mode_find(m, 0, mode, cov, NULL, err);
+    sgfsi_mode mode;
+    const sgfsi_mode_plan plan = {.method = "fisher",
+                                  .tolerance = s->rows > huge ? 1e-3 : 1e-8,
+                                  .start = m->data->scale == NULL ? s->theta : NULL};
+    if (s->rows > huge) {
+        sgfsi_say(s->log, SGFS_NOTE, "Looking for the mode: two or three passes over all rows.");
+    }
+    sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
     if (status != SGFS_OK) return status;
+    sgfsi_invert_factor(m->be, m->D, mode.L, cov);
     /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
-    if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode, cov, mean, err);
-    memcpy(mean, mode, (size_t)m->D * sizeof *mean);
+    if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode.theta, cov, mean, err);
+    memcpy(mean, mode.theta, (size_t)m->D * sizeof *mean);
     return SGFS_OK;
 }
 
-static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const char *truth,
+static sgfs_status find_truth(const sgfsi_simulation *s, const sgfs_model *m, const char *truth,
                               bool overwrite, sgfs_err *err) {
     if (m->D != s->m->D) {
         return sgfsi_fail(err, SGFS_EDATA,
@@ -255,12 +166,11 @@ static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const ch
     }
     sgfsi_arena arena = {NULL};
     bool moments = s->kind->one_mode;
-    double *mode = SGFSI_DOUBLES(&arena, m->D), *mean = SGFSI_DOUBLES(&arena, m->D);
+    double *mean = SGFSI_DOUBLES(&arena, m->D);
     double *cov = moments ? SGFSI_DOUBLES(&arena, m->D * m->D) : NULL;
     sgfs_status status = SGFS_OK;
-    if (mode == NULL || mean == NULL || (moments && cov == NULL))
-        status = sgfsi_fail_memory(err, "the truth");
-    if (status == SGFS_OK && moments) status = find_moments(s, m, mode, mean, cov, err);
+    if (mean == NULL || (moments && cov == NULL)) status = sgfsi_fail_memory(err, "the truth");
+    if (status == SGFS_OK && moments) status = find_moments(s, m, &arena, mean, cov, err);
     if (status == SGFS_OK) {
         sgfsi_json *v = truth_json(s, m, moments ? mean : NULL, cov);
         status = write_json(v, truth, overwrite, err);
@@ -270,7 +180,7 @@ static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const ch
     return status;
 }
 
-static sgfs_status write_truth(const simulation *s, const sgfs_config *cfg, const char *path,
+static sgfs_status write_truth(const sgfsi_simulation *s, const sgfs_config *cfg, const char *path,
                                const char *truth, sgfs_err *err) {
     sgfs_data *data = sgfs_data_open(path, cfg, err);
     sgfs_model *m = data != NULL ? sgfsi_model_open(s->kind, data, cfg, err) : NULL;
@@ -287,19 +197,19 @@ static sgfs_status write_truth(const simulation *s, const sgfs_config *cfg, cons
 
 sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, const char *path,
                            const char *truth, sgfs_err *err) {
-    simulation s = {.kind = kind,
-                    .rows = sgfsi_config_int(cfg, "simulate.rows"),
-                    .dim = sgfsi_config_int(cfg, "simulate.dim"),
-                    .rho = sgfsi_config_num(cfg, "simulate.correlation"),
-                    .noise = sgfsi_config_num(cfg, "simulate.noise"),
-                    .seed = (uint64_t)sgfsi_config_int(cfg, "run.seed"),
-                    .log = sgfsi_config_log(cfg),
-                    .csv = ends_with(path, ".csv")};
-    sgfsi_arena arena = {NULL};
+    bool single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0;
     bool overwrite = sgfsi_config_flag(cfg, "output.overwrite");
-    if (!s.csv && !ends_with(path, ".npy")) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "%s: the name must end in .npy or .csv.", path);
-    }
+    sgfsi_arena arena = {NULL};
+    sgfsi_simulation s = {.kind = kind,
+                          .rows = sgfsi_config_int(cfg, "simulate.rows"),
+                          .dim = sgfsi_config_int(cfg, "simulate.dim"),
+                          .rho = sgfsi_config_num(cfg, "simulate.correlation"),
+                          .noise = sgfsi_config_num(cfg, "simulate.noise"),
+                          .seed = (uint64_t)sgfsi_config_int(cfg, "run.seed"),
+                          .log = sgfsi_config_log(cfg),
+                          .type = single ? SGFSI_F32 : SGFSI_F64};
+    sgfs_status named = sgfsi_simulation_check(&s, path, err);
+    if (named != SGFS_OK) return named;
     sgfs_status prior = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
     if (prior != SGFS_OK) return prior;
     if (truth != NULL) { /* refuse before an hour of writing, not after */
@@ -312,7 +222,7 @@ sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, 
     if (status == SGFS_OK) status = open_simulation(&s, cfg, &arena, err);
     if (status == SGFS_OK) {
         draw_truth(&s);
-        status = write_data(&s, path, overwrite, err);
+        status = sgfsi_simulation_write(&s, path, overwrite, err);
     }
     if (status == SGFS_OK && truth != NULL) status = write_truth(&s, cfg, path, truth, err);
     close_simulation(&s);

@@ -298,7 +298,7 @@ TABLE = [
     *((f"export {suffix} to a missing folder", ("export", "fit.run", f"absent/new.{suffix}"), IO,
        r"absent/new.*: cannot write there: No such") for suffix in ("nc", "csv", "stan.csv", "npy")),
     ("simulate to a strange suffix", ("simulate", "linear", "--out", "new.txt"), USAGE,
-     r"new\.txt: the name must end in \.npy or \.csv"),
+     r"new\.txt: the name must end in \.npy, \.csv or \.sgd"),
     ("simulate over a file", ("simulate", "linear", "--out", "good.csv"), USAGE, r"good\.csv: exists already"),
     ("simulate, truth in a missing folder",
      ("simulate", "linear", "--out", "new.npy", "--truth", "absent/t.json"), IO,

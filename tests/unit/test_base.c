@@ -392,6 +392,35 @@ static void test_errors_are_sentences_that_fit(void **state) {
     }
 }
 
+/* Files are quoted in sentences, and files may hold anything. */
+static void test_errors_speak_to_no_terminal(void **state) {
+    (void)state;
+    static const struct {
+        const char *quoted, *shown;
+    } rows[] = {{"plain", "plain"},
+                {"a\x1b[2Jb\n\x7f", "a?[2Jb??"},
+                {"gr\xc3\xb6\xc3\x9f"
+                 "e \xe2\x82\xac \xf0\x9f\x8e\xb2",
+                 "gr\xc3\xb6\xc3\x9f"
+                 "e \xe2\x82\xac \xf0\x9f\x8e\xb2"},
+                {"\xc2\x9b"
+                 "31m \xc2\xa0",
+                 "??31m \xc2\xa0"},     /* CSI as a C1 character */
+                {"gr\xf6\xdf", "gr??"}, /* Latin-1 */
+                {"\xc0\x8a \xe0\x80\x8a \xf0\x80\x80\x8a", "?? ??? ????"}, /* overlong */
+                {"\xed\xa0\x80 \xf4\x90\x80\x80", "??? ????"}, /* surrogate, beyond U+10FFFF */
+                {"\xe2\x82", "??"}};                           /* ends in a character */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char heard[64] = "";
+        sgfs_err err;
+        sgfsi_log log = {note, heard};
+        sgfsi_fail(&err, SGFS_EDATA, "%s", rows[i].quoted);
+        assert_string_equal(err.text, rows[i].shown);
+        sgfsi_say(&log, SGFS_NOTE, "%s", rows[i].quoted);
+        assert_string_equal(heard + 2, rows[i].shown);
+    }
+}
+
 /* ---- json ------------------------------------------------------------------------------------ */
 
 static void test_json_round_trip(void **state) {
@@ -660,6 +689,7 @@ int main(void) {
         cmocka_unit_test(test_config_resolves_and_copies),
         cmocka_unit_test(test_the_programs_options_are_consistent),
         cmocka_unit_test(test_errors_are_sentences_that_fit),
+        cmocka_unit_test(test_errors_speak_to_no_terminal),
         cmocka_unit_test(test_json_round_trip),
         cmocka_unit_test(test_json_has_null_for_what_is_not_a_number),
         cmocka_unit_test(test_json_keeps_text_that_is_not_utf8),

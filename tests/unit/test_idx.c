@@ -275,6 +275,34 @@ static void test_many_rows(void **state) {
     }
 }
 
+/* Labels may be wider than what they label: blocks of both files then end in different places. */
+static void test_wide_labels(void **state) {
+    (void)state;
+    enum { ROWS = 40000 };
+    const sgfsi_read_options o = options_for(true);
+    static const unsigned char head[] = {0, 0, U8, 2, 0, 0, ROWS >> 8, ROWS & 255, 0, 0, 0, 1},
+                               wide[] = {0, 0, F64, 1, 0, 0, ROWS >> 8, ROWS & 255};
+    snprintf(images, sizeof images, "idx-bytes");
+    snprintf(labels, sizeof labels, "idx-wide");
+    FILE *f = fopen(images, "wb"), *g = fopen(labels, "wb");
+    fwrite(head, 1, sizeof head, f);
+    fwrite(wide, 1, sizeof wide, g);
+    for (int i = 0; i < ROWS; i++) {
+        file number = {.count = 0};
+        put_number(&number, F64, i + 0.25);
+        fputc(i % 251, f);
+        fwrite(number.byte, 1, number.count, g);
+    }
+    fclose(f);
+    fclose(g);
+    sgfsi_table t = read_saved(&o);
+    const double *cell = t.cells;
+    assert_true(t.rows == ROWS && t.cols == 2 && t.type == SGFSI_F64);
+    for (int i = 0; i < ROWS; i++)
+        assert_true(cell[2 * i] == i % 251 && cell[2 * i + 1] == i + 0.25);
+    sgfsi_table_free(&t);
+}
+
 static void test_dimensions(void **state) {
     (void)state;
     const sgfsi_read_options o = options_for(false);
@@ -438,6 +466,7 @@ int main(void) {
         cmocka_unit_test(test_types_that_differ),
         cmocka_unit_test(test_blocks_with_labels),
         cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_wide_labels),
         cmocka_unit_test(test_dimensions),
         cmocka_unit_test(test_without_labels),
         cmocka_unit_test(test_choosing_columns),

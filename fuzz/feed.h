@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT
+ * feed.h: the bytes of one hostile file through everything that reads such a file.
+ *
+ *     bytes -> a file in memory -> reader: probe, read, look at every cell, free
+ *                               -> sgfs_data_open: design, statistics, a few rows gathered
+ *                               -> the rows again, as predict reads them: they must be the same
+ *
+ * Any refusal is fine as long as it is one: SGFS_EDATA or SGFS_EIO and a sentence of one line. What
+ * is not fine ends in FEED_FAIL: abort() under libFuzzer, fail_msg() in tests/unit/test_hostile.c,
+ * which runs the same code over the seeds. Reads beyond a block of memory are the sanitizers'
+ * business; those beyond a mapped file are made visible by map.c.
+ */
+#ifndef SGFS_FUZZ_FEED_H
+#define SGFS_FUZZ_FEED_H
+
+#ifndef _GNU_SOURCE
+#error "define _GNU_SOURCE before the first header: memfd_create is not POSIX"
+#endif
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/data.h"
+#include "data/flow.h"
+#include "data/flow_table.h"
+#include "data/packed.h"
+#include "data/rows.h"
+#include "data/stream.h"
+
+#ifndef FEED_FAIL
+#define FEED_FAIL(...) (fprintf(stderr, "fuzz: " __VA_ARGS__), fputc('\n', stderr), abort())
+#endif
+
+enum { FEED_FILES = 4, FEED_ROWS = 16, FEED_CELLS = 1 << 16, FEED_OPTIONS = 16 };
+
+/* ---- files in memory ------------------------------------------------------------------------- */
+
+typedef struct feed_file {
+    int fd; /* 0: not made yet */
+    char path[64];
+} feed_file;
+
+/* The file of a slot: 0 is the one under test. */
+static inline feed_file *feed_slot(int slot) {
+    static feed_file files[FEED_FILES];
+    feed_file *f = &files[slot];
+    if (f->fd != 0) return f;
+    f->fd = memfd_create("sgfs-fuzz", MFD_CLOEXEC);
+    if (f->fd < 0) FEED_FAIL("no file in memory");
+    snprintf(f->path, sizeof f->path, "/proc/self/fd/%d", f->fd);
+    return f;
+}
+
+/* The bytes as the file of a slot, written anew each time; its path. */
+static inline const char *feed_put(int slot, const void *bytes, size_t size) {
+    const feed_file *f = feed_slot(slot);
+    bool ok = ftruncate(f->fd, 0) == 0;
+    for (size_t done = 0; ok && done < size;) {
+        ssize_t n = pwrite(f->fd, (const char *)bytes + done, size - done, (off_t)done);
+        ok = n > 0;
+        if (ok) done += (size_t)n;
+    }
+    if (!ok) FEED_FAIL("the file in memory cannot be written");
+    return f->path;
+}
+
+/* The file under test once more, in a slot of its own. */
+static inline const char *feed_copy(const char *path) {
+    struct stat st;
+    int from = feed_slot(0)->fd;
+    char *bytes = NULL;
+    if (strcmp(path, feed_slot(0)->path) != 0 || fstat(from, &st) != 0) FEED_FAIL("no copy");
+    bytes = malloc((size_t)st.st_size + 1);
+    if (bytes == NULL || pread(from, bytes, (size_t)st.st_size, 0) != st.st_size)
+        FEED_FAIL("no copy");
+    const char *copy = feed_put(3, bytes, (size_t)st.st_size);
+    free(bytes);
+    return copy;
+}
+
+/* Good files to go with a hostile one: three labels, and three images of 2 x 2. */
+static const unsigned char feed_labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 9, 7};
+static const unsigned char feed_images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 2, 0,   0,
+                                            0, 2, 5, 1, 0, 3, 2, 2, 9, 1, 0, 0, 255, 4};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* "header=yes target=2": the options "data.header" and "data.target". @labels is a file of good
+ * labels, @file the one under test. */
+static inline sgfs_config *feed_config(const char *options) {
+    sgfs_config *cfg = sgfs_config_new();
+    char words[512], *next = words;
+    snprintf(words, sizeof words, "%s", options);
+    for (char *word; cfg != NULL && (word = strsep(&next, " ")) != NULL;) {
+        char key[64], *value = strchr(word, '=');
+        sgfs_err err = {SGFS_OK, ""};
+        if (value == NULL) continue;
+        *value++ = '\0';
+        snprintf(key, sizeof key, "data.%s", word);
+        if (strcmp(value, "@file") == 0) value = feed_slot(0)->path;
+        if (strcmp(value, "@labels") == 0)
+            feed_put(1, feed_labels, sizeof feed_labels), value = feed_slot(1)->path;
+        if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
+    }
+    if (cfg == NULL) FEED_FAIL("no config");
+    return cfg;
+}
+
+/* ---- what may come back ---------------------------------------------------------------------- */
+
+/* A refusal is a code that fits the file, and a sentence fit for a terminal. Options may ask for
+ * columns a mutated file does not have: then SGFS_EUSAGE is right, too. */
+static inline void feed_check(sgfs_status status, const sgfs_err *err, bool columns_asked) {
+    if (status == SGFS_OK) return;
+    bool fits =
+        status == SGFS_EDATA || status == SGFS_EIO || (status == SGFS_EUSAGE && columns_asked);
+    if (!fits) FEED_FAIL("status %d: %s", (int)status, err->text);
+    if (err->code != status) FEED_FAIL("status %d, but %d: %s", status, err->code, err->text);
+    if (strlen(err->text) < 10) FEED_FAIL("no sentence: \"%s\"", err->text);
+    for (const char *s = err->text; *s != '\0'; s++) {
+        if ((unsigned char)*s < 32 || *s == 127) FEED_FAIL("byte %d in: %s", *s, err->text);
+    }
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static inline void feed_check_csr(const sgfsi_table *t) {
+    const sgfs_csr *m = &t->csr;
+    if (m->start[0] != 0) FEED_FAIL("csr begins with %lld", (long long)m->start[0]);
+    for (int64_t i = 0; i < t->rows; i++) {
+        if (m->start[i] > m->start[i + 1]) FEED_FAIL("csr row %lld ends early", (long long)i);
+        for (int64_t k = m->start[i], before = -1; k < m->start[i + 1]; before = m->col[k++]) {
+            if (m->col[k] <= before || m->col[k] >= t->cols) FEED_FAIL("csr column %d", m->col[k]);
+            if (!isfinite(m->value[k])) FEED_FAIL("csr value of row %lld", (long long)i);
+        }
+    }
+}
+
+/* Every byte of every row: a sanitizer looks over our shoulder. */
+static inline unsigned feed_touch(const sgfsi_table *t) {
+    int64_t row_bytes = t->row_stride * (int64_t)sgfsi_dtype_size(t->type);
+    unsigned sum = 0;
+    for (int64_t i = 0; i < t->rows; i++) {
+        const char *row = sgfsi_table_row(t, i, row_bytes);
+        for (int64_t b = 0; b < t->cols * (int64_t)sgfsi_dtype_size(t->type); b++)
+            sum += (unsigned char)row[b];
+    }
+    return sum;
+}
+
+static inline void feed_check_table(const sgfsi_table *t) {
+    int64_t targets = t->y != NULL ? 1 : 0;
+    if (t->rows < 1 || t->cols < 0 || t->cols > SGFSI_MAX_COLS)
+        FEED_FAIL("a table of %lld x %lld", (long long)t->rows, (long long)t->cols);
+    for (int64_t j = 0; j < t->cols; j++) {
+        if (t->names[j] == NULL) FEED_FAIL("column %lld without a name", (long long)j);
+        targets += t->role != NULL && t->role[j] == SGFSI_ROLE_TARGET;
+    }
+    if (targets > 1) FEED_FAIL("%lld targets", (long long)targets);
+    for (int64_t k = 0; k < t->levels; k++)
+        if (t->level[k] == NULL) FEED_FAIL("level %lld without a text", (long long)k);
+    if (t->type == SGFSI_CSR) feed_check_csr(t);
+    else (void)feed_touch(t);
+    sgfs_err err = {SGFS_OK, ""};
+    feed_check(sgfsi_packed_verify(t, NULL, &err), &err, false);
+}
+
+/* Cell j of row i as a double; a target that is no column comes last. */
+static inline double feed_cell(const sgfsi_table *t, int64_t i, int64_t j) {
+    const sgfs_csr *m = &t->csr;
+    if (j == t->cols) return t->y[i];
+    if (t->type == SGFSI_CSR) {
+        for (int64_t k = m->start[i]; k < m->start[i + 1]; k++)
+            if (m->col[k] == j) return m->value[k];
+        return 0;
+    }
+    const void *row = sgfsi_table_row(t, i, t->row_stride * (int64_t)sgfsi_dtype_size(t->type));
+    switch (t->type) {
+    case SGFSI_F32: return (double)((const float *)row)[j];
+    case SGFSI_I64: return (double)((const int64_t *)row)[j];
+    case SGFSI_I32: return (double)((const int32_t *)row)[j];
+    case SGFSI_I16: return (double)((const int16_t *)row)[j];
+    case SGFSI_I8: return (double)((const int8_t *)row)[j];
+    case SGFSI_U8: return (double)((const uint8_t *)row)[j];
+    case SGFSI_U16: return (double)((const uint16_t *)row)[j];
+    case SGFSI_U32: return (double)((const uint32_t *)row)[j];
+    default: return ((const double *)row)[j];
+    }
+}
+
+/* ---- flows ----------------------------------------------------------------------------------- */
+
+static inline bool feed_is_finite(const sgfsi_table *t, int64_t cols) {
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            if (!isfinite(feed_cell(t, i, j))) return false;
+    return true;
+}
+
+/* The flow's columns are those of the table, or those of them that are for something. */
+static inline int64_t feed_columns(const sgfsi_table *t, const sgfsi_table *head, int64_t *from) {
+    int64_t all = t->cols + (t->y != NULL), n = 0;
+    for (int64_t j = 0; j < all; j++) {
+        bool idle = t->role != NULL && j < t->cols && t->role[j] == SGFSI_ROLE_NONE;
+        if (head->cols == all || !idle) from[n++] = j;
+    }
+    return n;
+}
+
+/* Are words where the table has them? Before text is found where numbers were expected, they are
+ * not: those rows are void. */
+static inline bool feed_same_words(const sgfsi_table *t, const sgfsi_table *head,
+                                   const int64_t *from) {
+    bool text = t->text_col >= 0 && (t->role == NULL || t->role[t->text_col] != SGFSI_ROLE_NONE);
+    if (text != (head->text_col >= 0)) return false;
+    for (int64_t j = 0; j < head->cols; j++) {
+        bool a = t->dictionary != NULL && t->dictionary[from[j]].count > 0,
+             b = head->dictionary != NULL && head->dictionary[j].count > 0;
+        if (a != b) return false;
+    }
+    return true;
+}
+
+/* Rows seen .. seen + n - 1 of the flow. */
+static inline void feed_match(const sgfsi_table *t, const int64_t *from, int64_t seen, int64_t n,
+                              int64_t cols, const double *cells) {
+    if (seen + n > t->rows) FEED_FAIL("the flow has more than %lld rows", (long long)t->rows);
+    for (int64_t k = 0; k < n * cols; k++) {
+        double wanted = feed_cell(t, seen + k / cols, from[k % cols]);
+        if (cells[k] != wanted)
+            FEED_FAIL("row %lld, column %lld: %g, but %g in the flow", (long long)(seen + k / cols),
+                      (long long)(k % cols), wanted, cells[k]);
+    }
+}
+
+/* All rows, a few at a time, against the table (NULL: there is none); how many there were. */
+static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, const int64_t *from,
+                                sgfs_status *status, sgfs_err *err) {
+    int64_t most = 5, n = 0, seen = 0;
+    double *cells = malloc((size_t)(most * flow->head.cols + 1) * sizeof *cells);
+    bool more, same = true;
+    if (cells == NULL) FEED_FAIL("no memory");
+    do {
+        *status = flow->next(flow, most, cells, &n, err);
+        if (*status != SGFS_OK) break;
+        same = t == NULL || feed_same_words(t, &flow->head, from);
+        if (t != NULL && same && !flow->again) feed_match(t, from, seen, n, flow->head.cols, cells);
+        seen = flow->again ? 0 : seen + n;
+        more = flow->again || n > 0;
+        flow->again = false;
+    } while (more);
+    if (*status == SGFS_OK && !same) FEED_FAIL("words, but not in the flow");
+    free(cells);
+    return seen;
+}
+
+/* An open flow against the table, where there is one: the same rows. */
+static inline sgfs_status feed_flow_rows(sgfsi_flow *flow, const sgfsi_table *t, bool single,
+                                         sgfs_err *err) {
+    int64_t *from = t != NULL ? malloc((size_t)(t->cols + 1) * sizeof *from) : NULL;
+    int64_t cols = from != NULL ? feed_columns(t, &flow->head, from) : 0;
+    sgfs_status status = SGFS_OK;
+    if (t != NULL && flow->head.cols != cols)
+        FEED_FAIL("%lld columns, but %lld in the flow", (long long)cols,
+                  (long long)flow->head.cols);
+    int64_t rows = feed_rows(flow, single ? NULL : t, from, &status, err);
+    free(from);
+    if (status != SGFS_OK) return status;
+    if (t == NULL) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
+    if (rows != t->rows)
+        FEED_FAIL("%lld rows, but %lld in the flow", (long long)t->rows, (long long)rows);
+    return SGFS_OK;
+}
+
+static inline void feed_flow(const sgfs_reader_kind *kind, const char *path,
+                             const sgfsi_read_options *options, const sgfsi_table *t,
+                             bool columns_asked) {
+    sgfsi_flow flow = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = kind->flow != NULL ? kind->flow(&flow, path, options, &err)
+                                            : sgfsi_flow_table(&flow, kind, path, options, &err);
+    if (status == SGFS_OK) status = feed_flow_rows(&flow, t, options->single, &err);
+    feed_check(status, &err, columns_asked);
+    if (status != SGFS_OK && t != NULL && t->parts == 0 && feed_is_finite(t, t->cols))
+        FEED_FAIL("a table, but no flow: %s", err.text);
+    sgfsi_flow_close(&flow);
+}
+
+/* The file twice, behind itself: as many rows again, words numbered through. */
+static inline void feed_twice(const char *path, const char *copy, const sgfsi_read_options *options,
+                              bool columns_asked) {
+    const char *const files[] = {path, copy};
+    sgfsi_flow flow = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = sgfsi_flow_open(&flow, 2, files, options, &err);
+    if (status == SGFS_OK) (void)feed_rows(&flow, NULL, NULL, &status, &err);
+    feed_check(status, &err, columns_asked);
+    sgfsi_flow_close(&flow);
+}
+
+/* ---- the reader ------------------------------------------------------------------------------ */
+
+static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
+                              const sgfsi_read_options *options, bool columns_asked) {
+    sgfsi_table table = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = kind->read(path, options, &table, &err);
+    feed_check(status, &err, columns_asked);
+    if (status == SGFS_OK) feed_check_table(&table);
+    feed_flow(kind, path, options, status == SGFS_OK ? &table : NULL, columns_asked);
+    if (status == SGFS_OK) sgfsi_table_free(&table);
+    else if (table.names != NULL || table.map != NULL || table.owned != NULL || table.part != NULL)
+        FEED_FAIL("a failed read left something behind");
+    return status == SGFS_OK;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* Rows from both ends, in order and picked, dense and (where they are) sparse. Every number of them
+ * is finite, but for those of packed files, which are believed. */
+static inline void feed_gather(const sgfs_data *d) {
+    sgfsi_arena arena = {0};
+    sgfsi_rows rows;
+    sgfs_err err = {SGFS_OK, ""};
+    int64_t n = d->N < FEED_ROWS ? d->N : FEED_ROWS, row[FEED_ROWS];
+    bool finite = d->scale == NULL && d->table.told == NULL;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        if (sparse == 0 && n * d->p > FEED_CELLS) continue;
+        sgfsi_rows_plan plan = {.n = n, .sparse = sparse == 1, .repeats = true};
+        if (sgfsi_rows_open(&rows, d, plan, &arena, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
+        for (int64_t i = 0; i < n; i++) row[i] = d->N - 1 - i;
+        sgfs_batch batch = sgfsi_rows_range(&rows, 0, n);
+        for (int64_t i = 0; finite && d->has_target && i < n; i++)
+            if (!isfinite(batch.y[i])) FEED_FAIL("target of row %lld", (long long)i);
+        batch = sgfsi_rows_drawn(&rows, row, n);
+        for (int64_t i = 0; finite && batch.x != NULL && i < n * d->p; i++)
+            if (!isfinite(batch.x[i])) FEED_FAIL("cell %lld", (long long)i);
+    }
+    sgfsi_arena_free(&arena);
+}
+
+/* One block of new rows against the same rows of the data. */
+static inline void feed_compare(const sgfs_data *d, const sgfsi_incoming_block *block,
+                                int64_t first) {
+    int64_t from = d->p - d->features;
+    double *x = malloc((size_t)(block->n * d->p + 1) * sizeof *x);
+    if (x == NULL || first + block->n > d->N) FEED_FAIL("rows beyond %lld", (long long)d->N);
+    sgfsi_data_rows_range(d, first, block->n, x, NULL);
+    for (int64_t i = 0; i < block->n; i++) {
+        const double *a = x + i * d->p + from, *b = block->x + i * block->stride;
+        if (d->features == 0 || memcmp(a, b, (size_t)d->features * sizeof *a) == 0) continue;
+        for (int64_t j = 0; j < d->features; j++)
+            if (a[j] != b[j]) FEED_FAIL("row %lld: %g, then %g", (long long)i, a[j], b[j]);
+    }
+    free(x);
+}
+
+static inline void feed_walk(const sgfs_data *d, sgfsi_incoming *rows) {
+    sgfsi_incoming_block block = {.stride = d->features};
+    sgfs_err err = {SGFS_OK, ""};
+    int64_t most = 7, seen = 0;
+    block.x = malloc((size_t)(most * d->features + 1) * sizeof *block.x);
+    block.y = malloc((size_t)most * sizeof *block.y);
+    block.exposure = malloc((size_t)most * sizeof *block.exposure);
+    if (block.x == NULL || block.y == NULL || block.exposure == NULL) FEED_FAIL("no memory");
+    do {
+        sgfs_status status = sgfsi_incoming_next(rows, most, &block, &err);
+        if (status != SGFS_OK) FEED_FAIL("read before, refused now: %s", err.text);
+        feed_compare(d, &block, seen);
+        seen += block.n;
+    } while (block.n > 0);
+    if (seen != d->N) FEED_FAIL("%lld rows, then %lld", (long long)d->N, (long long)seen);
+    free(block.x);
+    free(block.y);
+    free(block.exposure);
+}
+
+/* The rows again, as predict reads them. Names a file has twice cannot be asked for. */
+static inline void feed_again(const sgfs_data *d, const char *path,
+                              const sgfsi_read_options *options) {
+    const char **feature = malloc((size_t)(d->features + 1) * sizeof *feature);
+    sgfsi_incoming *rows = NULL;
+    sgfs_err err = {SGFS_OK, ""};
+    if (feature == NULL) FEED_FAIL("no memory");
+    for (int64_t j = 0; j < d->features; j++) feature[j] = d->feature[j].name;
+    const sgfsi_asked asked = {d->features, feature, .named = d->table.named};
+    sgfs_status status = sgfsi_incoming_open(&rows, path, &asked, options, &err);
+    feed_check(status, &err, false);
+    if (status == SGFS_OK) feed_walk(d, rows);
+    sgfsi_incoming_close(rows);
+    free(feature);
+}
+
+static inline void feed_data(const char *path, const sgfs_config *cfg,
+                             const sgfsi_read_options *options, bool columns_asked) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_data *d = sgfs_data_open(path, cfg, &err);
+    feed_check(d != NULL ? SGFS_OK : err.code, &err, columns_asked);
+    if (d == NULL) return;
+    feed_gather(d);
+    bool plain = d->scale == NULL && d->recipe == NULL && d->subset == NULL;
+    if (!options->single && plain && d->features > 0 && d->features < FEED_CELLS)
+        feed_again(d, path, options);
+    sgfs_data_free(d);
+}
+
+/* Two files as one table. */
+static inline void feed_data_twice(const char *path, const char *copy, const sgfs_config *cfg,
+                                   bool columns_asked) {
+    char both[160];
+    sgfs_err err = {SGFS_OK, ""};
+    snprintf(both, sizeof both, "%s\n%s", path, copy);
+    sgfs_data *d = sgfs_data_open(both, cfg, &err);
+    feed_check(d != NULL ? SGFS_OK : err.code, &err, columns_asked);
+    if (d != NULL) feed_gather(d);
+    sgfs_data_free(d);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+/* A file's kind and the ways in which it is read: lines of options, the first of them empty. */
+typedef struct feed_format {
+    const char *name; /* of the target, and of the folder with its seeds */
+    const sgfs_reader_kind *kind;
+    const char *const *options; /* NULL-terminated */
+} feed_format;
+
+static const char *const feed_csv_options[] = {"",
+                                               "header=yes",
+                                               "header=no",
+                                               "storage=f32",
+                                               "delimiter=blank",
+                                               "target=1",
+                                               "standardize=true",
+                                               "features=1-2 target=3",
+                                               "weights=2",
+                                               "target=y features=a",
+                                               NULL};
+static const char *const feed_npy_options[] = {"", "target=1 features=2-3", "weights=1",
+                                               "standardize=true intercept=false", NULL};
+
+static const char *const feed_libsvm_options[] = {"",
+                                                  "dense=true",
+                                                  "zero_based=true",
+                                                  "columns=7",
+                                                  "dense=true columns=9 storage=f32",
+                                                  "dense=true target=1 weights=2",
+                                                  "standardize=true",
+                                                  NULL};
+static const char *const feed_idx_options[] = {
+    "", "labels=@labels", "labels=@file", "target=2", "labels=@labels features=1", NULL};
+
+static const char *const feed_packed_options[] = {
+    "", "target=1", "features=1-2", "standardize=true", "weights=1 target=2", NULL};
+
+static const feed_format feed_formats[] = {{"csv", &sgfs_reader_csv, feed_csv_options},
+                                           {"npy", &sgfs_reader_npy, feed_npy_options},
+                                           {"libsvm", &sgfs_reader_libsvm, feed_libsvm_options},
+                                           {"idx", &sgfs_reader_idx, feed_idx_options},
+                                           {"packed", &sgfs_reader_packed, feed_packed_options}};
+enum { FEED_FORMATS = sizeof feed_formats / sizeof feed_formats[0] };
+
+static inline const feed_format *feed_format_find(const char *name) {
+    for (int i = 0; i < FEED_FORMATS; i++)
+        if (strcmp(feed_formats[i].name, name) == 0) return &feed_formats[i];
+    return NULL;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Read as line k of the options says. The reader is asked even where its probe says no: a name may
+ * have said yes. */
+static inline void feed_read(const feed_format *format, size_t k, const char *path) {
+    static sgfs_config *kept[FEED_FORMATS][FEED_OPTIONS]; /* configs are dear: made once */
+    sgfs_config **cfg = &kept[format - feed_formats][k];
+    if (*cfg == NULL) *cfg = feed_config(format->options[k]);
+    if (strstr(format->options[k], "@file") != NULL) /* it is the labels, not the data */
+        path = feed_put(2, feed_images, sizeof feed_images);
+    const sgfsi_read_options options = sgfsi_read_options_of(*cfg);
+    bool read = feed_table(format->kind, path, &options, k > 0);
+    if (!read && sgfsi_table_reader(path, NULL) == format->kind) return;
+    feed_data(path, *cfg, &options, k > 0);
+    if (k % 2 == 0 && strchr(format->options[k], '@') == NULL) {
+        feed_twice(path, feed_copy(path), &options, k > 0);
+        feed_data_twice(path, feed_copy(path), *cfg, k > 0);
+    }
+}
+
+static inline size_t feed_options(const feed_format *format) {
+    size_t n = 0;
+    while (format->options[n] != NULL) n++;
+    return n;
+}
+
+/* Plainly, and with one other line of options that follows from the bytes: the same input always
+ * means the same. */
+static inline void feed_bytes(const feed_format *format, const unsigned char *bytes, size_t size) {
+    const char *path = feed_put(0, bytes, size);
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
+    size_t k = (h >> 8) % feed_options(format);
+    feed_read(format, 0, path);
+    if (k > 0) feed_read(format, k, path);
+}
+
+/* ---- files that hold no rows ----------------------------------------------------------------- */
+
+/* A run file: what summary, compare, predict and export open. */
+static inline void feed_run(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_draws *d = sgfs_draws_open(feed_put(0, bytes, size), &err);
+    if (d == NULL && err.code != SGFS_ERUNFILE) feed_check(err.code, &err, false);
+    if (d == NULL) return;
+    sgfs_draws_shape shape = sgfs_draws_size(d);
+    volatile double sum = 0; /* every draw is looked at */
+    for (int64_t c = 0; c < shape.chains; c++)
+        for (int64_t k = 0; k < shape.draws * shape.dim; k++) sum += sgfs_draws_chain(d, c)[k];
+    for (int64_t j = 0; j < shape.dim; j++) sum += (double)strlen(sgfs_draws_param(d, j));
+    sgfs_summary_free(sgfs_summary_new(d, &err));
+    sgfs_draws_free(d);
+}
+
+/* Options from a JSON file (--config); those out of range are SGFS_EUSAGE. */
+static inline void feed_json(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    if (cfg == NULL) FEED_FAIL("no config");
+    feed_check(sgfs_config_load(cfg, feed_put(0, bytes, size), &err), &err, true);
+    sgfs_config_free(cfg);
+}
+
+/* By the name of the target. */
+static inline void feed_any(const char *name, const unsigned char *bytes, size_t size) {
+    if (strcmp(name, "run") == 0) feed_run(bytes, size);
+    else if (strcmp(name, "config") == 0) feed_json(bytes, size);
+    else feed_bytes(feed_format_find(name), bytes, size);
+}
+
+#endif

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The seeds of the fuzz targets: fuzz/corpus/NAME/, small files of every shape a reader knows.
+
+    python3 fuzz/make_corpus.py            # writes them anew; the same bytes every time
+
+Written from the descriptions of the formats, byte by byte, with the standard library only: so that
+they are also a second opinion on what our own writers make. tests/unit/test_hostile.c reads every
+seed, truncates it everywhere and flips its bits."""
+import gzip
+import json
+import pathlib
+import struct
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent / "corpus"
+
+
+def save(target, name, content):
+    if isinstance(content, str):
+        content = content.encode()
+    folder = HERE / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+PLAIN = "a,b,y\n1.5,-2,0\n0.25,3e2,1\n-7,1e-3,1\n.5,4.,0\n"
+
+
+def csv_seeds():
+    save("csv", "plain", PLAIN)
+    save("csv", "no_header", PLAIN.split("\n", 1)[1])
+    save("csv", "crlf_bom", b"\xef\xbb\xbf" + PLAIN.replace("\n", "\r\n").encode())
+    save("csv", "semicolon", PLAIN.replace(",", ";"))
+    save("csv", "tab", PLAIN.replace(",", "\t"))
+    save("csv", "bar", PLAIN.replace(",", "|"))
+    save("csv", "blanks", "  1 2.5  0\n 3   4 1 \n5 6 0\n")
+    save("csv", "quoted", '"a ""x""",b,"y\nz"\n"1",2,"no"\n 3 , "4" ,yes\n5,6,"no"\n')
+    save("csv", "words", "sepal,kind\n5.1,setosa\n4.9,virginica\n6.0,setosa\n")
+    save("csv", "late_words", "x,y\n" + "".join(f"{i}.5,{i % 3}\n" for i in range(12)) + "1,many\n")
+    save("csv", "missing", "a,b,y\n1,,0\nNA,2,1\n?,3,0\n")
+    save("csv", "commas", '"1,5";2;0\n"2,5";3;1\n')
+    save("csv", "edges", "1.7976931348623157e308,4.9e-324,0\n-0,1e400,1\n"
+                         "123456789012345678901234567890,0.1e-5,1\n")
+    save("csv", "ragged", "a,b,y\n1,2,0\n1,2\n")
+    save("csv", "categorical", "colour,size,y\nred,1,0\nblue,2,1\nred,3,1\n\"gr,een\",4,0\n")
+    save("csv", "latin1", "gr\xf6\xdfe,y\n1,0\n2,1\n".encode("latin-1"))
+    save("csv", "utf16", "a,y\n1,0\n".encode("utf-16"))
+    save("csv", "packed.gz", gzip.compress(PLAIN.encode(), mtime=0))
+    save("csv", "two_members.gz", gzip.compress(PLAIN.encode(), mtime=0)
+         + gzip.compress(b"8,9,1\n", mtime=0))
+    save("csv", "bomb.gz", gzip.compress(b"1," * 30000, mtime=0))
+
+
+def libsvm_seeds():
+    save("libsvm", "plain", "1 1:0.5 3:-2\n-1 2:1e-3\n+1 1:1 2:2 3:3\n-1\n")
+    save("libsvm", "comments", "# made by hand\n1 qid:3 1:1 7:2 # first\n\n0 qid:4 2:5 # second\n")
+    save("libsvm", "zero_based", "1 0:0.5 3:-2\n0 1:4\n")
+    save("libsvm", "crlf_bom", b"\xef\xbb\xbf1 1:2\r\n0 2:3\r\n")
+    save("libsvm", "zeros", "1 1:0 2:0.0\n0 1:-0 2:1\n")
+    save("libsvm", "wide", "1 1:1 1999:2\n2 5:1 1500:3\n")
+    save("libsvm", "too_wide", "1 1:1 9000001:2\n")
+    save("libsvm", "beyond_31_bits", "1 2147483648:1\n0 99999999999999999999:1\n")
+    save("libsvm", "index_0", "1 0:1 1:2\n")
+    save("libsvm", "falling", "1 2:1 1:2\n")
+    save("libsvm", "twice", "1 2:1 2:2\n")
+    save("libsvm", "several_labels", "1,3 2:1\n2 1:1\n")
+    save("libsvm", "odd_values", "1 1:nan\n0 1:1e400\nx 1:2\n1 1:\n1 :3\n")
+    save("libsvm", "plain.gz", gzip.compress(b"1 1:0.5 3:-2\n-1 2:1e-3\n", mtime=0))
+    save("libsvm", "bomb.gz", gzip.compress(b"1 " + b" " * 200000 + b"1:1\n", mtime=0))
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+
+def npy(descr, shape, cells, order="False", version=1, align=64):
+    """An array file whose header says anything we like."""
+    literal = f"{{'descr': {descr!r}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    start = 10 if version == 1 else 12
+    literal += b" " * (-(start + len(literal) + 1) % align) + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(literal))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + literal + cells
+
+
+def npy_seeds():
+    cells = [1.5, -2, 0, 0.25, 300, 1, -7, 0.001, 1, 0.5, 4, 0]  # 4 x 3
+    whole = [int(x) for x in cells]
+    save("npy", "f8", npy("<f8", "(4, 3)", struct.pack("<12d", *cells)))
+    save("npy", "f4_v2", npy("<f4", "(4, 3)", struct.pack("<12f", *cells), version=2))
+    save("npy", "f8_fortran_v3", npy("<f8", "(4, 3)", struct.pack("<12d", *cells), "True", 3))
+    save("npy", "f8_unaligned", npy("<f8", "(4, 3)", struct.pack("<12d", *cells), align=1))
+    for code, letter in (("<i8", "q"), ("<i4", "i"), ("<i2", "h"), ("<u4", "I"), ("<u2", "H"),
+                         ("|i1", "b"), ("|u1", "B"), ("|b1", "?")):
+        numbers = [x % 2 for x in whole] if code == "|b1" else [abs(x) % 100 for x in whole]
+        save("npy", code[1:], npy(code, "(4, 3)", struct.pack("<12" + letter, *numbers)))
+    save("npy", "one_dimension", npy("<f8", "(12,)", struct.pack("<12d", *cells)))
+    save("npy", "python2", npy("<f8", "(4L, 3L)", struct.pack("<12d", *cells)))
+    save("npy", "too_many_rows", npy("<f8", f"({2 ** 60}, 3)", struct.pack("<12d", *cells)))
+    save("npy", "objects", npy("|O", "(4, 3)", b"\x80\x04."))
+    save("npy", "nan", npy("<f8", "(2, 2)", struct.pack("<4d", 1, 2, float("nan"), 0)))
+
+
+def idx(code, sizes, cells):
+    return struct.pack(f">HBB{len(sizes)}I", 0, code, len(sizes), *sizes) + cells
+
+
+def idx_seeds():
+    images = bytes([0, 17, 255, 3, 9, 0, 0, 128, 64, 1, 2, 250])
+    save("idx", "images", idx(8, (3, 2, 2), images))
+    save("idx", "labels", idx(8, (3,), bytes([7, 9, 7])))
+    save("idx", "images.gz", gzip.compress(idx(8, (3, 2, 2), images), mtime=0))
+    for code, letter in ((9, "b"), (0x0B, "h"), (0x0C, "i"), (0x0D, "f"), (0x0E, "d")):
+        save("idx", "type_" + letter, idx(code, (3, 2), struct.pack(f">6{letter}", 1, -2, 3, 0, 5, 9)))
+    save("idx", "four_dimensions", idx(8, (3, 1, 2, 2), images))
+    save("idx", "five_dimensions", idx(8, (3, 1, 1, 2, 2), images))
+    save("idx", "too_many_rows", idx(8, (2 ** 32 - 1, 2, 2), images))
+    save("idx", "too_many_rows.gz", gzip.compress(idx(14, (2 ** 32 - 1, 2, 2), images), mtime=0))
+    save("idx", "overflow", idx(14, (2 ** 31, 2 ** 31, 2 ** 31), images))
+    save("idx", "empty", idx(8, (0, 2, 2), b""))
+    save("idx", "longer", idx(8, (3, 2, 2), images + b"more"))
+    save("idx", "not_finite", idx(0x0D, (3, 1), struct.pack(">3f", 1, float("nan"), 2)))
+
+
+# ---- packed files --------------------------------------------------------------------------------
+
+PAGE = 4096
+CODES = {"d": 1, "f": 2, "q": 3, "i": 4, "h": 5, "b": 6, "B": 7, "H": 8, "I": 9}
+
+
+def column(name, role, cells):
+    mean = sum(cells) / len(cells)
+    return {"name": name, "role": role, "mean": mean, "ss": sum((x - mean) ** 2 for x in cells),
+            "min": min(cells), "max": max(cells)}
+
+
+def packed(letter, rows, roles, chunk_rows, flags=1, more=None):
+    """A packed file: page 0, chunks of one page, their checksums, the JSON text."""
+    cols = len(roles)
+    chunks = [b"".join(struct.pack(f"<{cols}{letter}", *row) for row in rows[i:i + chunk_rows])
+              .ljust(PAGE, b"\0") for i in range(0, len(rows), chunk_rows)]
+    sums = b"".join(struct.pack("<I", zlib.crc32(c)) for c in chunks)
+    columns = [column(f"x{j + 1}", role, [row[j] for row in rows]) for j, role in enumerate(roles)]
+    text = json.dumps({"format": "sgfs packed rows", "named": True, "columns": columns,
+                       **(more or {})}, separators=(",", ":")).encode()
+    crc_at = PAGE * (1 + len(chunks))
+    json_at = crc_at + len(sums)
+    head = struct.pack("<8sIIQQQIIQQQQQQII", b"\x89SGD\r\n\x1a\n", 1, PAGE, json_at + len(text),
+                       len(rows), cols, CODES[letter], flags, chunk_rows, PAGE, len(chunks),
+                       crc_at, json_at, len(text), zlib.crc32(sums), zlib.crc32(text))
+    head = head.ljust(PAGE - 4, b"\0")
+    return head + struct.pack("<I", zlib.crc32(head)) + b"".join(chunks) + sums + text
+
+
+def packed_seeds():
+    rows = [(1.5, -2, 0), (0.25, 300, 1), (-7, 0.125, 1), (0.5, 4, 0), (2, 2, 1)]
+    whole = [(1, 2, 0), (25, 30, 1), (7, 12, 1), (5, 4, 0), (2, 2, 1)]
+    roles = ("feature", "feature", "target")
+    told = {"values": [0, 1], "value_rows": [2, 3]}
+    save("packed", "f64", packed("d", rows, roles, 5, more=told))
+    save("packed", "f32_chunks", packed("f", rows, roles, 2, more=told))
+    save("packed", "u8_words", packed("B", whole, roles, 3, more={"levels": ["no", "yes"], **told}))
+    save("packed", "i16_weights", packed("h", whole, ("weights", "feature", "target"), 5, flags=0))
+    save("packed", "i64_exposure", packed("q", whole, ("exposure", "none", "target"), 4))
+    save("packed", "recipe", packed("d", rows, roles, 5, more={
+        "recipe": [{"op": "log1p", "columns": ["x1"]}, {"op": "drop", "columns": ["x9"]}]}))
+    good = bytearray(packed("d", rows, roles, 5, more=told))
+    struct.pack_into("<Q", good, 24, 2 ** 60)  # rows
+    struct.pack_into("<I", good, PAGE - 4, zlib.crc32(good[:PAGE - 4]))
+    save("packed", "too_many_rows", bytes(good))
+    no_told = packed("d", rows, roles, 5, more={"columns": [{"name": r, "role": r} for r in roles]})
+    save("packed", "nothing_told", no_told)
+
+
+# ---- run files and configs -----------------------------------------------------------------------
+
+def block(kind, chain, flags, first, count, payload):
+    head = struct.pack("<4sIIIqqQ", b"SGBK", kind, chain, flags, first, count, len(payload))
+    head += struct.pack("<I", zlib.crc32(head))
+    return head + payload + struct.pack("<I", zlib.crc32(head + payload))
+
+
+def run_file(header, *blocks):
+    text = json.dumps(header, separators=(",", ":")).encode()
+    head = b"\x89SGFS\r\n\x1a" + struct.pack("<II", 1, len(text)) + text
+    return head + struct.pack("<I", zlib.crc32(head)) + b"".join(blocks)
+
+
+def draws(chain, first, rows, stats=1):
+    numbers = [x for row in rows for x in row] + [-1.5] * (stats * len(rows))
+    return block(1, chain, 0, first, len(rows), struct.pack(f"<{len(numbers)}d", *numbers))
+
+
+def run_seeds():
+    header = {"format": 1, "model": "logistic", "sampler": "sgfs", "chains": 2, "dim": 2,
+              "params": ["a", "b"], "stats": ["lp"], "warmup": 5, "draws": 4, "thin": 1}
+    some, end = [(0.5, 1), (0.25, -1), (1, 2), (0, 1.5)], block(3, 0, 0, 0, 0, b"complete")
+    info = block(2, 0, 3, 0, 0, struct.pack("<qqqdd4d", 4, 400, 0, 0.5, 1.5, 0.4, 0.9, 1, 2))
+    points = block(4, 0, 0, 0, 1, struct.pack("<7d", 1, 2, 3, 0.25, 0.5, 0.25, 0.5))
+    whole = run_file(header, draws(0, 0, some), draws(1, 0, some), info, points, end)
+    save("run", "whole", whole)
+    save("run", "torn", whole[:-20])
+    save("run", "head_only", run_file(header))
+    save("run", "blocks", run_file({**header, "blocks": [{"name": "W", "rows": 1, "cols": 2}]},
+                                   draws(0, 0, some[:2]), draws(0, 2, some[2:]), draws(1, 0, some)))
+    save("run", "out_of_order", run_file(header, draws(0, 2, some)))
+    save("run", "too_many_chains", run_file({**header, "chains": 2 ** 40}))
+    save("run", "too_many_draws", run_file(header, block(1, 0, 0, 0, 2 ** 60, b"")))
+
+
+def config_seeds():
+    save("config", "plain", '{"sampler.kind": "sgld", "sampler.epsilon": 5e-4, "run.chains": 2}')
+    save("config", "header", '{"config": {"run.draws": "100", "data.header": "yes"}, "model": "x"}')
+    save("config", "flags", '{"data.standardize": true, "data.intercept": false}')
+    save("config", "unknown", '{"epsilon": 1}')
+    save("config", "odd_values", '{"run.draws": null, "run.seed": [1], "run.batch": {"a": 1}}')
+    save("config", "broken", '{"run.draws": 1,')
+    save("config", "unicode", '{"data.target": "gr\\u00f6\\u00dfe \\ud83c\\udfb2"}')
+
+
+if __name__ == "__main__":
+    run_seeds()
+    config_seeds()
+    packed_seeds()
+    csv_seeds()
+    libsvm_seeds()
+    npy_seeds()
+    idx_seeds()

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ * test_hostile.c: every reader of files over the seeds of the fuzz targets (fuzz/corpus), as they are, cut off
+ * everywhere and with bytes changed. Needs no clang: this is what keeps a fuzzer's findings found.
+ *
+ * What must hold is in fuzz/feed.h, which the fuzz targets share: the rows, or SGFS_EDATA or SGFS_EIO
+ * with a sentence. Memory is limited, so that a file of a few bytes that asks for gigabytes ends in
+ * SGFS_ENOMEM, which is not one of these; so is time, by a signal that nobody catches.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include "tools/check.h"
+
+#define FEED_FAIL(...) fail_msg(__VA_ARGS__)
+#include "../fuzz/feed.h"
+
+enum { LONGEST = 1 << 20, SMALL = 120, SECONDS = 60 };
+
+/* A sanitizer reserves more room than any limit, and is told its own. */
+#if defined(__SANITIZE_ADDRESS__)
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1:max_allocation_size_mb=1024";
+}
+static void limit_memory(void) {
+}
+#else
+/* A gigabyte more than there is now, which on machines of many cores is a lot already. */
+static void limit_memory(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f == NULL || fscanf(f, "%ld", &pages) != 1) fail_msg("/proc/self/statm");
+    fclose(f);
+    rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)1 << 30);
+    assert_int_equal(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}), 0);
+}
+#endif
+
+/* ---- seeds ----------------------------------------------------------------------------------- */
+
+typedef struct seed {
+    char path[600];
+    unsigned char *bytes; /* and one more */
+    size_t size;
+} seed;
+
+static seed load(const char *folder, const char *name) {
+    seed s = {.bytes = malloc(LONGEST)};
+    snprintf(s.path, sizeof s.path, "%.300s/%.200s", folder, name);
+    FILE *f = fopen(s.path, "rbe");
+    if (f == NULL || s.bytes == NULL) fail_msg("%s", s.path);
+    s.size = fread(s.bytes, 1, LONGEST - 1, f);
+    fclose(f);
+    return s;
+}
+
+typedef void (*seed_fn)(const char *name, const seed *s);
+
+/* fn on every seed of the format; there must be some. */
+static void each_seed(const char *name, seed_fn fn) {
+    char folder[400];
+    int count = 0;
+    snprintf(folder, sizeof folder, "%s/fuzz/corpus/%s", SGFS_SOURCE_DIR, name);
+    DIR *d = opendir(folder);
+    if (d == NULL) fail_msg("no seeds in %s", folder);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.') continue;
+        seed s = load(folder, e->d_name);
+        alarm(SECONDS);
+        fn(name, &s);
+        free(s.bytes);
+        count++;
+    }
+    alarm(0);
+    closedir(d);
+    assert_true(count >= 5);
+}
+
+/* ---- what is done to them -------------------------------------------------------------------- */
+
+static void read_all_ways(const char *name, const seed *s) {
+    const feed_format *format = feed_format_find(name);
+    feed_any(name, s->bytes, s->size);
+    const char *path = feed_put(0, s->bytes, s->size);
+    for (size_t k = 0; format != NULL && k < feed_options(format); k++) feed_read(format, k, path);
+}
+
+/* Every place of small files, and of heads; elsewhere some, and in pages full of zeros few. */
+static bool worth_it(const seed *s, size_t i) {
+    return s->size <= SMALL || i < 128 || (s->bytes[i] != 0 && i % 5 == 0) || i % 61 == 0;
+}
+
+/* Blocks of exactly the size: a sanitizer sees one byte too many. */
+static void feed_exactly(const char *name, const unsigned char *bytes, size_t size) {
+    unsigned char *copy = malloc(size + 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    feed_any(name, copy, size);
+    free(copy);
+}
+
+static void cut_everywhere(const char *name, const seed *s) {
+    for (size_t size = 0; size < s->size; size++)
+        if (worth_it(s, size)) feed_exactly(name, s->bytes, size);
+}
+
+static void change_everywhere(const char *name, const seed *s) {
+    static const unsigned char flips[] = {0xFF, 0x01, 0x80, 0x10, 0x0B};
+    for (size_t i = 0; i < s->size; i++) {
+        if (!worth_it(s, i)) continue;
+        unsigned char kept = s->bytes[i];
+        s->bytes[i] ^= flips[i % sizeof flips];
+        feed_any(name, s->bytes, s->size);
+        s->bytes[i] = kept;
+    }
+}
+
+static void test_seeds(void **state) {
+    each_seed(*state, read_all_ways);
+}
+
+static void test_cut_off(void **state) {
+    each_seed(*state, cut_everywhere);
+}
+
+static void test_changed(void **state) {
+    each_seed(*state, change_everywhere);
+}
+
+#define READER(name)                                                                               \
+    {name " seeds", test_seeds, NULL, NULL, name},                                                 \
+        {name " cut off", test_cut_off, NULL, NULL, name}, {                                       \
+        name " changed", test_changed, NULL, NULL, name                                            \
+    }
+
+int main(void) {
+    const struct CMUnitTest tests[] = {READER("csv"),   READER("libsvm"), READER("npy"),
+                                       READER("idx"),   READER("packed"), READER("run"),
+                                       READER("config")};
+    limit_memory();
+    omp_set_num_threads(1); /* thousands of files of a few bytes */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
