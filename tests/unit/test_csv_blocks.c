@@ -182,7 +182,7 @@ static void test_first_fault_is_named(void **state) {
     FILE *f = start();
     int64_t line = write_rows(f, false);
     fprintf(f, "1.5,w1,2,3,4\n");
-    for (int i = 0; i < 200000; i++) fprintf(f, "1,w1,2,0\n");
+    for (int i = 0; i < 20000; i++) fprintf(f, "1,w1,2,0\n"); /* same block, other piece */
     fprintf(f, "1.5,w1,many,3\n");
     fclose(f);
     snprintf(where, sizeof where, "%s:%lld: ", path, (long long)line);
@@ -309,6 +309,8 @@ static void test_words_are_found(void **state) {
     assert_words(&t.dictionary[1], second, 2);
     assert_int_equal(t.dictionary[2].count, 3); /* "?1" is a word too */
     sgfsi_table_free(&t);
+    save("a;b;y\n1;red;0\n2;1,5;1\n3;red;2,5\n"); /* a comma is a fault among numbers only */
+    assert_fails(&options, SGFS_EDATA, ":4: column 3 (\"y\") holds \"2,5\"", "decimal point");
     for (int k = 0; k < THREADS; k++) { /* the words of c come when millions of bytes have passed */
         FILE *f = start();
         fprintf(f, "a,b,c,y\n");
