@@ -91,6 +91,9 @@ bool cli_data_has(const char *lines, const char *path);
 /* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
  * NULL: there is nothing to stop any more. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
+/* A mapped file that becomes shorter ends the program with a sentence and SGFS_EIO; run: the file in
+ * which draws are kept, or NULL. */
+void cli_on_lost_file(const char *run);
 
 /* help.c */
 void cli_help(const cli_command *command);

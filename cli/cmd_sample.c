@@ -23,6 +23,7 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
         sgfs_run_on_progress(run, cli_progress, &due);
     }
     cli_on_interrupt(stop, run);
+    cli_on_lost_file(path);
     sgfs_status status = sgfs_run_all(run, err);
     cli_progress_end();
     sgfs_err closing;

@@ -84,6 +84,7 @@ static int finish(int code) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);

@@ -128,6 +128,13 @@ static void print_costs(const sgfs_summary *s) {
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+    if (s->disk_bytes > 0) {
+        printf(
+            "packed files: looked at %.3g GB of pages, waited %.3g s (%.0f %%) for the disk, %.3g "
+            "major faults\n",
+            s->disk_bytes / 1e9, s->disk_wait, s->seconds > 0 ? 100 * s->disk_wait / s->seconds : 0,
+            s->disk_faults);
+    }
     if (s->points > 0) {
         printf("rows kept aside: %s %.4g, log loss %.4g, predicted by each chain's draws and "
                "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",

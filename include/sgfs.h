@@ -291,7 +291,8 @@ typedef struct sgfs_trajectories {
 typedef struct sgfs_curve_point {
     int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
     double seconds;                  /* of the chain, validation left out */
-    double error, log_loss; /* of the averaged prediction: share of wrong labels (or root mean square
+    double error,
+        log_loss; /* of the averaged prediction: share of wrong labels (or root mean square
                                error), nats a row; NaN in warm-up */
     double error_now, log_loss_now; /* of this draw alone */
 } sgfs_curve_point;
@@ -316,6 +317,9 @@ typedef struct sgfs_summary {
     sgfs_curve_point *curve;
     double error, log_loss; /* at the ends of the curves, mean over chains; NaN: not known */
     const char *error_name; /* "error rate" of labels, or "rmse" */
+    /* Packed files: chain-seconds spent waiting for pages, bytes of pages looked at (0: no such
+     * files), major faults. */
+    double disk_wait, disk_bytes, disk_faults;
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);

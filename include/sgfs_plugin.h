@@ -241,17 +241,34 @@ struct sgfs_fisher_kind {
 
 struct sgfsi_alias; /* data/alias.h: draws rows in proportion to their weights */
 
+/* What a minibatch is drawn from. */
+typedef struct sgfs_urn {
+    int64_t N, n;         /* rows there are; rows of a minibatch */
+    double total;         /* N, or the sum of the rows' weights */
+    int64_t chunk;        /* rows that are drawn together, by schemes that do so; else 1 */
+    int64_t parts;        /* stretches of rows, each shuffled by itself; at least 1 */
+    const int64_t *first; /* parts + 1: first row of each, and N; NULL: one part */
+    const struct sgfsi_alias *alias; /* NULL: every row counts once */
+} sgfs_urn;
+
+/* Which of all minibatches: names the stream of random numbers. */
+typedef struct sgfs_when {
+    uint64_t seed;
+    int64_t t; /* iteration */
+    uint32_t chain, purpose;
+} sgfs_when;
+
 typedef struct sgfs_scheme_kind {
     const char *name, *help;
-    double (*gamma)(double N, int64_t n);   /* N: rows, or the sum of their weights */
-    int64_t (*state)(int64_t N, int64_t n); /* int64 numbers of private state */
-    void (*init)(int64_t N, int64_t n, int64_t *state);
-    /* Fill rows[n] for iteration t of the stream's chain. */
-    void (*draw)(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain, uint32_t purpose,
-                 int64_t *state, int64_t *rows);
+    double (*gamma)(const sgfs_urn *urn);
+    int64_t (*state)(const sgfs_urn *urn); /* int64 numbers of private state */
+    void (*init)(const sgfs_urn *urn, int64_t *state);
+    /* Fill rows[n]. */
+    void (*draw)(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *rows);
     /* The same in proportion to the rows' weights; NULL: not with weights. */
-    void (*draw_weighted)(const struct sgfsi_alias *alias, int64_t n, int64_t t, uint64_t seed,
-                          uint32_t chain, uint32_t purpose, int64_t *rows);
+    void (*draw_weighted)(const sgfs_urn *urn, const sgfs_when *when, int64_t *state,
+                          int64_t *rows);
+    bool shuffled; /* only right for rows that stand in an order drawn at random */
 } sgfs_scheme_kind;
 
 /* ---- sampler --------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/digits.h"
 
 enum { WORD_CHARS = 1024 };
 
@@ -276,12 +276,13 @@ static sgfs_status number_cell(reading *r, int64_t col, const sgfsi_cell *cell, 
 /* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
  * else. limit: of the text there is, at or behind the record's end. What follows a record is a line
  * end, at which every number stops: so digits may be looked for eight at a time up to there. */
-static const char *plain_number(char delimiter, const char *s, const char *end, const char *limit,
-                                double *x) {
+static inline const char *plain_number(char delimiter, const char *s, const char *end,
+                                       const char *limit, double *x) {
     while (s < end && *s == ' ') s++;
-    s = sgfsi_parse_num(s, limit, x);
+    const char *usual = limit - s >= SGFSI_USUAL_BYTES ? sgfsi_parse_usual(s, x) : NULL;
+    if (usual != NULL && *usual == delimiter && usual < end) return usual;
+    s = usual != NULL ? usual : sgfsi_parse_num(s, limit, x);
     if (s == NULL || !isfinite(*x)) return NULL;
-    if (s < end && *s == delimiter) return s;
     if (delimiter != ' ') {
         while (s < end && *s == ' ') s++;
     }
@@ -290,24 +291,23 @@ static const char *plain_number(char delimiter, const char *s, const char *end, 
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static sgfs_status make_room(reading *r, sgfs_err *err) {
+/* Room for the row at hand, of so many bytes, and for all others of the piece if they are as long:
+ * memory that is moved again and again is memory lost in between. */
+static sgfs_status make_room(reading *r, int64_t bytes, sgfs_err *err) {
     piece *p = r->piece;
-    int64_t kept = r->plan->kept, used = p->rows * kept;
-    if (p->cells_room - used < kept) {
-        int64_t room = p->cells_room < 8 * kept ? 16 * kept : 2 * p->cells_room;
-        double *bigger = realloc(p->cells, (size_t)room * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
-        p->cells = bigger;
-        p->cells_room = room;
+    int64_t kept = r->plan->kept;
+    if (p->rows == p->room) {
+        int64_t likely = (p->end - p->begin) / (bytes + 1), least = p->rows + p->rows / 4 + 16;
+        int64_t room = likely + likely / 8 > least ? likely + likely / 8 : least;
+        double *cells = realloc(p->cells, (size_t)(room * kept) * sizeof *cells);
+        if (cells != NULL) p->cells = cells;
+        int64_t *line = r->plan->streaming ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
+        if (line != NULL) p->line = line;
+        if (cells == NULL || (r->plan->streaming && line == NULL))
+            return sgfsi_fail_memory(err, "rows");
+        p->room = room;
     }
-    if (r->plan->streaming && p->line_room == p->rows) {
-        int64_t room = p->line_room == 0 ? 1024 : 2 * p->line_room;
-        int64_t *bigger = realloc(p->line, (size_t)room * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
-        p->line = bigger;
-        p->line_room = room;
-    }
-    r->to = p->cells + used;
+    r->to = p->cells + p->rows * kept;
     return SGFS_OK;
 }
 
@@ -329,7 +329,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     const int64_t cols = c->format->cols;
     const char *s = begin, *stop = NULL;
     int64_t col = 0;
-    sgfs_status status = make_room(r, err);
+    sgfs_status status = make_room(r, end - begin, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
         bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;
@@ -340,7 +340,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
             status = odd_cell(r, col, s, end, &stop, err);
             if (status != SGFS_OK) break;
         }
-        s = sgfsi_cell_next(delimiter, stop, end);
+        s = delimiter != ' ' && stop < end ? stop + 1 : sgfsi_cell_next(delimiter, stop, end);
     }
     /* A row with a field too few or too many shifts its cells: say that first, it is the cause.
      * (stop is NULL where quotes went wrong: that row cannot be counted.) */

@@ -57,10 +57,10 @@ typedef struct sgfsi_csv_piece {
     bool last;               /* the file ends at end */
 
     int64_t rows;
-    double *cells; /* rows x plan->kept */
-    int64_t *line; /* rows: on which each starts; of rows for a run only */
-    int64_t lines; /* line ends */
-    int64_t cells_room, line_room;
+    double *cells;             /* rows x plan->kept */
+    int64_t *line;             /* rows: on which each starts; of rows for a run only */
+    int64_t lines;             /* line ends */
+    int64_t room;              /* rows */
     sgfsi_csv_missing missing; /* lines of the piece */
     int64_t missing_row;       /* the first row with one, or -1 */
     /* Text where numbers were expected, and a second look with words there is in order: */

@@ -85,6 +85,9 @@ void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double 
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
 /* Rows row[0..n-1] of the table, whatever rows d has, treated as rows of d are. */
 void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* n rows of the data that stand for all of them: evenly spaced, and where the order is random,
+ * neighbours together, so that few pages are read. n <= d->N. */
+void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row);
 /* Up to `most` distinct target values in increasing order; returns how many (most + 1: more). */
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
 /* The file in whose line table.text_line the target holds text. */

@@ -118,6 +118,18 @@ void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, do
     gather(d, row, 0, n, x, y);
 }
 
+void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row) {
+    enum { TOGETHER = 256 };
+    int64_t runs = d->table.shuffled ? (n + TOGETHER - 1) / TOGETHER : n;
+    if (runs < 4 * d->table.parts) runs = 4 * d->table.parts; /* some of each part */
+    if (runs > n) runs = n;
+    for (int64_t k = 0; k < runs; k++) {
+        int64_t from = k * n / runs, to = (k + 1) * n / runs;
+        int64_t left_out = (int64_t)((double)k * (double)(d->N - n) / (double)runs); /* before */
+        for (int64_t i = from; i < to; i++) row[i] = left_out + i;
+    }
+}
+
 /* The list a packed file has of them is as good as a look. */
 static int64_t told_values(const sgfsi_table *t, int64_t most, double *value) {
     int64_t count = t->values <= most ? t->values : most;

@@ -52,6 +52,8 @@ typedef struct sgfsi_packed {
     const uint32_t *crc;         /* chunks */
     _Atomic unsigned char *seen; /* a bit for each chunk whose checksum was found right */
     int fd;                      /* of the map; to see whether the file is still as long */
+    /* Of visit.c: bytes of windows touched since the pages were last given back; how many may be. */
+    _Atomic int64_t touched, share;
 } sgfsi_packed;
 
 /* Has the chunk (of part) the checksum it should have? Looks once, then knows. */

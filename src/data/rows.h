@@ -8,9 +8,10 @@
 #include "data/data.h"
 
 typedef struct sgfsi_rows_plan {
-    int64_t n;    /* rows at most */
-    bool sparse;  /* whoever reads them takes b->sparse (model kinds say so) */
-    bool repeats; /* for sgfsi_rows_drawn: a row may come more than once in a batch */
+    int64_t n;          /* rows at most */
+    bool sparse;        /* whoever reads them takes b->sparse (model kinds say so) */
+    bool repeats;       /* for sgfsi_rows_drawn: a row may come more than once in a batch */
+    int64_t parameters; /* of the model, for minibatches: how large chunks may be */
 } sgfsi_rows_plan;
 
 typedef struct sgfsi_rows {

@@ -13,25 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
+/* Bytes of a buffer that starts with `kept`: a block, or twice as many as are there already. */
+static size_t enough(size_t block, size_t kept) {
+    size_t most = block > SGFSI_LONGEST ? block : SGFSI_LONGEST, room = block;
+    while (room < 2 * kept) room *= 2;
+    return room > most && kept < most ? most : room;
 }
 
 static sgfs_status read_ahead(sgfsi_text *t, const char *rest, sgfs_err *err) {
-    size_t kept = (size_t)(t->stop - rest), most = larger(t->block, SGFSI_LONGEST);
-    size_t wanted = larger(t->block, kept), got = 0; /* doubled where nothing could be taken */
-    if (kept < most && kept + wanted > most) wanted = most - kept;
-    if (t->other_room < kept + wanted) {
+    size_t kept = (size_t)(t->stop - rest), room = enough(t->block, kept), got = 0;
+    if (t->other_room < room) {
         free(t->other);
         t->other_room = 0;
-        t->other = malloc(kept + wanted);
+        t->other = malloc(room);
         if (t->other == NULL) return sgfsi_fail_memory(err, "a block of text");
-        t->other_room = kept + wanted;
+        t->other_room = room;
     }
     if (kept > 0) memcpy(t->other, rest, kept);
-    sgfs_status status = sgfsi_bytes_read(t->bytes, t->other + kept, wanted, &got, err);
+    sgfs_status status = sgfsi_bytes_read(t->bytes, t->other + kept, room - kept, &got, err);
     t->ahead.bytes = kept + got;
-    t->ahead.ended = got < wanted;
+    t->ahead.ended = got < room - kept;
     return status;
 }
 

@@ -194,6 +194,7 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     sgfsi_ascent a;
     double distance = 0;
     sgfs_status status = open_rows(&full, m, plan->threads, scoring, own, err);
+    full.log = sgfsi_config_log(m->cfg);
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, plan->start, scoring, own, err);
     if (status != SGFS_OK) return status;
     a.tolerance = a.open ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;

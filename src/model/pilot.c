@@ -60,7 +60,7 @@ static sgfs_data *some_rows(const sgfs_data *whole) {
     int64_t n = whole->N < MOST_ROWS ? whole->N : MOST_ROWS;
     int64_t *row = malloc((size_t)n * sizeof *row);
     if (row == NULL) return NULL;
-    for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)whole->N / (double)n);
+    sgfsi_data_fair(whole, n, row);
     sgfs_data *some = sgfsi_data_view(whole, row, n, NULL);
     free(row);
     return some;

@@ -8,6 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/ticker.h"
 #include "model/prior.h"
 
 /* ---- room for the scores of n rows ----------------------------------------------------------- */
@@ -117,7 +118,7 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     e->n = n;
     e->total = model->data->total;
     e->D = model->D;
-    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse};
+    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse, .parameters = model->D};
     sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
     if (status == SGFS_OK) status = open_scores(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
@@ -149,7 +150,10 @@ static sgfs_status check_finite(const sgfs_model *m, const double *G, sgfs_err *
 sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 double *G, double *lp, sgfs_err *err) {
     const sgfs_model *m = e->model;
-    const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose);
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose, err);
+    if (b == NULL) return err->code;
     e->rows_touched += b->n;
     e->scores.loglik = lp != NULL ? e->loglik : NULL;
     point_at_inputs(m, b, &e->scores);
@@ -187,6 +191,7 @@ enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 /* One thread's room. */
 struct sgfsi_pass {
     sgfsi_rows rows;
+    sgfsi_visit visit;
     double *ones, *scratch, *loglik;
     sgfs_scores scores;
 };
@@ -235,9 +240,11 @@ static sgfs_status add_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t 
                              const double *theta, double *loglik, double *G, double *A,
                              sgfs_err *err) {
     int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
+    sgfs_status status = sgfsi_visit_range(&f->visit, m->data, first, n, err);
+    if (status != SGFS_OK) return status;
     sgfs_batch b = sgfsi_rows_range(&f->rows, first, n);
     point_at_inputs(m, &b, &f->scores);
-    sgfs_status status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
+    status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
     if (status != SGFS_OK) return status;
     if (b.weight != NULL) weigh(&f->scores, b.weight);
     sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, G);
@@ -282,10 +289,13 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
                             sgfs_err *err) {
     const sgfs_model *m = f->model;
     bool curvature = A != NULL;
+    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
     for (int64_t part = 0; part < f->parts; part++) {
         f->err[part].code = SGFS_OK;
         f->err[part].code = add_part(f, part, theta, curvature);
+        bool caller = omp_get_thread_num() == 0; /* parts are handed out in order */
+        if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
     }
     f->rows_touched += f->N;
     sgfs_status status = collect(f, lp, G, A, err);
@@ -294,6 +304,15 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
     if (status != SGFS_OK) return status;
     if (curvature) sgfsi_prior_add_curvature(m, theta, A);
     return check_finite(m, G, err);
+}
+
+sgfsi_visit sgfsi_full_visits(const sgfsi_full *f) {
+    sgfsi_visit sum = {.wait = 0};
+    for (int64_t k = 0; k < f->threads; k++) {
+        sum.wait += f->pass[k].visit.wait / (double)f->threads; /* they wait side by side */
+        sum.bytes += f->pass[k].visit.bytes;
+    }
+    return sum;
 }
 
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,

@@ -56,6 +56,7 @@ typedef struct sgfsi_full {
     double *sums;            /* parts x stride: log likelihood, gradient, information */
     sgfs_err *err;           /* parts */
     int64_t rows_touched;
+    const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
 } sgfsi_full;
 
 /* curvature: A may be asked for. */
@@ -66,6 +67,9 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
  * allocation. A gradient that is not finite is SGFS_ENUMERIC. */
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err);
+
+/* What its threads waited and read, in all. */
+sgfsi_visit sgfsi_full_visits(const sgfsi_full *f);
 
 /* The same once, with room made and given back, on all cores. */
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,

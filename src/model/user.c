@@ -253,7 +253,7 @@ static sgfs_status pick_rows(const sgfs_model *m, sgfsi_arena *arena, sgfs_rows 
     int64_t *row = sgfsi_arena_alloc(arena, n, sizeof *row);
     double *x = SGFSI_DOUBLES(arena, n * d->p), *y = SGFSI_DOUBLES(arena, n);
     if (row == NULL || x == NULL || y == NULL) return sgfsi_fail_memory(err, "some of the rows");
-    for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
+    sgfsi_data_fair(d, n, row);
     sgfsi_data_rows_pick(d, row, n, x, y);
     *out = (sgfs_rows){.n = n, .cols = d->p, .x = x, .y = y};
     return SGFS_OK;

@@ -169,6 +169,8 @@ static void explain_failure(sgfsi_walk *w) {
     char advice[256];
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
+    size_t length = strlen(cause.text); /* causes from files are whole sentences */
+    if (length > 0 && cause.text[length - 1] == '.') cause.text[length - 1] = '\0';
     advise(w, advice, sizeof advice);
     w->status = sgfsi_fail(
         &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",
@@ -287,6 +289,11 @@ sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool momen
                              .warmup_seconds = w->warmup_seconds,
                              .sample_seconds = w->sample_seconds,
                              .curvature_sd = curvature_sd};
+    const sgfsi_visit *mini = &w->sampler.eval.batcher.visit;
+    const sgfsi_visit full = sgfsi_full_visits(&w->sampler.full);
+    info.disk_wait = mini->wait + full.wait;
+    info.disk_bytes = mini->bytes + full.bytes;
+    info.disk_faults = info.disk_bytes > 0 ? w->faults : 0;
     if (moments && w->moments.count > 1) {
         sgfs_status status = finish_moments(w, &info, err);
         if (status != SGFS_OK) return status;

@@ -49,7 +49,7 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_
     kinds->sampler = s->kind;
     kinds->fisher =
         s->kind->uses_fisher ? sgfsi_fisher_find(s->fisher[0] != '\0' ? s->fisher : fisher) : NULL;
-    kinds->scheme = sgfsi_scheme_find(sgfsi_config_text(cfg, "run.batch_scheme"));
+    kinds->scheme = sgfsi_scheme_find(sgfsi_config_text(cfg, "run.batch_scheme")); /* NULL: auto */
     return SGFS_OK;
 }
 
@@ -160,14 +160,44 @@ static void tell_weights(const sgfs_model *m, const sgfs_config *cfg) {
         m->data->total, (long long)m->data->N);
 }
 
-static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
+/* Chunks where the rows were shuffled and are many enough; else single rows, and why. */
+static void choose_scheme(const sgfs_config *cfg, const sgfs_model *m, int64_t n,
+                          sgfsi_kinds *kinds) {
+    const sgfs_data *d = m->data;
+    bool chunks = d->table.shuffled && d->weight == NULL && sgfsi_chunk_rows(d, n, m->D) > 1;
+    if (kinds->scheme == NULL) kinds->scheme = chunks ? &sgfs_scheme_chunks : &sgfs_scheme_with;
+    if (!d->table.shuffled || chunks) return;
+    if (d->weight != NULL) {
+        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+                  "Rows that have weights are drawn one by one, not in chunks.");
+    } else if (d->table.parts > 0) {
+        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+                  "Rows are drawn one by one: %lld are too few for chunks of several with %lld "
+                  "parameters (docs/math.md).",
+                  (long long)d->N, (long long)m->D);
+    }
+}
+
+static sgfs_status plan_gamma(const sgfs_model *m, const sgfsi_kinds *kinds, sgfsi_plan *plan,
+                              sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfs_urn urn;
+    const sgfsi_rows_plan rows = {.n = plan->n, .parameters = m->D};
+    sgfs_status status = sgfsi_urn_open(&urn, m->data, kinds->scheme, &rows, &arena, err);
+    if (status == SGFS_OK) {
+        plan->gamma = kinds->scheme->gamma(&urn);
+        plan->chunk = urn.chunk;
+    }
+    sgfsi_arena_free(&arena);
+    return status;
+}
+
+static sgfs_status plan_batch(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds *kinds,
                               sgfsi_plan *plan, sgfs_err *err) {
     int64_t N = m->data->N, W = (int64_t)fmin(m->data->total, 1e15);
     plan->gamma = 1;
     plan->n = N;
     if (kinds->sampler->full_data) return SGFS_OK;
-    sgfs_status status = sgfsi_scheme_check(kinds->scheme, m->data, err);
-    if (status != SGFS_OK) return status;
     if (W > N) N = W; /* so many copies of rows there are to draw from */
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) plan->n = automatic_batch(W, m->D);
@@ -177,9 +207,11 @@ static sgfs_status plan_batch(const sgfs_config *cfg, const sgfs_model *m, const
                           "between 2 and %lld.",
                           (long long)plan->n, (long long)N, m->data->path, (long long)N);
     }
-    plan->gamma = kinds->scheme->gamma(m->data->total, plan->n);
+    choose_scheme(cfg, m, plan->n, kinds);
+    sgfs_status status = plan_gamma(m, kinds, plan, err);
+    if (status != SGFS_OK) return status;
     tell_weights(m, cfg);
-    return SGFS_OK;
+    return sgfsi_config_resolve(cfg, "run.batch_scheme", kinds->scheme->name, err);
 }
 
 /* The step h = 2/(gamma (1 + alpha^2)) must stay below 2 or the chain only mirrors itself. */
@@ -253,7 +285,7 @@ static int64_t largest_block(const sgfs_model *m) {
     return most;
 }
 
-sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi_kinds *kinds,
+sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
                           sgfsi_plan *plan, sgfs_err *err) {
     const char *fisher = kinds->fisher != NULL ? kinds->fisher->name : "";
     sgfs_status status = check_unread(cfg, model, kinds, err);

@@ -16,7 +16,8 @@
 
 #include "model/prior.h"
 
-enum { MOST_PARAMETERS = 1000 };
+/* Rows that are all looked at; of more, so many are enough. */
+enum { MOST_PARAMETERS = 1000, MOST_ROWS = 2000000, ENOUGH_ROWS = 1 << 18 };
 static const double most_work = 1e11; /* multiplications: a few seconds */
 
 /* Row j of U: how the user's numbers change with parameter j, by central differences over a
@@ -70,11 +71,47 @@ bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double 
     return room;
 }
 
+/* Would all rows be too many for a check? Weights are by row of the table: there all are read. */
+static bool is_large(const sgfs_data *d) {
+    return d->N > MOST_ROWS && d->weight == NULL;
+}
+
+/* A of all rows from ENOUGH_ROWS of them: A = P + N/n (A_n - P), P the prior's share. */
+static bool curvature_of_some(const sgfs_model *m, const double *theta, double *G, double *A,
+                              sgfsi_arena *arena) {
+    int64_t D = m->D, *row = sgfsi_arena_alloc(arena, ENOUGH_ROWS, sizeof *row);
+    double lp, *P = SGFSI_DOUBLES(arena, D * D), ratio = m->data->total / ENOUGH_ROWS;
+    sgfs_data some = *m->data;
+    sgfs_model part = *m;
+    if (row == NULL || P == NULL) return false;
+    sgfsi_data_fair(m->data, ENOUGH_ROWS, row);
+    for (int64_t i = 0; m->data->subset != NULL && i < ENOUGH_ROWS; i++)
+        row[i] = m->data->subset[row[i]];
+    some.subset = row;
+    some.N = ENOUGH_ROWS;
+    some.total = ENOUGH_ROWS;
+    part.data = &some;
+    if (sgfsi_posterior_full(&part, theta, &lp, G, A, NULL) != SGFS_OK) return false;
+    sgfsi_prior_add_curvature(m, theta, P);
+    for (int64_t i = 0; i < D * D; i++) A[i] = P[i] + ratio * (A[i] - P[i]);
+    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
+              "The spread of the draws is compared with the curvature of %d of the %lld rows.",
+              (int)ENOUGH_ROWS, (long long)m->data->N);
+    return true;
+}
+
+static bool curvature(const sgfs_model *m, const double *theta, double *G, double *A,
+                      sgfsi_arena *arena) {
+    double lp;
+    if (is_large(m->data)) return curvature_of_some(m, theta, G, A, arena);
+    return sgfsi_posterior_full(m, theta, &lp, G, A, NULL) == SGFS_OK;
+}
+
 static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_arena *arena) {
     int64_t D = m->D;
-    double lp, *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
+    double *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
     if (A == NULL || G == NULL) return false;
-    if (sgfsi_posterior_full(m, theta, &lp, G, A, NULL) != SGFS_OK) return false;
+    if (!curvature(m, theta, G, A, arena)) return false;
     if (m->be->potrf(D, A) != 0) return false;
     const double *W = whiten(m, theta, A, arena);
     for (int64_t i = 0; W != NULL && i < D; i++) {
@@ -85,7 +122,8 @@ static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_are
 
 bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd) {
     sgfsi_arena arena = {NULL};
-    double D = (double)m->D, work = (double)m->data->N * D * D;
+    double rows = is_large(m->data) ? ENOUGH_ROWS : (double)m->data->N;
+    double D = (double)m->D, work = rows * D * D;
     if (m->outcomes > 1) work *= (double)m->outcomes;
     if (m->kind->curvature == NULL || m->D > MOST_PARAMETERS || work > most_work) return false;
     if (!sgfsi_prior_is_smooth(m)) return false; /* what a kink does to the spread is not in A */

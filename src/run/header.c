@@ -108,6 +108,7 @@ static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
     sgfsi_json_int(o, "thin", plan->thin);
     sgfsi_json_int(o, "seed", (int64_t)plan->seed);
     sgfsi_json_int(o, "batch", plan->n);
+    if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
     sgfsi_json_num(o, "gamma", plan->gamma);
     sgfsi_json_num(o, "tau_predicted", plan->tau);
 }
@@ -205,9 +206,12 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
     if (run->kinds.sampler->from_curvature) snprintf(out, room, "rows read while opening only");
     else if (run->kinds.sampler->full_data) snprintf(out, room, "all rows each iteration");
+    else if (run->plan.chunk > 1)
+        snprintf(out, room, "batch %lld in chunks of %lld", (long long)run->plan.n,
+                 (long long)run->plan.chunk);
     else
         snprintf(out, room, "batch %lld %s replacement", (long long)run->plan.n,
-                 run->kinds.scheme->name);
+                 run->kinds.scheme == &sgfs_scheme_without ? "without" : "with");
 }
 
 char *sgfsi_run_describe(const sgfs_run *run) {

@@ -18,22 +18,23 @@ sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_k
 typedef struct sgfsi_kinds {
     const sgfs_sampler_kind *sampler;
     const sgfs_fisher_kind *fisher; /* NULL where the sampler uses none */
-    const sgfs_scheme_kind *scheme;
-    const char *name; /* as the user knows it: "sgfs-f" */
+    const sgfs_scheme_kind *scheme; /* NULL: chosen by sgfsi_resolve */
+    const char *name;               /* as the user knows it: "sgfs-f" */
 } sgfsi_kinds;
 
 /* Numbers that decide the length and cost of a run. */
 typedef struct sgfsi_plan {
     int64_t n, warmup, draws, thin, chains, threads;
     uint64_t seed;
+    int64_t chunk;     /* rows of a minibatch that are drawn together */
     int64_t inner;     /* threads inside each chain, for passes over all rows */
     double gamma, tau; /* tau: predicted, 0 when not known */
 } sgfsi_plan;
 
 /* Read sampler, Fisher kind and batch scheme from cfg. */
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err);
-/* Replace every "auto" in cfg (a private copy) by a number, and refuse what cannot work. */
-sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, const sgfsi_kinds *kinds,
+/* Replace every "auto" in cfg (a private copy) and in kinds, and refuse what cannot work. */
+sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
                           sgfsi_plan *plan, sgfs_err *err);
 
 #endif

@@ -123,6 +123,7 @@ static bool is_stopping(sgfs_run *run) {
 static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
     int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
     bool warmup = w->t < run->plan.warmup;
+    double faults = sgfsi_visit_faults();
     w->since = sgfsi_now();
     w->validating = 0;
     while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {
@@ -136,6 +137,7 @@ static void walk_stretch(sgfs_run *run, sgfsi_walk *w, int64_t iterations) {
         }
     }
     *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - w->since - w->validating;
+    w->faults += sgfsi_visit_faults() - faults;
     if (w->status == SGFS_OK) w->status = sgfsi_walk_flush(w, &run->out, &w->err);
 }
 

@@ -217,6 +217,9 @@ sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain
     to->interventions = info->interventions;
     to->warmup_seconds = info->warmup_seconds;
     to->sample_seconds = info->sample_seconds;
+    to->disk_wait = info->disk_wait;
+    to->disk_bytes = info->disk_bytes;
+    to->disk_faults = info->disk_faults;
     return SGFS_OK;
 }
 

@@ -14,6 +14,8 @@ typedef struct sgfsi_chain_info {
     int64_t rows_touched;  /* warm-up included */
     int64_t interventions; /* ridges added, warm-up included */
     double warmup_seconds, sample_seconds;
+    /* Of packed files: seconds of these spent waiting, bytes of pages looked at, major faults. */
+    double disk_wait, disk_bytes, disk_faults;
     double *mean;         /* D, or NULL */
     double *cov;          /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
     double *tau;          /* D: autocorrelation time by batch means over every iteration; or NULL */

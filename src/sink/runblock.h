@@ -21,8 +21,10 @@ enum {
     SGFSI_INFO_VAR = 2,
     SGFSI_INFO_COV = 4,
     SGFSI_INFO_CURVATURE = 8,
-    SGFSI_INFO_TAU = 16
+    SGFSI_INFO_TAU = 16,
+    SGFSI_INFO_DISK = 32
 };
+enum { SGFSI_DISK_NUMBERS = 3 }; /* seconds waited, bytes of pages looked at, major faults */
 enum { SGFSI_INFO_BYTES = 40, SGFSI_STATE_MAX = 1024 };
 
 /* A block: this head, `bytes` of payload, u32 crc over head and payload. */

@@ -144,6 +144,7 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
         if (b->flags & SGFSI_INFO_COV) bytes += 8 * D * D;
         if (b->flags & SGFSI_INFO_CURVATURE) bytes += 8 * D;
         if (b->flags & SGFSI_INFO_TAU) bytes += 8 * D;
+        if (b->flags & SGFSI_INFO_DISK) bytes += 8 * SGFSI_DISK_NUMBERS;
         break;
     case SGFSI_BLOCK_POINTS:
         if (b->count < 1 ||
@@ -197,7 +198,12 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     if (b->flags & SGFSI_INFO_VAR) info.var = x, x += r->d->D;
     if (b->flags & SGFSI_INFO_COV) info.cov = x, x += r->d->D * r->d->D;
     if (b->flags & SGFSI_INFO_CURVATURE) info.curvature_sd = x, x += r->d->D;
-    if (b->flags & SGFSI_INFO_TAU) info.tau = x;
+    if (b->flags & SGFSI_INFO_TAU) info.tau = x, x += r->d->D;
+    if (b->flags & SGFSI_INFO_DISK) {
+        info.disk_wait = x[0];
+        info.disk_bytes = x[1];
+        info.disk_faults = x[2];
+    }
     return sgfsi_draws_set_info(r->d, b->chain, &info, err);
 }
 

@@ -321,23 +321,19 @@ static inline bool gives(const bench *b, const char *key) {
 /* ---- looking at it --------------------------------------------------------------------------- */
 
 /* Rows in order from t on: a batch of all of them, or of any single one. */
-static inline double gamma_in_order(double N, int64_t n) {
-    return N / (double)n;
+static inline double gamma_in_order(const sgfs_urn *urn) {
+    return urn->total / (double)urn->n;
 }
 
-static inline int64_t no_state(int64_t N, int64_t n) {
-    (void)N;
-    (void)n;
+static inline int64_t no_state(const sgfs_urn *urn) {
+    (void)urn;
     return 0;
 }
 
-static inline void draw_in_order(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain,
-                                 uint32_t purpose, int64_t *state, int64_t *row) {
-    (void)seed;
-    (void)chain;
-    (void)purpose;
+static inline void draw_in_order(const sgfs_urn *urn, const sgfs_when *when, int64_t *state,
+                                 int64_t *row) {
     (void)state;
-    for (int64_t i = 0; i < n; i++) row[i] = (t + i) % N;
+    for (int64_t i = 0; i < urn->n; i++) row[i] = (when->t + i) % urn->N;
 }
 
 static const sgfs_scheme_kind in_order = {

@@ -19,21 +19,37 @@ enum { SEED = 20120626, MOST = 1024 };
 /* One chain's rows. */
 typedef struct source {
     const sgfs_scheme_kind *kind;
-    int64_t N, n, *state, row[MOST];
+    sgfs_urn urn;
+    int64_t n, *state, row[MOST];
 } source;
 
-static source open_source(const sgfs_scheme_kind *kind, int64_t N, int64_t n) {
-    source s = {.kind = kind, .N = N, .n = n};
-    assert_true(n <= MOST);
-    s.state = calloc((size_t)kind->state(N, n) + 1, sizeof *s.state);
+static source open_urn(const sgfs_scheme_kind *kind, const sgfs_urn *urn) {
+    source s = {.kind = kind, .urn = *urn, .n = urn->n};
+    assert_true(urn->n <= MOST);
+    s.state = calloc((size_t)kind->state(urn) + 1, sizeof *s.state);
     assert_non_null(s.state);
-    if (kind->init != NULL) kind->init(N, n, s.state);
+    if (kind->init != NULL) kind->init(urn, s.state);
     return s;
 }
 
+static sgfs_urn plain_urn(int64_t N, int64_t n) {
+    return (sgfs_urn){.N = N, .n = n, .total = (double)N, .chunk = 1, .parts = 1};
+}
+
+static source open_source(const sgfs_scheme_kind *kind, int64_t N, int64_t n) {
+    sgfs_urn urn = plain_urn(N, n);
+    return open_urn(kind, &urn);
+}
+
+static double gamma_of(const sgfs_scheme_kind *kind, int64_t N, int64_t n) {
+    sgfs_urn urn = plain_urn(N, n);
+    return kind->gamma(&urn);
+}
+
 static void draw(source *s, int64_t t, uint32_t chain, uint32_t purpose) {
-    s->kind->draw(s->N, s->n, t, SEED, chain, purpose, s->state, s->row);
-    for (int64_t i = 0; i < s->n; i++) assert_in_range(s->row[i], 0, s->N - 1);
+    const sgfs_when when = {.seed = SEED, .t = t, .chain = chain, .purpose = purpose};
+    s->kind->draw(&s->urn, &when, s->state, s->row);
+    for (int64_t i = 0; i < s->n; i++) assert_in_range(s->row[i], 0, s->urn.N - 1);
 }
 
 static bool is_without(const sgfs_scheme_kind *kind) {
@@ -192,8 +208,8 @@ static void test_gamma_in_closed_form(void **state) {
     static const int64_t size[][2] = {{10000, 500}, {147473, 2}, {64, 64}, {3, 2}};
     for (int k = 0; k < 4; k++) {
         double N = (double)size[k][0], n = (double)size[k][1];
-        assert_near(sgfs_scheme_with.gamma(N, size[k][1]), (N + n) / n, 0, "with");
-        assert_near(sgfs_scheme_without.gamma(N, size[k][1]), N / n, 0, "without");
+        assert_near(gamma_of(&sgfs_scheme_with, size[k][0], size[k][1]), (N + n) / n, 0, "with");
+        assert_near(gamma_of(&sgfs_scheme_without, size[k][0], size[k][1]), N / n, 0, "without");
     }
 }
 
@@ -218,7 +234,7 @@ static void test_gamma_is_the_noise_of_the_gradient(void **state) {
     }
     EACH_SCHEME(kind) {
         source s = open_source(kind, N, n);
-        double seen[D * D] = {0}, bias[D] = {0}, c = (kind->gamma(N, n) - 1) * N;
+        double seen[D * D] = {0}, bias[D] = {0}, c = (gamma_of(kind, N, n) - 1) * N;
         for (int64_t t = 1; t <= T; t++) {
             double off[D] = {0}; /* N gbar minus the full gradient */
             draw(&s, t, 2, SGFSI_ROWS);
@@ -244,8 +260,8 @@ static void test_a_batch_of_all_rows(void **state) {
     (void)state;
     enum { N = 97 };
     source s = open_source(&sgfs_scheme_without, N, N);
-    assert_true(sgfs_scheme_without.gamma(N, N) == 1);
-    assert_true(sgfs_scheme_with.gamma(N, N) == 2);
+    assert_true(gamma_of(&sgfs_scheme_without, N, N) == 1);
+    assert_true(gamma_of(&sgfs_scheme_with, N, N) == 2);
     for (int64_t t = 0; t < 100; t++) {
         bool seen[N] = {false};
         draw(&s, t, 0, SGFSI_ROWS);

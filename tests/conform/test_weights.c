@@ -320,8 +320,10 @@ static void check_frequencies(int64_t n, const double *w, int64_t T, double limi
     int64_t row[BATCH];
     for (int64_t i = 0; i < n; i++) total += w[i];
     assert_int_equal(sgfsi_alias_open(&a, n, w, total, &arena, NULL), SGFS_OK);
+    const sgfs_urn urn = {.N = n, .n = BATCH, .total = total, .parts = 1, .alias = &a};
     for (int64_t t = 0; t < T / BATCH; t++) {
-        sgfs_scheme_with.draw_weighted(&a, BATCH, t, 385, 2, SGFSI_ROWS, row);
+        const sgfs_when when = {.seed = 385, .t = t, .chain = 2, .purpose = SGFSI_ROWS};
+        sgfs_scheme_with.draw_weighted(&urn, &when, NULL, row);
         for (int64_t i = 0; i < BATCH; i++) count[row[i]]++;
     }
     for (int64_t i = 0; i < n; i++) {

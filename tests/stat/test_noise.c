@@ -41,9 +41,11 @@ static const sgfs_model_kind gauss_mean = {.name = "gauss-mean",
                                            .scores = mean_scores,
                                            .start = mean_start};
 
-/* N rows whitened so that their sample covariance (divisor N) is exactly I: Cov(g) = I, A = N I. */
-static problem whitened(int64_t N, int64_t D, uint64_t seed) {
-    problem q = regression(N, D, 1e-9, D, seed);
+/* The same rows moved and turned so that their sample covariance (divisor N) is exactly I: Cov(g) =
+ * I, A = N I. */
+static problem rewhitened(const problem *from) {
+    problem q = *from;
+    int64_t N = q.N, D = q.D;
     double *S = need((size_t)(D * D), sizeof *S), *mean = need((size_t)D, sizeof *mean);
     for (int64_t i = 0; i < N * D; i++) mean[i % D] += q.x[i] / (double)N;
     for (int64_t i = 0; i < N * D; i++) q.x[i] -= mean[i % D];
@@ -63,31 +65,35 @@ static problem whitened(int64_t N, int64_t D, uint64_t seed) {
     return q;
 }
 
+static problem whitened(int64_t N, int64_t D, uint64_t seed) {
+    problem q = regression(N, D, 1e-9, D, seed);
+    return rewhitened(&q);
+}
+
 /* ---- ways of drawing rows, right and wrong --------------------------------------------------- */
 
-static double gamma_with(double N, int64_t n) {
-    return (N + (double)n) / (double)n;
+static double gamma_with(const sgfs_urn *urn) {
+    return (urn->total + (double)urn->n) / (double)urn->n;
 }
 
-static double gamma_without(double N, int64_t n) {
-    return N / (double)n;
+static double gamma_without(const sgfs_urn *urn) {
+    return urn->total / (double)urn->n;
 }
 
-static double gamma_inverted(double N, int64_t n) {
-    return (N + (double)n) / N;
+static double gamma_inverted(const sgfs_urn *urn) {
+    return (urn->total + (double)urn->n) / urn->total;
 }
 
 /* Walk through a shuffled epoch, as deep-learning loaders do. State: a permutation of the rows. */
-static int64_t epoch_state(int64_t N, int64_t n) {
-    (void)n;
-    return N;
+static int64_t epoch_state(const sgfs_urn *urn) {
+    return urn->N;
 }
 
-static void epoch_draw(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t chain,
-                       uint32_t purpose, int64_t *permutation, int64_t *row) {
-    int64_t per_epoch = N / n, at = t % per_epoch;
+static void epoch_draw(const sgfs_urn *urn, const sgfs_when *when, int64_t *permutation,
+                       int64_t *row) {
+    int64_t N = urn->N, n = urn->n, per_epoch = N / n, at = when->t % per_epoch;
     if (at == 0 || permutation[0] == permutation[1]) { /* a new epoch, or the very first call */
-        sgfsi_stream s = sgfsi_stream_at(seed, chain, t, purpose + 100);
+        sgfsi_stream s = sgfsi_stream_at(when->seed, when->chain, when->t, when->purpose + 100);
         for (int64_t i = 0; i < N; i++) permutation[i] = i;
         for (int64_t i = N - 1; i > 0; i--) {
             int64_t j, swap = permutation[i];
@@ -99,7 +105,7 @@ static void epoch_draw(int64_t N, int64_t n, int64_t t, uint64_t seed, uint32_t 
     memcpy(row, permutation + at * n, (size_t)n * sizeof *row);
 }
 
-static sgfs_scheme_kind scheme_of(const sgfs_scheme_kind *rows, double (*gamma)(double, int64_t)) {
+static sgfs_scheme_kind scheme_of(const sgfs_scheme_kind *rows, double (*gamma)(const sgfs_urn *)) {
     sgfs_scheme_kind s = *rows;
     s.gamma = gamma;
     return s;
@@ -107,7 +113,7 @@ static sgfs_scheme_kind scheme_of(const sgfs_scheme_kind *rows, double (*gamma)(
 
 /* tr(C*^-1 C)/D at N 2000, D 5, n 200, alpha 0; 1.2e6 iterations: sd 0.0014 with tau2 = 5.5. */
 static void check_cell(const char *name, const sgfs_scheme_kind *rows,
-                       double (*gamma)(double, int64_t), double expected, double tolerance) {
+                       double (*gamma)(const sgfs_urn *), double expected, double tolerance) {
     problem q = whitened(2000, 5, 21);
     sgfs_scheme_kind scheme = scheme_of(rows, gamma);
     const setting settings[] = {{"data.intercept", "false"},
@@ -137,6 +143,130 @@ static void test_gamma_belongs_to_the_scheme(void **state) {
     check_cell("without, N/n", &sgfs_scheme_without, gamma_without, 1.0, 0.006);
     check_cell("epoch, (N+n)/n", &epoch, gamma_with, 0.428, 0.01);
     check_cell("epoch, N/n", &epoch, gamma_without, 0.507, 0.01);
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+enum { CHUNK = 100 };
+
+/* The urn, with chunks far larger than the program would take for 2000 rows. */
+static sgfs_urn in_chunks(const sgfs_urn *urn, int64_t parts, const int64_t *first) {
+    sgfs_urn u = *urn;
+    u.chunk = CHUNK;
+    u.parts = parts;
+    u.first = first;
+    return u;
+}
+
+static double gamma_chunks(const sgfs_urn *urn) {
+    sgfs_urn u = in_chunks(urn, 1, NULL);
+    return sgfs_scheme_chunks.gamma(&u);
+}
+
+static void draw_chunks(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *row) {
+    sgfs_urn u = in_chunks(urn, 1, NULL);
+    sgfs_scheme_chunks.draw(&u, when, state, row);
+}
+
+/* As if the file were shuffled anew before each run: then a chunk is a subset of CHUNK rows. */
+static int64_t fresh_state(const sgfs_urn *urn) {
+    sgfs_urn one = *urn;
+    one.n = CHUNK;
+    return sgfs_scheme_without.state(&one);
+}
+
+static void draw_fresh(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *row) {
+    sgfs_urn one = *urn;
+    one.n = CHUNK;
+    for (int64_t i = 0; i < urn->n; i += CHUNK) {
+        sgfs_when run = *when;
+        run.purpose += 100 + (uint32_t)(i / CHUNK);
+        sgfs_scheme_without.draw(&one, &run, state, row + i);
+    }
+}
+
+/* In one order of the rows: variance between chunk means in units of what gamma says, averaged over
+ * the directions. */
+static double between_chunks(const problem *q) {
+    double sum = 0, N = (double)q->N;
+    for (int64_t j = 0; j < q->D; j++) {
+        for (int64_t k = 0; k < q->N; k += CHUNK) {
+            double mean = 0;
+            for (int64_t i = k; i < k + CHUNK; i++) mean += q->x[i * q->D + j] / CHUNK;
+            sum += (mean - q->mu[j]) * (mean - q->mu[j]);
+        }
+    }
+    return sum / (N / CHUNK) / (double)q->D * CHUNK * (N - 1) / (N - CHUNK);
+}
+
+/* gamma of chunks is right over permutations: N/n + 1 gives 1900/1999 of the variance at c = N/20.
+ * Within one order the variance follows the chunk means there are, here 20 of them: which is why
+ * the program wants 1000 for each parameter. */
+static void test_chunks(void **state) {
+    (void)state;
+    const sgfs_scheme_kind fresh = {
+        .name = "fresh chunks", .help = "test only", .state = fresh_state, .draw = draw_fresh};
+    const sgfs_scheme_kind one = {
+        .name = "chunks", .help = "test only", .state = fresh_state, .draw = draw_chunks};
+    problem q = whitened(2000, 5, 21);
+    check_cell("fresh chunks, their gamma", &fresh, gamma_chunks, 1.0, 0.006);
+    check_cell("fresh chunks, (N+n)/n", &fresh, gamma_with, 1900.0 / 1999, 0.006);
+    check_cell("chunks of one order", &one, gamma_chunks, between_chunks(&q), 0.006);
+    problem_free(&q);
+}
+
+/* ---- files that differ ----------------------------------------------------------------------- */
+
+static const int64_t file_first[] = {0, 5000, 11000, 20000};
+
+static double gamma_files(const sgfs_urn *urn) {
+    sgfs_urn u = in_chunks(urn, 3, file_first);
+    return sgfs_scheme_chunks.gamma(&u);
+}
+
+static void draw_files(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *row) {
+    sgfs_urn u = in_chunks(urn, 3, file_first);
+    sgfs_scheme_chunks.draw(&u, when, state, row);
+}
+
+static double variance_of(const problem *q,
+                          void (*draw)(const sgfs_urn *, const sgfs_when *, int64_t *, int64_t *)) {
+    const sgfs_scheme_kind scheme = {.name = "files",
+                                     .help = "test only",
+                                     .gamma = gamma_files,
+                                     .state = fresh_state,
+                                     .draw = draw};
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"sampler.alpha", "0"},
+                                {"run.batch", "1000"},
+                                {"run.draws", "30000"},
+                                {"run.thin", "30000"},
+                                {"fisher.every", "10"},
+                                {NULL, NULL}};
+    outcome o;
+    double trR;
+    assert_int_equal(run_on(q, &gauss_mean, settings, &scheme, NULL, &o), SGFS_OK);
+    trR = o.trR;
+    outcome_free(&o);
+    return trR;
+}
+
+/* Three files, each in random order, of very different means. 200 chunks: the variance of one order
+ * is right to sqrt(2/(200 D)) = 4.5 % (one standard deviation). Taken for one shuffled file, most
+ * of the noise is that between files, and it comes in chunks. */
+static void test_files_that_differ(void **state) {
+    (void)state;
+    problem q = whitened(20000, 5, 23), moved = {0};
+    for (int64_t i = 0; i < q.N; i++) {
+        double day = i < file_first[1] ? -1 : i < file_first[2] ? 0 : 1.385;
+        for (int64_t j = 0; j < q.D; j++) q.x[i * q.D + j] += day * (j == 0 ? 2 : 0);
+    }
+    moved = rewhitened(&q);
+    double right = variance_of(&moved, draw_files), wrong = variance_of(&moved, draw_chunks);
+    print_message("files that differ: trR %.4f; taken for one file %.3f\n", right, wrong);
+    assert_true(fabs(right - 1) < 5 * 0.045);
+    assert_true(wrong > 3);
+    problem_free(&moved);
 }
 
 /* ---- known-wrong samplers -------------------------------------------------------------------- */
@@ -334,6 +464,8 @@ static void test_decaying_steps(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gamma_belongs_to_the_scheme),
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_files_that_differ),
         cmocka_unit_test(test_the_plain_algorithm_passes),
         cmocka_unit_test(test_half_noise_is_caught),
         cmocka_unit_test(test_stored_increment_is_caught),

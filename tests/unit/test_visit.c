@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ * test_visit.c: rows of a packed file before they are gathered: damage and a shorter file are told,
+ * pages are counted and given back, and the rows that stand for all are spread over all.
+ */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "data/batch.h"
+#include "data/packed.h"
+#include "model/posterior.h"
+#include "run/options.h"
+#include "tools/check.h"
+
+enum { N = 20000, COLS = 9 };
+static char path[64];
+
+static void pack(void) {
+    char *names[COLS] = {"x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "y"};
+    unsigned char role[COLS] = {1, 1, 1, 1, 1, 1, 1, 1, SGFSI_ROLE_TARGET};
+    const sgfsi_table head = {
+        .cols = COLS, .names = names, .role = role, .named = true, .text_col = -1};
+    const sgfsi_packer_plan plan = {
+        .path = path, .overwrite = true, .head = &head, .type = SGFSI_F32, .shuffled = true};
+    sgfsi_packer *p;
+    sgfs_err err;
+    double row[COLS];
+    uint64_t seed = 385;
+    if (sgfsi_packer_open(&p, &plan, &err) != SGFS_OK) fail_msg("%s", err.text);
+    for (int64_t i = 0; i < N; i++) {
+        for (int j = 0; j < COLS; j++) row[j] = (double)(float)next_number(&seed);
+        row[COLS - 1] = row[0] > 0 ? 1 : 0;
+        assert_int_equal(sgfsi_packer_add(p, 1, row, &err), SGFS_OK);
+    }
+    if (sgfsi_packer_commit(p, &err) != SGFS_OK) fail_msg("%s", err.text);
+}
+
+static sgfs_data *open_packed(void) {
+    sgfs_err err;
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_data *d = sgfs_data_open(path, cfg, &err);
+    if (d == NULL) fail_msg("%s", err.text);
+    sgfs_config_free(cfg);
+    return d;
+}
+
+/* Another byte in the middle of row i. */
+static void damage(const sgfs_data *d, int64_t i) {
+    const sgfsi_part *p = &d->table.part[0];
+    off_t at = SGFSI_PAGE + i / p->chunk_rows * p->chunk_bytes + i % p->chunk_rows * d->row_bytes;
+    int fd = open(path, O_RDWR);
+    unsigned char byte = 0;
+    assert_true(fd >= 0 && pread(fd, &byte, 1, at + 5) == 1);
+    byte ^= 0x10;
+    assert_true(pwrite(fd, &byte, 1, at + 5) == 1);
+    close(fd);
+}
+
+static void test_damage_is_told_once_it_is_reached(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfsi_visit v = {0};
+    pack();
+    sgfs_data *d = open_packed();
+    int64_t c = d->table.part[0].chunk_rows, good[] = {3 * c, 3 * c + 1, 17 * c}, bad = 5 * c + 2;
+    damage(d, bad);
+    assert_int_equal(sgfsi_visit_rows(&v, d, good, 3, &err), SGFS_OK);
+    assert_int_equal(sgfsi_visit_rows(&v, d, &bad, 1, &err), SGFS_EDATA);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "checksum"));
+    assert_int_equal(sgfsi_visit_range(&v, d, 0, 5 * c, &err), SGFS_OK);
+    assert_int_equal(sgfsi_visit_range(&v, d, 5 * c, c, &err), SGFS_EDATA);
+    sgfs_data_free(d);
+}
+
+/* A minibatch and a pass over all rows end with that sentence, not with numbers. */
+static void test_damage_ends_minibatches_and_passes(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfsi_arena arena = {NULL};
+    sgfsi_eval e = {.n = 0};
+    double G[COLS], theta[COLS] = {0}, lp;
+    pack();
+    sgfs_data *d = open_packed();
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_model *m = sgfs_model_open("logistic", d, cfg, &err);
+    if (m == NULL) fail_msg("%s", err.text);
+    for (int64_t i = 0; i < N; i += d->table.part[0].chunk_rows) damage(d, i);
+    assert_int_equal(sgfsi_eval_open(&e, m, &sgfs_scheme_chunks, 100, &arena, &err), SGFS_OK);
+    assert_int_equal(sgfsi_eval_gradient(&e, 1, SGFSI_ROWS, theta, G, NULL, &err), SGFS_EDATA);
+    assert_int_equal(sgfsi_eval_gradient(&e, 1, SGFSI_ROWS, theta, G, NULL, NULL), SGFS_EDATA);
+    err.text[0] = '\0';
+    assert_int_equal(sgfsi_posterior_full(m, theta, &lp, G, NULL, &err), SGFS_EDATA);
+    assert_non_null(strstr(err.text, "checksum"));
+    sgfsi_arena_free(&arena);
+    sgfs_model_free(m);
+    sgfs_config_free(cfg);
+    sgfs_data_free(d);
+}
+
+static void test_a_shorter_file_is_told(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfsi_visit v = {0};
+    int64_t row = 0;
+    pack();
+    sgfs_data *d = open_packed();
+    assert_int_equal(sgfsi_visit_rows(&v, d, &row, 1, &err), SGFS_OK);
+    assert_int_equal(truncate(path, 2 * SGFSI_PAGE), 0);
+    assert_int_equal(sgfsi_visit_rows(&v, d, &row, 1, &err), SGFS_EIO);
+    assert_non_null(strstr(err.text, "shorter"));
+    sgfs_data_free(d);
+}
+
+/* Neighbours share pages: a minibatch in one run touches n row_bytes, one row by row up to n pages. */
+static void test_pages_are_counted(void **state) {
+    (void)state;
+    enum { n = 400 };
+    sgfsi_visit together = {0}, apart = {0};
+    int64_t row[n];
+    pack();
+    sgfs_data *d = open_packed();
+    for (int64_t i = 0; i < n; i++) row[i] = 1000 + i;
+    assert_int_equal(sgfsi_visit_rows(&together, d, row, n, NULL), SGFS_OK);
+    assert_true(together.bytes >= n * 36 && together.bytes <= n * 36 + 6 * SGFSI_PAGE);
+    for (int64_t i = 0; i < n; i++) row[i] = (i * 7919) % N;
+    assert_int_equal(sgfsi_visit_rows(&apart, d, row, n, NULL), SGFS_OK);
+    assert_true(apart.bytes >= (n - 20) * SGFSI_PAGE);
+    sgfs_data_free(d);
+}
+
+static int64_t resident_pages(const sgfsi_part *p) {
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[256];
+    unsigned long from, to;
+    long kb = 0;
+    bool mine = false;
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            mine = from < (unsigned long)p->map + p->map_bytes && to > (unsigned long)p->map;
+        long rss;
+        if (mine && sscanf(line, "Rss: %ld", &rss) == 1) kb += rss;
+    }
+    fclose(f);
+    return kb / 4;
+}
+
+/* With a share smaller than the file, pages go back; without one, they stay. */
+static void test_pages_are_given_back(void **state) {
+    (void)state;
+    int64_t row[N], stay, bounded;
+    pack();
+    sgfs_data *d = open_packed();
+    sgfsi_part *p = d->table.part;
+    sgfsi_visit v = {0};
+    for (int64_t i = 0; i < N; i++) row[i] = i;
+    assert_int_equal(sgfsi_visit_rows(&v, d, row, N, NULL), SGFS_OK);
+    stay = resident_pages(p);
+    assert_true(stay >= p->packed->chunks * p->chunk_bytes / SGFSI_PAGE);
+    atomic_store(&p->packed->share, 1 << 16);
+    for (int64_t i = 0; i < N; i += 500) sgfsi_visit_rows(&v, d, row + i, 500, NULL);
+    bounded = resident_pages(p);
+    assert_true(bounded <= stay / 4); /* a window, page 0 and the checksums */
+    for (int64_t i = 0; i < N; i += 500) sgfsi_visit_range(&v, d, i, 500, NULL);
+    assert_true(resident_pages(p) <= stay / 2);
+    sgfs_data_free(d);
+}
+
+/* n rows in order, no row twice, none beyond the last, and some of each quarter of them. */
+static void test_fair_rows(void **state) {
+    (void)state;
+    static const int64_t size[][2] = {{1000, 1000}, {1000000000, 2000}, {257, 256}, {5, 2}};
+    int64_t row[2000];
+    for (int k = 0; k < 8; k++) {
+        sgfsi_part part[3] = {{.first = 0}, {.first = 1}, {.first = 2}};
+        sgfs_data d = {.N = size[k % 4][0]};
+        int64_t n = size[k % 4][1], quarter[4] = {0};
+        d.table = (sgfsi_table){.shuffled = k < 4, .parts = k < 4 ? 3 : 0, .part = part};
+        sgfsi_data_fair(&d, n, row);
+        for (int64_t i = 0; i < n; i++) {
+            assert_in_range(row[i], i > 0 ? row[i - 1] + 1 : 0, d.N - 1);
+            quarter[row[i] * 4 / d.N]++;
+        }
+        for (int q = 0; n > 100 && q < 4; q++) assert_true(quarter[q] > n / 5);
+    }
+}
+
+static int make_place(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/sgfs-visit-%d.sgd", (int)getpid());
+    return 0;
+}
+
+static int remove_place(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damage_is_told_once_it_is_reached),
+        cmocka_unit_test(test_damage_ends_minibatches_and_passes),
+        cmocka_unit_test(test_a_shorter_file_is_told),
+        cmocka_unit_test(test_pages_are_counted),
+        cmocka_unit_test(test_pages_are_given_back),
+        cmocka_unit_test(test_fair_rows),
+    };
+    return cmocka_run_group_tests(tests, make_place, remove_place);
+}
