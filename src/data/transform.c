@@ -33,12 +33,20 @@ enum { MOST_KINDS = 9 };
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
 
+/* Are there words? Those of a flow (which has no rows yet) are still to come. */
+static bool has_words(const sgfsi_table *head) {
+    bool any = head->dictionary != NULL && head->rows == 0;
+    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+        any = any || head->dictionary[j].count > 0;
+    return any;
+}
+
 static bool asked_for(const sgfsi_step_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
     const char *value = sgfsi_config_text(cfg, kind->key);
     if (kind == &sgfsi_step_categorical && strcmp(value, "auto") == 0)
-        return head->dictionary != NULL;
+        return has_words(head);
     if (kind == &sgfsi_step_standardize) return sgfsi_config_flag(cfg, kind->key);
     return !sgfsi_config_auto(cfg, kind->key);
 }
