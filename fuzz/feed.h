@@ -216,7 +216,8 @@ static inline int64_t feed_columns(const sgfsi_table *t, const sgfsi_table *head
  * not: those rows are void. */
 static inline bool feed_same_words(const sgfsi_table *t, const sgfsi_table *head,
                                    const int64_t *from) {
-    if ((t->text_col >= 0) != (head->text_col >= 0)) return false;
+    bool text = t->text_col >= 0 && (t->role == NULL || t->role[t->text_col] != SGFSI_ROLE_NONE);
+    if (text != (head->text_col >= 0)) return false;
     for (int64_t j = 0; j < head->cols; j++) {
         bool a = t->dictionary != NULL && t->dictionary[from[j]].count > 0,
              b = head->dictionary != NULL && head->dictionary[j].count > 0;
@@ -473,21 +474,23 @@ static inline const feed_format *feed_format_find(const char *name) {
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Read as line k of the options says. The reader is asked even where its probe says no: a name may
- * have said yes. */
-static inline void feed_read(const feed_format *format, size_t k, const char *path) {
+ * have said yes. Two threads are dear where there are a few bytes, and so is a second file: both
+ * only where `more` asks for them. */
+static inline void feed_read(const feed_format *format, size_t k, const char *path, bool more) {
     static sgfs_config *kept[FEED_FORMATS][FEED_OPTIONS]; /* configs are dear: made once */
     sgfs_config **cfg = &kept[format - feed_formats][k];
+    bool labels = strchr(format->options[k], '@') != NULL;
     if (*cfg == NULL) *cfg = feed_config(format->options[k]);
     if (strstr(format->options[k], "@file") != NULL) /* it is the labels, not the data */
         path = feed_put(2, feed_images, sizeof feed_images);
-    const sgfsi_read_options options = sgfsi_read_options_of(*cfg);
+    sgfsi_read_options options = sgfsi_read_options_of(*cfg);
+    options.threads = more ? 2 : 1;
     bool read = feed_table(format->kind, path, &options, k > 0);
     if (!read && sgfsi_table_reader(path, NULL) == format->kind) return;
     feed_data(path, *cfg, &options, k > 0);
-    if (k % 2 == 0 && strchr(format->options[k], '@') == NULL) {
-        feed_twice(path, feed_copy(path), &options, k > 0);
-        feed_data_twice(path, feed_copy(path), *cfg, k > 0);
-    }
+    if (!more || labels) return;
+    feed_twice(path, feed_copy(path), &options, k > 0);
+    feed_data_twice(path, feed_copy(path), *cfg, k > 0);
 }
 
 static inline size_t feed_options(const feed_format *format) {
@@ -496,15 +499,49 @@ static inline size_t feed_options(const feed_format *format) {
     return n;
 }
 
-/* Plainly, and with one other line of options that follows from the bytes: the same input always
- * means the same. */
+/* Plainly, and sometimes with another line of options, which follows from the bytes: the same input
+ * always means the same. */
 static inline void feed_bytes(const feed_format *format, const unsigned char *bytes, size_t size) {
     const char *path = feed_put(0, bytes, size);
     uint32_t h = 2166136261u;
     for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
-    size_t k = (h >> 8) % feed_options(format);
-    feed_read(format, 0, path);
-    if (k > 0) feed_read(format, k, path);
+    size_t k = (h >> 8) % (2 * feed_options(format));
+    feed_read(format, 0, path, h % 8 == 0);
+    if (k > 0 && k < feed_options(format)) feed_read(format, k, path, h % 8 == 1);
+}
+
+/* ---- files that hold no rows ----------------------------------------------------------------- */
+
+/* A run file: what summary, compare, predict and export open. */
+static inline void feed_run(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_draws *d = sgfs_draws_open(feed_put(0, bytes, size), &err);
+    if (d == NULL && err.code != SGFS_ERUNFILE) feed_check(err.code, &err, false);
+    if (d == NULL) return;
+    sgfs_draws_shape shape = sgfs_draws_size(d);
+    double sum = 0; /* every draw is looked at */
+    for (int64_t c = 0; c < shape.chains; c++)
+        for (int64_t k = 0; k < shape.draws * shape.dim; k++) sum += sgfs_draws_chain(d, c)[k];
+    for (int64_t j = 0; j < shape.dim; j++) sum += (double)strlen(sgfs_draws_param(d, j));
+    if (sum == 0.12345) FEED_FAIL("a sum that nobody expects");
+    sgfs_summary_free(sgfs_summary_new(d, &err));
+    sgfs_draws_free(d);
+}
+
+/* Options from a JSON file (--config); those out of range are SGFS_EUSAGE. */
+static inline void feed_json(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    if (cfg == NULL) FEED_FAIL("no config");
+    feed_check(sgfs_config_load(cfg, feed_put(0, bytes, size), &err), &err, true);
+    sgfs_config_free(cfg);
+}
+
+/* By the name of the target. */
+static inline void feed_any(const char *name, const unsigned char *bytes, size_t size) {
+    if (strcmp(name, "run") == 0) feed_run(bytes, size);
+    else if (strcmp(name, "config") == 0) feed_json(bytes, size);
+    else feed_bytes(feed_format_find(name), bytes, size);
 }
 
 #endif

@@ -7,6 +7,6 @@
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size) {
-    feed_bytes(feed_format_find("idx"), bytes, size);
+    feed_any("idx", bytes, size);
     return 0;
 }

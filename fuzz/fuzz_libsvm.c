@@ -7,6 +7,6 @@
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size) {
-    feed_bytes(feed_format_find("libsvm"), bytes, size);
+    feed_any("libsvm", bytes, size);
     return 0;
 }

@@ -7,6 +7,6 @@
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size) {
-    feed_bytes(feed_format_find("npy"), bytes, size);
+    feed_any("npy", bytes, size);
     return 0;
 }

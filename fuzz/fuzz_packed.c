@@ -18,7 +18,7 @@ size_t LLVMFuzzerCustomMutator(unsigned char *bytes, size_t size, size_t room, u
 size_t LLVMFuzzerMutate(unsigned char *bytes, size_t size, size_t room);
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size) {
-    feed_bytes(feed_format_find("packed"), bytes, size);
+    feed_any("packed", bytes, size);
     return 0;
 }
 

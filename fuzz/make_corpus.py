@@ -51,7 +51,7 @@ def csv_seeds():
     save("csv", "packed.gz", gzip.compress(PLAIN.encode(), mtime=0))
     save("csv", "two_members.gz", gzip.compress(PLAIN.encode(), mtime=0)
          + gzip.compress(b"8,9,1\n", mtime=0))
-    save("csv", "bomb.gz", gzip.compress(b"1," * 200000, mtime=0))
+    save("csv", "bomb.gz", gzip.compress(b"1," * 30000, mtime=0))
 
 
 def libsvm_seeds():
@@ -61,7 +61,7 @@ def libsvm_seeds():
     save("libsvm", "crlf_bom", b"\xef\xbb\xbf1 1:2\r\n0 2:3\r\n")
     save("libsvm", "zeros", "1 1:0 2:0.0\n0 1:-0 2:1\n")
     save("libsvm", "wide", "1 1:1 1999:2\n2 5:1 1500:3\n")
-    save("libsvm", "too_wide", "1 1:1 1000001:2\n")
+    save("libsvm", "too_wide", "1 1:1 9000001:2\n")
     save("libsvm", "beyond_31_bits", "1 2147483648:1\n0 99999999999999999999:1\n")
     save("libsvm", "index_0", "1 0:1 1:2\n")
     save("libsvm", "falling", "1 2:1 1:2\n")
@@ -172,7 +172,55 @@ def packed_seeds():
     save("packed", "nothing_told", no_told)
 
 
+# ---- run files and configs -----------------------------------------------------------------------
+
+def block(kind, chain, flags, first, count, payload):
+    head = struct.pack("<4sIIIqqQ", b"SGBK", kind, chain, flags, first, count, len(payload))
+    head += struct.pack("<I", zlib.crc32(head))
+    return head + payload + struct.pack("<I", zlib.crc32(head + payload))
+
+
+def run_file(header, *blocks):
+    text = json.dumps(header, separators=(",", ":")).encode()
+    head = b"\x89SGFS\r\n\x1a" + struct.pack("<II", 1, len(text)) + text
+    return head + struct.pack("<I", zlib.crc32(head)) + b"".join(blocks)
+
+
+def draws(chain, first, rows, stats=1):
+    numbers = [x for row in rows for x in row] + [-1.5] * (stats * len(rows))
+    return block(1, chain, 0, first, len(rows), struct.pack(f"<{len(numbers)}d", *numbers))
+
+
+def run_seeds():
+    header = {"format": 1, "model": "logistic", "sampler": "sgfs", "chains": 2, "dim": 2,
+              "params": ["a", "b"], "stats": ["lp"], "warmup": 5, "draws": 4, "thin": 1}
+    some, end = [(0.5, 1), (0.25, -1), (1, 2), (0, 1.5)], block(3, 0, 0, 0, 0, b"complete")
+    info = block(2, 0, 3, 0, 0, struct.pack("<qqqdd4d", 4, 400, 0, 0.5, 1.5, 0.4, 0.9, 1, 2))
+    points = block(4, 0, 0, 0, 1, struct.pack("<7d", 1, 2, 3, 0.25, 0.5, 0.25, 0.5))
+    whole = run_file(header, draws(0, 0, some), draws(1, 0, some), info, points, end)
+    save("run", "whole", whole)
+    save("run", "torn", whole[:-20])
+    save("run", "head_only", run_file(header))
+    save("run", "blocks", run_file({**header, "blocks": [{"name": "W", "rows": 1, "cols": 2}]},
+                                   draws(0, 0, some[:2]), draws(0, 2, some[2:]), draws(1, 0, some)))
+    save("run", "out_of_order", run_file(header, draws(0, 2, some)))
+    save("run", "too_many_chains", run_file({**header, "chains": 2 ** 40}))
+    save("run", "too_many_draws", run_file(header, block(1, 0, 0, 0, 2 ** 60, b"")))
+
+
+def config_seeds():
+    save("config", "plain", '{"sampler.kind": "sgld", "sampler.epsilon": 5e-4, "run.chains": 2}')
+    save("config", "header", '{"config": {"run.draws": "100", "data.header": "yes"}, "model": "x"}')
+    save("config", "flags", '{"data.standardize": true, "data.intercept": false}')
+    save("config", "unknown", '{"epsilon": 1}')
+    save("config", "odd_values", '{"run.draws": null, "run.seed": [1], "run.batch": {"a": 1}}')
+    save("config", "broken", '{"run.draws": 1,')
+    save("config", "unicode", '{"data.target": "gr\\u00f6\\u00dfe \\ud83c\\udfb2"}')
+
+
 if __name__ == "__main__":
+    run_seeds()
+    config_seeds()
     packed_seeds()
     csv_seeds()
     libsvm_seeds()

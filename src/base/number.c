@@ -2,12 +2,23 @@
  * number.c: numbers from and to text, always with a dot.
  *
  * Reading is the inner loop of the CSV reader. The text is taken as m x 10^e, and the first way
- * that is exact is used:
+ * that is right for sure is used:
  *   1. m <= 2^53 and |e| <= 22: both are doubles without error, so one multiplication or division
  *      rounds once and rightly (Clinger 1990).
- *   2. m < 2^64 and |e| <= 27: 5^27 still fits 64 bits, so m 5^e or m / 5^-e is done in integers
- * with its remainder, and rounded here. This is where the 17 digits of a printed double end up.
- *   3. Anything else is written again as digits and an exponent, without a point, and handed to
+ *   2. m < 2^64 and -64 <= e <= 63: m times the first 128 bits of 5^e (pow5.h). With w = m 2^k in
+ *      [2^63, 2^64) and 5^e = (P + d) 2^s, 0 <= d < 1,
+ *          w (P + d) / 2^64  is in  [T, T + 2),   T = floor(w P / 2^64),   2^126 <= T < 2^128,
+ *      since cutting off loses less than 1 and w d / 2^64 < 1. All numbers in there round to the
+ *      same 53 bits unless the interval reaches a point half-way between two doubles, as happens
+ *      once in 2^70 or at a true half-way case. (The same idea as Eisel and Lemire's, with all 192
+ *      bits of the product at once, so that nothing more has to be proved.) This is where the 17
+ *      digits of a printed double end up.
+ *   3. m < 2^64 and |e| <= 27: 5^27 still fits 64 bits, so m 5^e or m / 5^-e is done in integers
+ *      with its remainder. Here true half-way cases are settled: with |e| > 27 there are none, as
+ *      m 5^e would have more than 64 bits or be no integer multiple of a power of two.
+ *   4. Over 19 digits: the first 19 are m, and the number is in [m, m + 1] 10^e: where both ends
+ *      are the same double by 1 to 3, it is that.
+ *   5. Anything else is written again as digits and an exponent, without a point, and handed to
  *      strtod. Without a point the locale has nothing to say, and 768 digits with a marker for the
  *      rest decide every rounding, so a fixed buffer is enough for a number of any length.
  *
@@ -24,6 +35,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/digits.h"
+#include "base/pow5.h"
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -44,29 +58,12 @@ static bool is_digit(char c) {
 
 /* ---- scanning -------------------------------------------------------------------------------- */
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* Eight digits in three multiplications: neighbours are joined to pairs, to fours, to all. */
-static bool take_eight(const char *s, uint64_t *m) {
-    uint64_t v;
-    memcpy(&v, s, 8);
-    uint64_t high = v & 0xF0F0F0F0F0F0F0F0u, over = (v + 0x0606060606060606u) & 0xF0F0F0F0F0F0F0F0u;
-    if (high != 0x3030303030303030u || over != high) return false;
-    v &= 0x0F0F0F0F0F0F0F0Fu;
-    v = (v * 10 + (v >> 8)) & 0x00FF00FF00FF00FFu;
-    v = (v * 100 + (v >> 16)) & 0x0000FFFF0000FFFFu;
-    v = (v * 10000 + (v >> 32)) & 0xFFFFFFFFu;
-    *m = *m * 100000000u + v;
-    return true;
-}
-#else
-static bool take_eight(const char *s, uint64_t *m) {
-    (void)s, (void)m;
-    return false;
-}
-#endif
-
 static const char *scan_digits(const char *s, const char *end, uint64_t *m) {
-    while (end - s >= 8 && take_eight(s, m)) s += 8;
+    while (end - s >= 8) {
+        int n = sgfsi_take_eight(s, m);
+        s += n;
+        if (n < 8) return s;
+    }
     for (; s < end && is_digit(*s); s++) *m = *m * 10 + (uint64_t)(*s - '0');
     return s;
 }
@@ -125,7 +122,7 @@ static const char *scan_word(const char *s, const char *end, double *out) {
     return NULL;
 }
 
-/* ---- the three ways -------------------------------------------------------------------------- */
+/* ---- the ways ---------------------------------------------------------------------------------- */
 
 /* q x 2^exp2, plus something smaller than one unit of q when sticky, rounded half to even. */
 static double round_bits(uint64_t q, bool sticky, int exp2) {
@@ -193,6 +190,62 @@ static double convert_slowly(const decimal *d) {
     return strtod(text, NULL);
 }
 
+/* m x 10^e for m > 0 where the first 128 bits of 5^e decide; false: they do not. */
+static bool scale_bits(uint64_t m, int64_t e, double *out) {
+    if (e < SGFSI_POW5_LEAST || e > SGFSI_POW5_MOST) return false;
+    const uint64_t *power = sgfsi_pow5[e - SGFSI_POW5_LEAST];
+    int k = __builtin_clzll(m), floor_log2 = (int)((e * 1217359) >> 19); /* of 5^e */
+    uint64_t w = m << k;
+    uint128 T = (uint128)w * power[0] + (uint64_t)(((uint128)w * power[1]) >> 64);
+    int exp2 = floor_log2 - 63 + (int)e - k; /* m x 10^e is w (P + d) / 2^64 times 2^exp2 */
+    int shift = (T >> 127) == 0;
+    T <<= shift; /* what is sought is in [T, T + 4) */
+    const uint128 half = (uint128)1 << 74, low = T & (2 * half - 1);
+    if (low <= half && low + 4 > half) return false;
+    uint64_t r = (uint64_t)(T >> 75) + (low > half);
+    uint64_t scale_bits = (uint64_t)(exp2 - shift + 75 + 1023) << 52; /* far from any limit */
+    double scale;
+    memcpy(&scale, &scale_bits, sizeof scale);
+    *out = (double)r * scale;
+    return true;
+}
+
+/* m x 10^e by the first way that fits; false: none does. */
+static bool convert_64_bits(uint64_t m, int64_t e, double *out) {
+    *out = 0.0;
+    if (m == 0) return true;
+    if (m <= (uint64_t)1 << 53 && e >= -SGFSI_EXACT_POW10 && e <= SGFSI_EXACT_POW10) {
+        *out = e < 0 ? (double)m / sgfsi_pow10[-e] : (double)m * sgfsi_pow10[e];
+        return true;
+    }
+    if (scale_bits(m, e, out)) return true;
+    if (e < -MAX_POW5 || e > MAX_POW5) return false;
+    *out = scale_integer(m, (int)e);
+    return true;
+}
+
+/* The first 19 digits that count, as m x 10^e. */
+static void cut_digits(const decimal *d, uint64_t *m, int64_t *e) {
+    int64_t used = 0;
+    *m = 0;
+    *e = d->exp10;
+    for (const char *p = d->digits; p < d->digits_end; p++) {
+        if (*p == '.' || (used == 0 && *p == '0')) continue;
+        if (used < 19) *m = *m * 10 + (uint64_t)(*p - '0');
+        else ++*e;
+        used++;
+    }
+}
+
+static double convert_long(const decimal *d) {
+    uint64_t m;
+    int64_t e;
+    double below, above;
+    cut_digits(d, &m, &e);
+    bool both = convert_64_bits(m, e, &below) && convert_64_bits(m + 1, e, &above);
+    return both && below == above ? below : convert_slowly(d);
+}
+
 /* Over 19 digits m has overflowed, unless the ones in front are zeros. */
 static bool fits_64_bits(const decimal *d) {
     int64_t count = d->count;
@@ -204,29 +257,27 @@ static bool fits_64_bits(const decimal *d) {
 }
 
 static double convert(const decimal *d) {
-    static const double pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (!fits_64_bits(d)) return convert_slowly(d);
-    if (d->m == 0) return 0.0;
-    int64_t e = d->exp10;
-    if (d->m <= (uint64_t)1 << 53 && e >= -22 && e <= 22) {
-        double m = (double)d->m;
-        return e < 0 ? m / pow10[-e] : m * pow10[e];
-    }
-    if (e >= -MAX_POW5 && e <= MAX_POW5) return scale_integer(d->m, (int)e);
-    return convert_slowly(d);
+    double x;
+    if (!fits_64_bits(d)) return convert_long(d);
+    return convert_64_bits(d->m, d->exp10, &x) ? x : convert_slowly(d);
 }
 
 /* ---- shared ---------------------------------------------------------------------------------- */
 
 const char *sgfsi_parse_num(const char *s, const char *end, double *out) {
     decimal d;
-    const char *stop = scan_decimal(s, end, &d);
+    const char *stop = end - s >= SGFSI_USUAL_BYTES ? sgfsi_parse_usual(s, out) : NULL;
+    if (stop != NULL) return stop;
+    stop = scan_decimal(s, end, &d);
     if (stop == NULL) return scan_word(s, end, out);
     double x = convert(&d);
     *out = d.negative ? -x : x;
     return stop;
+}
+
+double sgfsi_scale(uint64_t m, int e) {
+    double x = 0;
+    return m == 0 || scale_bits(m, e, &x) ? x : scale_integer(m, e);
 }
 
 static const char *skip_blanks(const char *s, const char *end) {

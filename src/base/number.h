@@ -12,6 +12,8 @@
  * there. Correctly rounded. Accepts nan, inf and infinity in any case; no hexadecimal, no leading
  * blanks. */
 const char *sgfsi_parse_num(const char *s, const char *end, double *out);
+/* m x 10^e for -27 <= e <= 27, correctly rounded. */
+double sgfsi_scale(uint64_t m, int e);
 /* The whole zero-terminated text is one number (or one integer, 1e6 allowed), blanks around it
  * allowed. */
 bool sgfsi_text_num(const char *text, double *out);

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/digits.h"
 
 enum { WORD_CHARS = 1024 };
 
@@ -276,12 +276,13 @@ static sgfs_status number_cell(reading *r, int64_t col, const sgfsi_cell *cell, 
 /* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
  * else. limit: of the text there is, at or behind the record's end. What follows a record is a line
  * end, at which every number stops: so digits may be looked for eight at a time up to there. */
-static const char *plain_number(char delimiter, const char *s, const char *end, const char *limit,
-                                double *x) {
+static inline const char *plain_number(char delimiter, const char *s, const char *end,
+                                       const char *limit, double *x) {
     while (s < end && *s == ' ') s++;
-    s = sgfsi_parse_num(s, limit, x);
+    const char *usual = limit - s >= SGFSI_USUAL_BYTES ? sgfsi_parse_usual(s, x) : NULL;
+    if (usual != NULL && *usual == delimiter && usual < end) return usual;
+    s = usual != NULL ? usual : sgfsi_parse_num(s, limit, x);
     if (s == NULL || !isfinite(*x)) return NULL;
-    if (s < end && *s == delimiter) return s;
     if (delimiter != ' ') {
         while (s < end && *s == ' ') s++;
     }
@@ -339,7 +340,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
             status = odd_cell(r, col, s, end, &stop, err);
             if (status != SGFS_OK) break;
         }
-        s = sgfsi_cell_next(delimiter, stop, end);
+        s = delimiter != ' ' && stop < end ? stop + 1 : sgfsi_cell_next(delimiter, stop, end);
     }
     /* A row with a field too few or too many shifts its cells: say that first, it is the cause.
      * (stop is NULL where quotes went wrong: that row cannot be counted.) */

@@ -180,8 +180,8 @@ static sgfs_status add_file(gatherer *g, const char *path, sgfs_err *err) {
                           path, length, path);
     }
     if (S_ISREG(st.st_mode)) return push(g, path, path, &st, err);
-    if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) return add_pipe_at(g, path, &st, err);
-    return sgfsi_fail(err, SGFS_EIO, "%s: is neither a file nor a pipe.", path);
+    if (S_ISFIFO(st.st_mode)) return add_pipe_at(g, path, &st, err);
+    return sgfsi_fail(err, SGFS_EIO, "%s: is not a regular file, and no pipe either.", path);
 }
 
 /* The name in `folder` that is most like what was asked, or "". */
@@ -340,8 +340,7 @@ static void replace(char *text, size_t room, const char *path, const char *name)
             continue;
         }
         memmove(at + new, at + old, rest + 1);
-        memcpy(at, name, new);
-        at += new;
+        for (const char *c = name; *c != '\0'; c++) *at++ = *c;
     }
 }
 

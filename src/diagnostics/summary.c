@@ -159,10 +159,15 @@ static const char *title_of(const sgfs_draws *d, sgfsi_arena *arena) {
     return sgfsi_arena_text(arena, text);
 }
 
+/* A count as the file has it; 0 where it is none. */
+static int64_t whole(double x) {
+    return x >= 0 && x < 0x1p63 ? (int64_t)x : 0;
+}
+
 static sgfs_curve_point point_of(int64_t chain, const double *x) {
     return (sgfs_curve_point){.chain = chain,
-                              .iteration = (int64_t)x[SGFSI_POINT_ITERATION],
-                              .draws = (int64_t)x[SGFSI_POINT_DRAWS],
+                              .iteration = whole(x[SGFSI_POINT_ITERATION]),
+                              .draws = whole(x[SGFSI_POINT_DRAWS]),
                               .seconds = x[SGFSI_POINT_SECONDS],
                               .error = x[SGFSI_POINT_ERROR],
                               .log_loss = x[SGFSI_POINT_LOSS],
@@ -185,11 +190,12 @@ static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summa
     out->error = out->log_loss = 0;
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain *chain = &d->chain[used->chain[c]];
-        const double *last = chain->curve + (chain->points - 1) * SGFSI_POINT;
+        const double *last =
+            chain->points > 0 ? chain->curve + (chain->points - 1) * SGFSI_POINT : NULL;
         for (int64_t i = 0; i < chain->points; i++)
             out->curve[out->points++] = point_of(used->chain[c], chain->curve + i * SGFSI_POINT);
-        out->error += chain->points > 0 ? last[SGFSI_POINT_ERROR] / (double)used->chains : NAN;
-        out->log_loss += chain->points > 0 ? last[SGFSI_POINT_LOSS] / (double)used->chains : NAN;
+        out->error += last != NULL ? last[SGFSI_POINT_ERROR] / (double)used->chains : NAN;
+        out->log_loss += last != NULL ? last[SGFSI_POINT_LOSS] / (double)used->chains : NAN;
     }
     return SGFS_OK;
 }

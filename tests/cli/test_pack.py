@@ -10,6 +10,7 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
 import time
 import zlib
 
@@ -187,16 +188,17 @@ def test_roles_and_transforms(sgfs):
     assert (label == "yes").sum() == (y == "yes").sum()
 
 
-def test_words_that_come_late(sgfs):
-    """A target of numbers for thousands of rows, and then a word."""
-    x, _ = quarters(9000)
-    y = ["1", "2"] * 4499 + ["none", "1"]
+@pytest.mark.parametrize("words", [[], ["--standardize"]])
+def test_words_that_come_late(sgfs, words):
+    """A target of numbers for thousands of rows, and then a word; in one pass and in two."""
+    x, _ = quarters(150000)
+    y = ["1", "2"] * 74999 + ["none", "1"]
     write(sgfs.folder / "late.csv", lines(x, y))
-    sgfs.ok("pack", "late.csv", "--out", "late.sgd", "--memory", "8M")
+    sgfs.ok("pack", "late.csv", "--out", "late.sgd", "--memory", "8M", *words)
     rows, told = unpack(sgfs.folder / "late.sgd")
     assert sorted(told["levels"]) == ["1", "2", "none"]
     count = np.bincount(rows[:, 2].astype(int), minlength=3)
-    assert dict(zip(told["levels"], count)) == {"1": 4500, "2": 4499, "none": 1}
+    assert dict(zip(told["levels"], count)) == {"1": 75000, "2": 74999, "none": 1}
 
 
 def test_sparse_rows_get_their_zeros(sgfs):
@@ -245,8 +247,9 @@ def peak(sgfs, *words):
     """Peak resident memory of one run of the program, in bytes."""
     code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-    done = subprocess.run([os.sys.executable, "-c", code, PROGRAM, *map(str, words)], cwd=sgfs.folder,
-                          stdout=subprocess.PIPE, check=True, text=True)
+    asan = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"}  # else freed memory counts
+    done = subprocess.run([sys.executable, "-c", code, PROGRAM, *map(str, words)], cwd=sgfs.folder,
+                          stdout=subprocess.PIPE, check=True, text=True, env=asan)
     return 1024 * int(done.stdout.split()[-1])
 
 
@@ -383,3 +386,17 @@ def test_packing_again(sgfs, data):
     assert names(told) == ["a", "b", "id", "y"]
     sgfs.ok("pack", "a.sgd", "b.sgd", "--out", "d.sgd")
     assert_same_rows(unpack(sgfs.folder / "d.sgd")[0], np.concatenate([data, data]))
+
+
+def test_the_file_tells_what_was_done(sgfs, data):
+    """Operations with what they learnt, those of the first packing before those of the second."""
+    sgfs.ok("pack", "good.csv", "--out", "none.sgd", "-q")
+    assert "recipe" not in unpack(sgfs.folder / "none.sgd")[1]
+    sgfs.ok("pack", "good.csv", "--log1p", "id", "--out", "a.sgd", "-q")
+    done = sgfs.ok("pack", "a.sgd", "--standardize", "--drop", "b", "--out", "b.sgd")
+    assert "on that scale" not in done.stderr  # it was not the last one
+    rows, told = unpack(sgfs.folder / "b.sgd")
+    assert [step["op"] for step in told["recipe"]] == ["columns", "log1p", "columns", "standardize", "drop"]
+    assert names(told) == ["a", "id", "y"]
+    z = np.log1p(data[:, 2])
+    assert np.allclose(np.sort(rows[:, 1]), np.sort((z - z.mean()) / z.std(ddof=1)), atol=1e-12)

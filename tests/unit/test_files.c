@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_files.c: several files are one table and one flow, with the same numbers in the same order as
- * the file they were cut from; names, patterns and pipes find their files, and every way in which
+ * test_files.c: several files are one table and one flow, with the same numbers in the same order
+ * as the file they were cut from; names, patterns and pipes find their files, and every way in which
  * files do not fit has its sentence.
  */
 #include <setjmp.h>
@@ -180,7 +180,7 @@ static void test_names_that_will_not_do(void **state) {
     assert_not_found("part-1.csv\nagain.csv", SGFS_EUSAGE, "part-1.csv and again.csv are the same");
     assert_not_found("*.csv", SGFS_EUSAGE, "are the same file: its rows would count twice");
     assert_not_found("alias.csv\nagain.csv", SGFS_EUSAGE, "alias.csv and again.csv");
-    assert_not_found("/dev/null", SGFS_EDATA, "/dev/null: is empty");
+    assert_not_found("/dev/null", SGFS_EIO, "/dev/null: is not a regular file, and no pipe");
 }
 
 /* ---- pipes ----------------------------------------------------------------------------------- */
@@ -640,6 +640,9 @@ static void test_flows_of_sparse_and_packed_files(void **state) {
     assert_string_equal(flow.head.level[2], "?");
     assert_int_equal(flow.head.text_col, 2);
     sgfsi_flow_close(&flow);
+    save_packed("3.sgd", names, 3, cells, 0, NULL, NULL);
+    const char *const numbers[] = {"1.sgd", "3.sgd"};
+    assert_no_flow(2, numbers, &usual, "3.sgd: its targets are numbers");
     /* a flipped bit is seen before its rows are believed */
     FILE *f = fopen("2.sgd", "r+");
     assert_non_null(f);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/number.h"
+#include "base/pow5.h"
 
 /* splitmix64: enough for inputs, and nothing of the library under test. */
 static uint64_t next_bits(uint64_t *state) {
@@ -29,12 +30,25 @@ static uint64_t bits_of(double x) {
     return bits;
 }
 
+/* Alone, and as the cell of a table: with so much behind it that eight bytes may be looked at at a
+ * time, digits among them. */
 static void assert_reads_like_strtod(const char *text) {
-    double x = -7.25;
-    const char *end = text + strlen(text), *stop = sgfsi_parse_num(text, end, &x);
+    static const char *const behind[] = {
+        "", ",1234567890123456789012345678901234567890123456789",
+        "\n.0000000000000000000000000000000000000000000000000000",
+        ";eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"};
+    static char cell[8192];
     double wanted = strtod(text, NULL);
-    if (stop != end || bits_of(x) != bits_of(wanted)) {
-        fail_msg("\"%.80s\" read as %a, strtod says %a", text, x, wanted);
+    size_t length = strlen(text);
+    assert_true(length + 64 < sizeof cell);
+    memcpy(cell, text, length);
+    for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
+        double x = -7.25;
+        strcpy(cell + length, behind[i]);
+        const char *stop = sgfsi_parse_num(cell, cell + strlen(cell), &x);
+        if (stop != cell + length || bits_of(x) != bits_of(wanted)) {
+            fail_msg("\"%.80s\" read as %a, strtod says %a", text, x, wanted);
+        }
     }
 }
 
@@ -140,6 +154,126 @@ static void test_random_decimals(void **state) {
         }
         snprintf(text + strlen(text), 12, "e%d", e);
         assert_reads_like_strtod(text);
+    }
+}
+
+/* What stands in tables: 1 to 7 digits, a point, 0 to 25 digits. */
+static void test_random_cells(void **state) {
+    (void)state;
+    uint64_t seed = 8675309;
+    char text[64];
+    for (int i = 0; i < 400000; i++) {
+        uint64_t r = next_bits(&seed);
+        int whole = 1 + (int)(r % 8), part = (int)((r >> 8) % 26), n = 0;
+        if (i % 2) part %= 9;
+        if ((r >> 20) % 2) text[n++] = '-';
+        for (int k = 0; k < whole; k++) text[n++] = (char)('0' + next_bits(&seed) % 10);
+        if (i % 4) text[n - 1] = (char)('0' + (r >> 30) % 2);
+        if (part > 0 || (r >> 40) % 8 == 0) text[n++] = '.';
+        for (int k = 0; k < part; k++) text[n++] = (char)('0' + next_bits(&seed) % 10);
+        text[n] = '\0';
+        assert_reads_like_strtod(text);
+    }
+}
+
+static void test_printed_doubles(void **state) {
+    (void)state;
+    uint64_t seed = 271828;
+    char text[64];
+    for (int i = 0; i < 400000; i++) {
+        double x =
+            ((double)next_bits(&seed) - 0x1p63) * ldexp(1, -63 + (int)(next_bits(&seed) % 12));
+        int digits = 15 + i % 6;
+        snprintf(text, sizeof text, i % 7 ? "%.*g" : "%.*e", digits, x);
+        assert_reads_like_strtod(text);
+    }
+}
+
+/* (2 r + 1) 2^e with r of 53 bits stands exactly between two doubles. Written in full, and a digit
+ * below and above, with few digits and with many. */
+static void test_half_way_cases(void **state) {
+    (void)state;
+    uint64_t seed = 1618033;
+    char text[160];
+    for (int i = 0; i < 60000; i++) {
+        uint64_t r = (next_bits(&seed) >> 11) | (uint64_t)1 << 52;
+        int places = i % 45; /* (2 r + 1) / 2^places has as many decimals */
+        snprintf(text, sizeof text, "%.*Lf", places, ldexpl((long double)(2 * r + 1), -places));
+        size_t n = strlen(text);
+        assert_reads_like_strtod(text);
+        for (int step = -1; step <= 1; step += 2) {
+            char last = text[n - 1];
+            if (last == '9') continue; /* integers only: they come below */
+            text[n - 1] = (char)(last + step);
+            assert_reads_like_strtod(text);
+            text[n - 1] = last;
+        }
+        if (places > 0) {
+            strcpy(text + n, i % 2 ? "00000000000000000001" : "0000000000000000000000000");
+            assert_reads_like_strtod(text);
+        }
+        uint64_t whole = (2 * r + 1) << (i % 11); /* below 2^64, as integers */
+        for (uint64_t m = whole - 1; m <= whole + 1; m++) {
+            snprintf(text, sizeof text, "%" PRIu64, m);
+            assert_reads_like_strtod(text);
+            snprintf(text, sizeof text, "%" PRIu64 "e%d", m, i % 60 - 30);
+            assert_reads_like_strtod(text);
+        }
+    }
+}
+
+/* ---- powers of five ------------------------------------------------------------------------- */
+
+enum { LIMBS = 16 }; /* of 32 bits, the least first */
+
+static void times(uint32_t *n, uint32_t by) {
+    uint64_t carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (uint64_t)n[i] * by;
+        n[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+}
+
+static void divide(uint32_t *n, uint32_t by) {
+    uint64_t rest = 0;
+    for (int i = LIMBS - 1; i >= 0; i--) {
+        rest = rest << 32 | n[i];
+        n[i] = (uint32_t)(rest / by);
+        rest %= by;
+    }
+}
+
+static int top_bit(const uint32_t *n) {
+    for (int i = 32 * LIMBS - 1; i >= 0; i--) {
+        if (n[i / 32] >> (i % 32) & 1) return i;
+    }
+    return -1;
+}
+
+static uint64_t bits_from(const uint32_t *n, int low) {
+    uint64_t out = 0;
+    for (int i = 63; i >= 0; i--) {
+        int at = low + i;
+        out = out << 1 | (at >= 0 ? n[at / 32] >> (at % 32) & 1 : 0);
+    }
+    return out;
+}
+
+static void test_powers_of_five(void **state) {
+    (void)state;
+    for (int q = SGFSI_POW5_LEAST; q <= SGFSI_POW5_MOST; q++) {
+        uint32_t n[LIMBS] = {0};
+        int scale = q < 0 ? 400 : 0; /* 5^q 2^scale, cut off: far more than 128 bits are left */
+        n[scale / 32] = 1u << (scale % 32);
+        for (int k = 0; k < q; k++) times(n, 5);
+        for (int k = 0; k > q; k--) divide(n, 5);
+        int top = top_bit(n);
+        assert_true(q >= 0 || top > 200);
+        assert_int_equal(sgfsi_pow5[q - SGFSI_POW5_LEAST][0], bits_from(n, top - 63));
+        assert_int_equal(sgfsi_pow5[q - SGFSI_POW5_LEAST][1], bits_from(n, top - 127));
+        assert_int_equal(top - scale, (int)floor((double)q * log2(5)));
+        assert_int_equal(top - scale, (q * 1217359) >> 19); /* as number.c has it */
     }
 }
 
@@ -266,7 +400,9 @@ static void test_comma_locale(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nasty_decimals),  cmocka_unit_test(test_long_decimals),
-        cmocka_unit_test(test_random_decimals), cmocka_unit_test(test_stops_where_the_number_ends),
+        cmocka_unit_test(test_random_decimals), cmocka_unit_test(test_random_cells),
+        cmocka_unit_test(test_printed_doubles), cmocka_unit_test(test_half_way_cases),
+        cmocka_unit_test(test_powers_of_five),  cmocka_unit_test(test_stops_where_the_number_ends),
         cmocka_unit_test(test_whole_texts),     cmocka_unit_test(test_round_trip_of_random_bits),
         cmocka_unit_test(test_shortest_text),   cmocka_unit_test(test_comma_locale),
     };

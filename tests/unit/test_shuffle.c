@@ -42,7 +42,7 @@ static sgfs_status take(void *user, int64_t n, const void *rows, sgfs_err *err) 
 static void make_row(int64_t i, int64_t row_bytes, char *row) {
     uint64_t state = (uint64_t)i;
     for (int64_t k = 0; k < row_bytes; k++)
-        row[k] = k < 4 ? (char)(i >> (8 * k)) : (char)next_bits(&state);
+        row[k] = (char)(k < 4 ? (uint64_t)i >> (8 * k) : next_bits(&state));
 }
 
 static int64_t number_of(const char *row, int64_t row_bytes) {
