@@ -4,9 +4,9 @@
  *     row i of the file -> row steps: does it stay? -> its features -> column steps -> out
  *
  * Row steps look at the row's number and target only, so they are asked first, all of them; column
- * steps then work on rows that stay. A step that has to look (to learn means, or words) does so in a
- * pass of its own, with the rows that the row steps before it leave over, restricted to the training
- * part; only then are the columns behind it known.
+ * steps then work on rows that stay. A step that has to look (to learn means, or words) does so in
+ * a pass of its own, with the rows that the row steps before it leave over, restricted to the
+ * training part; only then are the columns behind it known.
  *
  * A --standardize with no column operation behind it counts as the last operation, whatever row
  * operations were given after it: it is left to the design, which can undo it in the draws. Where

@@ -2,8 +2,8 @@
  * transform_learn.c: operations that mix or measure columns: --project and --standardize.
  *
  * Projection: row x (1 x d) becomes x R (1 x K), R_jk ~ N(0, 1)/sqrt(d), so that lengths are kept
- * on average: E |x R|^2 = |x|^2 K/d. Row j of R is the j-th stream of the seed; the sum runs over j in
- * order and leaves out zeros, so that a row has the same bits in whichever block it comes.
+ * on average: E |x R|^2 = |x|^2 K/d. Row j of R is the j-th stream of the seed; the sum runs over j
+ * in order and leaves out zeros, so that a row has the same bits in whichever block it comes.
  *
  * Standardising: x becomes (x - mean)/sd of the rows it has looked at (those of the training part),
  * each counting by its weight w:
