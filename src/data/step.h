@@ -50,6 +50,13 @@ typedef struct sgfsi_seen {
     const double *weight;
 } sgfsi_seen;
 
+/* Rows of entries to learn from. */
+typedef struct sgfsi_chosen {
+    int64_t n;
+    const int64_t *row;   /* n; NULL: the first ones */
+    const double *weight; /* by row; NULL: all count once */
+} sgfsi_chosen;
+
 struct sgfsi_step_kind;
 
 typedef struct sgfsi_step {
@@ -92,11 +99,10 @@ typedef struct sgfsi_step_kind {
     sgfs_status (*apply)(const sgfsi_step *s, int64_t n, const double *in, double *out,
                          int64_t *bad, sgfs_err *err);
     bool (*selects)(const sgfsi_step *s); /* cells stay as they are; NULL: they do not */
-    /* Can sparse rows stay sparse? And then: learn (where it looks) and change them. row: the n
-     * rows to learn from; NULL: the first n. */
+    /* Can sparse rows stay sparse? And then: learn (where it looks) and change them. */
     bool (*sparse)(const sgfsi_step *s);
-    sgfs_status (*learn_sparse)(sgfsi_step *s, const sgfsi_entries *e, int64_t n,
-                                const int64_t *row, const double *weight, sgfs_err *err);
+    sgfs_status (*learn_sparse)(sgfsi_step *s, const sgfsi_entries *e, const sgfsi_chosen *rows,
+                                sgfs_err *err);
     sgfs_status (*apply_sparse)(const sgfsi_step *s, sgfsi_entries *e, int64_t *bad, sgfs_err *err);
     /* Which columns that go in does one that comes out depend on? Sets in[], never clears. */
     void (*need)(const sgfsi_step *s, const unsigned char *out, unsigned char *in);

@@ -45,8 +45,7 @@ static bool asked_for(const sgfsi_step_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
     const char *value = sgfsi_config_text(cfg, kind->key);
-    if (kind == &sgfsi_step_categorical && strcmp(value, "auto") == 0)
-        return has_words(head);
+    if (kind == &sgfsi_step_categorical && strcmp(value, "auto") == 0) return has_words(head);
     if (kind == &sgfsi_step_standardize) return sgfsi_config_flag(cfg, kind->key);
     return !sgfsi_config_auto(cfg, kind->key);
 }
