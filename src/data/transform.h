@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * transform.h: what happens to rows between the file and the model.
  *
- *     columns of the file -> operations, in the order in which they were given -> columns of the data
+ *     columns of the file -> operations, in the order given -> columns of the data
  *
  * An operation keeps some rows (--keep-classes, --limit, --split) or changes the features
  * (--categorical, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
@@ -106,8 +106,7 @@ const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input)
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err);
 
 /* The choice of rows by a recalled recipe, of which new rows take part: --keep-classes always (by
- * the text of the target, or by its number where text is NULL), --split where the user asks for a part.
- */
+ * the text of the target, or by its number where text is NULL), --split where the user asks for one. */
 bool sgfsi_recipe_keeps_class(const sgfsi_recipe *r, double y, const char *text);
 bool sgfsi_recipe_chooses_classes(const sgfsi_recipe *r);
 /* part: "train", "validation", "test". SGFS_EUSAGE where the run had no such part. */
