@@ -25,12 +25,15 @@ struct sgfsi_flow {
     sgfs_status (*next)(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n, sgfs_err *err);
     double (*fraction)(const sgfsi_flow *flow); /* how much has been taken, 0 to 1 */
     void (*close)(sgfsi_flow *flow); /* what self holds; head is freed by sgfsi_flow_close */
-    /* A target that looked like numbers turned out to hold words: all rows so far are void and the
-     * next block is the first one again. Set by next together with *n = 0; the caller clears it. */
+    /* A target that looked like numbers turned out to hold words, or so did a column under
+     * --categorical auto: all rows so far are void, the next block is the first one again, and head
+     * has been made anew. Set by next together with *n = 0; the caller clears it. It may happen
+     * more than once. */
     bool again;
 };
 
-/* All files as one, paths and options borrowed until it is closed: same kind of columns, same names where they have names, words numbered through.
+/* All files as one, paths and options borrowed until it is closed: same kind of columns, same names
+ * where they have names, words numbered through.
  * SGFS_EDATA says which file differs and how. */
 sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *path,
                             const sgfsi_read_options *options, sgfs_err *err);
