@@ -35,7 +35,7 @@
 #include "data/csv_rows.h"
 #include "data/flow.h"
 
-enum { PIECE = SGFSI_BLOCK_BYTES / 16, LEAST_PIECES = 16, MOST_PIECES = 512 };
+enum { PIECE = SGFSI_BLOCK_BYTES / 16, MOST_PIECES = 512 };
 
 typedef struct sgfsi_csv csv;
 struct sgfsi_csv {
@@ -45,6 +45,7 @@ struct sgfsi_csv {
     sgfsi_csv_plan plan;
     sgfsi_text text;
     int threads;
+    bool whole; /* all rows are kept */
     /* the block at hand */
     sgfsi_csv_piece *piece;
     int64_t pieces, piece_room;
@@ -207,10 +208,17 @@ static void place_words(csv *c) {
     }
 }
 
+/* Pieces of a block. One thread is best off with text that stays in its cache. Several have to wait
+ * for each other at the end of every block, the longer the busier the machine is: so blocks are
+ * larger then, most of all where memory for all rows is needed anyway. */
+static int64_t block_pieces(const csv *c) {
+    int64_t least = c->whole ? 128 : 32, wanted = 4 * (int64_t)c->threads;
+    if (c->threads == 1) return 16;
+    return wanted < least ? least : wanted > MOST_PIECES ? MOST_PIECES : wanted;
+}
+
 /* Up to the first row of data, from wherever the reader is. */
 static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
-    int64_t pieces = 4 * (int64_t)c->threads;
-    pieces = pieces < LEAST_PIECES ? LEAST_PIECES : pieces > MOST_PIECES ? MOST_PIECES : pieces;
     place_words(c);
     sgfsi_text_close(&c->text);
     c->pieces = c->at = c->at_row = c->block_rows = c->rows = c->handed = 0;
@@ -220,7 +228,7 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
     memset(&c->missing, 0, sizeof c->missing);
     for (int64_t w = 0; w < c->plan.worded && !c->plan.streaming; w++)
         sgfsi_levels_clear(&c->plan.words[w].known);
-    sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)pieces * PIECE, err);
+    sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)(block_pieces(c) * PIECE), err);
     return status == SGFS_OK && c->format.header ? skip_header(c, err) : status;
 }
 
@@ -228,7 +236,7 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
 
 static sgfs_status add_piece(csv *c, const char *begin, const char *end, sgfs_err *err) {
     if (c->pieces == c->piece_room) {
-        int64_t room = c->piece_room == 0 ? LEAST_PIECES : 2 * c->piece_room;
+        int64_t room = c->piece_room == 0 ? 16 : 2 * c->piece_room;
         sgfsi_csv_piece *bigger = realloc(c->piece, (size_t)room * sizeof *bigger);
         if (bigger == NULL) return sgfsi_fail_memory(err, "pieces of text");
         memset(bigger + c->piece_room, 0, (size_t)(room - c->piece_room) * sizeof *bigger);
@@ -579,6 +587,7 @@ static sgfs_status read_table(csv *c, sgfsi_table *table, sgfs_err *err) {
     growing g = {.row_bytes =
                      (size_t)c->plan.kept * (c->options.single ? sizeof(float) : sizeof(double))};
     sgfs_status status;
+    c->whole = true;
     do {
         status = read_rows(c, &g, err);
     } while (status == SGFS_OK && c->restart);

@@ -25,8 +25,10 @@ struct sgfsi_flow {
     sgfs_status (*next)(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n, sgfs_err *err);
     double (*fraction)(const sgfsi_flow *flow); /* how much has been taken, 0 to 1 */
     void (*close)(sgfsi_flow *flow); /* what self holds; head is freed by sgfsi_flow_close */
-    /* A target that looked like numbers turned out to hold words: all rows so far are void and the
-     * next block is the first one again. Set by next together with *n = 0; the caller clears it. */
+    /* A target that looked like numbers turned out to hold words, or so did a column under
+     * --categorical auto: all rows so far are void, the next block is the first one again, and head
+     * has been made anew. Set by next together with *n = 0; the caller clears it. It may happen
+     * more than once. */
     bool again;
 };
 

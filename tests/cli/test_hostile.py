@@ -156,7 +156,7 @@ def refused(site, code, sentence, *words, **options):
 
 
 def sample(*words):
-    return ("sample", "logistic", *words, *SHORT, "--out", "new.run")
+    return ("sample", "logistic", *words, *SHORT, "--out", "new.run", "-q")
 
 
 @pytest.mark.parametrize("words", [("good.csv",), ("good.svm",), ("good.npy",), ("good.sgd",),
