@@ -155,7 +155,7 @@ static inline unsigned feed_touch(const sgfsi_table *t) {
 
 static inline void feed_check_table(const sgfsi_table *t) {
     int64_t targets = t->y != NULL ? 1 : 0;
-    if (t->rows < 1 || t->cols < 0 || t->cols > SGFSI_MAX_COLS)
+    if (t->rows < 1 || t->cols < 0 || t->cols > SGFSI_MAX_COLS + 1) /* a label beside them */
         FEED_FAIL("a table of %lld x %lld", (long long)t->rows, (long long)t->cols);
     for (int64_t j = 0; j < t->cols; j++) {
         if (t->names[j] == NULL) FEED_FAIL("column %lld without a name", (long long)j);
@@ -259,7 +259,8 @@ static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, const in
     return seen;
 }
 
-/* An open flow against the table, where there is one: the same rows. */
+/* An open flow against the table, where there is one: the same rows. single: a table of floats, in
+ * which not every number fits. */
 static inline sgfs_status feed_flow_rows(sgfsi_flow *flow, const sgfsi_table *t, bool single,
                                          sgfs_err *err) {
     int64_t *from = t != NULL ? malloc((size_t)(t->cols + 1) * sizeof *from) : NULL;
@@ -271,8 +272,8 @@ static inline sgfs_status feed_flow_rows(sgfsi_flow *flow, const sgfsi_table *t,
     int64_t rows = feed_rows(flow, single ? NULL : t, from, &status, err);
     free(from);
     if (status != SGFS_OK) return status;
-    if (t == NULL) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
-    if (rows != t->rows)
+    if (t == NULL && !single) FEED_FAIL("a flow of %lld rows, no table", (long long)rows);
+    if (t != NULL && rows != t->rows)
         FEED_FAIL("%lld rows, but %lld in the flow", (long long)t->rows, (long long)rows);
     return SGFS_OK;
 }
