@@ -63,7 +63,7 @@ static double gamma_chunks(const sgfs_urn *urn) {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* The run at hand in one part. */
+/* The run at hand. */
 typedef struct run {
     int64_t first, rows; /* its chunk */
     int64_t at, left;    /* next row within the chunk; rows to come */
@@ -106,25 +106,29 @@ static void draw_one_part(const sgfs_urn *urn, sgfsi_stream *s, int64_t *row) {
     }
 }
 
-/* Each row draws its part; where that has a run with rows to come, it is the next of them. */
-static void draw_parts(const sgfs_urn *urn, sgfsi_stream *s, run *of, int64_t *row) {
+/* Each row draws its part; then, part by part, so that neighbours stay together, its runs. */
+static void draw_parts(const sgfs_urn *urn, sgfsi_stream *s, int64_t *count, int64_t *row) {
+    int64_t i = 0, start;
     sgfsi_indices(s, urn->n, urn->N, row);
-    for (int64_t p = 0; p < urn->parts; p++) of[p].left = 0;
-    for (int64_t i = 0; i < urn->n; i++) {
-        int64_t p = part_of(urn, row[i]);
-        if (of[p].left == 0) of[p] = start_run(urn, p, row[i]);
-        row[i] = next_row(&of[p]);
+    for (int64_t p = 0; p < urn->parts; p++) count[p] = 0;
+    for (int64_t k = 0; k < urn->n; k++) count[part_of(urn, row[k])]++;
+    for (int64_t p = 0; p < urn->parts; p++) {
+        for (int64_t end = i + count[p]; i < end;) {
+            sgfsi_indices(s, 1, urn->first[p + 1] - urn->first[p], &start);
+            run r = start_run(urn, p, urn->first[p] + start);
+            while (r.left > 0 && i < end) row[i++] = next_row(&r);
+        }
     }
 }
 
 static int64_t chunks_state(const sgfs_urn *urn) {
-    return urn->parts > 1 ? urn->parts * (int64_t)(sizeof(run) / sizeof(int64_t)) : 0;
+    return urn->parts > 1 ? urn->parts : 0;
 }
 
 static void draw_chunks(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *row) {
     sgfsi_stream s = sgfsi_stream_when(when);
     if (urn->parts == 1) draw_one_part(urn, &s, row);
-    else draw_parts(urn, &s, (run *)state, row);
+    else draw_parts(urn, &s, state, row);
 }
 
 const sgfs_scheme_kind sgfs_scheme_chunks = {
