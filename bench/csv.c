@@ -116,7 +116,7 @@ static void compare(const char *path, const char *shape, int digits) {
         }
         printf("  %-26s %6.0f MB/s, %.2f of wc -l", what[k], megabytes / best[k],
                best[0] / best[k]);
-        if (best[1] > 0) printf(", %.2f times pandas", best[1] / best[k]);
+        if (best[1] > 0 && k < 4) printf(", %.2f times pandas", best[1] / best[k]);
         printf("\n");
     }
 }

@@ -25,7 +25,7 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.header", "header", SGFS_CHOICE, "auto", 1, 0, "auto|yes|no",
      "does the CSV file start with column names?"},
     {"data.storage", "storage", SGFS_CHOICE, "f64", 1, 0, "f64|f32",
-     "how CSV numbers are kept in memory; f32 halves it"},
+     "how numbers of CSV and packed files are kept; f32 halves them"},
     {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
      "file with the targets, where the data are in another: labels.idx beside images.idx"},
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,

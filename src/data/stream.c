@@ -430,8 +430,9 @@ static sgfs_status check_words(const sgfsi_incoming *r, int64_t n, sgfs_err *err
                 err, SGFS_EDATA,
                 "%s: column \"%.60s\" holds \"%.60s\", a word the run has not seen (it knows "
                 "%lld); "
-                "take such rows out, or say --new-words zero, which leaves all its columns of 0 "
-                "and 1 at 0.",
+                "take such rows out; where words became columns of 0 and 1, --new-words zero "
+                "leaves "
+                "them all at 0.",
                 where(r, i, here), r->asked.feature[j],
                 sgfsi_csv_word(r->csv, r->found.feature[j], (int64_t)word),
                 (long long)words->count);

@@ -29,7 +29,7 @@ const sgfsi_step_kind *const sgfsi_step_kinds[] = {
     &sgfsi_step_project,      &sgfsi_step_standardize,
     &sgfsi_step_keep_classes, &sgfsi_step_limit,
     &sgfsi_step_split,        NULL};
-enum { MOST_KINDS = 9 };
+enum { MOST_KINDS = sizeof sgfsi_step_kinds / sizeof *sgfsi_step_kinds };
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
 

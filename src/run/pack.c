@@ -38,7 +38,7 @@ enum {
 
 const sgfs_option sgfsi_pack_options[] = {
     {"pack.memory", "memory", SGFS_TEXT, "512M", 1, 0, NULL,
-     "memory for shuffling, in bytes, k, M or G; more rows go through the disk"},
+     "memory for shuffling, in bytes, k, M, G or T; more rows go through the disk"},
     {"pack.shuffle", "shuffle", SGFS_FLAG, "true", 1, 0, NULL,
      "put the rows into a random order, which sampling in chunks needs"},
     {"pack.seed", "shuffle-seed", SGFS_INTEGER, "1", 0, 9e18, NULL,
