@@ -105,7 +105,7 @@ static void print_result(const sgfs_predict *predict, const char *path, const cl
 
 static const cli_flag flags[] = {
     {"data", "FILE...",
-     "the new rows, as for sgfs sample: also several files, a pattern in quotes ('new-*.csv'), -\n"
+     "the new rows, as for sgfs sample: also several files, a pattern ('new-*.csv'), -\n"
      "                               for standard input; the target may be missing"},
     {"labels", "FILE", "the labels, where the rows are an IDX file"},
     {"out", "FILE", "write the predictions, one line a row, as CSV"},

@@ -66,6 +66,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (status == SGFS_OK) status = command->run(&args, &err);
     if (status != SGFS_OK) fprintf(stderr, "sgfs %s: %s\n", command->name, err.text);
     sgfs_config_free(args.cfg);
+    cli_data_free(&args);
     return exit_code(status);
 }
 

@@ -47,6 +47,7 @@ def csv_seeds():
     save("csv", "ragged", "a,b,y\n1,2,0\n1,2\n")
     save("csv", "categorical", "colour,size,y\nred,1,0\nblue,2,1\nred,3,1\n\"gr,een\",4,0\n")
     save("csv", "latin1", "gr\xf6\xdfe,y\n1,0\n2,1\n".encode("latin-1"))
+    save("csv", "late_rows", "a\t" + "x" * 60 + "\tb\n\n1\t" + "7" * 70 + "\t0\n \n2\t3\t1\n")
     save("csv", "utf16", "a,y\n1,0\n".encode("utf-16"))
     save("csv", "packed.gz", gzip.compress(PLAIN.encode(), mtime=0))
     save("csv", "two_members.gz", gzip.compress(PLAIN.encode(), mtime=0)
@@ -119,6 +120,7 @@ def idx_seeds():
     save("idx", "overflow", idx(14, (2 ** 31, 2 ** 31, 2 ** 31), images))
     save("idx", "empty", idx(8, (0, 2, 2), b""))
     save("idx", "longer", idx(8, (3, 2, 2), images + b"more"))
+    save("idx", "not_finite_beside", idx(0x0E, (3, 2), struct.pack(">6d", 1, 2, 3, 4, 5, float("inf"))))
     save("idx", "not_finite", idx(0x0D, (3, 1), struct.pack(">3f", 1, float("nan"), 2)))
 
 

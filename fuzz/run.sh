@@ -18,9 +18,9 @@ one() {
     case $target in packed) longest=20480 ;; esac # a head and chunks of a page each
     dictionary=
     [ -f "$here/$target.dict" ] && dictionary=-dict=$here/$target.dict
-    OMP_NUM_THREADS=2 "$build/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=$longest -timeout=10 \
-        -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 -artifact_prefix="$crash" \
-        $dictionary "$new" "$here/corpus/$target" > "$log" 2>&1
+    OMP_NUM_THREADS=1 ASAN_OPTIONS=malloc_context_size=8 "$build/fuzz/fuzz_$target" \
+        -max_total_time="$seconds" -max_len=$longest -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64 \
+        -print_final_stats=1 -artifact_prefix="$crash" $dictionary "$new" "$here/corpus/$target" > "$log" 2>&1
     code=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     cover=$(sed -n 's/.* cov: \([0-9]*\) ft: \([0-9]*\).*/\1 edges, \2 features/p' "$log" | tail -1)

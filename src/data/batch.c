@@ -136,7 +136,6 @@ sgfs_status sgfsi_scheme_check(const sgfs_scheme_kind *scheme, const sgfs_data *
                       scheme->name, data->path);
 }
 
-/* Parts matter to chunks alone, and not within a view: it has an order of its own. */
 sgfs_status sgfsi_urn_open(sgfs_urn *urn, const sgfs_data *d, const sgfs_scheme_kind *scheme,
                            const sgfsi_rows_plan *plan, sgfsi_arena *arena, sgfs_err *err) {
     sgfs_status status = sgfsi_scheme_check(scheme, d, err);
@@ -149,14 +148,7 @@ sgfs_status sgfsi_urn_open(sgfs_urn *urn, const sgfs_data *d, const sgfs_scheme_
                       .alias = d->weight != NULL ? &d->alias : NULL};
     if (!scheme->shuffled) return SGFS_OK;
     urn->chunk = sgfsi_chunk_rows(d, plan->n, plan->parameters);
-    if (d->subset != NULL || d->table.parts < 2) return SGFS_OK;
-    int64_t parts = d->table.parts, *first = sgfsi_arena_alloc(arena, parts + 1, sizeof *first);
-    if (first == NULL) return sgfsi_fail_memory(err, "a minibatch");
-    for (int64_t k = 0; k < parts; k++) first[k] = d->table.part[k].first;
-    first[parts] = d->N;
-    urn->parts = parts;
-    urn->first = first;
-    return SGFS_OK;
+    return sgfsi_chunk_parts(d, urn, arena, err);
 }
 
 sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,

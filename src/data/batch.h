@@ -20,6 +20,8 @@ static inline sgfsi_stream sgfsi_stream_when(const sgfs_when *when) {
 /* Rows of a chunk for minibatches of n rows and D parameters (chunks.c): 1 where the rows are too
  * few, or have no random order. */
 int64_t sgfsi_chunk_rows(const sgfs_data *d, int64_t n, int64_t D);
+/* Where the parts of the table begin among the rows of the data, for chunks of more than one row. */
+sgfs_status sgfsi_chunk_parts(const sgfs_data *d, sgfs_urn *urn, sgfsi_arena *arena, sgfs_err *err);
 
 /* The minibatches of one chain; buffers from the chain's arena. */
 typedef struct sgfsi_batcher {

@@ -141,13 +141,54 @@ const sgfs_scheme_kind sgfs_scheme_chunks = {
 /* A run of so many bytes costs a disk little more than one page; more would not help much. */
 enum { CHUNKS_FOR_EACH = 1000, RUN_BYTES = 1 << 17 };
 
+/* Rows of a view that are not in the table's order may have been sorted by what they say. */
+static bool in_order(const sgfs_data *d) {
+    for (int64_t i = 1; d->subset != NULL && i < d->N; i++) {
+        if (d->subset[i] <= d->subset[i - 1]) return false;
+    }
+    return true;
+}
+
 /* As large as that, but no larger than it must be for runs of equal size. */
 int64_t sgfsi_chunk_rows(const sgfs_data *d, int64_t n, int64_t D) {
-    int64_t parts = d->subset == NULL && d->table.parts > 1 ? d->table.parts : 1;
+    int64_t parts = d->table.parts > 1 ? d->table.parts : 1;
     int64_t most = d->N / CHUNKS_FOR_EACH / (D > parts ? D : parts);
     if (!d->table.shuffled || d->weight != NULL || d->row_bytes < 1) return 1;
     most = least(most, RUN_BYTES / d->row_bytes);
-    if (most < 2 || n < 2) return 1;
+    if (most < 2 || n < 2 || !in_order(d)) return 1;
     int64_t runs = (n + most - 1) / most;
     return (n + runs - 1) / runs;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+/* Rows of the data that stand before row `at` of the table. */
+static int64_t rows_before(const sgfs_data *d, int64_t at) {
+    int64_t lo = 0, hi = d->N;
+    if (d->subset == NULL) return at;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (d->subset[mid] < at) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+sgfs_status sgfsi_chunk_parts(const sgfs_data *d, sgfs_urn *urn, sgfsi_arena *arena,
+                              sgfs_err *err) {
+    int64_t parts = d->table.parts, count = 0;
+    if (parts < 2 || urn->chunk < 2) return SGFS_OK;
+    int64_t *first = sgfsi_arena_alloc(arena, parts + 1, sizeof *first);
+    if (first == NULL) return sgfsi_fail_memory(err, "a minibatch");
+    for (int64_t k = 0; k < parts; k++) {
+        int64_t row = rows_before(d, d->table.part[k].first);
+        if (count > 0 && row == first[count - 1]) count--; /* a view without rows of that part */
+        first[count++] = row;
+    }
+    if (first[count - 1] == d->N) count--;
+    first[count] = d->N;
+    if (count < 2) return SGFS_OK;
+    urn->parts = count;
+    urn->first = first;
+    return SGFS_OK;
 }

@@ -8,51 +8,23 @@
  * mixed, columns in another order), those that differ from the common layout are written anew in
  * memory, as doubles where their types differ: exactly what gathering would make of them. Sparse
  * tables are appended, arrays of targets too.
- *
- * Words (levels of a text target, --categorical) are numbers within a file, in order of first
- * appearance there. Those of later files are renumbered to go on where the earlier ones stopped, so
- * that the result is that of one long file. Labels "1" in one file and "a" in another are texts in
- * both: the first file is then read again as text.
- *
- * What files say of their columns is put together by the rule of Chan, Golub and LeVeque (1979):
- *     delta = mean_b - mean_a,  n = n_a + n_b
- *     mean = mean_a + delta n_b / n,   ss = ss_a + ss_b + delta^2 n_a n_b / n
  */
+#include "data/concat.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "data/agree.h"
-#include "data/columns.h"
-#include "data/glossary.h"
-#include "data/levels.h"
 #include "data/packed.h"
-#include "data/sources.h"
-
-typedef struct joining {
-    sgfsi_files *files;
-    sgfsi_sources sources;
-    int64_t count;
-    sgfsi_table *table; /* count */
-    sgfsi_shape *shape; /* count */
-    int64_t *from;      /* count x wanted: which of its columns is the first's k-th */
-    int64_t wanted;
-    bool renumbered; /* targets are other numbers than their files say */
-} joining;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static sgfs_status read_one(joining *j, int64_t i, sgfs_err *err) {
+static sgfs_status read_one(sgfsi_joining *j, int64_t i, sgfs_err *err) {
     const sgfsi_read_options options = sgfsi_sources_options(&j->sources, i);
     sgfsi_table_free(&j->table[i]);
     return j->sources.reader[i]->read(j->files->path[i], &options, &j->table[i], err);
 }
 
-static bool has_text(const sgfsi_table *t) {
-    return t->text_col >= 0 && t->levels > 0;
-}
-
-static sgfs_status fail_numbers(const joining *j, int64_t i, int64_t text, sgfs_err *err) {
+static sgfs_status fail_numbers(const sgfsi_joining *j, int64_t i, int64_t text, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EDATA,
                       "%.150s: its targets are numbers, and those of %.150s are texts (\"%.40s\", "
                       "...).",
@@ -61,26 +33,26 @@ static sgfs_status fail_numbers(const joining *j, int64_t i, int64_t text, sgfs_
 
 /* Once a target has been text it is text in all files: in later ones at once, and earlier ones are
  * read again. */
-static sgfs_status read_all(joining *j, sgfs_err *err) {
+static sgfs_status read_all(sgfsi_joining *j, sgfs_err *err) {
     int64_t text = -1;
     for (int64_t i = 0; i < j->count; i++) {
         sgfs_status status = read_one(j, i, err);
         if (status != SGFS_OK) return status;
-        if (text < 0 && has_text(&j->table[i])) text = i;
+        if (text < 0 && sgfsi_joining_has_text(&j->table[i])) text = i;
         j->sources.options.words = text >= 0;
     }
     for (int64_t i = 0; text >= 0 && i < j->count; i++) {
-        if (has_text(&j->table[i])) continue;
+        if (sgfsi_joining_has_text(&j->table[i])) continue;
         bool csv = j->sources.reader[i] == &sgfs_reader_csv;
         sgfs_status status = csv ? read_one(j, i, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
-        if (!has_text(&j->table[i])) return fail_numbers(j, i, text, err);
+        if (!sgfsi_joining_has_text(&j->table[i])) return fail_numbers(j, i, text, err);
     }
     return SGFS_OK;
 }
 
 /* A libsvm file has as many features as are seen in it: all have those of the widest. */
-static sgfs_status widen_all(joining *j, sgfs_err *err) {
+static sgfs_status widen_all(sgfsi_joining *j, sgfs_err *err) {
     int64_t widest = 0;
     if (j->sources.options.columns > 0) return SGFS_OK;
     for (int64_t i = 0; i < j->count; i++) {
@@ -100,7 +72,7 @@ static sgfs_status widen_all(joining *j, sgfs_err *err) {
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static sgfs_status match_all(joining *j, sgfs_err *err) {
+static sgfs_status match_all(sgfsi_joining *j, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < j->count && status == SGFS_OK; i++)
         status = sgfsi_shape_of(&j->shape[i], j->files->name[i], &j->table[i], err);
@@ -126,40 +98,35 @@ static sgfs_status match_all(joining *j, sgfs_err *err) {
     return status;
 }
 
-/* Column of table i that is the first's k-th wanted one, or SGFSI_Y. */
-static int64_t place(const joining *j, int64_t i, int64_t k) {
-    return j->shape[i].col[j->from[i * j->wanted + k]];
-}
-
 /* ---- one layout ------------------------------------------------------------------------------ */
 
-static bool same_layout(const joining *j, int64_t i) {
+static bool same_layout(const sgfsi_joining *j, int64_t i) {
     const sgfsi_table *a = &j->table[0], *b = &j->table[i];
     if (a->type != b->type || a->cols != b->cols || a->row_stride != b->row_stride) return false;
     for (int64_t k = 0; k < j->wanted; k++) {
-        if (place(j, 0, k) != place(j, i, k)) return false;
+        if (sgfsi_joining_place(j, 0, k) != sgfsi_joining_place(j, i, k)) return false;
     }
     return true;
 }
 
 /* The wanted columns alone, the target among them. */
-static bool is_plain(const joining *j, int64_t i, sgfsi_dtype type) {
+static bool is_plain(const sgfsi_joining *j, int64_t i, sgfsi_dtype type) {
     const sgfsi_table *t = &j->table[i];
     if (t->type != type || t->cols != j->wanted || t->row_stride != j->wanted) return false;
     for (int64_t k = 0; k < j->wanted; k++) {
-        if (place(j, i, k) != k) return false;
+        if (sgfsi_joining_place(j, i, k) != k) return false;
     }
     return true;
 }
 
-static void copy_rows(const joining *j, int64_t i, sgfsi_dtype type, char *out) {
+static void copy_rows(const sgfsi_joining *j, int64_t i, sgfsi_dtype type, char *out) {
     const sgfsi_table *t = &j->table[i];
     const size_t size = sgfsi_dtype_size(type);
     const int64_t row_bytes = t->row_stride * (int64_t)sgfsi_dtype_size(t->type);
     for (int64_t r = 0; r < t->rows; r++) {
         const char *row = sgfsi_table_row(t, r, row_bytes);
         for (int64_t k = 0; k < j->wanted; k++, out += size) {
-            int64_t col = place(j, i, k);
+            int64_t col = sgfsi_joining_place(j, i, k);
             double x;
             if (col != SGFSI_Y && t->type == type) {
                 memcpy(out, row + (size_t)col * size, size);
@@ -172,7 +139,7 @@ static void copy_rows(const joining *j, int64_t i, sgfsi_dtype type, char *out) 
 }
 
 /* Names, roles and words of the first file's wanted columns, for a table of its own. */
-static sgfs_status dress(const joining *j, int64_t i, sgfsi_table *t, sgfs_err *err) {
+static sgfs_status dress(const sgfsi_joining *j, int64_t i, sgfsi_table *t, sgfs_err *err) {
     const sgfsi_shape *s = &j->shape[i];
     t->names = calloc((size_t)j->wanted + 1, sizeof *t->names);
     t->role = malloc((size_t)j->wanted + 1);
@@ -196,7 +163,7 @@ static sgfs_status dress(const joining *j, int64_t i, sgfsi_table *t, sgfs_err *
 }
 
 /* Table i written anew: its wanted columns in the first file's order. */
-static sgfs_status rewrite(joining *j, int64_t i, sgfsi_dtype type, sgfs_err *err) {
+static sgfs_status rewrite(sgfsi_joining *j, int64_t i, sgfsi_dtype type, sgfs_err *err) {
     sgfs_status status = sgfsi_packed_verify(&j->table[i], j->sources.options.log, err);
     if (status != SGFS_OK) return status;
     sgfsi_table *old = &j->table[i], t = {.rows = old->rows,
@@ -233,7 +200,7 @@ static sgfs_status rewrite(joining *j, int64_t i, sgfsi_dtype type, sgfs_err *er
     return SGFS_OK;
 }
 
-static sgfs_status lay_out_alike(joining *j, sgfs_err *err) {
+static sgfs_status lay_out_alike(sgfsi_joining *j, sgfs_err *err) {
     bool alike = true, mixed = false;
     for (int64_t i = 1; i < j->count && alike; i++) alike = same_layout(j, i);
     if (alike) return SGFS_OK;
@@ -247,194 +214,10 @@ static sgfs_status lay_out_alike(joining *j, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
-
-/* map[code]: number of the word among all; *changed: some number is another one. */
-static sgfs_status number_words(sgfsi_glossary *all, int64_t count, char *const *word, int64_t *map,
-                                bool *changed, sgfs_err *err) {
-    *changed = false;
-    for (int64_t c = 0; c < count; c++) {
-        map[c] = sgfsi_glossary_add(all, word[c]);
-        if (map[c] < 0) return sgfsi_fail_memory(err, "the words");
-        *changed = *changed || map[c] != c;
-    }
-    return SGFS_OK;
-}
-
-/* In place: what a reader has made of text is doubles or floats in memory. */
-static void renumber(const sgfsi_table *t, int64_t col, const int64_t *map) {
-    double *wide = t->type == SGFSI_F64 ? t->owned : NULL;
-    float *narrow = t->type == SGFSI_F32 ? t->owned : NULL;
-    for (int64_t r = 0; r < t->rows; r++) {
-        int64_t at = r * t->row_stride + col;
-        if (wide != NULL) wide[at] = (double)map[(int64_t)wide[at]];
-        else narrow[at] = (float)map[(int64_t)narrow[at]];
-    }
-}
-
-static bool can_be_changed(const sgfsi_table *t) {
-    return t->owned != NULL && (t->type == SGFSI_F64 || t->type == SGFSI_F32);
-}
-
-typedef struct column_words {
-    int64_t count;
-    char **word;
-    int64_t col;
-} column_words;
-
-/* The words of table i, of the k-th wanted column; k < 0: its target's levels. */
-static column_words words_of(const joining *j, int64_t i, int64_t k) {
-    const sgfsi_table *t = &j->table[i];
-    if (k < 0) return (column_words){t->levels, t->level, t->text_col};
-    int64_t col = place(j, i, k);
-    return (column_words){t->dictionary[col].count, t->dictionary[col].word, col};
-}
-
-static sgfs_status renumber_all(joining *j, int64_t k, sgfsi_glossary *all, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < j->count && status == SGFS_OK; i++) {
-        column_words w = words_of(j, i, k);
-        int64_t *map = malloc((size_t)(w.count + 1) * sizeof *map);
-        bool changed = false;
-        status = map != NULL ? number_words(all, w.count, w.word, map, &changed, err)
-                             : sgfsi_fail_memory(err, "the words");
-        if (status == SGFS_OK && changed && !can_be_changed(&j->table[i])) {
-            status = sgfsi_fail(err, SGFS_EDATA,
-                                "%.150s: its words (\"%.40s\", ...) are numbered otherwise than in "
-                                "%.150s; put the files into one: sgfs pack --data ... --out "
-                                "all.sgd",
-                                j->files->name[i], w.word[0], j->files->name[0]);
-        } else if (status == SGFS_OK && changed) {
-            renumber(&j->table[i], w.col, map);
-            j->renumbered = j->renumbered || k < 0;
-        }
-        if (status == SGFS_OK && k < 0 && i > 0 && j->table[0].text_path == NULL &&
-            j->table[0].text_line == 0 && j->table[i].text_line > 0) {
-            /* the first file was read as text because of this one */
-            j->table[0].text_line = j->table[i].text_line;
-            j->table[0].text_level = map[j->table[i].text_level];
-            j->table[0].text_path = strdup(j->files->name[i]);
-        }
-        free(map);
-    }
-    return status;
-}
-
-static sgfs_status check_levels(const joining *j, const sgfsi_glossary *all, sgfs_err *err) {
-    if (all->count <= SGFSI_MAX_LEVELS) return SGFS_OK;
-    const sgfsi_table *t = &j->table[0];
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%.150s: the target \"%.40s\" holds text (\"%.40s\", ...) with more than %d "
-                      "different values in all files; is --target the right column?",
-                      j->files->shown, t->names[t->text_col], all->text[0], SGFSI_MAX_LEVELS);
-}
-
-/* The list of all words takes the place of the first table's. */
-static void hand_over(sgfsi_glossary *all, char ***word, int64_t *count) {
-    sgfsi_names_free(*word, *count);
-    *word = all->text;
-    *count = all->count;
-    all->text = NULL;
-    all->count = 0;
-}
-
-static sgfs_status join_words(joining *j, sgfs_err *err) {
-    sgfsi_table *t = &j->table[0];
-    sgfs_status status = SGFS_OK;
-    for (int64_t k = -1; k < j->wanted && status == SGFS_OK; k++) {
-        bool any = k < 0 ? has_text(t)
-                         : t->dictionary != NULL && place(j, 0, k) != SGFSI_Y &&
-                               t->dictionary[place(j, 0, k)].count > 0;
-        sgfsi_glossary all = {0};
-        if (!any) continue;
-        status = renumber_all(j, k, &all, err);
-        if (status == SGFS_OK && k < 0) status = check_levels(j, &all, err);
-        if (status == SGFS_OK && k < 0) {
-            if (t->text_path == NULL) t->text_path = strdup(j->files->name[0]);
-            hand_over(&all, &t->level, &t->levels);
-        } else if (status == SGFS_OK) {
-            sgfsi_dictionary *d = &t->dictionary[place(j, 0, k)];
-            hand_over(&all, &d->word, &d->count);
-        }
-        sgfsi_glossary_free(&all);
-    }
-    return status;
-}
-
-/* ---- what files say of their columns --------------------------------------------------------- */
-
-static void join_column(sgfsi_column_told *a, const sgfsi_column_told *b) {
-    double n = a->rows + b->rows, delta = b->mean - a->mean;
-    if (b->rows == 0) return;
-    if (a->rows == 0) {
-        *a = *b;
-        return;
-    }
-    a->mean += delta * (b->rows / n);
-    a->ss += b->ss + delta * delta * (a->rows * (b->rows / n));
-    a->min = b->min < a->min ? b->min : a->min;
-    a->max = b->max > a->max ? b->max : a->max;
-    a->rows = n;
-}
-
-static void forget_values(sgfsi_table *t) {
-    free(t->value);
-    free(t->value_rows);
-    t->value = t->value_rows = NULL;
-    t->values = 0;
-}
-
-/* The values of b among those of a; both increase. */
-static sgfs_status join_values(sgfsi_table *a, const sgfsi_table *b, sgfs_err *err) {
-    int64_t most = a->values + b->values, n = 0, i = 0, k = 0;
-    double *value = malloc((size_t)most * sizeof *value),
-           *rows = malloc((size_t)most * sizeof *rows);
-    if (value == NULL || rows == NULL) {
-        free(value);
-        free(rows);
-        return sgfsi_fail_memory(err, "the values of the target");
-    }
-    while (i < a->values || k < b->values) {
-        bool left = k == b->values || (i < a->values && a->value[i] <= b->value[k]);
-        bool right = i == a->values || (k < b->values && b->value[k] <= a->value[i]);
-        value[n] = left ? a->value[i] : b->value[k];
-        rows[n++] = (left ? a->value_rows[i] : 0) + (right ? b->value_rows[k] : 0);
-        i += left;
-        k += right;
-    }
-    forget_values(a);
-    a->value = value;
-    a->value_rows = rows;
-    a->values = n;
-    return SGFS_OK;
-}
-
-static sgfs_status join_told(joining *j, sgfs_err *err) {
-    sgfsi_table *a = &j->table[0];
-    bool told = !j->renumbered, values = !j->renumbered;
-    for (int64_t i = 0; i < j->count; i++) {
-        told = told && j->table[i].told != NULL;
-        values = values && j->table[i].values > 0;
-        a->shuffled = a->shuffled && j->table[i].shuffled;
-    }
-    if (!told) {
-        free(a->told);
-        a->told = NULL;
-    }
-    if (!values) forget_values(a);
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 1; i < j->count && status == SGFS_OK; i++) {
-        for (int64_t col = 0; told && col < a->cols; col++)
-            join_column(&a->told[col], &j->table[i].told[col]);
-        if (values) status = join_values(a, &j->table[i], err);
-    }
-    return status;
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Targets that are arrays of their own, one after another. */
-static sgfs_status append_y(joining *j, int64_t rows, sgfs_err *err) {
+static sgfs_status append_y(sgfsi_joining *j, int64_t rows, sgfs_err *err) {
     sgfsi_table *a = &j->table[0];
     if (a->y == NULL) return SGFS_OK;
     double *y = realloc(a->y, (size_t)rows * sizeof *y);
@@ -448,7 +231,7 @@ static sgfs_status append_y(joining *j, int64_t rows, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status append_csr(joining *j, int64_t rows, sgfs_err *err) {
+static sgfs_status append_csr(sgfsi_joining *j, int64_t rows, sgfs_err *err) {
     sgfsi_table *a = &j->table[0];
     int64_t entries = 0;
     for (int64_t i = 0; i < j->count; i++) entries += j->table[i].csr.start[j->table[i].rows];
@@ -474,8 +257,8 @@ static sgfs_status append_csr(joining *j, int64_t rows, sgfs_err *err) {
 }
 
 /* The rows of table i as parts from part[*to] on; they are its no longer. */
-static sgfs_status move_rows(joining *j, int64_t i, int64_t first, sgfsi_part *part, int64_t *to,
-                             sgfs_err *err) {
+static sgfs_status move_rows(sgfsi_joining *j, int64_t i, int64_t first, sgfsi_part *part,
+                             int64_t *to, sgfs_err *err) {
     sgfsi_table *t = &j->table[i];
     const int64_t begin = *to;
     for (int64_t k = 0; k < t->parts; k++) {
@@ -505,7 +288,7 @@ static sgfs_status move_rows(joining *j, int64_t i, int64_t first, sgfsi_part *p
     return SGFS_OK;
 }
 
-static sgfs_status append_parts(joining *j, sgfs_err *err) {
+static sgfs_status append_parts(sgfsi_joining *j, sgfs_err *err) {
     sgfsi_table *a = &j->table[0];
     int64_t parts = 0, first = 0, to = 0;
     for (int64_t i = 0; i < j->count; i++) parts += j->table[i].parts > 0 ? j->table[i].parts : 1;
@@ -521,7 +304,7 @@ static sgfs_status append_parts(joining *j, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status count_rows(const joining *j, int64_t *rows, sgfs_err *err) {
+static sgfs_status count_rows(const sgfsi_joining *j, int64_t *rows, sgfs_err *err) {
     *rows = 0;
     for (int64_t i = 0; i < j->count; i++) {
         if (__builtin_add_overflow(*rows, j->table[i].rows, rows) || *rows > INT64_MAX / 16)
@@ -530,11 +313,11 @@ static sgfs_status count_rows(const joining *j, int64_t *rows, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status append_all(joining *j, sgfs_err *err) {
+static sgfs_status append_all(sgfsi_joining *j, sgfs_err *err) {
     int64_t rows;
     bool sparse = j->table[0].type == SGFSI_CSR;
     sgfs_status status = count_rows(j, &rows, err);
-    if (status == SGFS_OK) status = join_told(j, err);
+    if (status == SGFS_OK) status = sgfsi_joining_told(j, err);
     if (status == SGFS_OK) status = append_y(j, rows, err);
     if (status == SGFS_OK) status = sparse ? append_csr(j, rows, err) : append_parts(j, err);
     if (status == SGFS_OK) j->table[0].rows = rows;
@@ -543,7 +326,7 @@ static sgfs_status append_all(joining *j, sgfs_err *err) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static sgfs_status refuse_mixed(const joining *j, sgfs_err *err) {
+static sgfs_status refuse_mixed(const sgfsi_joining *j, sgfs_err *err) {
     for (int64_t i = 1; i < j->count; i++) {
         bool a = j->table[0].type == SGFSI_CSR, b = j->table[i].type == SGFSI_CSR;
         if (a == b) continue;
@@ -555,21 +338,21 @@ static sgfs_status refuse_mixed(const joining *j, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status join(joining *j, sgfs_err *err) {
+static sgfs_status join(sgfsi_joining *j, sgfs_err *err) {
     sgfs_status status = read_all(j, err);
     if (status != SGFS_OK || j->count == 1) return status;
     status = refuse_mixed(j, err);
     if (status == SGFS_OK) status = widen_all(j, err);
     if (status == SGFS_OK) status = match_all(j, err);
     if (status == SGFS_OK && j->table[0].type != SGFSI_CSR) status = lay_out_alike(j, err);
-    if (status == SGFS_OK) status = join_words(j, err);
+    if (status == SGFS_OK) status = sgfsi_joining_words(j, err);
     return status == SGFS_OK ? append_all(j, err) : status;
 }
 
 static sgfs_status read_several(sgfsi_files *files, const sgfsi_read_options *options,
                                 sgfsi_table *table, sgfs_err *err) {
     size_t count = (size_t)files->count;
-    joining j = {.files = files, .count = files->count};
+    sgfsi_joining j = {.files = files, .count = files->count};
     sgfs_status status = sgfsi_sources_open(&j.sources, files->count,
                                             (const char *const *)files->path, options, err);
     if (status != SGFS_OK) return status;

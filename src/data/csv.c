@@ -541,8 +541,9 @@ static bool resize(growing *g, size_t rows) {
 
 static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t first, void *cells) {
     int64_t n = p->rows * c->plan.kept, from = first * c->plan.kept;
+    if (n == 0) return; /* blank lines: there may be no cells yet */
     if (!c->options.single) {
-        if (n > 0) memcpy((double *)cells + from, p->cells, (size_t)n * sizeof(double));
+        memcpy((double *)cells + from, p->cells, (size_t)n * sizeof(double));
         return;
     }
     float *to = (float *)cells + from;

@@ -18,8 +18,8 @@
 
 typedef struct sgfsi_column {
     char *name;
-    /* Over all rows, each counting by its weight; sd^2 = sum w (x - mean)^2 / W  N'/(N' - 1), N' the
-     * rows of positive weight: without weights the usual divisor N - 1. */
+    /* Over all rows, each counting by its weight; sd^2 = sum w (x - mean)^2 / W  N'/(N' - 1), N'
+     * the rows of positive weight: without weights the usual divisor N - 1. */
     double mean, sd, min, max;
 } sgfsi_column;
 

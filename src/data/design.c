@@ -133,9 +133,9 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
     }
 }
 
-/* Without an intercept nothing could absorb the means, so columns are scaled but not centred. Sparse
- * columns are not centred either: it would leave no zeros. shift, scale: those of the training part,
- * where another one is read; else NULL. */
+/* Without an intercept nothing could absorb the means, so columns are scaled but not centred.
+ * Sparse columns are not centred either: it would leave no zeros. shift, scale: those of the training
+ * part, where another one is read; else NULL. */
 static sgfs_status standardize(sgfs_data *d, const double *shift, const double *scale,
                                sgfs_err *err) {
     d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);

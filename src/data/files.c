@@ -340,8 +340,7 @@ static void replace(char *text, size_t room, const char *path, const char *name)
             continue;
         }
         memmove(at + new, at + old, rest + 1);
-        memcpy(at, name, new);
-        at += new;
+        for (const char *c = name; *c != '\0'; c++) *at++ = *c;
     }
 }
 

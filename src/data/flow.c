@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * flow.c: the flow of one file, and the flows of several, one after another, as one.
  *
- *     file 1: next, next, ..., end | file 2: next, ... | ...   -> wanted columns, first file's order
+ *     file 1: next, ..., end | file 2: next, ... | ...   -> wanted columns, first file's order
  *
  * One flow is open at a time: there may be thousands of files. All of them are opened once before
  * the first row, to see that their columns agree: a mistake in the last file should not come to
@@ -171,22 +171,39 @@ static void hide_words(sgfsi_table *head) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The map of each wanted column of the block; NULL: numbers. */
-static const int64_t *map_of(const chain *c, int64_t k) {
+/* The words of a wanted column of the block; NULL: numbers. */
+static const lexicon *words_of(const chain *c, int64_t k) {
     int64_t text = c->now.head.text_col;
-    if (text >= 0 && c->shape.col[c->from[k]] == text) return c->lexicon[c->first.wanted].map;
-    return c->lexicon[k].holds_words ? c->lexicon[k].map : NULL;
+    if (text >= 0 && c->shape.col[c->from[k]] == text) return &c->lexicon[c->first.wanted];
+    return c->lexicon[k].holds_words ? &c->lexicon[k] : NULL;
 }
 
-static void spread_out(const chain *c, int64_t n, double *cells) {
-    int64_t wanted = c->first.wanted, cols = c->now.head.cols;
-    for (int64_t k = 0; k < wanted; k++) {
-        const int64_t *map = map_of(c, k);
-        const double *in = c->room + c->shape.col[c->from[k]];
-        double *out = cells + k;
-        for (int64_t i = 0; i < n; i++)
-            out[i * wanted] = map != NULL ? (double)map[(int64_t)in[i * cols]] : in[i * cols];
+/* A packed file may have been forged: not every number stands for a word. */
+static sgfs_status translate(const chain *c, const lexicon *l, int64_t n, double *column,
+                             sgfs_err *err) {
+    for (int64_t i = 0; i < n; i++) {
+        double *x = column + i * c->first.wanted;
+        if (!(*x >= 0 && *x < (double)l->known)) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%.150s: holds the number %g where it stands for none of its words: "
+                              "the file is damaged.",
+                              c->sources.path[c->at], *x);
+        }
+        *x = (double)l->map[(int64_t)*x];
     }
+    return SGFS_OK;
+}
+
+static sgfs_status spread_out(const chain *c, int64_t n, double *cells, sgfs_err *err) {
+    int64_t wanted = c->first.wanted, cols = c->now.head.cols;
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = 0; k < wanted && status == SGFS_OK; k++) {
+        const double *in = c->room + c->shape.col[c->from[k]];
+        const lexicon *l = words_of(c, k);
+        for (int64_t i = 0; i < n; i++) cells[i * wanted + k] = in[i * cols];
+        if (l != NULL) status = translate(c, l, n, cells + k, err);
+    }
+    return status;
 }
 
 static sgfs_status make_room(chain *c, int64_t most, sgfs_err *err) {
@@ -260,8 +277,8 @@ static sgfs_status take_block(sgfsi_flow *flow, chain *c, int64_t most, double *
     if (status == SGFS_OK && again) return *n = 0, start_as_text(flow, c, err);
     if (status == SGFS_OK && *n > 0) status = take_words(c, err);
     if (status != SGFS_OK || *n == 0) return status;
-    spread_out(c, *n, cells);
-    status = show_words(c, &flow->head, err);
+    status = spread_out(c, *n, cells, err);
+    if (status == SGFS_OK) status = show_words(c, &flow->head, err);
     c->taken += *n;
     return status;
 }

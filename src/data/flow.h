@@ -32,9 +32,9 @@ struct sgfsi_flow {
     bool again;
 };
 
-/* All files as one, paths and options borrowed until it is closed: same kind of columns, same names
- * where they have names, words numbered through.
- * SGFS_EDATA says which file differs and how. */
+/* All files as one: same kind of columns, same names where they have names, words numbered through.
+ * SGFS_EDATA says which file differs and how. Paths and texts of the options are borrowed until it is
+ * closed; it stays where it is (not copied) until then. */
 sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *path,
                             const sgfsi_read_options *options, sgfs_err *err);
 void sgfsi_flow_close(sgfsi_flow *flow); /* safe on a zeroed value */

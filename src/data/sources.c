@@ -52,7 +52,7 @@ static sgfs_status find_labels(sgfsi_sources *s, sgfs_err *err) {
 sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *const *path,
                                const sgfsi_read_options *options, sgfs_err *err) {
     *s = (sgfsi_sources){.count = count, .path = path, .options = *options};
-    s->reader = calloc((size_t)count, sizeof *s->reader);
+    s->reader = calloc((size_t)count, sizeof(void *));
     s->label = calloc((size_t)count, sizeof *s->label);
     sgfs_status status = s->reader != NULL && s->label != NULL
                              ? find_readers(s, err)

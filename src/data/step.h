@@ -2,8 +2,8 @@
  * step.h: one operation of a recipe (transform.h), and the table of the kinds there are.
  *
  * A kind either chooses rows or changes features, never both. Whether a row stays depends on its
- * number in the file and on its target, not on features: so both sorts can be worked off apart, each
- * in the order in which it was given. A new operation is one row in sgfsi_step_kinds and its
+ * number in the file and on its target, not on features: so both sorts can be worked off apart,
+ * each in the order in which it was given. A new operation is one row in sgfsi_step_kinds and its
  * functions.
  */
 #ifndef SGFSI_STEP_H
@@ -50,6 +50,13 @@ typedef struct sgfsi_seen {
     const double *weight;
 } sgfsi_seen;
 
+/* Rows of entries to learn from. */
+typedef struct sgfsi_chosen {
+    int64_t n;
+    const int64_t *row;   /* n; NULL: the first ones */
+    const double *weight; /* by row; NULL: all count once */
+} sgfsi_chosen;
+
 struct sgfsi_step_kind;
 
 typedef struct sgfsi_step {
@@ -92,11 +99,10 @@ typedef struct sgfsi_step_kind {
     sgfs_status (*apply)(const sgfsi_step *s, int64_t n, const double *in, double *out,
                          int64_t *bad, sgfs_err *err);
     bool (*selects)(const sgfsi_step *s); /* cells stay as they are; NULL: they do not */
-    /* Can sparse rows stay sparse? And then: learn (where it looks) and change them. row: the n
-     * rows to learn from; NULL: the first n. */
+    /* Can sparse rows stay sparse? And then: learn (where it looks) and change them. */
     bool (*sparse)(const sgfsi_step *s);
-    sgfs_status (*learn_sparse)(sgfsi_step *s, const sgfsi_entries *e, int64_t n,
-                                const int64_t *row, const double *weight, sgfs_err *err);
+    sgfs_status (*learn_sparse)(sgfsi_step *s, const sgfsi_entries *e, const sgfsi_chosen *rows,
+                                sgfs_err *err);
     sgfs_status (*apply_sparse)(const sgfsi_step *s, sgfsi_entries *e, int64_t *bad, sgfs_err *err);
     /* Which columns that go in does one that comes out depend on? Sets in[], never clears. */
     void (*need)(const sgfsi_step *s, const unsigned char *out, unsigned char *in);
@@ -155,8 +161,8 @@ static inline bool sgfsi_step_rows(const sgfsi_step *s) {
 }
 /* The k-th step that looks; NULL: there is none. */
 sgfsi_step *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k);
-/* Does the row stay, by the row steps before `place`? Where it is wanted to learn from, it must also
- * be in the training part of a --split that comes later. */
+/* Does the row stay, by the row steps before `place`? Where it is wanted to learn from, it must
+ * also be in the training part of a --split that comes later. */
 bool sgfsi_recipe_keep(sgfsi_recipe *r, const sgfsi_row *row, int64_t place);
 bool sgfsi_recipe_full(const sgfsi_recipe *r);
 /* n rows of features through the column steps before `last`. */
@@ -173,8 +179,8 @@ sgfs_status sgfsi_step_find_told(const sgfsi_step *s, const sgfsi_json *names, u
                                  sgfs_err *err);
 void sgfsi_step_tell_names(const sgfsi_step *s, const unsigned char *hit, sgfsi_json *out);
 
-/* transform_columns.c: the words of a column that goes in, or NULL; and: a word that is none of them
- * has 0 in all its columns. false: the coding has no such thing. */
+/* transform_columns.c: the words of a column that goes in, or NULL; and: a word that is none of
+ * them has 0 in all its columns. false: the coding has no such thing. */
 const sgfsi_dictionary *sgfsi_words_of(const sgfsi_step *s, int64_t j);
 bool sgfsi_words_zero(sgfsi_step *s);
 

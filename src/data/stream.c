@@ -3,8 +3,8 @@
  * that is mapped (npy.c).
  *
  * Each source hands over the wanted columns in file order, n x kept; `from` says which of them
- * goes where. Text and flows have been checked cell by cell while they were read; numbers of a table
- * are checked here.
+ * goes where. Text and flows have been checked cell by cell while they were read; numbers of a
+ * table are checked here.
  */
 #include "data/stream.h"
 
@@ -66,8 +66,8 @@ static sgfs_status check_outputs(const sgfsi_incoming *r, sgfs_err *err) {
                              "The run's transforms do not make the columns that it has.");
 }
 
-/* What is still to be done to the file's columns, of which `done` was done already. From here on the
- * recipe's inputs are asked for. */
+/* What is still to be done to the file's columns, of which `done` was done already. From here on
+ * the recipe's inputs are asked for. */
 static sgfs_status take_recipe(sgfsi_incoming *r, const sgfsi_json *done, sgfs_err *err) {
     sgfsi_asked *asked = &r->asked;
     int64_t skip = sgfsi_recipe_done(asked->recipe, done);

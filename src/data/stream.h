@@ -57,8 +57,8 @@ sgfs_status sgfsi_match_columns(const sgfsi_file_columns *file, const sgfsi_aske
 
 typedef struct sgfsi_incoming sgfsi_incoming;
 
-/* Only delimiter, header, labels, zero_based (of a libsvm file) and log of the options are looked at.
- * path is copied. */
+/* Only delimiter, header, labels, zero_based (of a libsvm file) and log of the options are looked
+ * at. path is copied. */
 sgfs_status sgfsi_incoming_open(sgfsi_incoming **rows, const char *path, const sgfsi_asked *asked,
                                 const sgfsi_read_options *options, sgfs_err *err);
 bool sgfsi_incoming_have_target(const sgfsi_incoming *rows);

@@ -109,8 +109,12 @@ void sgfsi_table_free(sgfsi_table *table) {
     memset(table, 0, sizeof *table);
 }
 
+/* Parts are often about as long as one another: then the first guess is right. */
 const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row) {
-    int64_t lo = 0, hi = table->parts;
+    int64_t lo = 0, hi = table->parts,
+            guess = (int64_t)((double)row / (double)table->rows * (double)hi);
+    const sgfsi_part *likely = &table->part[guess < hi ? guess : hi - 1];
+    if (row >= likely->first && row - likely->first < likely->rows) return likely;
     while (hi - lo > 1) {
         int64_t mid = lo + (hi - lo) / 2;
         if (table->part[mid].first <= row) lo = mid;

@@ -4,9 +4,9 @@
  *     row i of the file -> row steps: does it stay? -> its features -> column steps -> out
  *
  * Row steps look at the row's number and target only, so they are asked first, all of them; column
- * steps then work on rows that stay. A step that has to look (to learn means, or words) does so in a
- * pass of its own, with the rows that the row steps before it leave over, restricted to the training
- * part; only then are the columns behind it known.
+ * steps then work on rows that stay. A step that has to look (to learn means, or words) does so in
+ * a pass of its own, with the rows that the row steps before it leave over, restricted to the
+ * training part; only then are the columns behind it known.
  *
  * A --standardize with no column operation behind it counts as the last operation, whatever row
  * operations were given after it: it is left to the design, which can undo it in the draws. Where
@@ -33,12 +33,19 @@ enum { MOST_KINDS = 9 };
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
 
+/* Are there words? Those of a flow (which has no rows yet) are still to come. */
+static bool has_words(const sgfsi_table *head) {
+    bool any = head->dictionary != NULL && head->rows == 0;
+    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+        any = any || head->dictionary[j].count > 0;
+    return any;
+}
+
 static bool asked_for(const sgfsi_step_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
     const char *value = sgfsi_config_text(cfg, kind->key);
-    if (kind == &sgfsi_step_categorical && strcmp(value, "auto") == 0)
-        return head->dictionary != NULL;
+    if (kind == &sgfsi_step_categorical && strcmp(value, "auto") == 0) return has_words(head);
     if (kind == &sgfsi_step_standardize) return sgfsi_config_flag(cfg, kind->key);
     return !sgfsi_config_auto(cfg, kind->key);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * transform.h: what happens to rows between the file and the model.
  *
- *     columns of the file -> operations, in the order in which they were given -> columns of the data
+ *     columns of the file -> operations, in the order given -> columns of the data
  *
  * An operation keeps some rows (--keep-classes, --limit, --split) or changes the features
  * (--categorical, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
@@ -22,9 +22,9 @@
 
 typedef struct sgfsi_recipe sgfsi_recipe;
 
-/* What cfg asks for, on rows with the columns of head (names, roles, dictionaries, levels; borrowed,
- * dictionaries may grow until the last look). keep_last: a --standardize that comes last is part of
- * the recipe; else it is left to the design, which undoes it in the draws.
+/* What cfg asks for, on rows with the columns of head (names, roles, dictionaries, levels;
+ * borrowed, dictionaries may grow until the last look). keep_last: a --standardize that comes last is part
+ * of the recipe; else it is left to the design, which undoes it in the draws.
  * SGFS_EUSAGE for columns that are not there, shares that make no sense. */
 sgfs_status sgfsi_recipe_new(sgfsi_recipe **r, const sgfs_config *cfg, const sgfsi_table *head,
                              bool keep_last, sgfs_err *err);
@@ -41,8 +41,8 @@ sgfs_status sgfsi_recipe_look(sgfsi_recipe *r, int64_t k, int64_t n, const doubl
 sgfs_status sgfsi_recipe_looked(sgfsi_recipe *r, int64_t k, sgfs_err *err);
 /* The columns that come out: names, roles, named, levels; after the last look. Borrowed. */
 const sgfsi_table *sgfsi_recipe_head(const sgfsi_recipe *r);
-/* Rows that stay, changed: *kept x (columns that come out), in out (room for n rows). *done: no later
- * row will stay (--limit). */
+/* Rows that stay, changed: *kept x (columns that come out), in out (room for n rows). *done: no
+ * later row will stay (--limit). */
 sgfs_status sgfsi_recipe_run(sgfsi_recipe *r, int64_t n, const double *cells, double *out,
                              int64_t *kept, bool *done, sgfs_err *err);
 
@@ -66,8 +66,8 @@ typedef struct sgfsi_transformed {
 
 /* The table (the head it was made with) with all of the above done. Where rows only are left out,
  * or columns dropped, or the table is sparse and stays so, it keeps its rows and *done lists those
- * that are used. Else it is replaced by one in memory (f64, or f32 where single); SGFS_ENOMEM with a
- * sentence about `sgfs pack` where there is not enough of it. Sparse tables stay sparse but for
+ * that are used. Else it is replaced by one in memory (f64, or f32 where single); SGFS_ENOMEM with
+ * a sentence about `sgfs pack` where there is not enough of it. Sparse tables stay sparse but for
  * --project and centring. */
 sgfs_status sgfsi_recipe_table(sgfsi_recipe *r, sgfsi_table *table, const sgfsi_beside *beside,
                                bool single, sgfsi_transformed *done, sgfs_err *err);
@@ -79,8 +79,8 @@ bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const doub
 
 /* An array of operations with all that was learnt from rows: {"op": "log1p", "columns": [...]}. It
  * begins with the columns that went in, {"op": "columns", "named": true, "names": [...]}. Where the
- * table was made by transforms itself (table.recipe) the whole story is that array, followed by this
- * one: each begins with its columns. */
+ * table was made by transforms itself (table.recipe) the whole story is that array, followed by
+ * this one: each begins with its columns. */
 sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r);
 /* "keep-classes 7,9; limit 10000; project 50" */
 void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room);
@@ -105,9 +105,8 @@ const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input)
 /* From now on a word that is none of them has 0 in all its columns; SGFS_EUSAGE with integers. */
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err);
 
-/* The choice of rows by a recalled recipe, of which new rows take part: --keep-classes always (by the
- * text of the target, or by its number where text is NULL), --split where the user asks for a part.
- */
+/* The choice of rows by a recalled recipe, of which new rows take part: --keep-classes always (by
+ * the text of the target, or by its number where text is NULL), --split where the user asks for one. */
 bool sgfsi_recipe_keeps_class(const sgfsi_recipe *r, double y, const char *text);
 bool sgfsi_recipe_chooses_classes(const sgfsi_recipe *r);
 /* part: "train", "validation", "test". SGFS_EUSAGE where the run had no such part. */

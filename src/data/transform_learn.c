@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * transform_learn.c: operations that mix or measure columns: --project and --standardize.
  *
- * Projection: row x (1 x d) becomes x R (1 x K), R_jk ~ N(0, 1)/sqrt(d), so that lengths are kept on
- * average: E |x R|^2 = |x|^2 K/d. Row j of R is the j-th stream of the seed; the sum runs over j in
- * order and leaves out zeros, so that a row has the same bits in whichever block it comes.
+ * Projection: row x (1 x d) becomes x R (1 x K), R_jk ~ N(0, 1)/sqrt(d), so that lengths are kept
+ * on average: E |x R|^2 = |x|^2 K/d. Row j of R is the j-th stream of the seed; the sum runs over j
+ * in order and leaves out zeros, so that a row has the same bits in whichever block it comes.
  *
  * Standardising: x becomes (x - mean)/sd of the rows it has looked at (those of the training part),
  * each counting by its weight w:
@@ -236,47 +236,56 @@ static bool only_measured(const sgfsi_step *s) {
     return ((const standard *)s->self)->only;
 }
 
-/* ---- the same for sparse rows, which are not centred ------------------------------------------ */
+/* ---- the same for sparse rows, which are not centred ----------------------------------------- */
 
 static bool sparse_standard(const sgfsi_step *s) {
     const standard *t = s->self;
     return t->only || !t->centre;
 }
 
-/* Zeros are put in afterwards: mean = sum w x / W,
+typedef void (*entry_fn)(standard *t, int64_t j, double w, double x);
+
+/* Until the scales are known their room counts the entries: shift by rows, scale by weight. */
+static void first_look(standard *t, int64_t j, double w, double x) {
+    widen(t, j, x);
+    t->mean[j] += w * x;
+    t->scale[j] += w;
+    t->shift[j]++;
+}
+
+static void second_look(standard *t, int64_t j, double w, double x) {
+    t->ss[j] += w * (x - t->mean[j]) * (x - t->mean[j]);
+}
+
+/* Every entry of the rows that count; their number and weight come out. */
+static void walk(standard *t, const sgfsi_entries *e, const sgfsi_chosen *rows, entry_fn look) {
+    t->count = t->rows = 0;
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t at = rows->row != NULL ? rows->row[i] : i;
+        double w = rows->weight != NULL ? rows->weight[at] : 1;
+        if (!(w > 0)) continue;
+        t->count += w;
+        t->rows++;
+        for (int64_t k = e->start[at]; k < e->start[at + 1]; k++)
+            look(t, e->col[k], w, e->value[k]);
+    }
+}
+
+/* Zeros are put in between: mean = sum w x / W,
  * ss = sum over entries w (x - mean)^2 + (W - sum over entries w) mean^2. */
-static sgfs_status learn_entries(sgfsi_step *s, const sgfsi_entries *e, int64_t n,
-                                 const int64_t *row, const double *weight, sgfs_err *err) {
+static sgfs_status learn_entries(sgfsi_step *s, const sgfsi_entries *e, const sgfsi_chosen *rows,
+                                 sgfs_err *err) {
     standard *t = s->self;
     sgfs_status status = make_standard(s, err);
     if (status != SGFS_OK) return status;
-    double *here = t->scale, *rows = t->shift; /* weights and rows with an entry, for now */
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0; i < n; i++) {
-            int64_t at = row != NULL ? row[i] : i;
-            double w = weight != NULL ? weight[at] : 1;
-            if (!(w > 0)) continue;
-            if (pass == 0) t->count += w, t->rows++;
-            for (int64_t k = e->start[at]; k < e->start[at + 1]; k++) {
-                int32_t j = e->col[k];
-                double x = e->value[k];
-                if (pass == 1) {
-                    t->ss[j] += w * (x - t->mean[j]) * (x - t->mean[j]);
-                    continue;
-                }
-                widen(t, j, x);
-                t->mean[j] += w * x;
-                here[j] += w;
-                rows[j]++;
-            }
-        }
-        for (int64_t j = 0; pass == 0 && j < s->in.cols; j++) {
-            t->mean[j] /= t->count;
-            if (rows[j] == t->rows) continue;
-            widen(t, j, 0);
-            t->ss[j] = (t->count - here[j]) * t->mean[j] * t->mean[j];
-        }
+    walk(t, e, rows, first_look);
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        t->mean[j] /= t->count;
+        if (t->shift[j] == t->rows) continue;
+        widen(t, j, 0);
+        t->ss[j] = (t->count - t->scale[j]) * t->mean[j] * t->mean[j];
     }
+    walk(t, e, rows, second_look);
     return SGFS_OK;
 }
 

@@ -197,10 +197,10 @@ static sgfs_status learn(work *w, int64_t k, const sgfsi_entries *entries, sgfs_
     rows list = {NULL, 0};
     sgfs_status status = SGFS_OK;
     if (s->kind->look != NULL) status = choose_rows(w, s->place, true, &list, err);
+    const sgfsi_chosen chosen = {list.n, list.row, w->beside->weights};
     if (status == SGFS_OK && s->kind->look != NULL) {
-        status = entries == NULL
-                     ? look_dense(w, s, &list, err)
-                     : s->kind->learn_sparse(s, entries, list.n, list.row, w->beside->weights, err);
+        status = entries == NULL ? look_dense(w, s, &list, err)
+                                 : s->kind->learn_sparse(s, entries, &chosen, err);
     }
     free(list.row);
     return status == SGFS_OK ? sgfsi_recipe_looked(w->r, k, err) : status;

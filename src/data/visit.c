@@ -16,7 +16,9 @@
  * Mapped pages count as resident. Where the files are larger than RESIDENT, a part that has been
  * touched in more windows than its share holds is dropped from the address space; its pages stay in
  * the page cache as long as the kernel likes. A fault maps a whole window of what is cached, so
- * windows are counted. Threads may do so at any time: another one's touch brings a page back.
+ * windows are counted. Threads may do so at any time: another one's touch brings a page back. Rows
+ * drawn one by one would fault at almost each of them again: they may keep MORE_FOR_SINGLE times as
+ * much.
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "data/visit.h"
@@ -33,7 +35,8 @@ enum {
     WINDOW = 65536,       /* bytes that one fault may map */
     RESIDENT = 512 << 20, /* bytes of all files */
     STRETCH = 1 << 20,    /* bytes that a walk asks for at a time */
-    COLD_VISITS = 256     /* that pages are asked for ahead, after one that was slow */
+    MORE_FOR_SINGLE = 8,
+    COLD_VISITS = 256 /* that pages are asked for ahead, after one that was slow */
 };
 /* Seconds that a visit may take from memory, a fault for each page included. */
 static const double quick = 20e-6, quick_page = 2e-6;
@@ -116,10 +119,11 @@ static int64_t share_of(const sgfsi_table *t, const sgfsi_part *part) {
 }
 
 /* The list of checksums behind the chunks is not given back. */
-static void count_touched(const sgfs_data *d, const sgfsi_part *part, int64_t bytes) {
+static void count_touched(const sgfs_data *d, const sgfsi_part *part, int64_t bytes, bool single) {
     _Atomic int64_t *touched = &part->packed->touched;
     int64_t share = share_of(&d->table, part);
     if (share == INT64_MAX) return;
+    if (single) share *= MORE_FOR_SINGLE;
     if (atomic_fetch_add_explicit(touched, bytes, memory_order_relaxed) + bytes < share) return;
     atomic_store_explicit(touched, 0, memory_order_relaxed);
     advise(part, (span){0, part->packed->chunks * part->chunk_bytes}, MADV_DONTNEED);
@@ -178,12 +182,13 @@ static sgfs_status check_runs(const sgfs_data *d, const int64_t *row, int64_t n,
 typedef struct tour {
     const sgfsi_part *part; /* where it is, */
     int64_t windows;        /* and what it has touched there */
-    int64_t pages;          /* in all */
+    int64_t runs, pages;    /* in all */
     bool checked;           /* every chunk's checksum had been looked at before */
 } tour;
 
 static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, sgfs_err *err) {
-    if (now->windows > 0) count_touched(d, now->part, now->windows * WINDOW);
+    bool single = now->runs > 64 && now->pages <= 2 * now->runs;
+    if (now->windows > 0) count_touched(d, now->part, now->windows * WINDOW, single);
     now->part = part;
     now->windows = 0;
     return part != NULL ? check_length(part, err) : SGFS_OK;
@@ -199,6 +204,7 @@ static sgfs_status touch_runs(tour *now, const sgfs_data *d, int64_t runs, const
         sgfs_status status = r[k].part != now->part ? enter(now, d, r[k].part, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
         int64_t pages = touch(r[k].part, bytes_of(d, &r[k]));
+        now->runs++;
         now->pages += pages;
         now->windows += pages * SGFSI_PAGE / WINDOW + 1;
         now->checked = now->checked && is_checked(&r[k]);

@@ -189,7 +189,9 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     for (int64_t r = 0; m->likely != NULL && r < rows; r++) {
         double *row = m->likely + r * d->p;
         for (int64_t j = 0; j < d->features; j++) {
-            double size = d->feature[j].sd > 0 ? unit / d->feature[j].sd : 0;
+            const sgfsi_column *c = &d->feature[j];
+            /* a rare 0/1 column has a small sd, and still no coefficient of a hundred */
+            double size = c->sd > 0 ? unit / fmax(c->sd, (c->max - c->min) / 8) : 0;
             offset = fmax(offset, fabs(d->feature[j].mean) * size);
             row[first + j] = size;
         }

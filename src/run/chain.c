@@ -169,6 +169,8 @@ static void explain_failure(sgfsi_walk *w) {
     char advice[256];
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return; /* already says all there is to say */
+    size_t length = strlen(cause.text); /* causes from files are whole sentences */
+    if (length > 0 && cause.text[length - 1] == '.') cause.text[length - 1] = '\0';
     advise(w, advice, sizeof advice);
     w->status = sgfsi_fail(
         &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",

@@ -21,8 +21,7 @@ static const sgfs_option run_options[] = {
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
      "rows in a minibatch (auto: 500 to 2000, or 2 a parameter; at most a quarter of all)"},
     {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "auto", 1, 0, "auto|with|without|chunks",
-     "draw the rows with or without replacement, or in chunks of a shuffled file (auto: packed "
-     "files)"},
+     "rows with or without replacement, or in runs of neighbours (auto: runs, if packed)"},
     {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},

@@ -102,8 +102,8 @@ def test_words_are_those_of_the_whole(sgfs, whole):
 
 def shell(sgfs, line):
     """A line of bash, with $SGFS for the program."""
-    return subprocess.run(["bash", "-c", line], cwd=sgfs.folder, env={**os.environ, "SGFS": PROGRAM},
-                          capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(["bash", "-c", line], cwd=sgfs.folder, capture_output=True, text=True,
+                          env={**os.environ, "SGFS": PROGRAM}, timeout=120, check=False)
 
 
 SAMPLE = f"$SGFS sample logistic {' '.join(SHORT)} --out fit.run --overwrite -q --data "
@@ -183,7 +183,8 @@ def test_other_commands_take_the_same(sgfs, command):
 # ---- new rows ------------------------------------------------------------------------------------
 
 def predictions(sgfs, *data, **options):
-    sgfs.ok("predict", "whole.run", "--data", *data, "--out", "p.csv", "--overwrite", "-q", **options)
+    sgfs.ok("predict", "whole.run", "--data", *data, "--out", "p.csv", "--overwrite", "-q",
+            **options)
     return (sgfs.folder / "p.csv").read_text()
 
 
@@ -234,8 +235,8 @@ def test_very_many_files_of_one_row(sgfs):
 
 def test_validation_from_several_files(sgfs, whole):
     def curve(validate, **options):
-        sgfs.ok("sample", "logistic", "--data", "whole.csv", *SHORT, "--out", "v.run", "--overwrite",
-                "-q", "--validate", validate, **options)
+        sgfs.ok("sample", "logistic", "--data", "whole.csv", *SHORT, "--out", "v.run", "-q",
+                "--overwrite", "--validate", validate, **options)
         assert np.array_equal(sgfs.draws("v.run"), whole)
         sgfs.ok("export", "v.run", "v.curve.csv", "--overwrite", "-q")
         head, *rows = (sgfs.folder / "v.curve.csv").read_text().split("\n")
@@ -269,7 +270,7 @@ ON = ("optimize", "logistic", "--data")
     (USAGE, "part-1.csv and ./part-1.csv are the same file", (*ON, "part-1.csv", "./part-1.csv")),
     (USAGE, "Standard input (-) can be read once", (*ON, "-", "--data", "-")),
     (USAGE, 'What is "target" for?', (*ON, "whole.csv", "target", "y")),
-    (USAGE, 'What is "whole.csv" for?', ("optimize", "logistic", "whole.csv", "--data", "bare.csv")),
+    (USAGE, 'What is "bare.csv" for?', ("optimize", "logistic", "bare.csv", *ON[2:], "whole.csv")),
     (USAGE, "a pattern in quotes", ("optimize", "--data", "part-1.csv", "part-2.csv", "logistic")),
     (DATA, "bare.csv: does not say what its columns are called", (*ON, "whole.csv", "bare.csv")),
     (DATA, "part-2.svm: is sparse, and part-1.csv is not", (*ON, "part-1.csv", "part-2.svm")),
@@ -286,7 +287,7 @@ def test_refusals(sgfs, code, sentence, words):
 
 
 def test_no_rows_on_standard_input(sgfs):
-    refused(sgfs, DATA, "standard input: is empty", *ON, "-", stdin=subprocess.DEVNULL)
+    refused(sgfs, IO, "standard input: is not a regular file", *ON, "-", stdin=subprocess.DEVNULL)
     done = shell(sgfs, "true | $SGFS optimize logistic --data -")
     assert done.returncode == DATA and "standard input: is empty" in done.stderr
     done = shell(sgfs, "$SGFS optimize logistic --data - <&-")

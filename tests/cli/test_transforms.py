@@ -338,6 +338,17 @@ def test_single_precision(site):
     assert np.array_equal(got, draws_of(site, [x[:, 0], own, x[:, 2], y], ("a", "b", "c", "y")))
 
 
+def test_more_than_memory_is_refused_at_once(site):
+    """A mapped array of zeros that would be twice the machine's memory as doubles; the file has a hole for them."""
+    count = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8
+    with open(site.folder / "huge.npy", "wb") as f:
+        np.lib.format.write_array_header_1_0(f, {"descr": "|u1", "fortran_order": False, "shape": (count, 2)})
+        f.truncate(f.tell() + 2 * count)
+    done = site("sample", "logistic", "--data", "huge.npy", "--log1p", "1", "--out", "no.run", "-q")
+    (site.folder / "huge.npy").unlink()
+    assert done.returncode == 1 and "sgfs pack" in done.stderr
+
+
 def test_exposure_passes_by(site):
     x, y = two()
     t, count = 1 + np.arange(len(y)) % 4, y - 7

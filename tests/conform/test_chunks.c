@@ -254,6 +254,40 @@ static void test_chunks_are_small_against_the_rows(void **state) {
     assert_int_equal(sgfsi_chunk_rows(&d, 500, 9), 1);
 }
 
+/* A view keeps the parts apart; one that is not in the table's order is drawn row by row. */
+static void test_views_have_parts(void **state) {
+    (void)state;
+    enum { ROWS = 90000 };
+    sgfsi_part part[] = {{.rows = 40000}, {.first = 40000, .rows = 500}, {.first = 40500}};
+    sgfs_data d = shuffled_data(ROWS / 2, part, 3);
+    int64_t *subset = calloc(ROWS / 2, sizeof *subset);
+    sgfsi_arena arena = {NULL};
+    const sgfsi_rows_plan plan = {.n = 60, .parameters = 3};
+    sgfs_urn urn;
+    assert_non_null(subset);
+    d.subset = subset;
+    for (int64_t i = 0; i < ROWS / 2; i++) subset[i] = 2 * i + 1;
+    assert_int_equal(sgfsi_urn_open(&urn, &d, &sgfs_scheme_chunks, &plan, &arena, NULL), SGFS_OK);
+    assert_int_equal(urn.chunk, 15);
+    assert_int_equal(urn.parts, 3);
+    assert_int_equal(urn.first[1], 20000);
+    assert_int_equal(urn.first[2], 20250);
+    assert_int_equal(urn.first[3], ROWS / 2);
+    d.N = 20000; /* the first part only; then the first and the last */
+    assert_int_equal(sgfsi_urn_open(&urn, &d, &sgfs_scheme_chunks, &plan, &arena, NULL), SGFS_OK);
+    assert_int_equal(urn.parts, 1);
+    for (int64_t i = 10000; i < 20000; i++) subset[i] = 50000 + i;
+    assert_int_equal(sgfsi_urn_open(&urn, &d, &sgfs_scheme_chunks, &plan, &arena, NULL), SGFS_OK);
+    assert_int_equal(urn.parts, 2);
+    assert_int_equal(urn.first[1], 10000);
+    assert_int_equal(urn.first[2], 20000);
+    subset[7] = subset[6];
+    assert_int_equal(sgfsi_urn_open(&urn, &d, &sgfs_scheme_chunks, &plan, &arena, NULL), SGFS_OK);
+    assert_int_equal(urn.chunk, 1);
+    sgfsi_arena_free(&arena);
+    free(subset);
+}
+
 static void test_rows_in_any_order_are_refused(void **state) {
     (void)state;
     sgfs_err err;
@@ -280,6 +314,7 @@ int main(void) {
         cmocka_unit_test(test_parts_may_differ),
         cmocka_unit_test(test_one_permutation),
         cmocka_unit_test(test_chunks_are_small_against_the_rows),
+        cmocka_unit_test(test_views_have_parts),
         cmocka_unit_test(test_rows_in_any_order_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_files.c: several files are one table and one flow, with the same numbers in the same order as
- * the file they were cut from; names, patterns and pipes find their files, and every way in which
+ * test_files.c: several files are one table and one flow, with the same numbers in the same order
+ * as the file they were cut from; names, patterns and pipes find their files, and every way in which
  * files do not fit has its sentence.
  */
 #include <setjmp.h>
@@ -640,6 +640,9 @@ static void test_flows_of_sparse_and_packed_files(void **state) {
     assert_string_equal(flow.head.level[2], "?");
     assert_int_equal(flow.head.text_col, 2);
     sgfsi_flow_close(&flow);
+    save_packed("3.sgd", names, 3, cells, 0, NULL, NULL);
+    const char *const numbers[] = {"1.sgd", "3.sgd"};
+    assert_no_flow(2, numbers, &usual, "3.sgd: its targets are numbers");
     /* a flipped bit is seen before its rows are believed */
     FILE *f = fopen("2.sgd", "r+");
     assert_non_null(f);

@@ -84,7 +84,8 @@ static void read_all_ways(const char *name, const seed *s) {
     const feed_format *format = feed_format_find(name);
     feed_any(name, s->bytes, s->size);
     const char *path = feed_put(0, s->bytes, s->size);
-    for (size_t k = 0; format != NULL && k < feed_options(format); k++) feed_read(format, k, path);
+    for (size_t k = 0; format != NULL && k < feed_options(format); k++)
+        feed_read(format, k, path, true);
 }
 
 /* Every place of small files, and of heads; elsewhere some, and in pages full of zeros few. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_transform.c: a recipe does the same to blocks of rows, to a table and to rows that come later,
- * and takes nothing on trust that a run file says. (What each operation should do is compared with
- * plain computations in tests/cli/test_transforms.py.)
+ * test_transform.c: a recipe does the same to blocks of rows, to a table and to rows that come
+ * later, and takes nothing on trust that a run file says. (What each operation should do is compared
+ * with plain computations in tests/cli/test_transforms.py.)
  */
 #include "tools/check.h"
 
@@ -66,7 +66,7 @@ static const char *const plans[][10][2] = {
 };
 enum { PLANS = sizeof plans / sizeof plans[0] };
 
-/* ---- the same in blocks, of a table, and again ------------------------------------------------ */
+/* ---- the same in blocks, of a table, and again ---------------------------------------------- */
 
 typedef struct result {
     int64_t rows, cols, features;
@@ -227,7 +227,7 @@ static void test_recalled(void **state) {
     free(cells);
 }
 
-/* ---- run files --------------------------------------------------------------------------------- */
+/* ---- run files ------------------------------------------------------------------------------- */
 
 static sgfsi_json *json(const char *text) {
     sgfs_err err = {SGFS_OK, ""};
@@ -309,7 +309,7 @@ static void test_what_was_done(void **state) {
     sgfsi_json_free(done);
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------ */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* Weights, exposure and target beside the caller's array follow the rows that stay. */
 static void test_arrays(void **state) {
