@@ -210,9 +210,10 @@ static void place_words(csv *c) {
 
 /* Pieces of a block. One thread is best off with text that stays in its cache. Several have to wait
  * for each other at the end of every block, the longer the busier the machine is: so blocks are
- * larger then, most of all where memory for all rows is needed anyway. */
+ * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no faster
+ * than they are predicted. */
 static int64_t block_pieces(const csv *c) {
-    int64_t least = c->whole ? 128 : 32, wanted = 4 * (int64_t)c->threads;
+    int64_t least = c->whole ? 128 : c->plan.streaming ? 16 : 32, wanted = 4 * (int64_t)c->threads;
     if (c->threads == 1) return 16;
     return wanted < least ? least : wanted > MOST_PIECES ? MOST_PIECES : wanted;
 }

@@ -291,14 +291,21 @@ static inline const char *plain_number(char delimiter, const char *s, const char
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Room for the row at hand, of so many bytes, and for all others of the piece if they are as long:
- * memory that is moved again and again is memory lost in between. */
-static sgfs_status make_room(reading *r, int64_t bytes, sgfs_err *err) {
+/* Rows that may follow from `at` on: one for each line, if it is long enough for its delimiters. */
+static int64_t rows_left(const reading *r, const char *at) {
+    int64_t lines = 1 + sgfsi_count_lines(at, r->piece->end);
+    int64_t fit = 1 + (r->piece->end - at) / r->plan->format->cols;
+    return lines < fit ? lines : fit;
+}
+
+/* Room for the row that begins here and for all others of the piece, with some to spare for other
+ * pieces that will use it: memory that is moved again and again is memory lost in between. */
+static sgfs_status make_room(reading *r, const char *begin, sgfs_err *err) {
     piece *p = r->piece;
     int64_t kept = r->plan->kept;
     if (p->rows == p->room) {
-        int64_t likely = (p->end - p->begin) / (bytes + 1), least = p->rows + p->rows / 4 + 16;
-        int64_t room = likely + likely / 8 > least ? likely + likely / 8 : least;
+        int64_t room = p->rows + rows_left(r, begin);
+        room += room / 8;
         double *cells = realloc(p->cells, (size_t)(room * kept) * sizeof *cells);
         if (cells != NULL) p->cells = cells;
         int64_t *line = r->plan->streaming ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
@@ -329,7 +336,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     const int64_t cols = c->format->cols;
     const char *s = begin, *stop = NULL;
     int64_t col = 0;
-    sgfs_status status = make_room(r, end - begin, err);
+    sgfs_status status = make_room(r, begin, err);
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
         bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;

@@ -373,7 +373,7 @@ def test_memory_does_not_grow_with_the_file(site):
 def test_an_interrupt_leaves_no_file(site):
     block = "".join(f"{a!r},{b!r}\n" for a, b in site.x.tolist())
     with open(site.folder / "slow.csv", "w", encoding="utf-8") as f:
-        f.write("a,b\n" + 500 * block)
+        f.write("a,b\n" + 2000 * block)
     process = site.start("predict", "linear.run", "--data", "slow.csv", "--out", "slow.out", "-q")
     for _ in range(500):
         if list(site.folder.glob("slow.out.tmp.*")) or process.poll() is not None:
