@@ -90,6 +90,10 @@ static sgfs_status pack(cli_args *args, sgfs_err *err) {
     for (int i = 0; i < args->words; i++) {
         if (cli_check_out(args, out, args->word[i], err) != SGFS_OK) return err->code;
     }
+    size_t length = strlen(out);
+    if (length < 5 || strcmp(out + length - 4, ".sgd") != 0)
+        return cli_fail(err, SGFS_EUSAGE, "%.300s: the name of a packed file must end in .sgd.",
+                        out);
     char *data = join(args);
     if (data == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory.");
     sgfs_pack *work = sgfs_pack_open(data, args->cfg, err);

@@ -85,6 +85,7 @@ static int finish(int code) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
     cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];

@@ -102,13 +102,19 @@ static sgfs_status renumber_one(sgfsi_joining *j, int64_t i, int64_t k, sgfsi_gl
     return status;
 }
 
-static sgfs_status check_levels(const sgfsi_joining *j, const sgfsi_glossary *all, sgfs_err *err) {
+/* k < 0: the target; else a column of words. */
+static sgfs_status check_count(const sgfsi_joining *j, int64_t k, const sgfsi_glossary *all,
+                               sgfs_err *err) {
     if (all->count <= SGFSI_MAX_LEVELS) return SGFS_OK;
     const sgfsi_table *t = &j->table[0];
+    bool target = k < 0;
     return sgfsi_fail(err, SGFS_EDATA,
-                      "%.150s: the target \"%.40s\" holds text (\"%.40s\", ...) with more than %d "
-                      "different values in all files; is --target the right column?",
-                      j->files->shown, t->names[t->text_col], all->text[0], SGFSI_MAX_LEVELS);
+                      "%.150s: %s \"%.40s\" holds text (\"%.40s\", ...) with more than %d "
+                      "different values in all files%s.",
+                      j->files->shown, target ? "the target" : "column",
+                      t->names[target ? t->text_col : sgfsi_joining_place(j, 0, k)], all->text[0],
+                      SGFSI_MAX_LEVELS,
+                      target ? "; is --target the right column?" : "; leave it out with --drop");
 }
 
 /* The list of all words takes the place of the first table's. */
@@ -131,7 +137,7 @@ sgfs_status sgfsi_joining_words(sgfsi_joining *j, sgfs_err *err) {
         if (!any) continue;
         for (int64_t i = 0; i < j->count && status == SGFS_OK; i++)
             status = renumber_one(j, i, k, &all, err);
-        if (status == SGFS_OK && k < 0) status = check_levels(j, &all, err);
+        if (status == SGFS_OK) status = check_count(j, k, &all, err);
         if (status == SGFS_OK && k < 0) {
             if (t->text_path == NULL) t->text_path = strdup(j->files->name[0]);
             hand_over(&all, &t->level, &t->levels);

@@ -112,11 +112,24 @@ static sgfs_status add_categorical(csv *c, const unsigned char *mark, sgfs_err *
     return SGFS_OK;
 }
 
+/* Columns in which an earlier reading of the file found words. */
+static sgfs_status add_known(csv *c, sgfs_err *err) {
+    const sgfsi_table *known = c->options.known;
+    sgfs_status status = SGFS_OK;
+    if (known == NULL || known->dictionary == NULL) return SGFS_OK;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
+        while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
+        if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
+    }
+    return status;
+}
+
 static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
     const char *list = c->options.categorical;
     if (list == NULL || list[0] == '\0') return SGFS_OK;
     c->plan.automatic = strcmp(list, "auto") == 0;
-    if (c->plan.automatic) return SGFS_OK;
+    if (c->plan.automatic) return add_known(c, err);
     unsigned char *mark = calloc((size_t)columns->cols, 1);
     if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
     sgfs_status status = sgfsi_columns_mark(columns, "categorical", list, mark, err);

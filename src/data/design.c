@@ -201,7 +201,9 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
     if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
         status = apply_recipe(d, *r, weights, exposure, &own);
-    if (status != SGFS_OK) return sgfsi_fail(err, status, "%s: %s", d->path, own.text);
+    bool said = strncmp(own.text, d->path, strlen(d->path)) == 0; /* of damaged files */
+    if (status != SGFS_OK)
+        return sgfsi_fail(err, status, "%s%s%s", said ? "" : d->path, said ? "" : ": ", own.text);
     if (!sgfsi_recipe_is_empty(*r) || d->table.recipe != NULL) remember(d, *r);
     return SGFS_OK;
 }
@@ -486,6 +488,8 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     sgfsi_json_flag(o, "standardized", d->scale != NULL);
     sgfsi_json_flag(o, "named", d->table.named); /* columns are known by name, not by place */
     if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
+    if (d->target_col >= 0 && d->target_col == d->table.text_col)
+        sgfsi_json_flag(o, "target_text", true); /* though all labels may look like numbers */
     if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
     if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
     if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);

@@ -12,6 +12,7 @@
 #include "base/ticker.h"
 #include "data/data.h"
 #include "data/spread.h"
+#include "data/visit.h"
 
 enum { BLOCK = SGFSI_SPREAD_BLOCK };
 
@@ -85,8 +86,11 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_spread *t, double *x, 
                                 sgfsi_ticker *ticker, sgfs_err *err) {
     double weight[BLOCK];
     const int64_t block = block_rows(d);
+    sgfsi_visit visit = {0};
     for (int64_t first = 0, blocks = 0; first < d->N; first += block, blocks++) {
         int64_t n = d->N - first < block ? d->N - first : block;
+        sgfs_status status = sgfsi_visit_range(&visit, d, first, n, err);
+        if (status != SGFS_OK) return status;
         sgfsi_data_rows_range(d, first, n, x, y);
         int64_t cells = x != NULL ? n * d->features : 0;
         if (count_bad(cells, x) + count_bad(n, y) > 0) return report_bad(d, first, n, x, y, err);

@@ -19,6 +19,7 @@
 #include "data/data.h"
 #include "data/flow.h"
 #include "data/transform.h"
+#include "data/visit.h"
 
 struct sgfsi_incoming {
     sgfsi_arena arena;
@@ -28,6 +29,7 @@ struct sgfsi_incoming {
     sgfsi_found found;
     sgfsi_csv *csv;  /* or */
     sgfsi_flow flow; /* (self is NULL: none), or */
+    sgfsi_visit visit;
     sgfs_data table; /* every column a feature */
     int64_t kept;    /* columns of a block of the source */
     int64_t *from;   /* features + 2: column of the block: features, target, exposure; -1 */
@@ -349,6 +351,8 @@ static sgfs_status check_finite(const sgfsi_incoming *r, int64_t n, sgfs_err *er
 static sgfs_status read_table(sgfsi_incoming *r, int64_t most, int64_t *n, sgfs_err *err) {
     int64_t left = r->table.N - r->first;
     *n = left < most ? left : most;
+    sgfs_status status = sgfsi_visit_range(&r->visit, &r->table, r->first, *n, err);
+    if (status != SGFS_OK) return status;
     sgfsi_data_rows_range(&r->table, r->first, *n, r->cells, NULL);
     return check_finite(r, *n, err);
 }

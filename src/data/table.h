@@ -33,7 +33,7 @@ typedef enum sgfsi_role {
     SGFSI_ROLE_EXPOSURE = 4
 } sgfsi_role;
 
-enum { SGFSI_HEAD_BYTES = 4096 };  /* a reader is asked about the first bytes of a file */
+enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
 /* More columns in a file are refused: it is probably transposed. Fuzz builds refuse earlier. */
 #ifndef SGFSI_MOST_COLS
 #define SGFSI_MOST_COLS 1000000
@@ -123,13 +123,16 @@ static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
 
 /* What the reader needs to know of the options, looked up once by design.c. */
 typedef struct sgfsi_read_options {
-    const char *target;      /* name or 1-based number; "" : last column */
-    const char *features;    /* "a,b,3-7"; "" : all that are nothing else */
-    const char *weights;     /* name or 1-based number; "" : none */
-    const char *exposure;    /* the same */
-    const char *delimiter;   /* one character, "tab", or "auto" */
-    const char *header;      /* "auto", "yes", "no" */
-    bool single;             /* store as float */
+    const char *target;    /* name or 1-based number; "" : last column */
+    const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
+    const char *weights;   /* name or 1-based number; "" : none */
+    const char *exposure;  /* the same */
+    const char *delimiter; /* one character, "tab", or "auto" */
+    const char *header;    /* "auto", "yes", "no" */
+    bool single;           /* store as float */
+    const struct sgfsi_table
+        *known;              /* CSV, --categorical auto: columns whose words are known by now
+                                        hold words from the first row on; NULL: none */
     bool words;              /* CSV: the target holds words, even where they look like numbers */
     const char *categorical; /* columns of words, as in features; "" : none */
     const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */

@@ -231,6 +231,31 @@ sgfs_status sgfsi_recipe_shape(sgfsi_recipe *r, sgfs_err *err) {
     return r->head != NULL && r->out == NULL ? make_head(r, err) : SGFS_OK;
 }
 
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* New rows are found by name: two columns of one name could not be told apart then. */
+static sgfs_status refuse_twins(const sgfsi_recipe *r, sgfs_err *err) {
+    int64_t n = r->inputs.cols;
+    if (r->steps == 0 || !r->head->named || n < 2) return SGFS_OK;
+    const char **name = malloc((size_t)n * sizeof *name);
+    if (name == NULL) return sgfsi_fail_memory(err, "the transforms");
+    memcpy(name, r->inputs.name, (size_t)n * sizeof *name);
+    qsort(name, (size_t)n, sizeof *name, by_text);
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 1; i < n && status == SGFS_OK; i++) {
+        if (strcmp(name[i], name[i - 1]) != 0) continue;
+        status =
+            sgfsi_fail(err, SGFS_EDATA,
+                       "two columns are called \"%.60s\": rename one of them, since transforms "
+                       "go by names.",
+                       name[i]);
+    }
+    free(name);
+    return status;
+}
+
 sgfs_status sgfsi_recipe_new(sgfsi_recipe **out, const sgfs_config *cfg, const sgfsi_table *head,
                              bool keep_last, sgfs_err *err) {
     sgfsi_recipe *r = *out = calloc(1, sizeof *r);
@@ -239,6 +264,7 @@ sgfs_status sgfsi_recipe_new(sgfsi_recipe **out, const sgfs_config *cfg, const s
     r->log = sgfsi_config_log(cfg);
     sgfs_status status = read_head(r, cfg, err);
     if (status == SGFS_OK) status = open_steps(r, cfg, keep_last, err);
+    if (status == SGFS_OK) status = refuse_twins(r, err);
     if (status == SGFS_OK) status = sgfsi_recipe_shape(r, err);
     if (status == SGFS_OK) return status;
     sgfsi_recipe_free(r);

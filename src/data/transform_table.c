@@ -16,6 +16,7 @@
 #include "data/columns.h"
 #include "data/data.h"
 #include "data/step.h"
+#include "data/visit.h"
 
 enum { BLOCK_CELLS = 1 << 17, LIST = 4096 };
 
@@ -26,6 +27,8 @@ typedef struct work {
     sgfs_data walk; /* the table's rows, features only; not owned */
     sgfsi_arena arena;
     sgfsi_ticker ticker;
+    sgfsi_visit visit;
+    bool none; /* no rows are left */
 } work;
 
 /* A list of rows; NULL: the first n. */
@@ -89,6 +92,8 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
     sgfsi_recipe_rewind(w->r);
     for (int64_t first = 0; first < N && status == SGFS_OK; first += LIST) {
         int64_t n = N - first < LIST ? N - first : LIST;
+        if (target) status = sgfsi_visit_range(&w->visit, &w->walk, first, n, err);
+        if (status != SGFS_OK) break;
         if (target) sgfsi_data_rows_range(&w->walk, first, n, NULL, y);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
             const sgfsi_row row = {first + i, target ? y[i] : NAN, learning};
@@ -97,7 +102,8 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
         if (!learning && sgfsi_recipe_full(w->r)) break;
         sgfsi_tick(&w->ticker, (double)first / (double)N);
     }
-    if (status == SGFS_OK && list->n == 0 && N > 0)
+    w->none = status == SGFS_OK && list->n == 0 && N > 0;
+    if (w->none)
         status = sgfsi_fail(err, SGFS_EDATA, "no rows are left%s.",
                             learning ? " to learn from in the training part" : "");
     if (status != SGFS_OK || list->n == N) {
@@ -154,8 +160,12 @@ static sgfs_status check_finite(const work *w, const rows *list, int64_t first, 
 static sgfs_status fetch_features(work *w, const rows *list, int64_t first, int64_t n, int64_t last,
                                   double *x, double *out, sgfs_err *err) {
     int64_t bad = -1;
+    sgfs_status status = list->row != NULL
+                             ? sgfsi_visit_rows(&w->visit, &w->walk, list->row + first, n, err)
+                             : sgfsi_visit_range(&w->visit, &w->walk, first, n, err);
+    if (status != SGFS_OK) return status;
     fetch(&w->walk, list, first, n, x, NULL);
-    sgfs_status status = check_finite(w, list, first, n, x, err);
+    status = check_finite(w, list, first, n, x, err);
     if (status == SGFS_OK) status = sgfsi_recipe_apply(w->r, last, n, x, out, &bad, err);
     return bad >= 0 ? sgfsi_fail_row(err, row_at(list, first + bad)) : status;
 }
@@ -423,8 +433,7 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
                             "--keep-classes chooses rows by their target, and there is none.");
     if (status == SGFS_OK && w->r->steps_rows) {
         status = choose_rows(w, INT64_MAX, false, &list, err);
-        sgfs_status end =
-            status == SGFS_OK || list.n == 0 ? sgfsi_recipe_finish(w->r, err) : status;
+        sgfs_status end = status == SGFS_OK || w->none ? sgfsi_recipe_finish(w->r, err) : status;
         if (end != SGFS_OK) status = end; /* a class that is not there says more */
     }
     if (status == SGFS_OK && w->r->steps_columns)

@@ -14,14 +14,26 @@
 
 #include "base/number.h"
 #include "data/data.h"
+#include "data/visit.h"
 
 /* Column j of the table as doubles. */
-static double *read_column(sgfs_data *d, int64_t j) {
-    double *out = SGFSI_DOUBLES(&d->arena, d->table.rows);
-    sgfs_data column = *d;
-    column.target_col = j;
-    if (out != NULL) sgfsi_data_rows_range(&column, 0, d->table.rows, NULL, out);
-    return out;
+static sgfs_status read_column(sgfs_data *d, int64_t j, double **column, sgfs_err *err) {
+    enum { BLOCK = 4096 };
+    int64_t rows = d->table.rows;
+    double *out = *column = SGFSI_DOUBLES(&d->arena, rows);
+    sgfs_data walk = *d;
+    sgfsi_visit visit = {0};
+    if (out == NULL) return sgfsi_fail_memory(err, "the weights");
+    walk.target_col = j;
+    walk.subset = NULL; /* weights are kept by row of the table */
+    walk.N = rows;
+    for (int64_t first = 0; first < rows; first += BLOCK) {
+        int64_t n = rows - first < BLOCK ? rows - first : BLOCK;
+        sgfs_status status = sgfsi_visit_range(&visit, &walk, first, n, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_data_rows_range(&walk, first, n, NULL, out + first);
+    }
+    return SGFS_OK;
 }
 
 static sgfs_status refuse(const sgfs_data *d, int64_t row, const char *name, double value,
@@ -62,8 +74,9 @@ sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double 
         bool is_weights = d->table.role[j] == SGFSI_ROLE_WEIGHTS,
              is_exposure = d->table.role[j] == SGFSI_ROLE_EXPOSURE;
         if (!is_weights && !is_exposure) continue;
-        const double *column = read_column(d, j);
-        if (column == NULL) return sgfsi_fail_memory(err, "the weights");
+        double *column;
+        sgfs_status read = read_column(d, j, &column, err);
+        if (read != SGFS_OK) return read;
         *(is_weights ? &weights : &exposure) = column;
         *(is_weights ? &d->weight_name : &d->exposure_name) = d->table.names[j];
     }

@@ -37,7 +37,9 @@ static sgfs_status evaluate(sgfsi_ascent *a, const double *theta, double *lp, do
     sgfs_err cause;
     a->passes++;
     sgfs_status status = sgfsi_full_eval(a->full, theta, lp, G, A, &cause);
-    if (status == SGFS_EDATA) { /* a model of the user's that gave up */
+    if (status == SGFS_EDATA) { /* a model of the user's that gave up, or a damaged file */
+        size_t length = strlen(cause.text); /* causes from files are whole sentences */
+        if (length > 0 && cause.text[length - 1] == '.') cause.text[length - 1] = '\0';
         return sgfsi_fail(err, status, "The search for the mode stopped after %lld steps: %.400s.",
                           (long long)a->iterations, cause.text);
     }

@@ -41,7 +41,8 @@ static bool is_count(double y) {
 }
 
 /* A packed file lists its values where they are few. Where they are many and so are the rows, which
- * then stand in random order, the first of them have to do: a target that is no count shows there. */
+ * then stand in random order, the first of them and the smallest number have to do; scores() looks
+ * at every row that is drawn. */
 static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
     enum { BLOCK = 256, ENOUGH = 1 << 20 };
     double y[BLOCK];
@@ -49,7 +50,8 @@ static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
     bool told = d->subset == NULL && d->table.values > 0;
     for (int64_t k = 0; told && k < d->table.values; k++) told = is_count(d->table.value[k]);
     if (told) return SGFS_OK;
-    int64_t N = d->table.shuffled && d->N > ENOUGH ? ENOUGH : d->N;
+    bool some = d->table.shuffled && d->N > ENOUGH && d->target.min >= 0;
+    int64_t N = some ? ENOUGH : d->N;
     for (int64_t first = 0; d->has_target && first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
         sgfsi_data_rows_range(d, first, n, NULL, y);
@@ -85,6 +87,19 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
+static sgfs_status check_batch(const sgfs_model *m, const sgfs_batch *b, sgfs_err *err) {
+    int64_t bad = 0, i = 0;
+    for (int64_t k = 0; k < b->n; k++) bad += !is_count(b->y[k]);
+    if (bad == 0) return SGFS_OK;
+    while (is_count(b->y[i])) i++;
+    char number[SGFSI_NUM_CHARS];
+    sgfsi_format_num(number, b->y[i]);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: a row's target \"%s\" is %s; Poisson regression needs counts, 0, 1, 2, "
+                      "and so on.",
+                      m->data->path, m->data->target.name, number);
+}
+
 static double log_factorial(const poisson *s, double y) {
     if (y < TABLE) return s->log_factorial[(int64_t)y];
     double r = 1 / y;
@@ -94,7 +109,8 @@ static double log_factorial(const poisson *s, double y) {
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     double *eta = scratch, *mu = scratch + b->n; /* n each */
-    (void)err;
+    sgfs_status status = check_batch(m, b, err);
+    if (status != SGFS_OK) return status;
     sgfsi_glm_predictor(m, theta, b, eta);
     m->be->exp(b->n, eta, mu);
     for (int64_t i = 0; s->block != NULL && i < b->n; i++) s->block[0].left[i] = b->y[i] - mu[i];

@@ -21,10 +21,11 @@
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* The labels of the run, and whether they are texts. */
-static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_json *info, sgfs_err *err) {
-    const sgfsi_json *labels = sgfsi_json_get(info, "labels");
+static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs_err *err) {
+    const sgfsi_json *labels = sgfsi_json_get(origin->info, "labels");
     int64_t count = labels != NULL ? sgfsi_json_length(labels) : 0;
     bool texts = false;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "target_text"), &texts);
     if (count <= 0) return SGFS_OK;
     const char **level = sgfsi_arena_alloc(&r->arena, count, sizeof *level);
     if (level == NULL) return sgfsi_fail_memory(err, "the labels");
@@ -67,7 +68,7 @@ static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_
                              .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
                              .recipe = sgfsi_json_get(origin->data, "recipe")};
     ask_rows(r, cfg);
-    return ask_levels(r, origin->info, err);
+    return ask_levels(r, origin, err);
 }
 
 static sgfs_status open_model(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs_err *err) {

@@ -179,6 +179,7 @@ static sgfs_status flow_of(packing *w, int64_t k, sgfsi_flow **flow, sgfs_err *e
     w->again = w->options;
     w->again.log = &silent;
     w->again.words = w->first.head.text_col >= 0;
+    w->again.known = &w->first.head;
     return open_flow(w, &w->later, &w->again, err);
 }
 
