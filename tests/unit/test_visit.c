@@ -75,6 +75,30 @@ static void test_damage_is_told_once_it_is_reached(void **state) {
     sgfs_data_free(d);
 }
 
+/* Rows of a chunk that was found right do not speak for the others of their minibatch, wherever in it
+ * the damage is: first, between, last, or more runs ahead than are looked at together. */
+static void test_damage_beside_good_rows_is_told(void **state) {
+    (void)state;
+    enum { n = 100 };
+    static const int64_t place[] = {0, 1, n / 2, n - 1};
+    sgfs_err err;
+    sgfsi_visit v = {0};
+    int64_t row[n];
+    pack();
+    sgfs_data *d = open_packed();
+    int64_t c = d->table.part[0].chunk_rows, bad = 5 * c + 2;
+    damage(d, bad);
+    for (int64_t i = 0; i < n; i++) row[i] = (20 + i) * c;
+    for (int k = 0; k < 4; k++) {
+        int64_t keep = row[place[k]];
+        assert_int_equal(sgfsi_visit_rows(&v, d, row, n, &err), SGFS_OK);
+        row[place[k]] = bad;
+        assert_int_equal(sgfsi_visit_rows(&v, d, row, n, &err), SGFS_EDATA);
+        row[place[k]] = keep;
+    }
+    sgfs_data_free(d);
+}
+
 /* A minibatch and a pass over all rows end with that sentence, not with numbers. */
 static void test_damage_ends_minibatches_and_passes(void **state) {
     (void)state;
@@ -188,6 +212,20 @@ static void test_fair_rows(void **state) {
     }
 }
 
+/* Few rows of many shuffled files: some of each file. */
+static void test_fair_rows_of_many_parts(void **state) {
+    (void)state;
+    enum { PARTS = 40, ROWS = 25000, n = 2000 };
+    sgfsi_part part[PARTS];
+    int64_t row[n], count[PARTS] = {0};
+    sgfs_data d = {.N = (int64_t)PARTS * ROWS};
+    for (int64_t k = 0; k < PARTS; k++) part[k] = (sgfsi_part){.first = k * ROWS, .rows = ROWS};
+    d.table = (sgfsi_table){.shuffled = true, .parts = PARTS, .part = part};
+    sgfsi_data_fair(&d, n, row);
+    for (int64_t i = 0; i < n; i++) count[row[i] / ROWS]++;
+    for (int64_t k = 0; k < PARTS; k++) assert_in_range(count[k], n / PARTS / 2, 2 * n / PARTS);
+}
+
 static int make_place(void **state) {
     (void)state;
     snprintf(path, sizeof path, "/tmp/sgfs-visit-%d.sgd", (int)getpid());
@@ -202,11 +240,13 @@ static int remove_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage_is_told_once_it_is_reached),
+        cmocka_unit_test(test_damage_beside_good_rows_is_told),
         cmocka_unit_test(test_damage_ends_minibatches_and_passes),
         cmocka_unit_test(test_a_shorter_file_is_told),
         cmocka_unit_test(test_pages_are_counted),
         cmocka_unit_test(test_pages_are_given_back),
         cmocka_unit_test(test_fair_rows),
+        cmocka_unit_test(test_fair_rows_of_many_parts),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
