@@ -388,6 +388,18 @@ def test_packing_again(sgfs, data):
     assert_same_rows(unpack(sgfs.folder / "d.sgd")[0], np.concatenate([data, data]))
 
 
+def test_an_order_is_kept_or_lost(sgfs, data):
+    """Without another shuffle, the rows of one shuffled file are in the order drawn for it; those of two,
+    one behind the other, are not in one drawn for all."""
+    sgfs.ok("pack", "good.csv", "--out", "a.sgd", "-q")
+    sgfs.ok("pack", "good.csv", "--out", "b.sgd", "--shuffle-seed", "5", "-q")
+    sgfs.ok("pack", "a.sgd", "--out", "one.sgd", "--no-shuffle", "-q")
+    sgfs.ok("pack", "a.sgd", "b.sgd", "--out", "two.sgd", "--no-shuffle", "-q")
+    a, b, one, two = (unpack(sgfs.folder / f"{name}.sgd") for name in ("a", "b", "one", "two"))
+    assert np.array_equal(one[0], a[0]) and one[1]["shuffled"]
+    assert np.array_equal(two[0], np.concatenate([a[0], b[0]])) and not two[1]["shuffled"]
+
+
 def test_the_file_tells_what_was_done(sgfs, data):
     """Operations with what they learnt, those of the first packing before those of the second."""
     sgfs.ok("pack", "good.csv", "--out", "none.sgd", "-q")

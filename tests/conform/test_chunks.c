@@ -110,6 +110,65 @@ static void test_gamma_in_closed_form(void **state) {
     assert_near(sgfs_scheme_chunks.gamma(&all), 1, 1e-13, "all rows");
 }
 
+/* Several parts, of whole chunks: 1 + N/n sum_p (N_p/N)(N_p-c)/(N_p-1). Small ones, where that is
+ * far below 1 + N/n; one of a single chunk has no noise of its own. */
+static void test_gamma_of_parts_in_closed_form(void **state) {
+    (void)state;
+    static const int64_t first[] = {0, 20, 30, 80, 180};
+    const double N = 180, n = 40, c = 10;
+    sgfs_urn urn = urn_of(180, 40, 10);
+    double sum = 0;
+    urn.parts = 4;
+    urn.first = first;
+    for (int p = 0; p < 4; p++) {
+        double rows = (double)(first[p + 1] - first[p]);
+        sum += rows / N * (rows - c) / (rows - 1);
+    }
+    assert_true(sum < 0.9);
+    assert_near(sgfs_scheme_chunks.gamma(&urn), 1 + N / n * sum, 1e-13, "gamma");
+}
+
+/* Sums of squares, over all orders of x (k..N still to be placed) and all starts, of what a run of
+ * c rows has in excess of c times the mean, which is 0. */
+static void add_orders(int64_t N, double *x, int64_t k, int64_t c, double *sum, double *count) {
+    for (int64_t j = k; j < N; j++) {
+        double first = x[k], other = x[j];
+        x[k] = other;
+        x[j] = first;
+        add_orders(N, x, k + 1, c, sum, count);
+        x[k] = first;
+        x[j] = other;
+    }
+    for (int64_t u = 0; k == N && u < N; u++) {
+        int64_t chunk = u / c * c, rows = N - chunk < c ? N - chunk : c;
+        double run = 0;
+        for (int64_t i = 0; i < c; i++) run += x[chunk + (u - chunk + i) % rows];
+        *sum += run * run;
+        *count += 1;
+    }
+}
+
+/* Parts of 7, 5 and 2 rows in chunks of 3, each with a shorter chunk at its end: their noise over all
+ * orders and starts, counted. */
+static void test_gamma_of_parts_counted(void **state) {
+    (void)state;
+    enum { c = 3, n = 9 };
+    static const int64_t first[] = {0, 7, 12, 14};
+    sgfs_urn urn = urn_of(14, n, c);
+    double gamma = 1;
+    urn.parts = 3;
+    urn.first = first;
+    for (int p = 0; p < 3; p++) {
+        int64_t rows = first[p + 1] - first[p];
+        double x[7], squares = 0, sum = 0, count = 0;
+        for (int64_t i = 0; i < rows; i++) x[i] = (double)(2 * i - rows + 1); /* mean 0 */
+        for (int64_t i = 0; i < rows; i++) squares += x[i] * x[i] / (double)rows;
+        add_orders(rows, x, 0, c, &sum, &count);
+        gamma += (double)rows / n * (sum / count / squares) / c;
+    }
+    assert_near(sgfs_scheme_chunks.gamma(&urn), gamma, 1e-12, "gamma");
+}
+
 static void shuffle(int64_t n, double *x, uint64_t *seed) {
     for (int64_t i = n - 1; i > 0; i--) {
         int64_t j = (int64_t)(next_bits(seed) % (uint64_t)(i + 1));
@@ -307,6 +366,8 @@ int main(void) {
         cmocka_unit_test(test_a_run_is_a_chunk),
         cmocka_unit_test(test_a_chunk_of_one_row_is_a_row),
         cmocka_unit_test(test_gamma_in_closed_form),
+        cmocka_unit_test(test_gamma_of_parts_in_closed_form),
+        cmocka_unit_test(test_gamma_of_parts_counted),
         cmocka_unit_test(test_gamma_is_the_noise_over_permutations),
         cmocka_unit_test(test_parts_may_differ),
         cmocka_unit_test(test_one_permutation),

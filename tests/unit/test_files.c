@@ -85,8 +85,9 @@ static void save_npy(const char *name, const char *descr, int64_t rows, int64_t 
     assert_int_equal(fclose(f), 0);
 }
 
-static void save_packed(const char *name, char **names, int64_t rows, const double *cells,
-                        int64_t levels, char **level, const sgfsi_json *recipe) {
+static void save_packed_as(const char *name, bool shuffled, char **names, int64_t rows,
+                           const double *cells, int64_t levels, char **level,
+                           const sgfsi_json *recipe) {
     static unsigned char role[] = {SGFSI_ROLE_FEATURE, SGFSI_ROLE_FEATURE, SGFSI_ROLE_TARGET};
     sgfs_err err = {SGFS_OK, ""};
     const sgfsi_table head = {.cols = 3,
@@ -97,12 +98,17 @@ static void save_packed(const char *name, char **names, int64_t rows, const doub
                               .levels = levels,
                               .level = level};
     const sgfsi_packer_plan plan = {
-        .path = name, .head = &head, .type = SGFSI_F32, .shuffled = true, .recipe = recipe};
+        .path = name, .head = &head, .type = SGFSI_F32, .shuffled = shuffled, .recipe = recipe};
     sgfsi_packer *p;
     if (sgfsi_packer_open(&p, &plan, &err) != SGFS_OK ||
         sgfsi_packer_add(p, rows, cells, &err) != SGFS_OK ||
         sgfsi_packer_commit(p, &err) != SGFS_OK)
         fail_msg("not packed: %s", err.text);
+}
+
+static void save_packed(const char *name, char **names, int64_t rows, const double *cells,
+                        int64_t levels, char **level, const sgfsi_json *recipe) {
+    save_packed_as(name, true, names, rows, cells, levels, level, recipe);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -438,6 +444,26 @@ static void test_told_statistics_are_merged(void **state) {
     sgfsi_table_free(&t);
 }
 
+/* One file in the order of its source is enough: its neighbours may be alike. */
+static void test_all_files_are_shuffled_or_none(void **state) {
+    (void)state;
+    char *names[] = {"x1", "x2", "y"};
+    const double cells[] = {1, 2, 0, 3, 4, 1};
+    save_packed_as("1.sgd", true, names, 2, cells, 0, NULL, NULL);
+    save_packed_as("2.sgd", false, names, 2, cells, 0, NULL, NULL);
+    save_packed_as("3.sgd", true, names, 2, cells, 0, NULL, NULL);
+    static const struct {
+        const char *name;
+        bool shuffled;
+    } c[] = {{"1.sgd", true},         {"2.sgd", false},        {"1.sgd\n3.sgd", true},
+             {"1.sgd\n2.sgd", false}, {"2.sgd\n1.sgd", false}, {"1.sgd\n2.sgd\n3.sgd", false}};
+    for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
+        sgfsi_table t = table_of(c[k].name, &usual);
+        if (t.shuffled != c[k].shuffled) fail_msg("%s: shuffled is %d", c[k].name, t.shuffled);
+        sgfsi_table_free(&t);
+    }
+}
+
 static void test_packed_files_that_differ(void **state) {
     (void)state;
     char *names[] = {"x1", "x2", "y"}, *words[] = {"no", "yes"}, *turned[] = {"yes", "no"};
@@ -652,6 +678,24 @@ static void test_flows_of_sparse_and_packed_files(void **state) {
     assert_no_flow(2, packed, &usual, "2.sgd");
 }
 
+/* A flow of one file has its order; two orders drawn at random, one behind the other, are none: a row
+ * of the second file never comes first. */
+static void test_flows_of_shuffled_files(void **state) {
+    (void)state;
+    char *names[] = {"x1", "x2", "y"};
+    const char *const path[] = {"1.sgd", "2.sgd"};
+    const double cells[] = {1, 2, 0, 3, 4, 1};
+    save_packed("1.sgd", names, 2, cells, 0, NULL, NULL);
+    save_packed("2.sgd", names, 2, cells, 0, NULL, NULL);
+    for (int64_t files = 1; files <= 2; files++) {
+        sgfsi_flow flow;
+        sgfs_err err = {SGFS_OK, ""};
+        if (sgfsi_flow_open(&flow, files, path, &usual, &err) != SGFS_OK) fail_msg("%s", err.text);
+        assert_int_equal(flow.head.shuffled, files == 1);
+        sgfsi_flow_close(&flow);
+    }
+}
+
 static void test_flows_of_words(void **state) {
     (void)state;
     save("1.csv", "x,c,y\n1,u,3\n2,v,5\n");
@@ -752,11 +796,13 @@ int main(void) {
         IN_FOLDER(test_words_are_numbered_through),
         IN_FOLDER(test_sparse_rows_are_appended),
         IN_FOLDER(test_told_statistics_are_merged),
+        IN_FOLDER(test_all_files_are_shuffled_or_none),
         IN_FOLDER(test_packed_files_that_differ),
         IN_FOLDER(test_columns_that_do_not_agree),
         IN_FOLDER(test_data_of_several_files),
         IN_FOLDER(test_flows_of_arrays),
         IN_FOLDER(test_flows_of_sparse_and_packed_files),
+        IN_FOLDER(test_flows_of_shuffled_files),
         IN_FOLDER(test_flows_of_words),
         IN_FOLDER(test_flows_start_again),
         cmocka_unit_test(test_glossary),

@@ -350,6 +350,74 @@ static void test_told_is_measured(void **state) {
     free(features);
 }
 
+/* The columns of d against two passes over rows row[0..n) of x; weights: of column 3, or 1. */
+static void assert_measured(const sgfs_data *d, int64_t cols, const double *x, int64_t n,
+                            const int64_t *row) {
+    for (int j = 0; j < 3; j++) {
+        const sgfsi_column *c = j < 2 ? &d->feature[j] : &d->target;
+        double W = 0, mean = 0, ss = 0, min = INFINITY, max = -INFINITY;
+        for (int64_t i = 0; i < n; i++) {
+            const double *r = x + row[i] * cols;
+            double w = cols > 3 ? r[3] : 1;
+            W += w;
+            mean += w * r[j];
+            min = fmin(min, r[j]);
+            max = fmax(max, r[j]);
+        }
+        mean /= W;
+        for (int64_t i = 0; i < n; i++) {
+            const double *r = x + row[i] * cols;
+            double w = cols > 3 ? r[3] : 1;
+            ss += w * (r[j] - mean) * (r[j] - mean);
+        }
+        /* sums of n terms, each rounded: n ulp of the sum of their sizes at most */
+        double sd = sqrt(ss / W * (double)n / (double)(n - 1)), ulp = 1e-16 * (double)n;
+        assert_true(c->min == min && c->max == max);
+        assert_true(fabs(c->mean - mean) <= ulp * (fabs(min) + fabs(max)));
+        assert_true(fabs(c->sd - sd) <= ulp * sd);
+    }
+}
+
+/* What the file says is of all its rows, each once: of a view, and of rows with weights, it is not
+ * believed. */
+static void test_told_is_of_all_rows_once(void **state) {
+    (void)state;
+    enum { SOME = ROWS / 3 };
+    double *all = whole_numbers(ROWS), value[3];
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    int64_t every[ROWS], row[SOME], n = 0;
+    for (int64_t cols = 3; cols <= 4; cols++) { /* without and with weights */
+        sgfsi_table head = head_of(cols);
+        double *x = malloc((size_t)(ROWS * cols) * sizeof *x);
+        n = 0;
+        for (int64_t i = 0; i < ROWS; i++) {
+            memcpy(x + i * cols, all + i * COLS, (size_t)cols * sizeof *x);
+            bool wanted = all[i * COLS] < 60 && all[i * COLS + 2] != 1 && n < SOME;
+            if (wanted) row[n++] = i;
+            every[i] = i;
+        }
+        assert_packed(&head, SGFSI_F32, ROWS, x);
+        sgfs_data *d = sgfs_data_open(path, cfg, &err);
+        if (d == NULL) fail_msg("%s", err.text);
+        assert_non_null(d->table.told);
+        assert_true((d->weight != NULL) == (cols > 3));
+        assert_measured(d, cols, x, ROWS, every);
+        assert_int_equal(sgfsi_data_target_values(d, 3, value), 3);
+        sgfs_data *view = sgfsi_data_view(d, row, n, &err);
+        if (view == NULL) fail_msg("%s", err.text);
+        assert_measured(view, cols, x, n, row);
+        assert_int_equal(sgfsi_data_target_values(view, 3, value), 2);
+        assert_true(value[0] == 0 && value[1] == 2);
+        sgfs_data_free(view);
+        sgfs_data_free(d);
+        free(x);
+    }
+    sgfs_config_free(cfg);
+    unlink(path);
+    free(all);
+}
+
 /* A thousand values are listed, one more is not. */
 static void test_many_values(void **state) {
     (void)state;
@@ -765,6 +833,7 @@ int main(void) {
         cmocka_unit_test(test_chunks_are_full),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_told_is_measured),
+        cmocka_unit_test(test_told_is_of_all_rows_once),
         cmocka_unit_test(test_many_values),
         cmocka_unit_test(test_roles_by_options),
         cmocka_unit_test(test_numbers_that_do_not_fit),

@@ -2,10 +2,12 @@
  * test_visit.c: rows of a packed file before they are gathered: damage and a shorter file are told,
  * pages are counted and given back, and the rows that stand for all are spread over all.
  */
+#define _GNU_SOURCE /* the type of getrusage's who */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "data/batch.h"
@@ -75,6 +77,30 @@ static void test_damage_is_told_once_it_is_reached(void **state) {
     sgfs_data_free(d);
 }
 
+/* Rows of a chunk that was found right do not speak for the others of their minibatch, wherever in it
+ * the damage is: first, between, last, or more runs ahead than are looked at together. */
+static void test_damage_beside_good_rows_is_told(void **state) {
+    (void)state;
+    enum { n = 100 };
+    static const int64_t place[] = {0, 1, n / 2, n - 1};
+    sgfs_err err;
+    sgfsi_visit v = {0};
+    int64_t row[n];
+    pack();
+    sgfs_data *d = open_packed();
+    int64_t c = d->table.part[0].chunk_rows, bad = 5 * c + 2;
+    damage(d, bad);
+    for (int64_t i = 0; i < n; i++) row[i] = (20 + i) * c;
+    for (int k = 0; k < 4; k++) {
+        int64_t keep = row[place[k]];
+        assert_int_equal(sgfsi_visit_rows(&v, d, row, n, &err), SGFS_OK);
+        row[place[k]] = bad;
+        assert_int_equal(sgfsi_visit_rows(&v, d, row, n, &err), SGFS_EDATA);
+        row[place[k]] = keep;
+    }
+    sgfs_data_free(d);
+}
+
 /* A minibatch and a pass over all rows end with that sentence, not with numbers. */
 static void test_damage_ends_minibatches_and_passes(void **state) {
     (void)state;
@@ -130,6 +156,91 @@ static void test_pages_are_counted(void **state) {
     assert_true(apart.bytes >= (n - 20) * SGFSI_PAGE);
     sgfs_data_free(d);
 }
+
+/* ---- looking ahead --------------------------------------------------------------------------- */
+
+/* Linked with --wrap=madvise,--wrap=getrusage: which pages of the map are asked for is noted, and a
+ * disk is as slow as the test says. */
+enum { PAGES = 256 };
+static const char *watched; /* a map; NULL: none */
+static bool asked[PAGES], slow_disk;
+static long major_faults;
+
+int __real_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice);
+int __wrap_getrusage(__rusage_who_t who, struct rusage *use);
+
+int __wrap_madvise(void *at, size_t bytes, int advice) {
+    int64_t first = watched != NULL ? ((const char *)at - watched) / SGFSI_PAGE : 0;
+    for (int64_t k = 0;
+         watched != NULL && advice == MADV_WILLNEED && k * SGFSI_PAGE < (int64_t)bytes; k++) {
+        assert_in_range(first + k, 0, PAGES - 1);
+        asked[first + k] = true;
+    }
+    return __real_madvise(at, bytes, advice);
+}
+
+int __wrap_getrusage(__rusage_who_t who, struct rusage *use) {
+    (void)who;
+    if (slow_disk) major_faults++;
+    *use = (struct rusage){.ru_majflt = major_faults};
+    return 0;
+}
+
+/* The pages of iteration t's rows. */
+static void add_pages(const sgfsi_batcher *b, int64_t t, bool *page) {
+    const sgfsi_part *p = &b->data->table.part[0];
+    const sgfs_when when = {.seed = b->seed, .t = t, .chain = b->chain, .purpose = SGFSI_ROWS};
+    int64_t row[16], size = b->data->row_bytes;
+    b->scheme->draw(&b->urn, &when, NULL, row);
+    for (int64_t i = 0; i < b->urn.n; i++) {
+        int64_t chunk = SGFSI_PAGE + row[i] / p->chunk_rows * p->chunk_bytes;
+        int64_t at = chunk + row[i] % p->chunk_rows * size;
+        page[at / SGFSI_PAGE] = page[(at + size - 1) / SGFSI_PAGE] = true;
+    }
+}
+
+/* Iteration t asks for the pages of iterations t + from .. t + to, and of its own where it knows
+ * the disk to be slow already. */
+static void assert_asks(sgfsi_batcher *b, int64_t t, bool own, int64_t from, int64_t to) {
+    bool wanted[PAGES] = {false};
+    memset(asked, 0, sizeof asked);
+    if (own) add_pages(b, t, wanted);
+    for (int64_t k = from; k <= to; k++) add_pages(b, t + k, wanted);
+    assert_non_null(sgfsi_batcher_next(b, t, SGFSI_ROWS, NULL));
+    for (int k = 0; k < PAGES; k++) {
+        if (asked[k] != wanted[k])
+            fail_msg("iteration %d, page %d: asked for is %d", (int)t, k, asked[k]);
+    }
+}
+
+/* Once the disk is found slow, the next eight minibatches at once, then the eighth from each; nothing
+ * while all is in memory. */
+static void test_later_minibatches_are_asked_for(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfsi_arena arena = {NULL};
+    sgfsi_batcher b = {.seed = 5, .chain = 2};
+    const sgfsi_rows_plan plan = {.n = 3, .parameters = COLS};
+    pack();
+    sgfs_data *d = open_packed();
+    assert_true(d->table.part[0].map_bytes <= (size_t)PAGES * SGFSI_PAGE);
+    if (sgfsi_batcher_open(&b, d, &sgfs_scheme_with, plan, &arena, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
+    watched = d->table.part[0].map;
+    assert_asks(&b, 1, false, 1, 0);
+    b.visit.suspect = slow_disk = true; /* as after a visit that took long */
+    assert_asks(&b, 2, false, 1, 8);
+    slow_disk = false;
+    for (int64_t t = 3; t < 20; t++) assert_asks(&b, t, true, 8, 8);
+    b.visit.cold = 0; /* long since */
+    assert_asks(&b, 20, false, 1, 0);
+    watched = NULL;
+    sgfs_data_free(d);
+    sgfsi_arena_free(&arena);
+}
+
+/* ---- resident pages -------------------------------------------------------------------------- */
 
 static int64_t resident_pages(const sgfsi_part *p) {
     FILE *f = fopen("/proc/self/smaps", "r");
@@ -188,6 +299,20 @@ static void test_fair_rows(void **state) {
     }
 }
 
+/* Few rows of many shuffled files: some of each file. */
+static void test_fair_rows_of_many_parts(void **state) {
+    (void)state;
+    enum { PARTS = 40, ROWS = 25000, n = 2000 };
+    sgfsi_part part[PARTS];
+    int64_t row[n], count[PARTS] = {0};
+    sgfs_data d = {.N = (int64_t)PARTS * ROWS};
+    for (int64_t k = 0; k < PARTS; k++) part[k] = (sgfsi_part){.first = k * ROWS, .rows = ROWS};
+    d.table = (sgfsi_table){.shuffled = true, .parts = PARTS, .part = part};
+    sgfsi_data_fair(&d, n, row);
+    for (int64_t i = 0; i < n; i++) count[row[i] / ROWS]++;
+    for (int64_t k = 0; k < PARTS; k++) assert_in_range(count[k], n / PARTS / 2, 2 * n / PARTS);
+}
+
 static int make_place(void **state) {
     (void)state;
     snprintf(path, sizeof path, "/tmp/sgfs-visit-%d.sgd", (int)getpid());
@@ -202,11 +327,14 @@ static int remove_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage_is_told_once_it_is_reached),
+        cmocka_unit_test(test_damage_beside_good_rows_is_told),
         cmocka_unit_test(test_damage_ends_minibatches_and_passes),
         cmocka_unit_test(test_a_shorter_file_is_told),
         cmocka_unit_test(test_pages_are_counted),
+        cmocka_unit_test(test_later_minibatches_are_asked_for),
         cmocka_unit_test(test_pages_are_given_back),
         cmocka_unit_test(test_fair_rows),
+        cmocka_unit_test(test_fair_rows_of_many_parts),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
