@@ -94,24 +94,26 @@ static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
 
 /* ---- what the user should know --------------------------------------------------------------- */
 
-/* Each constant column is named; of sparse ones (which may be thousands) only the first. */
+/* Each constant column is named; of many (images have margins) only the first. */
 static void warn_constant(const sgfs_data *d, const sgfsi_log *log) {
+    enum { NAMED = 4 };
     const char *but = d->intercept ? " that the intercept does not say" : "";
-    const char *first = NULL;
+    const char *name[NAMED] = {NULL};
     int64_t count = 0;
     for (int64_t j = 0; j < d->features; j++) {
         if (d->feature[j].sd != 0) continue;
-        if (count++ == 0) first = d->feature[j].name;
-        if (d->table.type == SGFSI_CSR) continue;
-        sgfsi_caution(d->cautions, log,
-                      "Column \"%s\" is constant: the data say nothing about it%s.",
-                      d->feature[j].name, but);
+        if (count < NAMED) name[count] = d->feature[j].name;
+        count++;
     }
-    if (d->table.type != SGFSI_CSR || count == 0) return;
+    for (int64_t k = 0; count <= NAMED && k < count; k++) {
+        sgfsi_caution(d->cautions, log,
+                      "Column \"%s\" is constant: the data say nothing about it%s.", name[k], but);
+    }
+    if (count <= NAMED) return;
     sgfsi_caution(d->cautions, log,
                   "%lld columns (the first is \"%s\") are constant: the data say nothing about "
                   "them%s.",
-                  (long long)count, first, but);
+                  (long long)count, name[0], but);
 }
 
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {

@@ -186,6 +186,7 @@ static const char *known_elsewhere(const unsigned char *head, size_t bytes) {
          "7zXZ\0",
          6, "is compressed with xz; decompress it first, or use gzip"},
         {"RDX3\n", 5, "is an R data file; write the table with write.csv"},
+        {"\x89SGFS\r\n\x1a", 8, "is a run file, which holds draws; sgfs summary shows them"},
     };
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (bytes < formats[i].length) continue;

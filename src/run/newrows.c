@@ -84,8 +84,9 @@ static sgfs_status open_model(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs
 static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
     if (r->known || r->asked.target == NULL || strcmp(r->asked.target, "none") == 0) return;
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
-              "%s: has no column \"%.60s\" (--target names another): predictions only.", path,
-              r->asked.target);
+              "%s: has no column \"%.60s\" (--target names another; labels of IDX images come with "
+              "--labels): predictions only.",
+              path, r->asked.target);
 }
 
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
