@@ -148,8 +148,8 @@ static void add_orders(int64_t N, double *x, int64_t k, int64_t c, double *sum, 
     }
 }
 
-/* Parts of 7, 5 and 2 rows in chunks of 3, each with a shorter chunk at its end: their noise over all
- * orders and starts, counted. */
+/* Parts of 7, 5 and 2 rows in chunks of 3, each with a shorter chunk at its end: their noise over
+ * all orders and starts, counted. */
 static void test_gamma_of_parts_counted(void **state) {
     (void)state;
     enum { c = 3, n = 9 };

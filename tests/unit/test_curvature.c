@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_curvature.c: the spread that the curvature predicts, where it is known in closed form: a linear
- * model of known sigma whose only column is +-1 has precision N/sigma^2 + lambda, whichever rows are
- * looked at.
+ * test_curvature.c: the spread that the curvature predicts, where it is known in closed form: a
+ * linear model of known sigma whose only column is +-1 has precision N/sigma^2 + lambda, whichever
+ * rows are looked at.
  */
 #include "run/curvature.h"
 #include "tools/check.h"

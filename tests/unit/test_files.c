@@ -678,8 +678,8 @@ static void test_flows_of_sparse_and_packed_files(void **state) {
     assert_no_flow(2, packed, &usual, "2.sgd");
 }
 
-/* A flow of one file has its order; two orders drawn at random, one behind the other, are none: a row
- * of the second file never comes first. */
+/* A flow of one file has its order; two orders drawn at random, one behind the other, are none: a
+ * row of the second file never comes first. */
 static void test_flows_of_shuffled_files(void **state) {
     (void)state;
     char *names[] = {"x1", "x2", "y"};

@@ -77,8 +77,8 @@ static void test_damage_is_told_once_it_is_reached(void **state) {
     sgfs_data_free(d);
 }
 
-/* Rows of a chunk that was found right do not speak for the others of their minibatch, wherever in it
- * the damage is: first, between, last, or more runs ahead than are looked at together. */
+/* Rows of a chunk that was found right do not speak for the others of their minibatch, wherever in
+ * it the damage is: first, between, last, or more runs ahead than are looked at together. */
 static void test_damage_beside_good_rows_is_told(void **state) {
     (void)state;
     enum { n = 100 };
@@ -214,8 +214,8 @@ static void assert_asks(sgfsi_batcher *b, int64_t t, bool own, int64_t from, int
     }
 }
 
-/* Once the disk is found slow, the next eight minibatches at once, then the eighth from each; nothing
- * while all is in memory. */
+/* Once the disk is found slow, the next eight minibatches at once, then the eighth from each;
+ * nothing while all is in memory. */
 static void test_later_minibatches_are_asked_for(void **state) {
     (void)state;
     sgfs_err err = {SGFS_OK, ""};
