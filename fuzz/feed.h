@@ -361,9 +361,13 @@ static inline void feed_compare(const sgfs_data *d, const sgfsi_incoming_block *
     free(x);
 }
 
-/* Columns that were left out may hold what is not finite; predict looks at all of an IDX row. */
+/* Columns that were left out may hold what is not finite; predict looks at all of an IDX row. Of
+ * packed files it looks at the checksums of rows, too. */
 static inline bool feed_may_refuse(const sgfs_data *d, const sgfs_err *err) {
     bool idle = false;
+    sgfs_err own;
+    if (strstr(err->text, "checksum") != NULL)
+        return sgfsi_packed_verify(&d->table, NULL, &own) != SGFS_OK;
     for (int64_t j = 0; d->table.role != NULL && j < d->table.cols; j++)
         idle = idle || d->table.role[j] == SGFSI_ROLE_NONE;
     return idle && err->code == SGFS_EDATA && strstr(err->text, "finite") != NULL;
