@@ -154,6 +154,12 @@ static int64_t touch(const sgfsi_part *part, span s) {
     return pages;
 }
 
+/* Windows lie at multiples of their size in memory, wherever the map begins. */
+static int64_t windows_of(const sgfsi_part *part, span s) {
+    uintptr_t from = (uintptr_t)(part->cells + s.from), last = (uintptr_t)(part->cells + s.to - 1);
+    return (int64_t)(last / WINDOW - from / WINDOW) + 1;
+}
+
 double sgfsi_visit_faults(void) {
     struct rusage use;
     return getrusage(RUSAGE_THREAD, &use) == 0 ? (double)use.ru_majflt : 0;
@@ -203,10 +209,11 @@ static sgfs_status touch_runs(tour *now, const sgfs_data *d, int64_t runs, const
         if (r[k].part->packed == NULL) continue;
         sgfs_status status = r[k].part != now->part ? enter(now, d, r[k].part, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
-        int64_t pages = touch(r[k].part, bytes_of(d, &r[k]));
+        span bytes = bytes_of(d, &r[k]);
+        int64_t pages = touch(r[k].part, bytes);
         now->runs++;
         now->pages += pages;
-        now->windows += pages * SGFSI_PAGE / WINDOW + 1;
+        now->windows += windows_of(r[k].part, bytes);
         now->checked = now->checked && is_checked(&r[k]);
     }
     return SGFS_OK;
