@@ -58,13 +58,6 @@ static sgfs_status open_walk(work *w, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static bool asks_target(const sgfsi_recipe *r) {
-    for (int64_t i = 0; i < r->steps; i++) {
-        if (r->step[i].kind == &sgfsi_step_keep_classes) return true;
-    }
-    return false;
-}
-
 static sgfs_status append(rows *list, int64_t *room, int64_t row, sgfs_err *err) {
     if (list->n == *room) {
         int64_t more = *room > 0 ? 2 * *room : LIST;
@@ -85,7 +78,7 @@ static sgfs_status append(rows *list, int64_t *room, int64_t row, sgfs_err *err)
 /* Rows that stay by the row steps before `place`; list->row is NULL where none is left out. */
 static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list, sgfs_err *err) {
     int64_t N = w->table->rows, room = 0;
-    bool target = asks_target(w->r);
+    bool target = sgfsi_recipe_chooses_classes(w->r);
     double y[LIST];
     sgfs_status status = SGFS_OK;
     *list = (rows){NULL, 0};
@@ -428,7 +421,7 @@ static void forget_told(sgfsi_table *t) {
 static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs_err *err) {
     rows list = {NULL, w->table->rows};
     sgfs_status status = open_walk(w, err);
-    if (status == SGFS_OK && asks_target(w->r) && !w->walk.has_target)
+    if (status == SGFS_OK && sgfsi_recipe_chooses_classes(w->r) && !w->walk.has_target)
         status = sgfsi_fail(err, SGFS_EUSAGE,
                             "--keep-classes chooses rows by their target, and there is none.");
     if (status == SGFS_OK && w->r->steps_rows) {
