@@ -77,7 +77,7 @@ def test_a_thousand_words_are_counted_over_all_files(sgfs):
 
 
 def test_words_that_come_late_in_a_column_that_is_packed(sgfs):
-    rows = 60000
+    rows = 500_000  # more than one block of text
     first = [*(str(i % 5) for i in range(rows - 1)), "yes"]
     table(sgfs.folder / "late.csv", "cxy",
           (first, [i % 977 / 8 for i in range(rows)], [i % 2 for i in range(rows)]))
@@ -131,6 +131,6 @@ def test_one_target_that_is_no_count_among_many_rows(sgfs, odd):
     y = rng.integers(0, 5000, rows).astype(float)
     y[rows // 2] = odd
     np.save(sgfs.folder / "y.npy", np.column_stack([rng.integers(0, 9, rows), y]))
-    sgfs.ok("pack", "y.npy", "--out", "y.sgd", "--shuffle-seed", "3")
+    sgfs.ok("pack", "y.npy", "--out", "y.sgd", "--shuffle-seed", "4")
     done = sgfs("optimize", "poisson", "--data", "y.sgd")
     assert done.returncode == DATA and "needs counts" in done.stderr, done.stderr
