@@ -142,6 +142,13 @@ typedef struct sgfs_backend {
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
+/* The log likelihood of all rows to second order around a place. */
+typedef struct sgfs_expansion {
+    const double *theta; /* D: the place */
+    const double *G;     /* D: gradient of the log likelihood there, without the prior */
+    const double *info;  /* D x D, both triangles: information there (`curvature`), without it */
+} sgfs_expansion;
+
 typedef struct sgfs_model_kind {
     const char *name, *help;
     const sgfs_option *options;
@@ -180,6 +187,23 @@ typedef struct sgfs_model_kind {
      * to G (may be NULL). NULL: --prior and its options say it. */
     sgfs_status (*log_prior)(const sgfs_model *m, const double *theta, double *lp, double *G,
                              sgfs_err *err);
+    /* ---- exact draws from a few rows (docs/beyond.md): `third` and `remainder`, or `whole`, for
+     * models whose `curvature` is minus the Hessian itself; NULL: not available. ---- */
+    /* third[i] bounds the third derivative of row i's log density along any line through the
+     * anchor: for all v with v'A v = 1 and all |t| <= radius,
+     *     |d^3/dt^3 log p(y_i | anchor + t v)| <= third[i].
+     * C = A^-1, D x D, both triangles. Further out the bound grows at most like
+     * exp(growth (|t| - radius)): *growth is raised to what these rows need (0: it holds
+     * everywhere). Weights are none of its business. scratch: m->exact_scratch_per_row. */
+    void (*third)(const sgfs_model *m, const double *anchor, const double *C, double radius,
+                  const sgfs_batch *b, double *third, double *growth, double *scratch);
+    /* out[i] = r_i(to) - r_i(from), r_i(theta) being the log density of row i less its second-order
+     * expansion at the anchor; accurate also where it is tiny. scratch: as above. */
+    void (*remainder)(const sgfs_model *m, const double *anchor, const double *from,
+                      const double *to, const sgfs_batch *b, double *out, double *scratch);
+    /* The log likelihood of all rows at theta less that at the anchor, exactly, without a row:
+     * where gradient and information there say all there is to know. */
+    double (*whole)(const sgfs_model *m, const sgfs_expansion *at, const double *theta);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
     void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */

@@ -30,7 +30,9 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_NORMAL = 20,  /* predictive draws: position is the row, iteration the draw */
     SGFSI_PREDICT_UNIFORM = 21, /* the same */
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
-    SGFSI_SHUFFLE = 40          /* packing: the key that each row is sorted by */
+    SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
+    SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
+    SGFSI_PROBE = 42            /* places and rows that are tried before a chain begins */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

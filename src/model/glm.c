@@ -132,6 +132,33 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
     }
 }
 
+static double sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D) {
+    double sum = 0;
+    for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
+        const double *row = C + (int64_t)x->col[j] * D;
+        double inner = 0;
+        for (int64_t k = x->start[i]; k < x->start[i + 1]; k++)
+            inner += x->value[k] * row[x->col[k]];
+        sum += x->value[j] * inner;
+    }
+    return sum;
+}
+
+void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *C, double *out,
+                        double *scratch) {
+    int64_t p = b->p;
+    for (int64_t i = 0; b->sparse != NULL && i < b->n; i++)
+        out[i] = sparse_square(b->sparse, i, C, m->D);
+    if (b->sparse != NULL) return;
+    if (m->D == p) m->be->gemm_nn(b->n, p, p, 1.0, b->x, C, 0.0, scratch);
+    for (int64_t i = 0; i < b->n; i++) {
+        const double *x = b->x + i * p;
+        for (int64_t j = 0; m->D != p && j < p; j++)
+            scratch[i * p + j] = m->be->dot(p, x, C + j * m->D);
+        out[i] = m->be->dot(p, x, scratch + i * p);
+    }
+}
+
 /* Rows first .. first+n-1 of the p x p matrix X' diag(weight) X, to `out` (n x p). scaled: b->n x
  * n. */
 static void weighted_squares(const sgfs_model *m, const sgfs_batch *b, const double *weight,

@@ -32,6 +32,10 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
  * (b->weight is the caller's business). scratch: 2 n p. */
 void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const double *weight,
                               int64_t r, int64_t c, double *A, double *scratch);
+/* out[i] = x_i' C x_i for one predictor; C: D x D, both triangles, of which the block of beta is
+ * used. scratch: n times sgfsi_glm_scratch numbers. */
+void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *C, double *out,
+                        double *scratch);
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
  * centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);

@@ -15,6 +15,7 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->outputs = 2;
     m->scratch_per_row = 2;
     m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m);
+    m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);
     sgfs_status status = sgfsi_glm_open(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, 2, err);
@@ -66,6 +67,55 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     sgfsi_glm_curvature(m, b, eta, A, rows);
 }
 
+/* ---- exact draws ----------------------------------------------------------------------------- */
+
+/* |d^3/deta^3 log p| = |p (1 - p) (1 - 2p)| <= 1/(6 sqrt 3), and eta moves by sqrt(x'C x) at most. */
+static void third(const sgfs_model *m, const double *anchor, const double *C, double radius,
+                  const sgfs_batch *b, double *third, double *growth, double *scratch) {
+    const double most = 0.096225044864937627;
+    (void)anchor, (void)radius, (void)growth;
+    sgfsi_glm_leverage(m, b, C, third, scratch);
+    for (int64_t i = 0; i < b->n; i++) third[i] = most * third[i] * sqrt(third[i]);
+}
+
+/* r = l(eta* + u) - l(eta*) - l'(eta*) u - l''(eta*) u^2/2: the target's part is linear and cancels;
+ * what is left is minus that of softplus. Where u is small the differences would cancel: there
+ *     r = -(u^3/2) integral_0^1 (1 - t)^2 s(eta* + t u) dt,   s the third derivative of
+ * softplus, p (1 - p)(1 - 2p),
+ * by three nodes of the Gauss rule for that weight. */
+static double softplus(double eta) {
+    return (eta > 0 ? eta : 0) + log1p(exp(-fabs(eta)));
+}
+
+static double softplus_third(double eta) {
+    double e = exp(-fabs(eta)), w = e / ((1 + e) * (1 + e)), odd = (1 - e) / (1 + e);
+    return eta > 0 ? -w * odd : w * odd;
+}
+
+static double remainder_at(double eta, double u) {
+    /* nodes and weights of the Gauss-Jacobi rule of weight (1 - t)^2 on [0, 1] */
+    static const double node[] = {0.072994024073149732, 0.347003766038351863, 0.705002209888498405};
+    static const double weight[] = {0.157136361064886620, 0.146246269259866024,
+                                    0.029950703008580689};
+    if (fabs(u) > 0.05) {
+        double e = exp(-fabs(eta)), w = e / ((1 + e) * (1 + e)), p = (eta >= 0 ? 1 : e) / (1 + e);
+        return softplus(eta) + p * u + 0.5 * w * u * u - softplus(eta + u);
+    }
+    double sum = 0;
+    for (int k = 0; k < 3; k++) sum += weight[k] * softplus_third(eta + node[k] * u);
+    return -0.5 * u * u * u * sum;
+}
+
+static void remainder_(const sgfs_model *m, const double *anchor, const double *from,
+                       const double *to, const sgfs_batch *b, double *out, double *scratch) {
+    double *eta = scratch, *one = scratch + b->n, *two = scratch + 2 * b->n;
+    sgfsi_glm_predictor(m, anchor, b, eta);
+    sgfsi_glm_predictor(m, from, b, one);
+    sgfsi_glm_predictor(m, to, b, two);
+    for (int64_t i = 0; i < b->n; i++)
+        out[i] = remainder_at(eta[i], two[i] - eta[i]) - remainder_at(eta[i], one[i] - eta[i]);
+}
+
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     const double *label = m->labels.value;
@@ -94,6 +144,8 @@ const sgfs_model_kind sgfs_model_logistic = {
     .scores = scores,
     .predict = predict,
     .curvature = curvature,
+    .third = third,
+    .remainder = remainder_,
     .resample = resample,
     .start = start,
     .to_user = to_user,

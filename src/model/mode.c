@@ -167,16 +167,18 @@ static sgfs_status hand_over(const sgfsi_ascent *a, bool scoring, double distanc
     int64_t D = a->m->D;
     *out = (sgfsi_mode){.method = scoring ? "fisher" : "lbfgs",
                         .theta = SGFSI_DOUBLES(arena, D),
+                        .G = SGFSI_DOUBLES(arena, D),
                         .L = a->A != NULL ? SGFSI_DOUBLES(arena, D * D) : NULL,
                         .lp = a->lp,
                         .distance = distance,
                         .iterations = a->iterations,
                         .passes = a->passes,
                         .rows = a->passes * a->full->N};
-    if (out->theta == NULL || (a->A != NULL && out->L == NULL)) {
+    if (out->theta == NULL || out->G == NULL || (a->A != NULL && out->L == NULL)) {
         return sgfsi_fail_memory(err, "the mode");
     }
     memcpy(out->theta, a->theta, (size_t)D * sizeof *a->theta);
+    memcpy(out->G, a->G, (size_t)D * sizeof *a->G);
     if (a->A != NULL) memcpy(out->L, a->A, (size_t)(D * D) * sizeof *a->A);
     return SGFS_OK;
 }

@@ -22,6 +22,7 @@ sgfsi_mode_plan sgfsi_mode_plan_of(const sgfs_config *cfg);
 typedef struct sgfsi_mode {
     const char *method; /* "fisher" or "lbfgs" */
     double *theta;      /* D, on the chain's scale */
+    double *G;          /* D: gradient of the log posterior there */
     double
         *L; /* D x D lower, A = L L' = expected information + prior there; NULL: too large, or the
                 * model has no curvature */
@@ -30,7 +31,7 @@ typedef struct sgfsi_mode {
     int64_t iterations, passes, rows; /* rows read in all */
 } sgfsi_mode;
 
-/* Climb to the mode. theta and L come from the arena. A posterior without a mode, or
+/* Climb to the mode. theta, G and L come from the arena. A posterior without a mode, or
  * with a flat one, is SGFS_ENUMERIC. The same bits for any number of threads. */
 sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
                               sgfsi_mode *out, sgfs_err *err);

@@ -36,6 +36,7 @@ struct sgfs_model {
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
+    int64_t exact_scratch_per_row;     /* the same for `third` and `remainder` */
     int64_t outcomes;       /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
     const sgfsi_json *info; /* extra of the model this one is again, on other rows; or NULL */
     sgfsi_json *extra;      /* what the kind wants remembered in the run file (label map, ...) */

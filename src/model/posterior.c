@@ -147,6 +147,98 @@ static sgfs_status check_finite(const sgfs_model *m, const double *G, sgfs_err *
     return SGFS_OK;
 }
 
+/* ---- control variates ------------------------------------------------------------------------ */
+
+/* Scores at theta and at the anchor, as the model fills them; e->scores holds their differences. */
+struct sgfsi_pair {
+    sgfs_scores here, anchor;
+    double *loglik; /* n, at the anchor */
+};
+
+/* Where the right factor changes with theta as well, a difference of outer products is none: it is
+ * written out. */
+static sgfs_status open_differences(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    for (int64_t k = 0; k < m->blocks; k++) {
+        sgfs_score_block *o = &e->scores.block[k];
+        if (m->block[k].form != SGFS_SCORE_OUTER) continue;
+        *o = (sgfs_score_block){.offset = o->offset, .rows = o->rows, .cols = o->cols};
+        o->dense = SGFSI_DOUBLES(arena, e->n * o->rows * o->cols);
+        if (o->dense == NULL) return sgfsi_fail_memory(err, "differences of scores");
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    e->pair = sgfsi_arena_alloc(arena, 1, sizeof *e->pair);
+    if (e->pair != NULL) e->pair->loglik = SGFSI_DOUBLES(arena, e->n);
+    if (e->pair == NULL || e->pair->loglik == NULL)
+        return sgfsi_fail_memory(err, "differences of scores");
+    sgfs_status status = open_scores(&e->pair->here, e->model, e->n, arena, err);
+    if (status == SGFS_OK) status = open_scores(&e->pair->anchor, e->model, e->n, arena, err);
+    return status == SGFS_OK ? open_differences(e, arena, err) : status;
+}
+
+static void subtract(int64_t n, const double *a, const double *b, double *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] - b[i];
+}
+
+/* out = l (x) r - l* (x) r* for each row. */
+static void subtract_outer(int64_t n, const sgfs_score_block *a, const sgfs_score_block *b,
+                           double *out) {
+    int64_t rows = a->rows, cols = a->cols;
+    for (int64_t i = 0; i < n; i++) {
+        const double *ra = a->right + i * cols, *rb = b->right + i * cols;
+        for (int64_t r = 0; r < rows; r++) {
+            double la = a->left[i * rows + r], lb = b->left[i * rows + r];
+            double *to = out + (i * rows + r) * cols;
+            for (int64_t c = 0; c < cols; c++) to[c] = la * ra[c] - lb * rb[c];
+        }
+    }
+}
+
+static void take_differences(sgfsi_eval *e, const sgfs_batch *b) {
+    const sgfs_model *m = e->model;
+    point_at_inputs(m, b, &e->scores);
+    for (int64_t k = 0; k < m->blocks; k++) {
+        const sgfs_score_block *x = &e->pair->here.block[k], *y = &e->pair->anchor.block[k];
+        sgfs_score_block *o = &e->scores.block[k];
+        sgfs_score_form form = m->block[k].form;
+        if (form == SGFS_SCORE_OUTER) subtract_outer(b->n, x, y, o->dense);
+        else if (form == SGFS_SCORE_DENSE)
+            subtract(b->n * x->rows * x->cols, x->dense, y->dense, o->dense);
+        else subtract(b->n * x->rows, x->left, y->left, o->left);
+    }
+}
+
+/* Scores and densities at theta less those at the anchor. */
+static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const double *theta,
+                                     bool want_lp, sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    struct sgfsi_pair *pair = e->pair;
+    pair->here.loglik = want_lp ? e->loglik : NULL;
+    pair->anchor.loglik = want_lp ? pair->loglik : NULL;
+    point_at_inputs(m, b, &pair->here);
+    point_at_inputs(m, b, &pair->anchor);
+    sgfs_status status = m->kind->scores(m, theta, b, &pair->here, e->scratch, err);
+    if (status == SGFS_OK)
+        status = m->kind->scores(m, e->control->theta, b, &pair->anchor, e->scratch, err);
+    if (status != SGFS_OK) return status;
+    take_differences(e, b);
+    if (want_lp) subtract(b->n, e->loglik, pair->loglik, e->loglik);
+    return SGFS_OK;
+}
+
+static sgfs_status score_batch(sgfsi_eval *e, const sgfs_batch *b, const double *theta,
+                               bool want_lp, sgfs_err *err) {
+    if (e->control != NULL) return score_differences(e, b, theta, want_lp, err);
+    e->scores.loglik = want_lp ? e->loglik : NULL;
+    point_at_inputs(e->model, b, &e->scores);
+    return e->model->kind->scores(e->model, theta, b, &e->scores, e->scratch, err);
+}
+
+/* ---- the gradient ---------------------------------------------------------------------------- */
+
 sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 double *G, double *lp, sgfs_err *err) {
     const sgfs_model *m = e->model;
@@ -155,13 +247,13 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose, err);
     if (b == NULL) return err->code;
     e->rows_touched += b->n;
-    e->scores.loglik = lp != NULL ? e->loglik : NULL;
-    point_at_inputs(m, b, &e->scores);
-    sgfs_status status = m->kind->scores(m, theta, b, &e->scores, e->scratch, err);
+    sgfs_status status = score_batch(e, b, theta, lp != NULL, err);
     if (status != SGFS_OK) return status;
     sum_scores(m->be, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
     for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
     if (lp != NULL) *lp = b->total / (double)b->n * sum_of(b->n, e->loglik);
+    if (e->control != NULL) m->be->axpy(m->D, 1.0, e->control->G, G);
+    if (e->control != NULL && lp != NULL) *lp += e->control->loglik;
     status = sgfsi_prior_add(m, theta, lp, G, err);
     return status == SGFS_OK ? check_finite(m, G, err) : status;
 }
@@ -285,10 +377,9 @@ static sgfs_status collect(const sgfsi_full *f, double *lp, double *G, double *A
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
-                            sgfs_err *err) {
-    const sgfs_model *m = f->model;
-    bool curvature = A != NULL;
+sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *loglik, double *G,
+                                  double *info, sgfs_err *err) {
+    bool curvature = info != NULL;
     sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
     for (int64_t part = 0; part < f->parts; part++) {
@@ -298,11 +389,16 @@ sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, doub
         if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
     }
     f->rows_touched += f->N;
-    sgfs_status status = collect(f, lp, G, A, err);
+    return collect(f, loglik, G, info, err);
+}
+
+sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
+                            sgfs_err *err) {
+    const sgfs_model *m = f->model;
+    sgfs_status status = sgfsi_full_likelihood(f, theta, lp, G, A, err);
+    if (status == SGFS_OK) status = sgfsi_prior_add(m, theta, lp, G, err);
     if (status != SGFS_OK) return status;
-    status = sgfsi_prior_add(m, theta, lp, G, err);
-    if (status != SGFS_OK) return status;
-    if (curvature) sgfsi_prior_add_curvature(m, theta, A);
+    if (A != NULL) sgfsi_prior_add_curvature(m, theta, A);
     return check_finite(m, G, err);
 }
 

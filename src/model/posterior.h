@@ -4,9 +4,11 @@
  *     G = grad log prior(theta) + N gbar,   gbar the mean score of the minibatch
  *
  * An sgfsi_eval is one chain's view with its own buffers. After sgfsi_eval_gradient it also holds
- * the per-row scores and gbar, from which the Fisher stage estimates the noise. The general step
- * (docs/math.md section 7) needs nothing else: with control variates the same call will hand over
- * differences of scores.
+ * the per-row scores and gbar, from which the Fisher stage estimates the noise. With control
+ * variates (sgfsi_control) the same call hands over differences of scores, d_i = g_i(theta) -
+ * g_i(anchor), in their place:
+ *
+ *     G = G* + grad log prior(theta) + N dbar,   G* the gradient of all rows' log likelihood
  */
 #ifndef SGFSI_POSTERIOR_H
 #define SGFSI_POSTERIOR_H
@@ -14,13 +16,22 @@
 #include "data/batch.h"
 #include "model/model.h"
 
+/* The place that differences of scores are taken to, and what all rows say there. */
+typedef struct sgfsi_control {
+    const double *theta; /* D */
+    const double *G;     /* D: gradient of the log likelihood of all rows, without the prior */
+    double loglik;       /* and its value */
+} sgfsi_control;
+
 typedef struct sgfsi_eval {
     const sgfs_model *model;
     sgfsi_batcher batcher;
-    sgfs_scores scores;             /* of the last batch */
+    sgfs_scores scores;             /* of the last batch; with control variates: differences */
+    const sgfsi_control *control;   /* NULL: none. May be set anew between two gradients */
+    struct sgfsi_pair *pair;        /* room for control variates; NULL: not opened */
     sgfs_scores model_scores;       /* of the same rows with targets drawn from the model */
     double *model_y, *model_random; /* n and 2 n, for drawing them; NULL: the model cannot */
-    double *gbar;                   /* D, mean score of the last batch */
+    double *gbar;                   /* D, mean of these scores */
     double *ones;                   /* n */
     double *scratch, *loglik;
     double gamma; /* of the way the rows are drawn */
@@ -33,6 +44,9 @@ typedef struct sgfsi_eval {
 sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
                             int64_t n, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain);
+
+/* Room for control variates: from now on e->control may be set. */
+sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err);
 
 /* The stochastic gradient of the log posterior for iteration t. lp (may be NULL): an unbiased
  * estimate of the log posterior density, up to a constant. A gradient that is not finite is
@@ -62,6 +76,10 @@ typedef struct sgfsi_full {
 /* curvature: A may be asked for. */
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err);
+/* Log likelihood of all rows, its gradient (D) and the expected Fisher information, all without the
+ * prior; otherwise as sgfsi_full_eval. */
+sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *loglik, double *G,
+                                  double *info, sgfs_err *err);
 /* Log density (up to the prior's constant), gradient (D) and expected Fisher information plus the
  * prior's curvature (A: D x D lower; may be NULL; only where the model has `curvature`). No
  * allocation. A gradient that is not finite is SGFS_ENUMERIC. */

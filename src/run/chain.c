@@ -86,6 +86,7 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
     w->sampler.chain = (uint32_t)w->index;
     w->sampler.model = model;
     w->sampler.D = model->D;
+    if (w->sampler.first == NULL) w->sampler.facts = sgfsi_json_object();
     sgfs_status status = open_view(w, kinds, err);
     if (status != SGFS_OK) return status;
     bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
@@ -100,6 +101,7 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
 }
 
 void sgfsi_walk_close(sgfsi_walk *w) {
+    sgfsi_json_free(w->sampler.facts);
     sgfsi_arena_free(&w->arena);
 }
 
@@ -168,7 +170,7 @@ static void explain_failure(sgfsi_walk *w) {
     sgfs_err cause = w->err;
     char advice[256];
     bool kept = w->written + w->waiting > 0;
-    if (w->status == SGFS_EIO) return; /* already says all there is to say */
+    if (w->status == SGFS_EIO) return;  /* already says all there is to say */
     size_t length = strlen(cause.text); /* causes from files are whole sentences */
     if (length > 0 && cause.text[length - 1] == '.') cause.text[length - 1] = '\0';
     advise(w, advice, sizeof advice);

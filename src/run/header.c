@@ -132,6 +132,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     put_config(o, run);
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->extra));
+    sgfsi_json_put(o, "sampler_info", sgfsi_json_copy(run->walk[0].sampler.facts));
     put_cautions(o, run);
     put_machine(o, run);
     return o;

@@ -7,7 +7,9 @@
 #ifndef SGFSI_SAMPLER_H
 #define SGFSI_SAMPLER_H
 
+#include "base/json.h"
 #include "fisher/fisher.h"
+#include "model/anchor.h"
 #include "model/posterior.h"
 
 struct sgfs_sampler {
@@ -26,7 +28,15 @@ struct sgfs_sampler {
      * be borrowed from it while opening. NULL for the first chain itself. */
     const struct sgfs_sampler *first;
     int64_t interventions; /* ridges added because a factorisation failed */
-    bool exploring;        /* set by step: theta is on its way, not a draw (cyclical schedules) */
+    int64_t reanchors;     /* anchors made after the first, because the chain had moved away */
+    sgfsi_anchor *anchor;  /* NULL: the kind has none; set by open, shared with the first chain's
+                            * for models of one mode */
+    /* Set by open: this sampler gains nothing here, and why (a sentence). The run then begins anew
+     * with SGFS and shows it. */
+    char fallback[400];
+    sgfsi_json *facts; /* the first chain's: what it found while opening; "sampler_info" of the
+                            * run file. NULL for the others */
+    bool exploring;    /* set by step: theta is on its way, not a draw (cyclical schedules) */
     void *state;
 };
 

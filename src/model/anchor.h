@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * anchor.h: a place near the posterior's mode and what all rows say there, found without the user:
+ * the one thing that draws whose cost does not grow with the rows need a few passes for.
+ *
+ *     theta*             the place, less than --anchor-tolerance posterior sd from the mode
+ *     G*                 gradient of the log likelihood of all rows there
+ *     info               its information, A = info + the prior's curvature = L L'
+ *
+ * A pilot on some of the rows finds the neighbourhood, Fisher scoring on all of them the rest; the
+ * last pass of the search is the one whose G* and info are kept, so that nothing is read for them
+ * alone. The same bits for any number of threads.
+ */
+#ifndef SGFSI_ANCHOR_H
+#define SGFSI_ANCHOR_H
+
+#include "model/posterior.h"
+
+/* clang-format off */
+/* Rows for the tables of samplers that have an anchor. */
+#define SGFSI_ANCHOR_ROWS                                                                          \
+    {"sampler.anchor_tolerance", "anchor-tolerance", SGFS_NUMBER, "0.01", 1e-10, 1, NULL,          \
+     "how far the anchor may be from the mode, in posterior standard deviations"}
+/* clang-format on */
+
+typedef struct sgfsi_anchor {
+    double *theta;   /* D, on the chain's scale */
+    double *G;       /* D: gradient of the log likelihood, without the prior */
+    double *G_post;  /* D: gradient of the log posterior; not quite 0 */
+    double *info;    /* D x D, both triangles: information of all rows, without the prior */
+    double *L;       /* D x D lower: A = L L' = info + the prior's curvature at theta */
+    double loglik;   /* of all rows there */
+    double lp;       /* with the prior, up to its constant */
+    double distance; /* |L^-1 G_post|: how far the mode is, in posterior standard deviations */
+    int64_t pilot;   /* rows of the pilot; 0: there was none */
+    int64_t passes;  /* over all rows */
+    int64_t rows;    /* read in all, those of the pilot included */
+    double seconds;
+} sgfsi_anchor;
+
+/* Can the model have one at all? NULL, or a sentence that says why not. */
+const char *sgfsi_anchor_refuses(const sgfs_model *m);
+/* Everything comes from the arena. cfg: sampler.anchor_*; threads: 0: all cores. SGFS_ENUMERIC where there
+ * is no mode. */
+sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
+                              int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+
+/* Its views for a gradient with control variates and for a model's closed form. */
+sgfsi_control sgfsi_anchor_control(const sgfsi_anchor *a);
+sgfs_expansion sgfsi_anchor_expansion(const sgfsi_anchor *a);
+
+#endif
