@@ -54,6 +54,10 @@ typedef struct sgfsi_sampler_name {
 } sgfsi_sampler_name;
 extern const sgfsi_sampler_name sgfsi_sampler_names[]; /* ends with a NULL name */
 
+/* While opening: set s->anchor (anchored.c). SGFS_EUSAGE where the model has none, SGFS_ENUMERIC
+ * where there is no mode. */
+sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, sgfs_err *err);
+
 /* ---- step sizes of the stochastic samplers (schedule.c) -------------------------------------- */
 
 /* clang-format off */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * anchored.c: the anchor of a sampler: found by the first chain, on all threads, before any chain
+ * walks; borrowed by the others.
+ */
+#include <stdio.h>
+
+#include "base/number.h"
+#include "sampler/sampler.h"
+
+/* What it cost goes to the user and to the run file. */
+static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
+    char pilot[64] = "", rows[SGFSI_NUM_CHARS];
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_int(o, "passes", a->passes);
+    sgfsi_json_int(o, "pilot_rows", a->pilot);
+    sgfsi_json_num(o, "seconds", a->seconds);
+    sgfsi_json_num(o, "distance", a->distance);
+    sgfsi_json_put(s->facts, "anchor", o);
+    sgfsi_format_digits(rows, (double)s->model->data->N, 4);
+    if (a->pilot > 0)
+        snprintf(pilot, sizeof pilot, ", after a pilot on %lld rows", (long long)a->pilot);
+    sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
+              "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
+              "mode.",
+              (long long)a->passes, rows, a->seconds, pilot, a->distance);
+}
+
+sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, sgfs_err *err) {
+    if (s->first != NULL) {
+        s->anchor = s->first->anchor;
+        return SGFS_OK;
+    }
+    s->anchor = sgfsi_arena_alloc(s->arena, 1, sizeof *s->anchor);
+    if (s->anchor == NULL) return sgfsi_fail_memory(err, "the anchor");
+    int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
+    sgfs_status status =
+        sgfsi_anchor_find(s->anchor, s->model, s->cfg, threads > 0 ? threads : 0, s->arena, err);
+    if (status != SGFS_OK) return status;
+    s->full.rows_touched += s->anchor->rows; /* the chain's costs count them */
+    tell(s, s->anchor);
+    return SGFS_OK;
+}
