@@ -20,7 +20,7 @@ sgfs_status sgfsi_general_open(sgfsi_general *g, sgfs_sampler *sampler, sgfs_err
     const sgfs_config *cfg = sampler->cfg;
     const sgfs_backend *be = sampler->model->be;
     const sgfsi_eval *e = &sampler->eval;
-    g->scaled = strcmp(sgfsi_config_text(cfg, "sampler.noise"), "diag") == 0;
+    g->scaled = strcmp(sgfsi_config_text(cfg, "sampler.noise_matrix"), "diag") == 0;
     g->given = !sgfsi_config_auto(cfg, "sampler.step");
     g->h = sgfsi_config_num(cfg, "sampler.step");
     const sgfs_fisher_kind *kind = g->scaled ? &sgfs_fisher_diag : sampler->fisher;

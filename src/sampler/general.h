@@ -24,7 +24,7 @@
  * R R' = 2 h alpha^2/(1 + alpha^2) A. At alpha = 0 that is 0, the boundary of what is possible: a
  * matrix of zeros has no Cholesky factor, and this step refuses it.
  *
- * --noise diag: of S only the diagonal is estimated, and S is taken for s A, s the mean of S_jj/A_jj
+ * --noise-matrix diag: of S only the diagonal is estimated, and S is taken for s A, s the mean of S_jj/A_jj
  * (about right with control variates, where S is near (D/n) A): R is a multiple of L and nothing
  * is ever factored again. The step is bounded by the largest of these ratios.
  */
@@ -38,7 +38,7 @@ typedef struct sgfsi_general {
     sgfsi_average I1;  /* of the scores that e->scores holds: with control variates, differences */
     sgfs_sym V;        /* the last batch's share of it */
     sgfs_sym R;        /* factor of the injected noise's covariance; not for `scaled` */
-    bool scaled;       /* --noise diag: R = scale L */
+    bool scaled;       /* --noise-matrix diag: R = scale L */
     double scale;      /* of `scaled` */
     double mean, most; /* S_jj/A_jj of `scaled`: their mean, the largest */
     double h;          /* NaN: not chosen yet */

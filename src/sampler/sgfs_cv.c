@@ -61,7 +61,7 @@ static const sgfs_option options[] = {
      "what steps are scaled by: the model's information, or the scores' covariance"},
     {"sampler.anchor", "anchor", SGFS_CHOICE, "on", 1, 0, "on|off",
      "off: plain gradients, without differences to those at the anchor"},
-    {"sampler.noise", "noise", SGFS_CHOICE, "full", 1, 0, "full|diag",
+    {"sampler.noise_matrix", "noise-matrix", SGFS_CHOICE, "full", 1, 0, "full|diag",
      "gradient noise by its covariance, or by its diagonal alone: cheaper, approximate"},
     {"sampler.reanchor_at", "reanchor-at", SGFS_NUMBER, "4", 0.01, 1e300, NULL,
      "a new anchor when the gradient noise is so many times what it was around the old one"},
@@ -124,9 +124,10 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *
                           "--sampler sgfs-cv injects noise by a factor of its matrix: --fisher "
                           "inverse has none (full, diag and block have).");
     }
-    if (is(cfg, "sampler.noise", "diag") && sgfsi_config_num(cfg, "fisher.ridge") > 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--noise diag and --fisher-ridge do not go together: leave one out.");
+    if (is(cfg, "sampler.noise_matrix", "diag") && sgfsi_config_num(cfg, "fisher.ridge") > 0) {
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "--noise-matrix diag and --fisher-ridge do not go together: leave one out.");
     }
     return SGFS_OK;
 }
@@ -449,9 +450,10 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
                "correlated: means are right, variances are off by about --step. `sgfs audit RUN` "
                "measures it.";
     }
-    if (is(cfg, "sampler.noise", "diag")) {
-        return "sgfs-cv --noise diag is approximate: the gradient's noise is taken for a multiple "
-               "of the curvature. Compare with --noise full.";
+    if (is(cfg, "sampler.noise_matrix", "diag")) {
+        return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
+               "multiple "
+               "of the curvature. Compare with --noise-matrix full.";
     }
     return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";
