@@ -128,6 +128,8 @@ static void print_costs(const sgfs_summary *s) {
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+    if (s->reanchors > 0)
+        printf("new anchors %g: chains had moved away from theirs\n", s->reanchors);
     if (s->disk_bytes > 0) {
         printf(
             "packed files: looked at %.3g GB of pages, waited %.3g s (%.0f %%) for the disk, %.3g "
