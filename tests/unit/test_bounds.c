@@ -155,6 +155,8 @@ static void draw_place(bench *b) {
         for (int64_t k = 0; k < j; k++) b->L[j * D + k] = 0.05 * next_normal(&b->seed);
         b->L[j * D + j] = 0.08 * (1 + fabs(next_normal(&b->seed)));
     }
+    bool alike = D == b->is.classes * b->p; /* what all classes have in common, data do not know */
+    for (int64_t j = 0; alike && j < D; j++) b->L[j * D + j % b->p] += 0.3;
     for (int64_t j = 0; j < D; j++) {
         for (int64_t k = 0; k < D; k++) {
             for (int64_t l = 0; l < D; l++) b->C[j * D + k] += b->L[j * D + l] * b->L[k * D + l];
@@ -496,6 +498,51 @@ static void test_moves_keep_to_both_bounds(void **state) {
     for_each(check_moves);
 }
 
+/* The same rows without their zeros, a third of them: the same sums in another order. */
+static void check_sparse(bench *b) {
+    int64_t start[ROWS + 1] = {0}, entries = 0;
+    int32_t col[ROWS * (COLS + 1)];
+    double value[ROWS * (COLS + 1)], *z = zeros(b->D), *to = zeros(b->D), *out = zeros(4 * ROWS);
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t j = 0; j < b->p; j++) {
+            double *x = &b->rows[i * b->p + j];
+            if ((i + j) % 3 == 0) *x = 0;
+            if (*x == 0) continue;
+            col[entries] = (int32_t)j;
+            value[entries++] = *x;
+        }
+        start[i + 1] = entries;
+    }
+    const sgfs_csr rows = {.start = start, .col = col, .value = value};
+    sgfs_batch sparse = b->batch;
+    double growth[2] = {0, 0};
+    sparse.x = NULL;
+    sparse.sparse = &rows;
+    draw_z(b, 1, z);
+    to_theta(b, b->anchor, z, to);
+    for (int k = 0; k < 2; k++) {
+        const sgfs_batch *batch = k ? &sparse : &b->batch;
+        b->is.kind->third(b->m, b->anchor, b->C, b->radius, batch, out + k * ROWS, &growth[k],
+                          b->scratch);
+        b->is.kind->remainder(b->m, b->anchor, b->anchor, to, batch, out + (2 + k) * ROWS,
+                              b->scratch);
+    }
+    for (int64_t i = 0; i < ROWS; i++) {
+        assert_near(out[ROWS + i], out[i], 1e-12 * fabs(out[i]), b->is.label);
+        assert_near(out[3 * ROWS + i], out[2 * ROWS + i], 1e-12 * fabs(out[2 * ROWS + i]) + 1e-17,
+                    b->is.label);
+    }
+    assert_near(growth[1], growth[0], 1e-12 * growth[0], b->is.label);
+    free(z);
+    free(to);
+    free(out);
+}
+
+static void test_rows_without_their_zeros_say_the_same(void **state) {
+    (void)state;
+    for_each(check_sparse);
+}
+
 /* ---- how small the bounds are ---------------------------------------------------------------- */
 
 /* x_i' C x_i, or that of the difference of two classes: (e_k - e_l) (x) x_i; l < 0: of one alone. */
@@ -742,6 +789,7 @@ int main(void) {
         cmocka_unit_test(test_tiny_remainders_are_third_derivatives),
         cmocka_unit_test(test_third_derivatives_keep_to_the_bound),
         cmocka_unit_test(test_moves_keep_to_both_bounds),
+        cmocka_unit_test(test_rows_without_their_zeros_say_the_same),
         cmocka_unit_test(test_the_logistic_bound_is_the_smallest),
         cmocka_unit_test(test_the_softmax_bound_is_of_range_and_variance),
         cmocka_unit_test(test_far_away_nothing_is_lost),
