@@ -278,7 +278,7 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 
 /* Rows go through the model in blocks; blocks are shared out to a fixed number of parts, each with
  * sums of its own that are added up in order: the same bits for any number of threads. */
-enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
+enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {
@@ -327,38 +327,20 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     return status;
 }
 
-/* The rows of one block, from `first` on. */
-static sgfs_status read_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
-                              sgfs_batch *b, sgfs_err *err) {
-    int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
-    sgfs_status status = sgfsi_visit_range(&f->visit, m->data, first, n, err);
-    if (status == SGFS_OK) *b = sgfsi_rows_range(&f->rows, first, n);
-    return status;
-}
-
-/* Blocks from .. end-1 are this part's. */
-typedef struct stretch {
-    int64_t from, end;
-} stretch;
-
-static stretch blocks_of(const sgfsi_full *f, int64_t part) {
-    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
-    return (stretch){part * blocks / f->parts, (part + 1) * blocks / f->parts};
-}
-
 /* Log likelihood, its gradient and (A not NULL) the information of one block of rows are added. */
 static sgfs_status add_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
                              const double *theta, double *loglik, double *G, double *A,
                              sgfs_err *err) {
-    sgfs_batch b;
-    sgfs_status status = read_block(f, m, first, &b, err);
+    int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
+    sgfs_status status = sgfsi_visit_range(&f->visit, m->data, first, n, err);
     if (status != SGFS_OK) return status;
+    sgfs_batch b = sgfsi_rows_range(&f->rows, first, n);
     point_at_inputs(m, &b, &f->scores);
     status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
     if (status != SGFS_OK) return status;
     if (b.weight != NULL) weigh(&f->scores, b.weight);
     sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, G);
-    *loglik += sum_of(b.n, f->loglik);
+    *loglik += sum_of(n, f->loglik);
     if (A != NULL) m->kind->curvature(m, theta, &b, A, f->scratch);
     return SGFS_OK;
 }
@@ -367,34 +349,27 @@ static sgfs_status add_part(sgfsi_full *f, int64_t part, const double *theta, bo
     struct sgfsi_pass *pass = &f->pass[omp_get_thread_num()];
     double *loglik = f->sums + part * f->stride, *G = loglik + 1;
     double *A = curvature ? G + f->D : NULL;
-    stretch blocks = blocks_of(f, part);
+    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
     sgfs_status status = SGFS_OK;
     memset(loglik, 0, (size_t)(1 + f->D + (curvature ? f->D * f->D : 0)) * sizeof *loglik);
-    for (int64_t b = blocks.from; b < blocks.end && status == SGFS_OK; b++) {
+    for (int64_t b = from; b < end && status == SGFS_OK; b++) {
         status = add_block(pass, f->model, b * FULL_BLOCK, theta, loglik, G, A, &f->err[part]);
     }
     return status;
 }
 
-/* What the first part that failed says. */
-static sgfs_status first_failure(const sgfsi_full *f, sgfs_err *err) {
-    for (int64_t part = 0; part < f->parts; part++) {
-        if (f->err[part].code == SGFS_OK) continue;
-        if (err != NULL) *err = f->err[part];
-        return f->err[part].code;
-    }
-    return SGFS_OK;
-}
-
 /* Add the parts up, in order. */
 static sgfs_status collect(const sgfsi_full *f, double *lp, double *G, double *A, sgfs_err *err) {
-    sgfs_status status = first_failure(f, err);
-    if (status != SGFS_OK) return status;
     *lp = 0;
     memset(G, 0, (size_t)f->D * sizeof *G);
     if (A != NULL) memset(A, 0, (size_t)(f->D * f->D) * sizeof *A);
     for (int64_t part = 0; part < f->parts; part++) {
         const double *sums = f->sums + part * f->stride;
+        if (f->err[part].code != SGFS_OK) {
+            if (err != NULL) *err = f->err[part];
+            return f->err[part].code;
+        }
         *lp += sums[0];
         f->model->be->axpy(f->D, 1.0, sums + 1, G);
         if (A != NULL) f->model->be->axpy(f->D * f->D, 1.0, sums + 1 + f->D, A);
@@ -415,31 +390,6 @@ sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *lo
     }
     f->rows_touched += f->N;
     return collect(f, loglik, G, info, err);
-}
-
-static sgfs_status each_of_part(sgfsi_full *f, int64_t part, sgfsi_block_fn fn, void *user) {
-    int64_t thread = omp_get_thread_num();
-    stretch blocks = blocks_of(f, part);
-    sgfs_status status = SGFS_OK;
-    for (int64_t k = blocks.from; k < blocks.end && status == SGFS_OK; k++) {
-        sgfs_batch b;
-        status = read_block(&f->pass[thread], f->model, k * FULL_BLOCK, &b, &f->err[part]);
-        if (status == SGFS_OK) status = fn(user, thread, k * FULL_BLOCK, &b, &f->err[part]);
-    }
-    return status;
-}
-
-sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
-    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
-    for (int64_t part = 0; part < f->parts; part++) {
-        f->err[part].code = SGFS_OK;
-        f->err[part].code = each_of_part(f, part, fn, user);
-        bool caller = omp_get_thread_num() == 0;
-        if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
-    }
-    f->rows_touched += f->N;
-    return first_failure(f, err);
 }
 
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,

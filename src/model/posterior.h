@@ -86,13 +86,6 @@ sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *lo
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err);
 
-/* Something done once with every block of rows: rows first .. first + b->n - 1, with their weights;
- * thread: 0 .. f->threads - 1. Blocks come in no order: what is written must not depend on it. */
-enum { SGFSI_FULL_BLOCK = 1024 }; /* rows of a block; the last may have fewer */
-typedef sgfs_status (*sgfsi_block_fn)(void *user, int64_t thread, int64_t first,
-                                      const sgfs_batch *b, sgfs_err *err);
-sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err);
-
 /* What its threads waited and read, in all. */
 sgfsi_visit sgfsi_full_visits(const sgfsi_full *f);
 
