@@ -97,7 +97,7 @@ static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
 
 /* Beyond this |z| the bounds of some models grow; few draws are further out. */
 static double usual_radius(int64_t D) {
-    return sqrt((double)D) + 3;
+    return sqrt((double)D) + 2;
 }
 
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
