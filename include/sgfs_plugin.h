@@ -323,6 +323,9 @@ typedef struct sgfs_sampler_kind {
     const sgfs_option *options;
     bool uses_fisher;
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
+    /* With full_data: reads all rows while opening and then only a few of them, however many there
+     * are; sampler->full is used by nobody. */
+    bool few_rows;
     /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
      * the draws needs no check against it. */
     bool from_curvature;
