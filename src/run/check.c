@@ -287,9 +287,9 @@ static bool has_schedule(const sgfs_config *cfg, const sgfsi_kinds *kinds) {
 /* Of many modes, chains that never meet have no effective sample size to wait for; an optimiser has
  * none at all. */
 static sgfs_status plan_ess(sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
-                            sgfsi_plan *plan, sgfs_err *err) {
+                            bool draws_auto, sgfsi_plan *plan, sgfs_err *err) {
     const double usual = 400; /* 100 for each of four chains (Vehtari et al. 2021) */
-    bool schedule = has_schedule(cfg, kinds), draws_auto = sgfsi_config_auto(cfg, "run.draws");
+    bool schedule = has_schedule(cfg, kinds);
     bool fits = m->kind->one_mode && !schedule && kinds->sampler != &sgfs_sampler_sgd;
     plan->ess = sgfsi_config_num(cfg, "run.ess");
     if (sgfsi_config_auto(cfg, "run.ess")) plan->ess = draws_auto && fits ? usual : 0;
@@ -336,6 +336,7 @@ static int64_t largest_block(const sgfs_model *m) {
 sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
                           sgfsi_plan *plan, sgfs_err *err) {
     const char *fisher = kinds->fisher != NULL ? kinds->fisher->name : "";
+    bool draws_auto = sgfsi_config_auto(cfg, "run.draws"); /* a sampler may have its own number */
     sgfs_status status = check_unread(cfg, model, kinds, err);
     if (status == SGFS_OK) status = plan_batch(cfg, model, kinds, plan, err);
     if (status != SGFS_OK) return status;
@@ -355,7 +356,7 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds
     status = check_noise(cfg, kinds, plan, err);
     if (status != SGFS_OK) return status;
     plan_lengths(cfg, kinds, plan);
-    status = plan_ess(cfg, model, kinds, plan, err);
+    status = plan_ess(cfg, model, kinds, draws_auto, plan, err);
     if (status != SGFS_OK) return status;
     plan->chains = sgfsi_config_int(cfg, "run.chains");
     plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");

@@ -42,10 +42,10 @@ static bool multiply(const sgfs_model *m, sgfsi_anchor *a, double times) {
     return m->be->potrf(D, a->L) == 0;
 }
 
-static void judge(double asked, const sgfs_model *m, sgfsi_forecast *out) {
-    double accepted = exp(-asked / (3 * pow((double)m->D, 1.5)));
-    out->rows = asked;
-    out->tau = 2 / accepted - 1; /* infinite where next to nothing would be accepted */
+static void judge(double asked, int64_t D, int64_t rows, sgfsi_forecast *out) {
+    double accepted = exp(-asked / (3 * pow((double)D, 1.5)));
+    out->rows = fmin(asked, (double)rows); /* more than all of them are never asked */
+    out->tau = 2 / accepted - 1;           /* infinite where next to nothing would be accepted */
 }
 
 static sgfs_status fly(const sgfs_model *small, const sgfs_config *cfg, double times,
@@ -58,10 +58,12 @@ static sgfs_status fly(const sgfs_model *small, const sgfs_config *cfg, double t
         status = sgfsi_fail(err, SGFS_ENUMERIC, "the information is singular at the mode");
     }
     if (status == SGFS_OK) {
-        status = sgfsi_psi_open(&psi, small, &a, sgfsi_veto_radius(small->D), MOST_ROWS, threads,
+        status = sgfsi_psi_open(&psi, small, &a, sgfsi_psi_radius(small->D), MOST_ROWS, threads,
                                 &arena, err);
     }
-    if (status == SGFS_OK) judge(times * sgfsi_psi_expected(&psi), small, out);
+    if (status == SGFS_OK) {
+        judge(times * sgfsi_psi_expected(&psi), small->D, (int64_t)(times * (double)psi.N), out);
+    }
     sgfsi_arena_free(&arena);
     return status;
 }
