@@ -30,7 +30,7 @@ const char *sgfsi_psi_refuses(const sgfs_model *m) {
 }
 
 double sgfsi_psi_radius(int64_t D) {
-    return sqrt((double)D) + 3;
+    return sqrt((double)D) + 2;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
