@@ -281,7 +281,7 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 
 /* Rows go through the model in blocks; blocks are shared out to a fixed number of parts, each with
  * sums of its own that are added up in order: the same bits for any number of threads. */
-enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
+enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {
@@ -334,13 +334,20 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     return status;
 }
 
-/* The rows of one block, and their scores. */
-static sgfs_status score_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
-                               const double *theta, sgfs_batch *b, sgfs_err *err) {
+/* The rows of one block. */
+static sgfs_status read_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
+                              sgfs_batch *b, sgfs_err *err) {
     int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
     sgfs_status status = sgfsi_visit_range(&f->visit, m->data, first, n, err);
+    if (status == SGFS_OK) *b = sgfsi_rows_range(&f->rows, first, n);
+    return status;
+}
+
+/* The same, and their scores. */
+static sgfs_status score_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
+                               const double *theta, sgfs_batch *b, sgfs_err *err) {
+    sgfs_status status = read_block(f, m, first, b, err);
     if (status != SGFS_OK) return status;
-    *b = sgfsi_rows_range(&f->rows, first, n);
     point_at_inputs(m, b, &f->scores);
     return m->kind->scores(m, theta, b, &f->scores, f->scratch, err);
 }
@@ -400,17 +407,25 @@ static sgfs_status add_part(sgfsi_full *f, int64_t part, const double *theta, bo
     return status;
 }
 
+/* What the first part that failed says. */
+static sgfs_status first_failure(const sgfsi_full *f, sgfs_err *err) {
+    for (int64_t part = 0; part < f->parts; part++) {
+        if (f->err[part].code == SGFS_OK) continue;
+        if (err != NULL) *err = f->err[part];
+        return f->err[part].code;
+    }
+    return SGFS_OK;
+}
+
 /* Add the parts up, in order. */
 static sgfs_status collect(const sgfsi_full *f, double *lp, double *G, double *A, sgfs_err *err) {
+    sgfs_status status = first_failure(f, err);
+    if (status != SGFS_OK) return status;
     *lp = 0;
     memset(G, 0, (size_t)f->D * sizeof *G);
     if (A != NULL) memset(A, 0, (size_t)(f->D * f->D) * sizeof *A);
     for (int64_t part = 0; part < f->parts; part++) {
         const double *sums = f->sums + part * f->stride;
-        if (f->err[part].code != SGFS_OK) {
-            if (err != NULL) *err = f->err[part];
-            return f->err[part].code;
-        }
         *lp += sums[0];
         f->model->be->axpy(f->D, 1.0, sums + 1, G);
         if (A != NULL) f->model->be->axpy(f->D * f->D, 1.0, sums + 1 + f->D, A);
@@ -440,6 +455,35 @@ sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_h
     f->harvest = NULL;
     return status;
 }
+
+/* ---- anything else done with all rows -------------------------------------------------------- */
+
+static sgfs_status each_of_part(sgfsi_full *f, int64_t part, sgfsi_block_fn fn, void *user) {
+    int64_t thread = omp_get_thread_num(), blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = from; k < end && status == SGFS_OK; k++) {
+        sgfs_batch b;
+        status = read_block(&f->pass[thread], f->model, k * FULL_BLOCK, &b, &f->err[part]);
+        if (status == SGFS_OK) status = fn(user, thread, k * FULL_BLOCK, &b, &f->err[part]);
+    }
+    return status;
+}
+
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
+    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
+    for (int64_t part = 0; part < f->parts; part++) {
+        f->err[part].code = SGFS_OK;
+        f->err[part].code = each_of_part(f, part, fn, user);
+        bool caller = omp_get_thread_num() == 0;
+        if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
+    }
+    f->rows_touched += f->N;
+    return first_failure(f, err);
+}
+
+/* ---- with the prior -------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err) {

@@ -105,6 +105,13 @@ typedef struct sgfsi_harvest {
 sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_harvest *harvest,
                                double *loglik, double *G, sgfs_err *err);
 
+/* Something done once with every block of rows: rows first .. first + b->n - 1, with their weights;
+ * thread: 0 .. f->threads - 1. Blocks come in no order: what is written must not depend on it. */
+enum { SGFSI_FULL_BLOCK = 1024 }; /* rows of a block; the last may have fewer */
+typedef sgfs_status (*sgfsi_block_fn)(void *user, int64_t thread, int64_t first,
+                                      const sgfs_batch *b, sgfs_err *err);
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err);
+
 /* What its threads waited and read, in all. */
 sgfsi_visit sgfsi_full_visits(const sgfsi_full *f);
 
