@@ -141,6 +141,11 @@ static void print_costs(const sgfs_summary *s) {
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+    if (s->fallbacks > 0) printf("%lld sampler given up while opening\n", (long long)s->fallbacks);
+    if (s->planned > 0 && s->made > s->planned) {
+        printf("lengthened from %lld to %lld draws a chain, for more effective ones (--ess)\n",
+               (long long)s->planned, (long long)s->made);
+    }
     if (s->disk_bytes > 0) {
         printf(
             "packed files: looked at %.3g GB of pages, waited %.3g s (%.0f %%) for the disk, %.3g "
@@ -208,7 +213,9 @@ static void print_text(const char *before, const char *text, const char *after) 
 void cli_print_summary(const sgfs_summary *s, int64_t most) {
     int64_t shown = s->dim < most ? s->dim : most;
     int width = widest(shown, s->row);
-    printf("%s\nstate: %s\n\n", s->title, s->state);
+    printf("%s\nstate: %s\n", s->title, s->state);
+    if (s->chosen[0] != '\0') printf("%s\n", s->chosen);
+    putchar('\n');
     print_name("parameter", width);
     printf(" %10s %10s %9s %10s %10s %10s %8s %8s %7s %8s\n", "mean", "sd", "mcse", "5%", "50%",
            "95%", "ess_bulk", "ess_tail", "r_hat", "tau");

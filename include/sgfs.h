@@ -234,7 +234,9 @@ SGFS_API void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, 
 /* Advance every chain by at most `iterations`; for callers who own the loop. */
 SGFS_API sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err);
 SGFS_API bool sgfs_run_done(const sgfs_run *run);
-/* All that is left. SGFS_ESTOPPED when sgfs_run_stop ended it early. */
+/* All that is left, and more where --ess asks for it (docs: option run.ess): the run is then
+ * lengthened until every parameter has that effective sample size. SGFS_ESTOPPED when sgfs_run_stop
+ * ended it early. */
 SGFS_API sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err);
 /* Where chain c stands now, D numbers on the user's scale; valid until the next step. */
 SGFS_API const double *sgfs_run_theta(const sgfs_run *run, int64_t chain);
@@ -336,6 +338,9 @@ typedef struct sgfs_summary {
      * files), major faults. */
     double disk_wait, disk_bytes, disk_faults;
     sgfs_audited audit; /* what the last sgfs_audit_store left in the file */
+    const char *chosen;    /* why this sampler, where the program chose it; "": it did not */
+    int64_t planned, made; /* draws per chain at first, and after --ess had its way; 0: not known */
+    int64_t fallbacks;     /* samplers that were given up for this one while opening */
 } sgfs_summary;
 SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
 SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);

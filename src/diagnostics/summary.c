@@ -228,6 +228,22 @@ static sgfs_status fill_audit(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
+/* What the header says of the choice of the sampler, and how long the run was meant to be. */
+static sgfs_status fill_choice(const sgfs_draws *d, const sgfsi_used *used, summary *s,
+                               sgfs_err *err) {
+    sgfs_summary *out = &s->shown;
+    const sgfsi_json *info = sgfsi_json_get(d->header, "sampler_info");
+    out->chosen = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "chosen", ""));
+    if (out->chosen == NULL) return sgfsi_fail_memory(err, "the summary");
+    out->fallbacks = info != NULL ? sgfsi_json_get_int(info, "fallbacks", 0) : 0;
+    out->planned = sgfsi_json_get_int(d->header, "draws", 0);
+    for (int64_t c = 0; c < used->chains; c++) {
+        int64_t made = d->chain[used->chain[c]].info.iterations;
+        out->made = made > out->made ? made : out->made;
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, &s->arena, &used, err);
@@ -248,6 +264,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     status = fill_curve(d, &used, s, err);
     if (status == SGFS_OK) status = fill_audit(d, s, err);
+    if (status == SGFS_OK) status = fill_choice(d, &used, s, err);
     if (status != SGFS_OK) return status;
     s->shown.gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
     s->shown.langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
@@ -370,6 +387,10 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "chains", s->chains);
     sgfsi_json_int(out, "draws", s->draws);
     sgfsi_json_int(out, "dim", s->dim);
+    if (s->chosen[0] != '\0') sgfsi_json_text(out, "chosen", s->chosen);
+    if (s->planned > 0) sgfsi_json_int(out, "draws_planned", s->planned);
+    if (s->made > 0) sgfsi_json_int(out, "draws_made", s->made);
+    sgfsi_json_int(out, "fallbacks", s->fallbacks);
     put_costs(out, s);
     put_trajectories(out, s);
     put_curve(out, s);
