@@ -46,6 +46,21 @@ sgfs_status sgfsi_again_options(sgfs_config *cfg, const sgfs_draws *run, const c
     return status;
 }
 
+/* By way of a config of their own, which checks them: a header may come from anywhere. */
+sgfs_status sgfsi_again_choices(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
+                                sgfs_err *err) {
+    const sgfs_option *row;
+    sgfs_config *checked = sgfs_config_new();
+    if (checked == NULL) return sgfsi_fail_memory(err, "the options");
+    sgfs_status status = sgfsi_again_options(checked, run, stage, err);
+    for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(checked, i)) != NULL; i++) {
+        if (!sgfsi_config_given(checked, row->key)) continue;
+        status = sgfsi_config_resolve(cfg, row->key, sgfsi_config_text(checked, row->key), err);
+    }
+    sgfs_config_free(checked);
+    return status;
+}
+
 /* What is set later is applied later. */
 static sgfs_status order_transforms(sgfs_config *cfg, const sgfs_draws *run, sgfs_err *err) {
     const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(run->header, "data"), "recipe");

@@ -28,5 +28,9 @@ sgfs_status sgfsi_again_check(const sgfs_draws *run, const sgfs_model *m, sgfs_e
  * default: what the header holds of the others nobody asked for. */
 sgfs_status sgfsi_again_options(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
                                 sgfs_err *err);
+/* The same, in force without counting as given: what the run's sampler chose for itself is not an
+ * option that somebody asked for. */
+sgfs_status sgfsi_again_choices(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
+                                sgfs_err *err);
 
 #endif

@@ -41,11 +41,11 @@ static sgfs_status copy_settings(const sgfs_audit *a, const sgfsi_probe *p, sgfs
     sgfs_status status = sgfsi_choose_kinds(cfg, &kinds, err);
     if (status != SGFS_OK || a->way != SGFSI_AUDIT_STEP) return status;
     bool same = strcmp(p->sampler, a->sampler) == 0;
-    if (same) status = sgfsi_again_options(cfg, a->run, "run.batch", err);
-    if (same && status == SGFS_OK) status = sgfsi_again_options(cfg, a->run, "fisher.", err);
+    if (same) status = sgfsi_again_choices(cfg, a->run, "run.batch", err);
+    if (same && status == SGFS_OK) status = sgfsi_again_choices(cfg, a->run, "fisher.", err);
     for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
         if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
-        status = sgfsi_again_options(cfg, a->run, r->key, err);
+        status = sgfsi_again_choices(cfg, a->run, r->key, err);
     }
     return status;
 }
