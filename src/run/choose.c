@@ -5,14 +5,16 @@
  *     sgfs-cv   otherwise, where there is an anchor
  *     sgfs-f    otherwise; sgfs-d where a full matrix would be too large
  *
- * "Few" is a matter of what an effective draw costs. A minibatch of sgfs-cv has about 5 D rows,
- * each scored twice, and gives one effective draw: 10 D rows. Exact draws cost rows x tau
- * (forecast.c), and because they have no bias they may cost four times as much:
+ * "Few" is a matter of what an effective draw costs, rows x tau by the forecast (forecast.c):
  *
- *     exact  when  rows x tau <= max(40 D, 200)
+ *     exact  when  rows x tau <= max(5000, 15 D)
  *
- * (below some 200 rows the rest of an iteration costs more than they do). No clock is looked at:
- * the same data and options give the same choice on any machine.
+ * Up to 5,000 rows for an effective draw, the 400 of a usual run take about a second on one core
+ * (0.2 to 0.5 us a row at D = 10 to 50): where that is so, speed is no reason to accept a bias.
+ * Beyond that exact draws may cost a few times as much as those of sgfs-cv, whose minibatch has
+ * about 5 D rows, each scored twice, for one effective draw; a row that is asked by itself costs
+ * about three that are scored together, so that 15 D rows are four or five minibatches. No clock is
+ * looked at: the same data and options give the same choice on any machine.
  *
  * What the user gave narrows the choice: a sampler that does not read --alpha is not chosen by
  * somebody who gave it. That is asked by trying: a candidate whose options sgfsi_resolve refuses is
@@ -140,9 +142,8 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* An effective exact draw may cost four minibatches of 5 D rows, scored twice. */
 static bool is_cheap(const sgfsi_forecast *f, int64_t D) {
-    return f->rows * f->tau <= fmax(40 * (double)D, 200);
+    return f->rows * f->tau <= fmax(5000, 15 * (double)D);
 }
 
 static void tell_exact(const field *f, const sgfsi_forecast *ahead, sgfsi_choice *out) {

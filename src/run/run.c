@@ -42,20 +42,21 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
 }
 
 /* Is it to begin anew with SGFS, and why? A sampler the user named may be of no use, but where it
- * cannot work that is an error; one that was chosen for the user can be given up. */
+ * cannot work that is an error; one that was chosen for the user can be given up, unless it is an
+ * option of the user's that is in its way. */
 static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err *err, char *why,
                          size_t room) {
     if (run->walk == NULL || run->choice.fallbacks > 0) return false;
-    const char *said = run->walk[0].sampler.fallback;
-    bool anchored = sgfsi_options_have(run->kinds.sampler->options, "sampler.anchor_tolerance");
-    bool failed = status == SGFS_ENUMERIC || status == SGFS_EUSAGE;
-    if (status == SGFS_OK && said[0] != '\0') {
-        snprintf(why, room, "%s", said);
-        return true;
+    const sgfs_sampler *first = &run->walk[0].sampler;
+    if (status == SGFS_OK) {
+        snprintf(why, room, "%s", first->fallback);
+        return first->fallback[0] != '\0';
     }
-    if (!failed || !anchored || !run->choice.automatic) return false;
-    snprintf(why, room, "no anchor, because %s", err->text);
-    return true;
+    bool anchored = sgfsi_options_have(run->kinds.sampler->options, "sampler.anchor_tolerance");
+    bool found = first->anchor != NULL && first->anchor->theta != NULL;
+    bool failed = status == SGFS_ENUMERIC || (status == SGFS_EUSAGE && !found);
+    snprintf(why, room, "%s%.480s", found ? "" : "no anchor, because ", err->text);
+    return run->choice.automatic && anchored && failed;
 }
 
 static sgfs_status open_plan(sgfs_run *run, sgfs_err *err) {
