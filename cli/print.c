@@ -371,26 +371,30 @@ void cli_print_check_grad(const sgfs_check_grad *c) {
 
 /* ---- audit ----------------------------------------------------------------------------------- */
 
-/* "0.004 +-0.010" */
+/* "0.0042 +-0.0100": the error with two digits, the number to the same place. */
 static void print_change(double x, double error) {
-    printf(" %8.4f +-%-7.4f", x, error);
+    int digits = error > 0 && error < 10 ? (int)ceil(-log10(error)) + 1 : 0;
+    if (digits > 6) digits = 6;
+    printf(" %8.*f +-%-7.*f", digits, x, digits, error);
+}
+
+/* In per cent, and so is its error. */
+static void print_spread(const sgfs_audit_change *c) {
+    print_change(100 * expm1(c->sd), 100 * exp(c->sd) * c->sd_error);
 }
 
 static void print_audit_head(const sgfs_audit_report *r, int width) {
-    char cell[48];
-    printf("%*s", width + 11, "");
-    printf(" %-*s", (int)(r->columns * 18), "difference of means in sd from");
-    printf(" %s\n", "difference of sds in % from");
     print_name("parameter", width);
     printf(" %10s", "sd");
     for (int64_t k = 0; k < 2 * r->columns; k++) {
-        snprintf(cell, sizeof cell, "%s +-error", r->column[k % r->columns]);
-        printf(" %17s", cell);
+        char cell[32];
+        snprintf(cell, sizeof cell, "%s: %s", k < r->columns ? "mean" : "sd %",
+                 r->column[k % r->columns]);
+        printf(" %17s ", cell);
     }
     putchar('\n');
 }
 
-/* The digits of h that matter. */
 static void print_audit_what(const sgfs_audit_report *r) {
     if (r->draws) printf("the run's own draws (%s)", r->sampler);
     else printf("%s with step h = %.4g", r->sampler, r->step);
@@ -411,15 +415,15 @@ void cli_print_audit(const sgfs_audit_report *r) {
     }
     printf("%s\n", r->title);
     print_audit_what(r);
-    putchar('\n');
+    printf(
+        "difference from ... +- standard error: of means in posterior sd, of sds in per cent\n\n");
     print_audit_head(r, width);
     for (int64_t i = 0; i < r->dim; i++) {
         print_name(r->row[i].name, width);
         print_num(r->row[i].sd, 10);
         for (int64_t k = 0; k < r->columns; k++)
             print_change(r->row[i].change[k].mean, r->row[i].change[k].mean_error);
-        for (int64_t k = 0; k < r->columns; k++)
-            print_change(100 * expm1(r->row[i].change[k].sd), 100 * r->row[i].change[k].sd_error);
+        for (int64_t k = 0; k < r->columns; k++) print_spread(&r->row[i].change[k]);
         putchar('\n');
     }
     printf("\n%.3g s, %.3g rows touched\n%s\n", r->seconds, r->rows_touched, r->verdict);

@@ -13,11 +13,17 @@
  *     error of log s:  sd(w_b) / sqrt(B) / (2 s^2)     (w_b: the batch's mean of (x - m)^2)
  *
  * so that the error of s knows of the distribution's own tails: nothing is taken for normal.
+ *
+ * Batches that are not long enough are found out: the same variance of m from groups of GROUP
+ * batches is larger then, by a ratio that is 1 up to chance otherwise. Its mean over all parameters
+ * enlarges every error, where it is above 1.
  */
 #include "diagnostics/batchmeans.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { GROUP = 8 };
 
 sgfsi_batchmeans *sgfsi_batchmeans_new(sgfsi_arena *arena, int64_t chains, int64_t D) {
     sgfsi_batchmeans *b = sgfsi_arena_alloc(arena, 1, sizeof *b);
@@ -109,6 +115,37 @@ static sgfsi_estimate estimate_one(const sgfsi_batchmeans *b, int64_t j) {
                             .sd_error = sqrt(ww / share) / (2 * variance)};
 }
 
+/* Squared error of the mean of parameter j from groups of `group` neighbouring batches; m: its mean
+ * less the centre. */
+static double squared_error(const sgfsi_batchmeans *b, int64_t j, double m, int64_t group) {
+    double sum = 0, all = 0;
+    for (int64_t c = 0; c < b->chains; c++) {
+        for (int64_t k = 0; k + group <= b->filled[c]; k += group) {
+            double u = 0;
+            for (int64_t i = 0; i < group; i++) u += batch_at(b, c, k + i)[j];
+            u = u / (double)(group * b->length[c]) - m;
+            sum += u * u;
+            all++;
+        }
+    }
+    return sum / (all * (all - 1));
+}
+
+static double ratio_of(const sgfsi_batchmeans *b, const sgfsi_estimate *e) {
+    double sum = 0;
+    if (sgfsi_batchmeans_batches(b) < 2 * GROUP * b->chains) return 1;
+    for (int64_t j = 0; j < b->D; j++) {
+        double m = e[j].mean - b->centre[j];
+        sum += squared_error(b, j, m, GROUP) / (e[j].mean_error * e[j].mean_error);
+    }
+    return fmax(sum / (double)b->D, 1);
+}
+
 void sgfsi_batchmeans_estimate(const sgfsi_batchmeans *b, sgfsi_estimate *estimate) {
     for (int64_t j = 0; j < b->D; j++) estimate[j] = estimate_one(b, j);
+    double wider = sqrt(ratio_of(b, estimate));
+    for (int64_t j = 0; j < b->D; j++) {
+        estimate[j].mean_error *= wider;
+        estimate[j].sd_error *= wider;
+    }
 }

@@ -142,7 +142,7 @@ static void describe(const sgfs_audit_report *r, char mean[160], char sd[160]) {
     const sgfs_audit_change *m = last_of(r, r->worst_mean), *s = last_of(r, r->worst_sd);
     put_number(number, m->mean, m->mean_error, 1);
     snprintf(mean, 160, "%s sd (%.60s)", number, r->row[r->worst_mean].name);
-    put_number(number, percent(s->sd) / 100, s->sd_error, 100);
+    put_number(number, expm1(s->sd), exp(s->sd) * s->sd_error, 100);
     snprintf(sd, 160, "%s %% (%.60s)", number, r->row[r->worst_sd].name);
 }
 

@@ -6,6 +6,9 @@
  * and then from the errors measured so far. Nothing here depends on the clock but --max-time, so
  * the same seed gives the same numbers. Errors by batch means need batches that are longer than
  * tau: fewer than LEAST_ESS independent draws are never taken for enough.
+ *
+ * Exact chains may turn out to ask many rows and to forget slowly. They begin with a few draws, and
+ * are given up when these say so.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +19,10 @@
 #include "run/audit.h"
 
 enum { LEAST_ESS = 2048, ROUNDS = 12, MOST_FACTOR = 100 };
+/* Rows for each parameter that an effective exact draw may ask. Extrapolation over h needs about 30
+ * times as many draws, of some 10 rows a parameter: where exact ones ask for ten times that in all,
+ * they are not worth waiting for. */
+static const double most_rows = 3200;
 
 /* ---- options of its run ---------------------------------------------------------------------- */
 
@@ -133,19 +140,46 @@ double sgfsi_probe_plan(const sgfsi_probe *p) {
     return tau * fmax(1 / (p->error * p->error), LEAST_ESS);
 }
 
+static bool is_exact(const sgfsi_probe *p) {
+    return strcmp(p->sampler, "exact") == 0;
+}
+
+static int64_t rows_so_far(const sgfs_run *run) {
+    int64_t rows = 0;
+    for (int64_t c = 0; c < run->plan.chains; c++)
+        rows += run->walk[c].sampler.eval.rows_touched + run->walk[c].sampler.full.rows_touched;
+    return rows;
+}
+
+/* rows: touched since warm-up. ESS by what the errors are. */
+static sgfs_status check_cost(const sgfsi_probe *p, const sgfs_run *run, double rows,
+                              sgfs_err *err) {
+    double drawn = (double)((run->walk[0].t - run->plan.warmup) * run->plan.chains);
+    double tau = drawn * p->reached * p->reached, each = rows / drawn;
+    if (!is_exact(p) || tau * each <= most_rows * (double)run->model->D) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "they ask %.3g rows each and it takes %.3g of them to forget one: too slow to "
+        "wait for",
+        each, fmax(tau, 1));
+}
+
 static sgfs_status walk_until_known(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run,
                                     sgfsi_batchmeans *b, double until, sgfs_err *err) {
     double chains = (double)run->plan.chains, planned = sgfsi_probe_plan(p) / chains;
-    double most = planned * MOST_FACTOR;
+    double most = planned * MOST_FACTOR, before = (double)rows_so_far(run);
+    if (is_exact(p)) planned = fmin(planned, LEAST_ESS / chains);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t end = run->plan.warmup + (int64_t)ceil(planned);
         sgfs_status status = walk_to(a, p, run, b, end, until, err);
         if (status != SGFS_OK) return status;
         sgfsi_batchmeans_estimate(b, p->estimate);
         p->reached = largest_error(p->estimate, a->model->D);
+        status = check_cost(p, run, (double)rows_so_far(run) - before, err);
+        if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
         if (excess <= 1.1 || planned >= most || sgfsi_now() >= until) return SGFS_OK;
-        double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 4) : 4;
+        double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 16) : 4;
         planned = fmin(planned * factor, most);
     }
     return SGFS_OK;
@@ -188,8 +222,7 @@ static sgfs_status with_run(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run, double
                             "--precision.",
                             p->what);
     }
-    for (int64_t c = 0; c < run->plan.chains; c++)
-        p->rows += run->walk[c].sampler.eval.rows_touched + run->walk[c].sampler.full.rows_touched;
+    p->rows = rows_so_far(run);
     if (status != SGFS_OK) p->estimate = NULL;
     sgfsi_arena_free(&arena);
     return status;
