@@ -205,8 +205,11 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
 }
 
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
-    if (run->kinds.sampler->from_curvature) snprintf(out, room, "rows read while opening only");
-    else if (run->kinds.sampler->full_data) snprintf(out, room, "all rows each iteration");
+    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    bool closed = kind->few_rows && run->model->kind->whole != NULL;
+    if (kind->from_curvature || closed) snprintf(out, room, "rows read while opening only");
+    else if (kind->few_rows) snprintf(out, room, "a few rows each draw");
+    else if (kind->full_data) snprintf(out, room, "all rows each iteration");
     else if (run->plan.chunk > 1)
         snprintf(out, room, "batch %lld in chunks of %lld", (long long)run->plan.n,
                  (long long)run->plan.chunk);

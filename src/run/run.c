@@ -266,7 +266,8 @@ static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
 static bool predict_spread(const sgfs_run *run, double *sd) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
-    bool sampled = mean != NULL && !run->kinds.sampler->from_curvature;
+    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_walk *w = &run->walk[c];
         sampled = w->status == SGFS_OK && w->meant > 0;
