@@ -331,6 +331,9 @@ typedef struct sgfs_sampler_kind {
     bool from_curvature;
     /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
     const char *const *stats;
+    /* Rows of a minibatch where --batch is auto; NULL: as SGFS. W: rows, or the sum of their
+     * weights. */
+    int64_t (*batch)(int64_t W, int64_t D);
     /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
     sgfs_status (*resolve)(sgfs_config *cfg, const struct sgfs_situation *situation, sgfs_err *err);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);

@@ -200,7 +200,10 @@ static sgfs_status plan_batch(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds
     if (kinds->sampler->full_data) return SGFS_OK;
     if (W > N) N = W; /* so many copies of rows there are to draw from */
     plan->n = sgfsi_config_int(cfg, "run.batch");
-    if (sgfsi_config_auto(cfg, "run.batch")) plan->n = automatic_batch(W, m->D);
+    if (sgfsi_config_auto(cfg, "run.batch")) {
+        int64_t (*own)(int64_t W, int64_t D) = kinds->sampler->batch;
+        plan->n = own != NULL ? own(W, m->D) : automatic_batch(W, m->D);
+    }
     if (plan->n > N) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--batch %lld is more than the %lld rows of %s; it must lie "
@@ -217,7 +220,7 @@ static sgfs_status plan_batch(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds
 /* The step h = 2/(gamma (1 + alpha^2)) must stay below 2 or the chain only mirrors itself. */
 static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
                                const sgfsi_plan *plan, sgfs_err *err) {
-    if (kinds->fisher == NULL) return SGFS_OK;
+    if (!sgfsi_options_have(kinds->sampler->options, "sampler.warmup_alpha")) return SGFS_OK;
     double alpha =
         fmin(sgfsi_config_num(cfg, "sampler.alpha"), sgfsi_config_num(cfg, "sampler.warmup_alpha"));
     bool file = strcmp(sgfsi_config_text(cfg, "sampler.b"), "file") == 0;
@@ -238,7 +241,7 @@ static int64_t at_least(double x, int64_t least) {
 static void plan_lengths(const sgfs_config *cfg, const sgfsi_kinds *kinds, sgfsi_plan *plan) {
     double slow = 1;
     plan->tau = kinds->sampler->tau != NULL ? kinds->sampler->tau(cfg, plan->gamma) : 0;
-    if (kinds->fisher != NULL) {
+    if (sgfsi_options_have(kinds->sampler->options, "sampler.warmup_alpha")) {
         double a = sgfsi_config_num(cfg, "sampler.warmup_alpha");
         slow = 1 + a * a;
     }
