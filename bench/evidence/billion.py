@@ -18,7 +18,7 @@ def run(lab):
     for sampler in ("exact", "sgfs-cv"):
         if not lab.has(sampler):
             continue
-        run_ = lab.sample("logistic", data, sampler, "--draws", 2000 if lab.quick else 100_000)
+        run_ = lab.sample("logistic", data, sampler, "--draws", 2000 if lab.quick else 100_000, watched=True)
         of, draws = lab.compare(truth), run_["draws"] * run_["head"]["thin"]
         per_second = run_["ess_min"] / run_["sample_seconds"]
         lines.append([f"`{sampler}`", f"{run_['anchor'].get('passes', '')}", seconds(run_["anchor"].get("seconds")),

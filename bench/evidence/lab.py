@@ -2,7 +2,8 @@
 """What the experiments share: the program as a function, data, and the page with its markers.
 
 A run is `lab.sample(...)`, a dictionary: the summary and the run file's head, and beside them
-    wall, cpu, peak   seconds of the process, and its largest resident set in bytes
+    wall, cpu         seconds of the process
+    peak              its largest resident set in bytes, if watched
     anchor            what the sampler said of its anchor ("sampler_info"), or {}
     info              all of "sampler_info"
 Draws come from `lab.draws()`: the program's own export of the last run."""
@@ -64,7 +65,7 @@ class Lab:
     def has(self, sampler):
         return sampler in self.samplers
 
-    def sample(self, model, data, sampler, *options, seed=1, threads=1):
+    def sample(self, model, data, sampler, *options, seed=1, threads=1, watched=False):
         """One chain on one core, unless options say otherwise."""
         words = [self.program, "sample", model, "--data", data, "--sampler", sampler, "--threads", threads,
                  "--seed", seed, "--out", "last.run", "--overwrite", "--quiet", *options]
@@ -73,7 +74,7 @@ class Lab:
         start = time.monotonic()
         with open(self.folder / "said.txt", "w") as said:
             process = subprocess.Popen([str(w) for w in words], cwd=self.folder, stdout=said, stderr=said)
-            _, status, used = os.wait4(process.pid, 0)
+            status, used, peak = watch(process.pid) if watched else (*os.wait4(process.pid, 0)[1:], None)
         wall = time.monotonic() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         text = (self.folder / "said.txt").read_text()
@@ -82,7 +83,7 @@ class Lab:
         run = json.loads(self("summary", "last.run", "--json").stdout)
         run["head"] = self.head("last.run")
         run["wall"], run["cpu"] = wall, used.ru_utime + used.ru_stime
-        run["peak"], run["text"] = used.ru_maxrss * 1024, text
+        run["peak"], run["text"] = peak, text
         run["info"] = run["head"].get("sampler_info") or {}
         run["anchor"] = run["info"].get("anchor") or {}
         return run
@@ -91,7 +92,7 @@ class Lab:
         """The run file's head: JSON after the magic word."""
         with open(self.folder / name, "rb") as f:
             text = f.read(1 << 20).decode("utf-8", "replace")
-        return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
+        return json.JSONDecoder().raw_decode(text[text.index('{"'):])[0]
 
     def compare(self, reference):
         return json.loads(self("compare", "last.run", "--reference", reference, "--json").stdout)
@@ -131,6 +132,22 @@ class Lab:
             found = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
             model = found.group(1).strip() if found else ""
         return model or platform.machine()
+
+
+def watch(pid):
+    """Waits for a process; exit status, resources, and its largest resident set (what wait4 says of that is at
+    least its parent's)."""
+    peak = 0
+    while True:
+        try:
+            found = re.search(r"VmHWM:\s*(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())
+            peak = max(peak, 1024 * int(found.group(1))) if found else peak
+        except OSError:
+            pass
+        done, status, used = os.wait4(pid, os.WNOHANG)
+        if done:
+            return status, used, peak
+        time.sleep(0.01)
 
 
 def table(head, rows):
