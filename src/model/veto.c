@@ -29,6 +29,10 @@ const char *sgfsi_psi_refuses(const sgfs_model *m) {
     return "the model cannot say how far a row's log density may be from a parabola";
 }
 
+double sgfsi_psi_radius(int64_t D) {
+    return sqrt((double)D) + 2;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* The pass: one scratch and one growth for each thread. */

@@ -18,7 +18,7 @@ const sgfs_sampler_kind *const sgfsi_samplers[] = {&sgfs_sampler_sgfs,
                                                    NULL};
 
 const sgfsi_sampler_name sgfsi_sampler_names[] = {
-    {"sgfs-f", &sgfs_sampler_sgfs, "full", "SGFS with the full Fisher matrix (the default)"},
+    {"sgfs-f", &sgfs_sampler_sgfs, "full", "SGFS with the full Fisher matrix"},
     {"sgfs-d", &sgfs_sampler_sgfs, "diag", "SGFS with its diagonal: for many parameters"},
     {"sgfs-b", &sgfs_sampler_sgfs, "block", "SGFS with blocks of it (--block-size)"},
     {"sgfs", &sgfs_sampler_sgfs, "", "SGFS with the matrix that --fisher names"},
