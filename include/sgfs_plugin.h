@@ -323,11 +323,17 @@ typedef struct sgfs_sampler_kind {
     const sgfs_option *options;
     bool uses_fisher;
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
+    /* With full_data: reads all rows while opening and then only a few of them, however many there
+     * are; sampler->full is used by nobody. */
+    bool few_rows;
     /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
      * the draws needs no check against it. */
     bool from_curvature;
     /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
     const char *const *stats;
+    /* Rows of a minibatch where --batch is auto; NULL: as SGFS. W: rows, or the sum of their
+     * weights. */
+    int64_t (*batch)(int64_t W, int64_t D);
     /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
     sgfs_status (*resolve)(sgfs_config *cfg, const struct sgfs_situation *situation, sgfs_err *err);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);

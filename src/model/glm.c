@@ -142,21 +142,13 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
         sparse_curvature(m, b, weight, A);
         return;
     }
+    /* beta is the leading block of the matrix: the other columns are 0 */
     for (int64_t i = 0; i < b->n; i++) {
-        double root = sqrt(weight[i]);
-        for (int64_t j = 0; j < b->p; j++) scratch[i * b->p + j] = root * b->x[i * b->p + j];
+        double root = sqrt(weight[i]), *to = scratch + i * m->D;
+        for (int64_t j = 0; j < b->p; j++) to[j] = root * b->x[i * b->p + j];
+        for (int64_t j = b->p; j < m->D; j++) to[j] = 0;
     }
-    if (m->D == b->p) {
-        m->be->syrk_t(b->n, b->p, 1.0, scratch, 1.0, A);
-        return;
-    }
-    for (int64_t i = 0; i < b->n; i++) { /* beta is the leading block of a larger matrix */
-        const double *x = scratch + i * b->p;
-        for (int64_t j = 0; j < b->p; j++) {
-            double *row = A + j * m->D;
-            for (int64_t k = 0; k <= j; k++) row[k] += x[j] * x[k];
-        }
-    }
+    m->be->syrk_t(b->n, m->D, 1.0, scratch, 1.0, A);
 }
 
 double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D) {

@@ -35,7 +35,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
     m->scratch_per_row = 1;
-    m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
+    m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m); /* a column more: log_sigma */
     sgfs_status status = sgfsi_glm_refuse_text(m, "linear regression needs numbers", err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;

@@ -25,6 +25,28 @@
  * stays above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
 static const double SHARE_MOST = 3, LEAST_LEFT = 0.4, SHARE_FIXED = 2;
 
+/* ---- options ---------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_kmatrix_check(const sgfs_config *cfg, const char *fisher, sgfs_err *err) {
+    static const char *const of[][3] = {
+        {"fisher.kappa_value", "kappa-value", "floor constant forget"},
+        {"fisher.kappa_a", "kappa-a", "power"},
+        {"fisher.kappa_b", "kappa-b", "power"},
+        {"fisher.kappa_delta", "kappa-delta", "power"},
+        {"fisher.window", "kappa-window", "window"}};
+    const char *kappa = sgfsi_config_text(cfg, "fisher.kappa");
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        if (!sgfsi_config_given(cfg, of[i][0]) || strstr(of[i][2], kappa) != NULL) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning with --kappa %s (only with: %s).",
+                          of[i][1], kappa, of[i][2]);
+    }
+    if (sgfsi_config_given(cfg, "fisher.block_size") && strcmp(fisher, "block") != 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--block-size needs --sampler sgfs-b (or --fisher block).");
+    }
+    return SGFS_OK;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {

@@ -49,6 +49,9 @@ typedef struct sgfsi_kmatrix {
     bool fades, updates;   /* e fades; L is updated, not made anew */
 } sgfsi_kmatrix;
 
+/* Options of the running average that only another option reads are refused. */
+sgfs_status sgfsi_kmatrix_check(const sgfs_config *cfg, const char *fisher, sgfs_err *err);
+
 sgfs_status sgfsi_kmatrix_open(sgfsi_kmatrix *k, sgfs_sampler *sampler, sgfs_err *err);
 
 /* Batches at the starting point until rows >= fill x D; G: D numbers of room. */

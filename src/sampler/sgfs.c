@@ -206,27 +206,6 @@ static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, s
     return check_update(cfg, now, err);
 }
 
-/* Options that only another option reads. */
-static sgfs_status check_matrix(const sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
-    static const char *const of[][3] = {
-        {"fisher.kappa_value", "kappa-value", "floor constant forget"},
-        {"fisher.kappa_a", "kappa-a", "power"},
-        {"fisher.kappa_b", "kappa-b", "power"},
-        {"fisher.kappa_delta", "kappa-delta", "power"},
-        {"fisher.window", "kappa-window", "window"}};
-    const char *kappa = sgfsi_config_text(cfg, "fisher.kappa");
-    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
-        if (!sgfsi_config_given(cfg, of[i][0]) || strstr(of[i][2], kappa) != NULL) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning with --kappa %s (only with: %s).",
-                          of[i][1], kappa, of[i][2]);
-    }
-    if (sgfsi_config_given(cfg, "fisher.block_size") && strcmp(now->fisher, "block") != 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--block-size needs --sampler sgfs-b (or --fisher block).");
-    }
-    return SGFS_OK;
-}
-
 /* Combinations of parameters that the data hardly know have hardly any information, and a step by
  * its inverse throws them away: without a ridge networks saturate in their first steps, and the
  * coefficients of a label of few rows run far away. The ridge is matched by noise, and as exact. */
@@ -249,7 +228,7 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
         status = sgfsi_config_choose(cfg, "sampler.warmup_alpha", alpha, err);
     }
     if (status == SGFS_OK) status = resolve_b(cfg, err);
-    if (status == SGFS_OK) status = check_matrix(cfg, now, err);
+    if (status == SGFS_OK) status = sgfsi_kmatrix_check(cfg, now->fisher, err);
     if (status == SGFS_OK) status = resolve_update(cfg, now, err);
     if (status == SGFS_OK) status = resolve_ridge(cfg, now, err);
     if (status == SGFS_OK && full && now->D > large) {

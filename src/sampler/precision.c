@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * precision.c: makes and factors the curvature of the general step (precision.h).
+ */
+#include "sampler/precision.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+enum { POWER_STEPS = 60 };
+
+sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_backend *be = sampler->model->be;
+    const sgfs_config *cfg = sampler->cfg;
+    p->stiff = 1;
+    p->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
+    sgfs_status status =
+        sgfsi_sym_open(&p->A, sampler->fisher, be, sampler->layout, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    return sgfsi_sym_open(&p->L, sampler->fisher, be, sampler->layout, sampler->arena, err);
+}
+
+void sgfsi_precision_copy(sgfsi_precision *p, const sgfsi_precision *from) {
+    p->A.kind->combine(&p->A, 1, &from->A, 0, NULL);
+    p->L.kind->combine(&p->L, 1, &from->L, 0, NULL);
+    p->ridge = from->ridge;
+    p->rho = from->rho;
+    p->stiff = from->stiff;
+}
+
+static int64_t try_factor(sgfsi_precision *p, double ridge) {
+    const sgfs_fisher_kind *f = p->A.kind;
+    p->rho = ridge * f->trace(&p->A) / (double)p->A.D;
+    f->combine(&p->L, 1, &p->A, 0, NULL);
+    if (p->rho > 0) f->add_diag(&p->L, p->rho, NULL);
+    return f->factor(&p->L);
+}
+
+sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err) {
+    int64_t failed = try_factor(p, p->ridge);
+    for (double more = 1e-10; failed != 0 && more < 0.02; more *= 100) {
+        sampler->interventions++;
+        failed = try_factor(p, p->ridge + more);
+    }
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the curvature is not positive definite at parameter \"%s\" (a larger "
+                      "--prior-precision or --fisher-ridge would help)",
+                      sampler->model->param[failed - 1]);
+}
+
+/* y = L^-1 (Lfull Lfull') L^-T x */
+static void apply(const sgfsi_precision *p, const double *full, double *x) {
+    const sgfs_backend *be = p->A.be;
+    p->L.kind->solve(&p->L, true, x);
+    be->trmv(p->A.D, full, true, x);
+    be->trmv(p->A.D, full, false, x);
+    p->L.kind->solve(&p->L, false, x);
+}
+
+/* By the power method, from a vector that no one chose; a tenth is added, for it comes from below.
+ */
+static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
+    const sgfs_backend *be = p->A.be;
+    int64_t D = p->A.D;
+    sgfsi_stream stream = sgfsi_stream_at(seed, 0, (int64_t)1 << 50, SGFSI_PROBE);
+    double largest = 1;
+    sgfsi_normals(&stream, D, x);
+    for (int k = 0; k < POWER_STEPS; k++) {
+        double size = sqrt(be->dot(D, x, x));
+        for (int64_t j = 0; j < D; j++) x[j] /= size;
+        apply(p, full, x);
+        largest = sqrt(be->dot(D, x, x));
+    }
+    return 1.1 * largest;
+}
+
+sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler, double *x,
+                                      sgfs_err *err) {
+    const sgfsi_anchor *a = sampler->anchor;
+    const sgfs_fisher_kind *f = p->A.kind;
+    int64_t D = p->A.D;
+    sgfsi_arena arena = {NULL};
+    double *dense = SGFSI_DOUBLES(&arena, D * D); /* lower */
+    if (dense == NULL) return sgfsi_fail_memory(err, "the curvature");
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j <= i; j++)
+            dense[i * D + j] = p->A.be->dot(j + 1, a->L + i * D, a->L + j * D);
+    }
+    f->from_dense(&p->A, dense);
+    sgfsi_arena_free(&arena);
+    sgfs_status status = sgfsi_precision_factor(p, sampler, err);
+    if (status != SGFS_OK) return status;
+    bool whole = f == &sgfs_fisher_full;
+    p->stiff = whole ? 1 : fmax(1, stiffness(p, a->L, sampler->seed, x));
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler, const sgfs_sym *I1,
+                                      sgfs_err *err) {
+    p->A.kind->combine(&p->A, sampler->eval.total, I1, 0, NULL);
+    p->A.kind->add_diag(&p->A, 1, sampler->model->precision);
+    return sgfsi_precision_factor(p, sampler, err);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * precision.h: A, the curvature that the general step is made of (general.h), and its factor:
+ *
+ *     A = information + the prior's curvature,   L L' = A + rho I        any structure of sgfs_sym
+ *
+ * and where it comes from: the anchor's information, or a running average of the scores'
+ * covariance. Whoever has another source fills A and `limit` and calls sgfsi_precision_factor.
+ */
+#ifndef SGFSI_PRECISION_H
+#define SGFSI_PRECISION_H
+
+#include "sampler/sampler.h"
+
+typedef struct sgfsi_precision {
+    sgfs_sym A, L;
+    double ridge; /* relative, asked for by option */
+    double rho;   /* as large as it came out; matched by noise, and as exact */
+    /* Largest eigenvalue of (L L')^-1 A_full: 1 for the whole matrix; what a structure leaves out
+     * makes it larger, and a step h is stable only below 2 of it. */
+    double stiff;
+} sgfsi_precision;
+
+sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err);
+
+/* A = what the structure keeps of the anchor's L L'; x: 2 D numbers of room. */
+sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler, double *x,
+                                      sgfs_err *err);
+/* A = N I1 + the prior's precision. */
+sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler, const sgfs_sym *I1,
+                                      sgfs_err *err);
+/* L from A. A ridge beyond the one asked for is the last resort, and counted. */
+sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err);
+
+/* Numbers of another one of the same structure. */
+void sgfsi_precision_copy(sgfsi_precision *p, const sgfsi_precision *from);
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: MIT
+ * sgfs_cv.c: SGFS with control variates: the general step (general.h) with the posterior's own
+ * curvature and a gradient whose noise is small,
+ *
+ *     theta += A^-1 (h G + R z),   R R' = h (2 - h) A - h^2 S
+ *     G = G* + grad log prior(theta) + N mean_batch [g_i(theta) - g_i(theta*)]
+ *
+ *   theta*   the anchor, near the mode, with G* = gradient of all rows there (model/anchor.h)
+ *   A        information at the anchor + prior
+ *   S        (gamma - 1) N Cov(g_i(theta) - g_i(theta*)): about (D/n) A where SGFS has (N/n) A
+ *
+ * so that with n of a few D the step h = 1 is allowed and every minibatch gives an almost
+ * independent draw, whatever N is.
+ *
+ * While the first chain opens: anchor; S at places drawn from the Gaussian N(theta*, A^-1), which
+ * is the stationary law to first order; from that h, the largest step <= 1 for which R exists with
+ * a margin, or the sentence that says that nothing is gained (sampler->fallback). The other chains
+ * borrow all of it. A chain begins with a draw of that Gaussian and goes on averaging S along its
+ * own way: the average over the stationary law is all that matters (general.h), and the window of
+ * the average has forgotten the probes when warm-up ends. Should R cease to exist, h is lowered,
+ * which is counted (sampler->interventions).
+ *
+ * Re-anchoring: S grows like |theta - theta*|^2, and stays at its value around the anchor as long as
+ * the chain does. When the measured noise tr(A^-1 S)/D, averaged over some dozens of batches, is
+ * --reanchor-at (4) times that, the chain's centre lies about sqrt(3 D) posterior standard
+ * deviations from the anchor: far outside of what the Gaussian holds, and far from what an average
+ * over so many batches shows by chance (a few tenths). Then the chain takes an anchor of its own at
+ * the mean of its recent places, by one pass over all rows.
+ *
+ * Networks have no one mode: there warm-up is SGFS, and anchors follow the chain (reanchor.h).
+ *
+ * The paper's SGFS is --anchor off --curvature scores --step 2/(gamma (1 + alpha^2)).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/number.h"
+#include "base/rng.h"
+#include "base/ticker.h"
+#include "sampler/general.h"
+#include "sampler/kmatrix.h"
+#include "sampler/reanchor.h"
+
+typedef struct sgfs_cv {
+    sgfsi_general step;
+    sgfsi_control control;
+    double *G, *mean; /* D each: gradient; mean of the chain's recent places */
+    bool anchored;    /* --anchor on: differences of scores */
+    bool from_scores; /* --curvature scores */
+    bool begun;
+    int64_t every, freeze;  /* as for sgfs */
+    double around;          /* noise at the anchor, from the probes */
+    double limit;           /* re-anchor when the noise is so many times that */
+    int64_t seen;           /* batches measured since the last anchor */
+    sgfsi_reanchor *moving; /* anchors that follow the chain; NULL: there is one mode */
+} sgfs_cv;
+
+/* clang-format off */
+static const sgfs_option options[] = {
+    {"sampler.step", "step", SGFS_NUMBER, "auto", 1e-9, 1.999, NULL,
+     "step h; 1: a whole Newton step; smaller: closer to the exact posterior (auto: largest <= 1)"},
+    {"sampler.curvature", "curvature", SGFS_CHOICE, "model", 1, 0, "model|scores",
+     "what steps are scaled by: the model's information, or the scores' covariance"},
+    {"sampler.anchor", "anchor", SGFS_CHOICE, "on", 1, 0, "on|off",
+     "off: plain gradients, without differences to those at the anchor"},
+    {"sampler.noise_matrix", "noise-matrix", SGFS_CHOICE, "full", 1, 0, "full|diag",
+     "gradient noise by its covariance, or by its diagonal alone: cheaper, approximate"},
+    {"sampler.reanchor_at", "reanchor-at", SGFS_NUMBER, "4", 0.01, 1e300, NULL,
+     "a new anchor when the gradient noise is so many times what it was around the old one"},
+    SGFSI_ANCHOR_ROWS,
+    SGFSI_ANCHOR_CACHE_ROW,
+    SGFSI_ANCHOR_EVERY_ROW,
+    SGFSI_OPTIONS_END};
+/* clang-format on */
+
+/* S is known to a few tenths where a batch is small: so much more noise must leave a factor. */
+static const double margin = 0.2;
+/* Places that are probed while opening, and the rows for each parameter they see at least. */
+enum { PROBES = 50, PROBE_ROWS = 50 };
+/* Batches in the running average of the noise: some dozens. */
+static const double memory = 32;
+/* Multiplications up to which warm-up learns from every batch. */
+static const double cheap = 1 << 26;
+
+/* ---- choices --------------------------------------------------------------------------------- */
+
+static bool is(const sgfs_config *cfg, const char *key, const char *value) {
+    return strcmp(sgfsi_config_text(cfg, key), value) == 0;
+}
+
+/* The paper's SGFS, whose chain begins anywhere. */
+static bool is_plain(const sgfs_config *cfg) {
+    return is(cfg, "sampler.anchor", "off") && is(cfg, "sampler.curvature", "scores");
+}
+
+/* An iteration costs about as much as two of SGFS with the same batch, and the noise falls as
+ * 1/n: with 5 rows a parameter it is a fifth of the curvature, far from where it would limit the
+ * step. (bench/cv.c: effective draws per second at several n.) */
+static int64_t batch(int64_t W, int64_t D) {
+    int64_t n = 5 * D > 64 ? 5 * D : 64, most = W / 4 > 2 ? W / 4 : 2;
+    return n < most ? n : most;
+}
+
+static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *now,
+                                  sgfs_err *err) {
+    bool plain = is_plain(cfg), moving = !plain && sgfsi_reanchor_needed(now->model);
+    const char *const no_mode = "the posterior may have many modes, and anchors follow the chain";
+    const struct {
+        bool wrong;
+        const char *key, *flag, *why;
+    } list[] = {
+        {true, "fisher.update", "fisher-update", "its matrix is the curvature at the anchor"},
+        {true, "fisher.fade", "fisher-fade", "its matrix is the curvature at the anchor"},
+        {true, "run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
+        {!plain && !moving, "run.init", "init",
+         "its chains begin with a draw of the Gaussian at the anchor"},
+        {!plain && !moving, "fisher.fill", "fisher-fill",
+         "its matrix is the curvature at the anchor"},
+        {plain, "sampler.anchor_tolerance", "anchor-tolerance", "there is no anchor"},
+        {plain, "sampler.reanchor_at", "reanchor-at", "there is no anchor"},
+        {plain, "sampler.anchor_cache", "anchor-cache", "there is no anchor"},
+        {!moving, "sampler.anchor_every", "anchor-every", "the model has one mode to anchor at"},
+        {moving, "sampler.anchor_tolerance", "anchor-tolerance", no_mode},
+        {moving, "sampler.anchor_cache", "anchor-cache", no_mode},
+        {moving, "sampler.reanchor_at", "reanchor-at", "--anchor-every is for networks"},
+        {moving && is(cfg, "sampler.anchor", "off"), "sampler.anchor", "anchor off",
+         "without a mode its curvature is found at anchors (--sampler sgfs-d has none)"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        if (!list[i].wrong || !sgfsi_config_given(cfg, list[i].key)) continue;
+        if (strcmp(list[i].key, "run.preset") == 0 && !is(cfg, "run.preset", "paper")) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning for --sampler sgfs-cv%s: %s.",
+                          list[i].flag, plain ? " --anchor off --curvature scores" : "",
+                          list[i].why);
+    }
+    if (strcmp(now->fisher, "inverse") == 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--sampler sgfs-cv injects noise by a factor of its matrix: --fisher "
+                          "inverse has none (full, diag and block have).");
+    }
+    if (is(cfg, "sampler.noise_matrix", "diag") && sgfsi_config_num(cfg, "fisher.ridge") > 0) {
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "--noise-matrix diag and --fisher-ridge do not go together: leave one out.");
+    }
+    return SGFS_OK;
+}
+
+/* What h will come out as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature,
+ * that of others more. */
+static double expected_tau(const sgfs_config *cfg, const sgfs_situation *now) {
+    bool plain = is(cfg, "sampler.anchor", "off");
+    double s = plain ? now->gamma - 1 : 1.5 * (double)(now->D + 1) / (double)now->n;
+    double h = fmin(1, 2 / (1 + (1 + margin) * s));
+    if (!sgfsi_config_auto(cfg, "sampler.step")) h = sgfsi_config_num(cfg, "sampler.step");
+    return (2 - h) / h;
+}
+
+/* A chain that begins with a draw of the Gaussian has little to forget. */
+static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    double tau = expected_tau(cfg, now);
+    double warmup = is_plain(cfg) ? fmax(1000, 10 * tau) : 200 + 5 * tau;
+    double draws = fmax(1000, ceil(400 * tau)), thin = ceil(draws / 1000);
+    bool free_draws = sgfsi_config_auto(cfg, "run.draws");
+    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", ceil(warmup), err);
+    if (status == SGFS_OK && free_draws) status = sgfsi_config_choose(cfg, "run.thin", thin, err);
+    if (status != SGFS_OK || !free_draws) return status;
+    double kept = (double)sgfsi_config_int(cfg, "run.thin");
+    return sgfsi_config_choose(cfg, "run.draws", ceil(draws / kept) * kept, err);
+}
+
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    bool diag = strcmp(now->fisher, "diag") == 0;
+    sgfs_status status = refuse_options(cfg, now, err);
+    if (status == SGFS_OK) status = sgfsi_kmatrix_check(cfg, now->fisher, err);
+    if (status == SGFS_OK && sgfsi_config_auto(cfg, "fisher.update"))
+        status = sgfsi_config_resolve(cfg, "fisher.update", "refactor", err);
+    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err);
+    if (status == SGFS_OK && !is_plain(cfg) && sgfsi_reanchor_needed(now->model))
+        return sgfsi_reanchor_resolve(cfg, now, err);
+    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
+    if (status == SGFS_OK) status = sgfsi_anchor_resolve_cache(cfg, now->model, err);
+    return status == SGFS_OK ? resolve_lengths(cfg, now, err) : status;
+}
+
+/* ---- the size of the step -------------------------------------------------------------------- */
+
+/* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
+ * would go all the way, so that no variance is off by more than a tenth. */
+static double most_of(const sgfs_cv *s) {
+    double stiff = s->step.P.stiff;
+    return stiff > 1 ? 0.2 / stiff : 1;
+}
+
+static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
+    double h = s->step.h, most = 2 / s->step.P.stiff;
+    double largest = sgfsi_general_largest(&s->step, &sampler->eval, fmin(h, 0.95 * most), margin);
+    return sgfsi_fail(err, code,
+                      "--step %.4g leaves no room for the noise of the gradient: the largest that "
+                      "is possible with --batch %lld is about %.3g (a larger --batch allows more)",
+                      h, (long long)sampler->eval.n, floor(largest * 1000) / 1000);
+}
+
+/* h and R from what is known of S: the step that was given must be possible, another is found.
+ * code: what an impossible one is. */
+static sgfs_status settle(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
+    sgfsi_general *g = &s->step;
+    const sgfsi_eval *e = &sampler->eval;
+    if (g->given) {
+        if (g->h * g->P.stiff < 2 && sgfsi_general_factor(g, e)) return SGFS_OK;
+        return impossible(sampler, s, code, err);
+    }
+    g->h = sgfsi_general_largest(g, e, most_of(s), margin);
+    if (g->h > 0 && sgfsi_general_factor(g, e)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the gradient's noise is not finite: no step is small enough");
+}
+
+/* R anew after S has changed. A step of our own choice is lowered where it has become too large. */
+static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    sgfsi_general *g = &s->step;
+    if (!isnan(g->h) && sgfsi_general_factor(g, &sampler->eval)) return SGFS_OK;
+    if (!isnan(g->h) && !g->given) sampler->interventions++;
+    return settle(sampler, s, SGFS_ENUMERIC, err);
+}
+
+/* ---- around the anchor ----------------------------------------------------------------------- */
+
+/* A draw of the Gaussian there. */
+static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream stream,
+                       double *theta) {
+    const sgfs_sym *L = &s->step.P.L;
+    const sgfsi_anchor *a = sampler->anchor;
+    sgfsi_normals(&stream, sampler->D, theta);
+    if (a->L != NULL) L->be->trsv(sampler->D, a->L, true, theta);
+    else L->kind->solve(L, true, theta);
+    L->be->axpy(sampler->D, 1.0, a->theta, theta);
+}
+
+/* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
+static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    const sgfsi_eval *e = &sampler->eval;
+    sgfsi_general *g = &s->step;
+    int64_t enough = (PROBE_ROWS * e->D + e->n - 1) / e->n,
+            count = enough > PROBES ? enough : PROBES;
+    int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
+    sgfsi_ticker ticker =
+        sgfsi_ticker_start(sgfsi_config_log(sampler->cfg), "Measuring the gradient's noise");
+    sgfs_status status = SGFS_OK;
+    sgfsi_average_restart(&g->I1);
+    g->measured = 0;
+    for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
+        sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain,
+                                          ((int64_t)1 << 48) + first + i, SGFSI_PROBE);
+        draw_place(sampler, s, at, s->mean);
+        status =
+            sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
+        sgfsi_stream signs = sgfsi_stream_at(sampler->seed, sampler->chain,
+                                             ((int64_t)1 << 49) + first + i, SGFSI_PROBE);
+        sgfsi_normals(&signs, e->D, g->z);
+        if (status == SGFS_OK) sgfsi_general_learn(g, e, true, 1 / (double)(i + 1));
+        if (sampler->first == NULL && first == 0)
+            sgfsi_tick(&ticker, (double)(i + 1) / (double)count);
+    }
+    s->around = g->noise;
+    s->seen = 0;
+    memcpy(s->mean, sampler->anchor->theta, (size_t)e->D * sizeof *s->mean);
+    return status;
+}
+
+/* A from the scores at the anchor: N Cov(g), from batches without differences. */
+static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    const sgfsi_eval *e = &sampler->eval;
+    sgfsi_general *g = &s->step;
+    int64_t count = (20 * PROBE_ROWS * e->D + e->n - 1) / e->n;
+    sgfs_status status = SGFS_OK;
+    sampler->eval.control = NULL;
+    sgfsi_average_restart(&g->I1);
+    for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
+        status = sgfsi_eval_gradient(&sampler->eval, ((int64_t)1 << 40) + i, SGFSI_PROBE,
+                                     sampler->anchor->theta, s->G, NULL, err);
+        if (status == SGFS_OK) {
+            g->I1.window = (double)count; /* a plain mean */
+            sgfsi_general_learn(g, e, true, 0);
+        }
+    }
+    return status == SGFS_OK ? sgfsi_precision_of_scores(&g->P, sampler, &g->I1.I1, err) : status;
+}
+
+/* A, S and h around the anchor at hand. */
+static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
+    sgfsi_general *g = &s->step;
+    double window = g->I1.window;
+    s->control = sgfsi_anchor_control(sampler->anchor);
+    sgfs_status status = s->from_scores ? scores_at_anchor(sampler, s, err)
+                                        : sgfsi_precision_at_anchor(&g->P, sampler, g->x, err);
+    g->I1.window = window;
+    sampler->eval.control = s->anchored ? &s->control : NULL;
+    if (status == SGFS_OK) status = probe(sampler, s, err);
+    return status == SGFS_OK ? settle(sampler, s, code, err) : status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Rows that are scored for an effective draw: (2 - h)/h batches, twice each, against the pass of
+ * SGFS (tau = N/n, or 19 where its step of a tenth is the shorter one). */
+static void weigh_gain(sgfs_sampler *sampler, const sgfs_cv *s) {
+    const sgfsi_eval *e = &sampler->eval;
+    double h = s->step.h, ours = 2 * (double)e->n * (2 - h) / h;
+    double sgfs = fmax((e->gamma - 1) * (double)e->n, 19 * (double)e->n);
+    if (ours < sgfs) return;
+    snprintf(sampler->fallback, sizeof sampler->fallback,
+             "Control variates gain nothing here: around the anchor the gradient's noise is %.3g "
+             "of the curvature, so that steps are at most h = %.2g and an effective draw would "
+             "score about %.3g rows, where SGFS scores %.3g.",
+             s->around, h, ours, sgfs);
+}
+
+static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
+    double h = s->step.h, tau = (2 - h) / h;
+    sgfsi_json_num(sampler->facts, "step", h);
+    sgfsi_json_num(sampler->facts, "tau_predicted", tau);
+    sgfsi_json_num(sampler->facts, "noise", s->around);
+    if (s->step.given || sampler->fallback[0] != '\0') return;
+    sgfsi_say(sgfsi_config_log(sampler->cfg), SGFS_NOTE,
+              "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
+              s->around, h, tau);
+}
+
+static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    sgfs_status status = sgfsi_sampler_anchor(sampler, err);
+    if (status == SGFS_OK && s->anchored)
+        status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    if (sampler->first != NULL) {
+        const sgfs_cv *first = sampler->first->state;
+        sgfsi_general_copy(&s->step, &first->step);
+        s->control = first->control;
+        s->around = first->around;
+        memcpy(s->mean, sampler->anchor->theta, (size_t)sampler->D * sizeof *s->mean);
+        sampler->eval.control = s->anchored ? &s->control : NULL;
+        return SGFS_OK;
+    }
+    int blas_threads = sgfsi_blas_threads(1); /* the same bits as inside a run */
+    status = look_around(sampler, s, SGFS_EUSAGE, err);
+    (void)sgfsi_blas_threads(blas_threads);
+    if (status != SGFS_OK) return status;
+    if (s->anchored && !s->step.given) weigh_gain(sampler, s);
+    tell(sampler, s);
+    return SGFS_OK;
+}
+
+/* Where it will stand is not known yet. */
+static sgfs_status open_moving(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    s->moving = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s->moving);
+    if (s->moving == NULL) return sgfsi_fail_memory(err, "the sampler");
+    sgfs_status status = sgfsi_reanchor_open(s->moving, sampler, 1, err);
+    if (status == SGFS_OK) status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
+    if (status == SGFS_OK) sgfsi_json_int(sampler->facts, "anchor_every", s->moving->every);
+    return status;
+}
+
+static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_config *cfg = sampler->cfg;
+    sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    double *room = SGFSI_DOUBLES(sampler->arena, 2 * sampler->D);
+    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    sampler->state = s;
+    s->G = room;
+    s->mean = room + sampler->D;
+    s->anchored = is(cfg, "sampler.anchor", "on");
+    s->from_scores = is(cfg, "sampler.curvature", "scores");
+    s->every = sgfsi_config_int(cfg, "fisher.every");
+    s->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
+    s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
+    sgfs_status status = sgfsi_general_open(&s->step, sampler, err);
+    if (status != SGFS_OK || is_plain(cfg)) return status;
+    return sgfsi_reanchor_needed(sampler->model) ? open_moving(sampler, s, err)
+                                                 : open_anchored(sampler, s, err);
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+/* Without an anchor S is filled at the starting point, as SGFS does. */
+static sgfs_status fill(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, sgfs_err *err) {
+    const sgfsi_eval *e = &sampler->eval;
+    int64_t count =
+        (int64_t)ceil(sgfsi_config_num(sampler->cfg, "fisher.fill") * (double)e->D / (double)e->n);
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
+        status = sgfsi_eval_gradient(&sampler->eval, i, SGFSI_FILL, theta, s->G, NULL, err);
+        if (status == SGFS_OK) sgfsi_general_learn(&s->step, e, true, 0);
+    }
+    return status;
+}
+
+static sgfs_status begin(sgfs_sampler *sampler, sgfs_cv *s, double *theta, sgfs_err *err) {
+    s->begun = true;
+    if (s->moving != NULL) return SGFS_OK;
+    if (sampler->anchor == NULL) return fill(sampler, s, theta, err);
+    draw_place(sampler, s, sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START), theta);
+    return SGFS_OK;
+}
+
+/* Every k-th batch, and in warm-up every one, where that is cheap, until S is frozen. */
+static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_step *now) {
+    const sgfsi_eval *e = &sampler->eval;
+    int64_t after = now->t - now->warmup;
+    bool small = (double)e->n * (double)e->D * (double)e->D < cheap;
+    if (!s->step.ready) return true;
+    if (after <= 0) return sampler->anchor == NULL || small || now->t % s->every == 0;
+    if (s->freeze >= 0 && after > s->freeze) return false;
+    return after == 1 || after % s->every == 0;
+}
+
+/* Batches over which the noise is averaged: as many places that know nothing of each other. */
+static double batches_of(const sgfs_cv *s) {
+    double tau = (2 - s->step.h) / s->step.h;
+    return memory * fmax(1, tau / (double)s->every);
+}
+
+/* The chain has left the anchor: a new one where it has been of late. */
+static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, sgfs_err *err) {
+    sgfsi_general *g = &s->step;
+    double batches = batches_of(s);
+    double kappa = 1 / fmin((double)++s->seen, batches);
+    for (int64_t j = 0; j < sampler->D; j++) s->mean[j] += kappa * (theta[j] - s->mean[j]);
+    bool left = g->noise > s->limit * s->around && (double)s->seen >= batches;
+    if (!left || !s->anchored || s->moving != NULL) return SGFS_OK;
+    sgfs_status status = sgfsi_sampler_reanchor(sampler, s->mean, err);
+    return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
+}
+
+/* An anchor where the chain stands, when it is time, or when the noise takes more than half of what
+ * the step can hide, h S < A. */
+static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *theta,
+                               sgfs_err *err) {
+    enum { LEAST = 10 };
+    sgfsi_reanchor *r = s->moving;
+    bool noisy = r->since >= LEAST && s->step.h * s->step.noise > 1;
+    if (r->since >= 0 && ++r->since <= r->every && !noisy) return SGFS_OK;
+    sgfs_status status = sgfsi_reanchor_at(r, sampler, theta, &s->step.P, err);
+    if (status != SGFS_OK) return status;
+    s->control = sgfsi_anchor_control(sampler->anchor);
+    sampler->eval.control = &s->control;
+    return settle(sampler, s, SGFS_ENUMERIC, err);
+}
+
+static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_step *now, sgfs_err *err) {
+    sgfsi_general *g = &s->step;
+    bool moves = sampler->anchor == NULL; /* A is the scores' own, and follows them */
+    double kappa = moves ? 0 : 1 / batches_of(s);
+    sgfsi_general_learn(g, &sampler->eval, now->t <= now->warmup, kappa);
+    sgfs_status status = SGFS_OK;
+    if (moves) status = sgfsi_precision_of_scores(&g->P, sampler, &g->I1.I1, err);
+    return status == SGFS_OK ? renew(sampler, s, err) : status;
+}
+
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    sgfs_cv *s = sampler->state;
+    sgfsi_general *g = &s->step;
+    double before = (double)sampler->interventions;
+    stats[4] = stats[5] = 0;
+    if (s->moving != NULL && now->t <= now->warmup)
+        return sgfsi_reanchor_warm(s->moving, sampler, now, theta, stats, err);
+    sgfs_status status = s->begun ? SGFS_OK : begin(sampler, s, theta, err);
+    if (status == SGFS_OK && s->moving != NULL) status = move_anchor(sampler, s, theta, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_general_draw(g, sampler, now->t);
+    status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
+                                 now->want_lp ? &stats[0] : NULL, err);
+    bool due = is_due(sampler, s, now);
+    if (status == SGFS_OK && due) status = learn(sampler, s, now, err);
+    if (status != SGFS_OK) return status;
+    stats[1] = g->h;
+    stats[2] = sqrt(sampler->model->be->dot(sampler->D, s->G, s->G));
+    sgfsi_general_move(g, s->G, theta);
+    if (due && sampler->anchor != NULL) status = follow(sampler, s, theta, err);
+    stats[3] = (double)sampler->interventions - before;
+    stats[4] = g->noise;
+    stats[5] = (double)sampler->reanchors;
+    return status;
+}
+
+/* ---- what theory says ------------------------------------------------------------------------ */
+
+static double tau(const sgfs_config *cfg, double gamma) {
+    (void)gamma;
+    if (sgfsi_config_auto(cfg, "sampler.step")) return 0; /* known when the first chain is open */
+    double h = sgfsi_config_num(cfg, "sampler.step");
+    return (2 - h) / h;
+}
+
+static const char *caution(const sgfs_config *cfg, const char *fisher) {
+    if (strcmp(fisher, "full") != 0) {
+        return "sgfs-cv with less than the full matrix is approximate where parameters are "
+               "correlated: means are right, variances are off by about --step. `sgfs audit RUN` "
+               "measures it.";
+    }
+    if (is(cfg, "sampler.noise_matrix", "diag")) {
+        return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
+               "multiple "
+               "of the curvature. Compare with --noise-matrix full.";
+    }
+    return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
+           "of --step and shrinks with it. `sgfs audit RUN` measures it.";
+}
+
+static const char *const stats[] = {"lp",    "step_size", "grad_norm", "ridges",
+                                    "noise", "anchors",   NULL};
+
+const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
+    .name = "sgfs-cv",
+    .help = "SGFS with control variates: an almost independent draw from each minibatch",
+    .options = options,
+    .uses_fisher = true,
+    .stats = stats,
+    .batch = batch,
+    .resolve = resolve,
+    .open = open_cv,
+    .step = step,
+    .tau = tau,
+    .caution = caution,
+};
