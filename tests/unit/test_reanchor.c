@@ -254,7 +254,8 @@ static void test_the_law_where_it_is_known(void **state) {
     sgfs_err err = {SGFS_OK, ""};
     static const char *const settings[][2] = {{"sampler.kind", "sgfs-cv"}, {"run.batch", "100"},
                                               {"run.warmup", "500"},       {"run.draws", "20000"},
-                                              {"run.chains", "2"},         {"run.thin", "1"}};
+                                              {"run.chains", "2"},         {"run.thin", "1"},
+                                              {"sampler.step", "0.8"}};
     for (size_t k = 0; k < sizeof settings / sizeof settings[0]; k++)
         set(b.cfg, settings[k][0], settings[k][1]);
     assert_int_equal(sgfsi_posterior_full(b.m, theta, &lp, mean, A, NULL), SGFS_OK);
