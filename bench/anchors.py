@@ -19,22 +19,25 @@ import tempfile
 
 import networks
 
-MNIST = ["--sampler sgfs-d --alpha 2 --batch 2000", "--sampler sgfs-d --alpha 0.5 --batch 500",
-         "--sampler sgfs-b --alpha 2 --batch 2000", "--sampler sgfs-f --alpha 2 --batch 2000",
-         "--sampler sgfs-cv --fisher diag --batch 100", "--sampler sgfs-cv --fisher diag --batch 500",
-         "--sampler sgfs-cv --fisher diag --batch 500 --step 0.02", "--sampler sgfs-cv --fisher diag --batch 2000",
-         "--sampler sgfs-cv --fisher diag --batch 2000 --step 0.03", "--sampler sgfs-cv --fisher block --batch 500",
-         "--sampler sgfs-cv --fisher block --batch 2000", "--sampler sgfs-cv --fisher full --batch 2000"]
-KDD = ["--sampler sgfs-d --alpha 8.95 --batch 500", "--sampler sgfs-d --alpha 2 --batch 500",
-       "--sampler sgfs-cv --fisher diag --batch 100", "--sampler sgfs-cv --fisher diag --batch 500"]
+# options, iterations of warm-up
+MNIST = [("--sampler sgfs-d --alpha 2 --batch 2000", 1000), ("--sampler sgfs-d --alpha 0.5 --batch 500", 1000),
+         ("--sampler sgfs-cv --fisher diag --batch 100", 1000), ("--sampler sgfs-cv --fisher diag --batch 500", 1000),
+         ("--sampler sgfs-cv --fisher diag --batch 500 --step 0.02", 1000),
+         ("--sampler sgfs-cv --fisher diag --batch 2000 --step 0.03", 1000),
+         ("--sampler sgfs-f --alpha 2 --batch 2000", 300), ("--sampler sgfs-b --alpha 2 --batch 2000", 300),
+         ("--sampler sgfs-cv --fisher block --batch 500", 300), ("--sampler sgfs-cv --fisher block --batch 2000", 300),
+         ("--sampler sgfs-cv --fisher full --batch 2000", 300)]
+KDD = [("--sampler sgfs-d --alpha 8.95 --batch 500", 1000), ("--sampler sgfs-d --alpha 2 --batch 500", 1000),
+       ("--sampler sgfs-cv --fisher diag --batch 100", 1000), ("--sampler sgfs-cv --fisher diag --batch 500", 1000)]
 
 
-def one(program, out, model, common, words, seconds, limit, number):
+def one(args, out, model, common, row, number):
+    program, (words, warmup), seconds = args.program, row, args.seconds
     fit = out / f"fit{number}.run"
     with open(out / f"fit{number}.err", "w+") as complaints:
         child = subprocess.Popen([program, "sample", model, "--data", out / "train.npy", "--validate", out / "test.npy",
-                                  "--standardize", "--chains", "1", "--threads", "1", "--warmup", "1000", "--draws",
-                                  "100000000", "--thin", "50", "--max-time", str(limit), "--out", fit, "--overwrite",
+                                  "--standardize", "--chains", "1", "--threads", "1", "--warmup", str(warmup), "--draws",
+                                  "100000000", "--thin", "50", "--max-time", str(seconds * args.busy), "--out", fit, "--overwrite",
                                   "--quiet", *common.split(), *words.split()], stdout=subprocess.DEVNULL, stderr=complaints)
         _, code, used = os.wait4(child.pid, 0)
         complaints.seek(0)
@@ -69,10 +72,13 @@ def table(args, out, model, common, rows):
     print("| options | " + " | ".join(f"error / log loss after {t:g} s" for t in times) + " | worst draw | did |")
     print("|---|---|---|---|---|---|", flush=True)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        limit = args.seconds * args.busy
-        todo = [pool.submit(one, args.program, out, model, common, w, args.seconds, limit, k) for k, w in enumerate(rows)]
+        todo = [pool.submit(one, args, out, model, common, row, k) for k, row in enumerate(rows)]
         for job in todo:
             print(job.result(), flush=True)
+
+
+def chosen(args, rows):
+    return [rows[int(k)] for k in args.rows.split(",")] if args.rows else rows
 
 
 if __name__ == "__main__":
@@ -82,6 +88,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", choices=["mnist", "kdd"])
     parser.add_argument("--projection", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=100)
+    parser.add_argument("--rows", help="only these rows of the table, 0 being the first: 0,3")
     parser.add_argument("--busy", type=float, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     args = parser.parse_args()
@@ -90,8 +97,8 @@ if __name__ == "__main__":
         if args.only != "kdd":
             networks.mnist(args.folder, out, args.projection)
             print("MNIST, 20-30-10, D = 940, --prior-precision 0.001")
-            table(args, out, "mlp", "--hidden 30 --prior-precision 0.001", MNIST)
+            table(args, out, "mlp", "--hidden 30 --prior-precision 0.001", chosen(args, MNIST))
         if args.only != "mnist":
             networks.kdd(args.folder, out)
             print("\nKDD99 10 %, DRBM of 41 hidden units, D = 2647, --prior-precision 10")
-            table(args, out, "drbm", "--hidden 41 --prior-precision 10", KDD)
+            table(args, out, "drbm", "--hidden 41 --prior-precision 10", chosen(args, KDD))
