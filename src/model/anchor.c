@@ -52,8 +52,7 @@ static sgfs_data *pilot_data(const sgfs_data *whole, const int64_t *row, int64_t
     return d;
 }
 
-/* The same model, silent, on rows that are a fair sample; NULL: cannot be had. */
-static sgfs_model *smaller(const sgfs_model *m, int64_t n, sgfs_data **data) {
+sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data) {
     int64_t *row = malloc((size_t)n * sizeof *row);
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     sgfs_model *small = NULL;
@@ -75,7 +74,7 @@ static bool fly_pilot(const sgfs_model *m, int64_t n, int64_t threads, double *t
     sgfsi_arena arena = {NULL};
     sgfsi_mode mode = {.rows = 0};
     const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 0.1, .threads = threads};
-    sgfs_model *small = smaller(m, n, &data);
+    sgfs_model *small = sgfsi_model_smaller(m, n, &data);
     bool found = small != NULL && sgfsi_mode_search(small, &plan, &arena, &mode, NULL) == SGFS_OK;
     if (found) memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
     *rows += mode.rows;

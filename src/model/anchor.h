@@ -42,6 +42,10 @@ typedef struct sgfsi_anchor {
     struct sgfsi_remembered *remembered; /* each row's scores there; NULL: not kept */
 } sgfsi_anchor;
 
+/* The same model, silent, on n rows that are a fair sample, on the scale of all of them; NULL: cannot
+ * be had. Free both, the model first; m must outlive them. */
+sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data);
+
 /* Can the model have one at all? NULL, or a sentence that says why not. */
 const char *sgfsi_anchor_refuses(const sgfs_model *m);
 /* Everything comes from the arena. cfg: sampler.anchor_*; threads: 0: all cores. SGFS_ENUMERIC where

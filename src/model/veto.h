@@ -37,6 +37,8 @@ typedef struct sgfsi_psi {
 
 /* Does the model say what is needed? NULL, or a sentence that says what is missing. */
 const char *sgfsi_psi_refuses(const sgfs_model *m);
+/* Few draws are further out than this |z|, and beyond it the bounds of some models grow. */
+double sgfsi_psi_radius(int64_t D);
 /* One pass over all rows; everything from the arena. radius: |z| up to which the bound is made
  * tight. most: entries the table may have (more than that only where runs would be too long). */
 sgfs_status sgfsi_psi_open(sgfsi_psi *psi, const sgfs_model *m, const sgfsi_anchor *a,

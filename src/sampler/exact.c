@@ -95,11 +95,6 @@ static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
               rows, (long long)psi->N, table, psi->seconds);
 }
 
-/* Beyond this |z| the bounds of some models grow; few draws are further out. */
-static double usual_radius(int64_t D) {
-    return sqrt((double)D) + 2;
-}
-
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
     if (s->first != NULL) {
         e->table = ((const exact *)s->first->state)->table;
@@ -107,7 +102,7 @@ static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
     }
     int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
     int64_t most = sgfsi_config_int(s->cfg, "sampler.psi_entries");
-    sgfs_status status = sgfsi_psi_open(&e->psi, s->model, s->anchor, usual_radius(s->D), most,
+    sgfs_status status = sgfsi_psi_open(&e->psi, s->model, s->anchor, sgfsi_psi_radius(s->D), most,
                                         threads > 0 ? threads : 0, s->arena, err);
     if (status != SGFS_OK) return status;
     s->full.rows_touched += e->psi.N;
