@@ -86,6 +86,8 @@ enum { PROBES = 30, PROBE_ROWS = 400 };
 static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
+/* Where curvature may change over a whole Newton step, a tenth of one, as for SGFS. */
+static const double most_moving = 0.1;
 /* Multiplications up to which warm-up learns from every batch. */
 static const double cheap = 1 << 26;
 
@@ -195,8 +197,8 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
 /* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
  * would go all the way, so that no variance is off by more than a tenth. */
 static double most_of(const sgfs_cv *s) {
-    double stiff = s->step.P.stiff;
-    return stiff > 1 ? 0.2 / stiff : 1;
+    double stiff = s->step.P.stiff, most = stiff > 1 ? 0.2 / stiff : 1;
+    return s->moving != NULL ? fmin(most, most_moving) : most;
 }
 
 static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
@@ -456,19 +458,22 @@ static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
 }
 
-/* An anchor where the chain stands, when it is time, or when the noise takes more than half of what
- * the step can hide, h S < A. */
+/* ---- anchors that follow the chain ----------------------------------------------------------- */
+
 static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *theta,
                                sgfs_err *err) {
-    enum { LEAST = 10 };
-    sgfsi_reanchor *r = s->moving;
-    bool noisy = r->since >= LEAST && s->step.h * s->step.noise > 1;
-    if (r->since >= 0 && ++r->since <= r->every && !noisy) return SGFS_OK;
-    sgfs_status status = sgfsi_reanchor_at(r, sampler, theta, &s->step.P, err);
+    sgfs_status status = sgfsi_reanchor_at(s->moving, sampler, theta, &s->step.P, err);
     if (status != SGFS_OK) return status;
     s->control = sgfsi_anchor_control(sampler->anchor);
     sampler->eval.control = &s->control;
     return settle(sampler, s, SGFS_ENUMERIC, err);
+}
+
+/* In time, or earlier when the gradient's noise is as large as what the step injects, h S = A. */
+static bool is_time(sgfs_cv *s) {
+    sgfsi_reanchor *r = s->moving;
+    bool noisy = 4 * r->since >= r->every && s->step.h * s->step.noise > 1;
+    return sgfsi_reanchor_due(r) || noisy;
 }
 
 static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_step *now, sgfs_err *err) {
@@ -490,7 +495,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     if (s->moving != NULL && now->t <= now->warmup)
         return sgfsi_reanchor_warm(s->moving, sampler, now, theta, stats, err);
     sgfs_status status = s->begun ? SGFS_OK : begin(sampler, s, theta, err);
-    if (status == SGFS_OK && s->moving != NULL) status = move_anchor(sampler, s, theta, err);
+    if (status == SGFS_OK && s->moving != NULL && is_time(s))
+        status = move_anchor(sampler, s, theta, err);
     if (status != SGFS_OK) return status;
     sgfsi_general_draw(g, sampler, now->t);
     status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
