@@ -195,6 +195,14 @@ static void print_trajectories(const sgfs_summary *s) {
     print_bfmi(s);
 }
 
+static void print_asked(const sgfs_summary *s) {
+    if (!s->asked.known) return;
+    printf(
+        "exact, up to Monte Carlo error: %.3g of the proposals accepted, %.3g rows asked for each "
+        "draw, rho %.3g\n",
+        s->asked.acceptance, s->asked.rows, s->asked.rho);
+}
+
 /* Of a run whose alpha changes. */
 static void print_phases(const sgfs_summary *s) {
     if (!(s->gaussian_draws > 0 && s->langevin_draws > 0)) return;
@@ -232,6 +240,7 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
     print_trajectories(s);
+    print_asked(s);
     print_phases(s);
     if (s->audit.brief != NULL) print_text("Audit: ", s->audit.brief, ".");
     cli_print_warnings(s, stdout);

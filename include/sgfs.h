@@ -289,6 +289,12 @@ typedef struct sgfs_trajectories {
     double *bfmi; /* chains: E-BFMI, see docs; under 0.3 is bad. NULL: no energies kept */
 } sgfs_trajectories;
 
+/* What sampler exact tells of its proposals: means over the kept draws. */
+typedef struct sgfs_asked {
+    bool known;                   /* false: another sampler */
+    double acceptance, rows, rho; /* accepted; rows asked for each draw; see --rho */
+} sgfs_asked;
+
 /* A point of the curve of "run.validate": rows kept aside, predicted by the draws so far. */
 typedef struct sgfs_curve_point {
     int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
@@ -327,6 +333,7 @@ typedef struct sgfs_summary {
     const char *title; /* model, sampler and data in one line */
     const char *state; /* "complete", "stopped early", "failed: ..." or "unfinished" */
     sgfs_trajectories trajectories;
+    sgfs_asked asked;
     /* Kept draws of SGFS by phase: alpha <= 1, where most of the noise is the minibatch's,
      * and alpha > 1, where most is injected. Both positive: alpha changes (--anneal, --cycles). */
     double gaussian_draws, langevin_draws;

@@ -260,6 +260,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     status = fill_rows(d, &used, s, err);
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, &s->shown);
+    s->shown.asked = sgfsi_asked_of(d, &used);
     status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
     if (status != SGFS_OK) return status;
     status = fill_curve(d, &used, s, err);
@@ -338,6 +339,15 @@ static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_put(out, "trajectories", inner);
 }
 
+static void put_asked(sgfsi_json *out, const sgfs_summary *s) {
+    if (!s->asked.known) return;
+    sgfsi_json *inner = sgfsi_json_object();
+    sgfsi_json_num(inner, "acceptance", s->asked.acceptance);
+    sgfsi_json_num(inner, "rows_per_draw", s->asked.rows);
+    sgfsi_json_num(inner, "rho", s->asked.rho);
+    sgfsi_json_put(out, "asked", inner);
+}
+
 static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
     if (s->points == 0) return;
     sgfsi_json *inner = sgfsi_json_object(), *curve = sgfsi_json_array();
@@ -393,6 +403,7 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "fallbacks", s->fallbacks);
     put_costs(out, s);
     put_trajectories(out, s);
+    put_asked(out, s);
     put_curve(out, s);
     put_audit(out, s);
     if (s->gaussian_draws + s->langevin_draws > 0) {

@@ -97,6 +97,7 @@ typedef struct sgfsi_harvest {
     /* Not the scores of the data but what the information is made of, its sum of squares: scores of
      * targets drawn from the model, where it can draw, times the root of the row's weight. */
     bool information;
+    bool observed; /* of the data's own targets, also where the model can draw others */
     uint64_t seed; /* of those draws; a row's are the same whatever the place */
     uint32_t chain;
 } sgfsi_harvest;

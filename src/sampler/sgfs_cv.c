@@ -27,6 +27,8 @@
  * over so many batches shows by chance (a few tenths). Then the chain takes an anchor of its own at
  * the mean of its recent places, by one pass over all rows.
  *
+ * Networks have no one mode: there warm-up is SGFS, and anchors follow the chain (reanchor.h).
+ *
  * The paper's SGFS is --anchor off --curvature scores --step 2/(gamma (1 + alpha^2)).
  */
 #include <math.h>
@@ -39,6 +41,7 @@
 #include "base/ticker.h"
 #include "sampler/general.h"
 #include "sampler/kmatrix.h"
+#include "sampler/reanchor.h"
 
 typedef struct sgfs_cv {
     sgfsi_general step;
@@ -47,10 +50,11 @@ typedef struct sgfs_cv {
     bool anchored;    /* --anchor on: differences of scores */
     bool from_scores; /* --curvature scores */
     bool begun;
-    int64_t every, freeze; /* as for sgfs */
-    double around;         /* noise at the anchor, from the probes */
-    double limit;          /* re-anchor when the noise is so many times that */
-    int64_t seen;          /* batches measured since the last anchor */
+    int64_t every, freeze;  /* as for sgfs */
+    double around;          /* noise at the anchor, from the probes */
+    double limit;           /* re-anchor when the noise is so many times that */
+    int64_t seen;           /* batches measured since the last anchor */
+    sgfsi_reanchor *moving; /* anchors that follow the chain; NULL: there is one mode */
 } sgfs_cv;
 
 /* clang-format off */
@@ -66,6 +70,8 @@ static const sgfs_option options[] = {
     {"sampler.reanchor_at", "reanchor-at", SGFS_NUMBER, "4", 0.01, 1e300, NULL,
      "a new anchor when the gradient noise is so many times what it was around the old one"},
     SGFSI_ANCHOR_ROWS,
+    SGFSI_ANCHOR_CACHE_ROW,
+    SGFSI_ANCHOR_EVERY_ROW,
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
@@ -99,7 +105,8 @@ static int64_t batch(int64_t W, int64_t D) {
 
 static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *now,
                                   sgfs_err *err) {
-    bool plain = is_plain(cfg);
+    bool plain = is_plain(cfg), moving = !plain && sgfsi_reanchor_needed(now->model);
+    const char *const no_mode = "the posterior may have many modes, and anchors follow the chain";
     const struct {
         bool wrong;
         const char *key, *flag, *why;
@@ -107,10 +114,19 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *
         {true, "fisher.update", "fisher-update", "its matrix is the curvature at the anchor"},
         {true, "fisher.fade", "fisher-fade", "its matrix is the curvature at the anchor"},
         {true, "run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
-        {!plain, "run.init", "init", "its chains begin with a draw of the Gaussian at the anchor"},
-        {!plain, "fisher.fill", "fisher-fill", "its matrix is the curvature at the anchor"},
+        {!plain && !moving, "run.init", "init",
+         "its chains begin with a draw of the Gaussian at the anchor"},
+        {!plain && !moving, "fisher.fill", "fisher-fill",
+         "its matrix is the curvature at the anchor"},
         {plain, "sampler.anchor_tolerance", "anchor-tolerance", "there is no anchor"},
         {plain, "sampler.reanchor_at", "reanchor-at", "there is no anchor"},
+        {plain, "sampler.anchor_cache", "anchor-cache", "there is no anchor"},
+        {!moving, "sampler.anchor_every", "anchor-every", "the model has one mode to anchor at"},
+        {moving, "sampler.anchor_tolerance", "anchor-tolerance", no_mode},
+        {moving, "sampler.anchor_cache", "anchor-cache", no_mode},
+        {moving, "sampler.reanchor_at", "reanchor-at", "--anchor-every is for networks"},
+        {moving && is(cfg, "sampler.anchor", "off"), "sampler.anchor", "anchor off",
+         "without a mode its curvature is found at anchors (--sampler sgfs-d has none)"},
     };
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         if (!list[i].wrong || !sgfsi_config_given(cfg, list[i].key)) continue;
@@ -161,8 +177,11 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     if (status == SGFS_OK) status = sgfsi_kmatrix_check(cfg, now->fisher, err);
     if (status == SGFS_OK && sgfsi_config_auto(cfg, "fisher.update"))
         status = sgfsi_config_resolve(cfg, "fisher.update", "refactor", err);
-    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
     if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err);
+    if (status == SGFS_OK && !is_plain(cfg) && sgfsi_reanchor_needed(now->model))
+        return sgfsi_reanchor_resolve(cfg, now, err);
+    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
+    if (status == SGFS_OK) status = sgfsi_anchor_resolve_cache(cfg, now->model, err);
     return status == SGFS_OK ? resolve_lengths(cfg, now, err) : status;
 }
 
@@ -333,6 +352,16 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
     return SGFS_OK;
 }
 
+/* Where it will stand is not known yet. */
+static sgfs_status open_moving(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    s->moving = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s->moving);
+    if (s->moving == NULL) return sgfsi_fail_memory(err, "the sampler");
+    sgfs_status status = sgfsi_reanchor_open(s->moving, sampler, 1, err);
+    if (status == SGFS_OK) status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
+    if (status == SGFS_OK) sgfsi_json_int(sampler->facts, "anchor_every", s->moving->every);
+    return status;
+}
+
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_config *cfg = sampler->cfg;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
@@ -348,7 +377,8 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
     sgfs_status status = sgfsi_general_open(&s->step, sampler, err);
     if (status != SGFS_OK || is_plain(cfg)) return status;
-    return open_anchored(sampler, s, err);
+    return sgfsi_reanchor_needed(sampler->model) ? open_moving(sampler, s, err)
+                                                 : open_anchored(sampler, s, err);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -368,6 +398,7 @@ static sgfs_status fill(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, 
 
 static sgfs_status begin(sgfs_sampler *sampler, sgfs_cv *s, double *theta, sgfs_err *err) {
     s->begun = true;
+    if (s->moving != NULL) return SGFS_OK;
     if (sampler->anchor == NULL) return fill(sampler, s, theta, err);
     draw_place(sampler, s, sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START), theta);
     return SGFS_OK;
@@ -397,9 +428,24 @@ static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta
     double kappa = 1 / fmin((double)++s->seen, batches);
     for (int64_t j = 0; j < sampler->D; j++) s->mean[j] += kappa * (theta[j] - s->mean[j]);
     bool left = g->noise > s->limit * s->around && (double)s->seen >= batches;
-    if (!left || !s->anchored) return SGFS_OK;
+    if (!left || !s->anchored || s->moving != NULL) return SGFS_OK;
     sgfs_status status = sgfsi_sampler_reanchor(sampler, s->mean, err);
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
+}
+
+/* An anchor where the chain stands, when it is time, or when the noise takes more than half of what
+ * the step can hide, h S < A. */
+static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *theta,
+                               sgfs_err *err) {
+    enum { LEAST = 10 };
+    sgfsi_reanchor *r = s->moving;
+    bool noisy = r->since >= LEAST && s->step.h * s->step.noise > 1;
+    if (r->since >= 0 && ++r->since <= r->every && !noisy) return SGFS_OK;
+    sgfs_status status = sgfsi_reanchor_at(r, sampler, theta, &s->step.P, err);
+    if (status != SGFS_OK) return status;
+    s->control = sgfsi_anchor_control(sampler->anchor);
+    sampler->eval.control = &s->control;
+    return settle(sampler, s, SGFS_ENUMERIC, err);
 }
 
 static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_step *now, sgfs_err *err) {
@@ -417,7 +463,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     sgfs_cv *s = sampler->state;
     sgfsi_general *g = &s->step;
     double before = (double)sampler->interventions;
+    stats[4] = stats[5] = 0;
+    if (s->moving != NULL && now->t <= now->warmup)
+        return sgfsi_reanchor_warm(s->moving, sampler, now, theta, stats, err);
     sgfs_status status = s->begun ? SGFS_OK : begin(sampler, s, theta, err);
+    if (status == SGFS_OK && s->moving != NULL) status = move_anchor(sampler, s, theta, err);
     if (status != SGFS_OK) return status;
     sgfsi_general_draw(g, sampler, now->t);
     status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,

@@ -8,7 +8,6 @@ Needs the MNIST files: SGFS_DATA names the folder above mnist/, else ../shared/d
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-import gzip
 import json
 import pathlib
 import subprocess
@@ -19,24 +18,16 @@ import pytest
 
 import hmc
 import measures
+import mnist79
+from mnist79 import LAMBDA, N
 
 SGFS = os.environ.get("SGFS")
-SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
-MNIST = pathlib.Path(os.environ.get("SGFS_DATA") or SOURCE.parent / "shared" / "data") / "mnist"
-FILES = [MNIST / "train-images-idx3-ubyte.gz", MNIST / "train-labels-idx1-ubyte.gz"]
 pytestmark = [
     pytest.mark.skipif(not SGFS, reason="SGFS, the program, is not set"),
-    pytest.mark.skipif(not all(f.exists() for f in FILES),
-                       reason=f"no MNIST in {MNIST}: set SGFS_DATA to the folder that holds mnist/"),
+    pytest.mark.skipif(not mnist79.there(), reason=mnist79.ABSENT),
 ]
-N, DRAWS, LAMBDA = 10000, 100000, 1.0
+DRAWS = 100000
 SEED = os.environ.get("SGFS_STAT_SEED", "1")
-
-
-def read_idx(path):
-    raw = gzip.decompress(path.read_bytes())
-    sizes = np.frombuffer(raw, ">i4", raw[3], 4)
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(sizes)
 
 
 @dataclass
@@ -48,11 +39,7 @@ class Data:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    images, labels = (read_idx(f) for f in FILES)
-    rows = np.flatnonzero((labels == 7) | (labels == 9))[:N]
-    projection = np.random.default_rng(1).standard_normal((784, 50)) / 28
-    x = images[rows].reshape(N, 784) / 255 @ projection
-    y = (labels[rows] == 9).astype(float)
+    x, y = mnist79.load()
     folder = tmp_path_factory.mktemp("mnist")
     np.save(folder / "data.npy", np.column_stack([x, y]))
     np.save(folder / "zeros.npy", np.column_stack([x, np.zeros((N, 3)), y]))
