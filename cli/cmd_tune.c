@@ -134,7 +134,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, const cli
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"grid", "OPTION=X,Y,...", "values to try; several --grid: every combination"},
-    {"out", "FILE", "the winner, for --config (default: MODEL-SAMPLER.json)"},
+    {"out", "FILE", "the winner, for --config (default: MODEL-SAMPLER.json, or MODEL-tuned.json)"},
     {NULL, NULL, NULL}};
 
 static sgfs_status tune(cli_args *args, sgfs_err *err) {
@@ -143,8 +143,9 @@ static sgfs_status tune(cli_args *args, sgfs_err *err) {
     if (cli_check_model(&cmd_tune, args, err) != SGFS_OK) return err->code;
     if (path == NULL) {
         cli_short_model(args->word[0], word, sizeof word);
+        const char *sampler = sgfs_config_get(args->cfg, "sampler.kind");
         snprintf(made, sizeof made, "%.100s-%.100s.json", word,
-                 sgfs_config_get(args->cfg, "sampler.kind"));
+                 strcmp(sampler, "auto") == 0 ? "tuned" : sampler);
         path = made;
     }
     sgfs_data *data = cli_open_data(&cmd_tune, args, path, err);

@@ -84,6 +84,19 @@ void cli_predict_progress(const sgfs_predict_progress *p, void *user) {
     line_open = live;
 }
 
+void cli_audit_progress(const sgfs_audit_progress *p, void *user) {
+    double *due = user;
+    char eta[32];
+    bool live = is_terminal();
+    if (p->seconds < *due) return;
+    if (!live) *due = p->seconds + 10;
+    format_time(p->eta, eta);
+    fprintf(stderr, "%sauditing %3.0f %%  %s, %s to go%s", live ? "\r" : "", 100 * p->fraction,
+            p->what, eta, live ? "\x1b[K" : "\n");
+    fflush(stderr);
+    line_open = live;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */
@@ -128,6 +141,11 @@ static void print_costs(const sgfs_summary *s) {
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
+    if (s->fallbacks > 0) printf("%lld sampler given up while opening\n", (long long)s->fallbacks);
+    if (s->planned > 0 && s->made > s->planned) {
+        printf("lengthened from %lld to %lld draws a chain, for more effective ones (--ess)\n",
+               (long long)s->planned, (long long)s->made);
+    }
     if (s->reanchors > 0)
         printf("new anchors %g: chains had moved away from theirs\n", s->reanchors);
     if (s->disk_bytes > 0) {
@@ -179,6 +197,14 @@ static void print_trajectories(const sgfs_summary *s) {
     print_bfmi(s);
 }
 
+static void print_asked(const sgfs_summary *s) {
+    if (!s->asked.known) return;
+    printf(
+        "exact, up to Monte Carlo error: %.3g of the proposals accepted, %.3g rows asked for each "
+        "draw, rho %.3g\n",
+        s->asked.acceptance, s->asked.rows, s->asked.rho);
+}
+
 /* Of a run whose alpha changes. */
 static void print_phases(const sgfs_summary *s) {
     if (!(s->gaussian_draws > 0 && s->langevin_draws > 0)) return;
@@ -187,10 +213,19 @@ static void print_phases(const sgfs_summary *s) {
            s->gaussian_draws, s->langevin_draws);
 }
 
+/* A text that comes from a file, as print_name. */
+static void print_text(const char *before, const char *text, const char *after) {
+    fputs(before, stdout);
+    print_name(text, 0);
+    puts(after);
+}
+
 void cli_print_summary(const sgfs_summary *s, int64_t most) {
     int64_t shown = s->dim < most ? s->dim : most;
     int width = widest(shown, s->row);
-    printf("%s\nstate: %s\n\n", s->title, s->state);
+    printf("%s\nstate: %s\n", s->title, s->state);
+    if (s->chosen[0] != '\0') printf("%s\n", s->chosen);
+    putchar('\n');
     print_name("parameter", width);
     printf(" %10s %10s %9s %10s %10s %10s %8s %8s %7s %8s\n", "mean", "sd", "mcse", "5%", "50%",
            "95%", "ess_bulk", "ess_tail", "r_hat", "tau");
@@ -207,7 +242,9 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
     print_trajectories(s);
+    print_asked(s);
     print_phases(s);
+    if (s->audit.brief != NULL) print_text("Audit: ", s->audit.brief, ".");
     cli_print_warnings(s, stdout);
 }
 
@@ -341,4 +378,64 @@ void cli_print_check_grad(const sgfs_check_grad *c) {
            c->error, c->direction_error, c->prior_error, c->score_error, c->loglik_error,
            c->seconds);
     printf("%s\n", c->verdict);
+}
+
+/* ---- audit ----------------------------------------------------------------------------------- */
+
+/* "0.0042 +-0.0100": the error with two digits, the number to the same place. */
+static void print_change(double x, double error) {
+    int digits = error > 0 && error < 10 ? (int)ceil(-log10(error)) + 1 : 0;
+    if (digits > 6) digits = 6;
+    printf(" %8.*f +-%-7.*f", digits, x, digits, error);
+}
+
+/* In per cent, and so is its error. */
+static void print_spread(const sgfs_audit_change *c) {
+    print_change(100 * expm1(c->sd), 100 * exp(c->sd) * c->sd_error);
+}
+
+static void print_audit_head(const sgfs_audit_report *r, int width) {
+    print_name("parameter", width);
+    printf(" %10s", "sd");
+    for (int64_t k = 0; k < 2 * r->columns; k++) {
+        char cell[32];
+        snprintf(cell, sizeof cell, "%s: %s", k < r->columns ? "mean" : "sd %",
+                 r->column[k % r->columns]);
+        printf(" %17s ", cell);
+    }
+    putchar('\n');
+}
+
+static void print_audit_what(const sgfs_audit_report *r) {
+    if (r->draws) printf("the run's own draws (%s)", r->sampler);
+    else printf("%s with step h = %.4g", r->sampler, r->step);
+    printf(" against %s\n",
+           r->exact ? "exact draws" : "the same without steps (sgfs-cv extrapolated to h = 0)");
+    if (!r->exact) printf("no exact draws here: %s\n", r->not_exact);
+}
+
+void cli_print_audit(const sgfs_audit_report *r) {
+    int width = 9;
+    if (!r->needed) {
+        puts(r->verdict);
+        return;
+    }
+    for (int64_t i = 0; i < r->dim; i++) {
+        int w = width_of(r->row[i].name);
+        width = w > width ? w : width;
+    }
+    printf("%s\n", r->title);
+    print_audit_what(r);
+    printf(
+        "difference from ... +- standard error: of means in posterior sd, of sds in per cent\n\n");
+    print_audit_head(r, width);
+    for (int64_t i = 0; i < r->dim; i++) {
+        print_name(r->row[i].name, width);
+        print_num(r->row[i].sd, 10);
+        for (int64_t k = 0; k < r->columns; k++)
+            print_change(r->row[i].change[k].mean, r->row[i].change[k].mean_error);
+        for (int64_t k = 0; k < r->columns; k++) print_spread(&r->row[i].change[k]);
+        putchar('\n');
+    }
+    printf("\n%.3g s, %.3g rows touched\n%s\n", r->seconds, r->rows_touched, r->verdict);
 }

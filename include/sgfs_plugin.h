@@ -189,9 +189,9 @@ typedef struct sgfs_model_kind {
                              sgfs_err *err);
     /* ---- exact draws from a few rows (docs/beyond.md): `third` and `remainder`, or `whole`, for
      * models whose `curvature` is minus the Hessian itself; NULL: not available. ---- */
-    /* third[i] bounds the third derivative of row i's log density along any line through the
-     * anchor: for all v with v'A v = 1 and all |t| <= radius,
-     *     |d^3/dt^3 log p(y_i | anchor + t v)| <= third[i].
+    /* third[i] bounds the third derivative of row i's log density near the anchor, in every
+     * direction: for all v, d with v'A v = d'A d = 1 and all |t| <= radius,
+     *     |d^3/de^3 log p(y_i | anchor + t d + e v)| <= third[i]    at e = 0.
      * C = A^-1, D x D, both triangles. Further out the bound grows at most like
      * exp(growth (|t| - radius)): *growth is raised to what these rows need (0: it holds
      * everywhere). Weights are none of its business. scratch: m->exact_scratch_per_row. */
@@ -323,6 +323,9 @@ typedef struct sgfs_sampler_kind {
     const sgfs_option *options;
     bool uses_fisher;
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
+    /* With full_data: reads all rows while opening and then only a few of them, however many there
+     * are; sampler->full is used by nobody. */
+    bool few_rows;
     /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
      * the draws needs no check against it. */
     bool from_curvature;

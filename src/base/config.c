@@ -195,6 +195,15 @@ sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *
     return store(e, value, e->given, err);
 }
 
+void sgfsi_config_forget(sgfs_config *cfg, const char *key) {
+    entry *e = find(cfg, key);
+    assert(e != NULL);
+    free(e->value);
+    e->value = NULL;
+    e->given = false;
+    e->order = 0;
+}
+
 sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value,
                                      sgfs_err *err) {
     char text[SGFSI_NUM_CHARS];

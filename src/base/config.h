@@ -46,6 +46,8 @@ sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double v
                                      sgfs_err *err);
 /* The same where "auto" is in force; otherwise nothing. */
 sgfs_status sgfsi_config_choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
+/* Back to the default, as if it had never been given. */
+void sgfsi_config_forget(sgfs_config *cfg, const char *key);
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg);
 
 #endif

@@ -2,9 +2,14 @@
  * anchor.c: finds the anchor (anchor.h).
  *
  * The pilot has m = max(20,000, 100 D, N/100) rows, a million at most: its mode is about
- * sqrt(N/m) posterior standard deviations from that of all rows, and a Newton step from there leaves
- * about (N/m)/sqrt(N) of one. Two or three passes are enough at any N; a warm-up by SGFS would take
- * about ten to come as close (docs/beyond.md).
+ * sqrt(D N/m) posterior standard deviations from that of all rows, and a Newton step from there
+ * leaves about (D N/m)/sqrt(N) of one, a further one nothing. Three passes are enough at any N; a
+ * warm-up by SGFS would take about ten to come as close (docs/beyond.md).
+ *
+ * Where events are rare it is they that count: the pilot then has so many rows that 500 of them, and
+ * 10 for each parameter, are expected of the rarest label, a tenth of all rows at most. A pilot that
+ * would be more than a quarter of the rows is none, and one whose rows have no mode (a level they do
+ * not hold, classes they separate) is forgotten: the search then begins where the model begins.
  */
 #include "model/anchor.h"
 
@@ -15,6 +20,7 @@
 #include "base/ticker.h"
 #include "model/mode.h"
 #include "model/prior.h"
+#include "model/remembered.h"
 
 const char *sgfsi_anchor_refuses(const sgfs_model *m) {
     if (m->kind->curvature == NULL) return "the model cannot say its information matrix";
@@ -26,20 +32,34 @@ const char *sgfsi_anchor_refuses(const sgfs_model *m) {
 
 /* ---- the pilot ------------------------------------------------------------------------------- */
 
-static int64_t pilot_rows(int64_t N, int64_t D) {
-    double m = fmin(fmax(fmax(20000, 100 * (double)D), (double)N / 100), 1e6);
-    return (double)N > 4 * m ? (int64_t)m : 0;
+static int64_t pilot_rows(const sgfs_model *m) {
+    double N = (double)m->data->N, D = (double)m->D, share = m->events / m->data->total;
+    double rows = fmin(fmax(fmax(20000, 100 * D), N / 100), 1e6);
+    double enough = fmax(500, 10 * D) / share; /* to hold the rarest label so often */
+    if (enough > rows) rows = fmax(rows, fmin(enough, fmax(1e6, N / 10)));
+    return N > 4 * rows ? (int64_t)rows : 0;
 }
 
-/* The same model, silent, on rows that are a fair sample; NULL: cannot be had. */
-static sgfs_model *smaller(const sgfs_model *m, int64_t n, sgfs_data **data) {
+/* Those rows on the scale that all of them have: the chain's scale is the same. What it borrows
+ * belongs to `whole`. */
+static sgfs_data *pilot_data(const sgfs_data *whole, const int64_t *row, int64_t n) {
+    sgfs_data *d = sgfsi_data_view(whole, row, n, NULL);
+    if (d == NULL) return NULL;
+    d->feature = whole->feature;
+    d->target = whole->target;
+    d->shift = whole->shift;
+    d->scale = whole->scale;
+    return d;
+}
+
+sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data) {
     int64_t *row = malloc((size_t)n * sizeof *row);
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     sgfs_model *small = NULL;
     if (row != NULL && silent != NULL) {
         sgfs_config_on_message(silent, NULL, NULL);
         sgfsi_data_fair(m->data, n, row);
-        *data = sgfsi_data_view(m->data, row, n, NULL);
+        *data = pilot_data(m->data, row, n);
         if (*data != NULL) small = sgfsi_model_reopen(m->kind, *data, silent, m->extra, NULL);
     }
     free(row);
@@ -52,14 +72,12 @@ static bool fly_pilot(const sgfs_model *m, int64_t n, int64_t threads, double *t
                       int64_t *rows) {
     sgfs_data *data = NULL;
     sgfsi_arena arena = {NULL};
-    sgfsi_mode mode;
+    sgfsi_mode mode = {.rows = 0};
     const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 0.1, .threads = threads};
-    sgfs_model *small = smaller(m, n, &data);
+    sgfs_model *small = sgfsi_model_smaller(m, n, &data);
     bool found = small != NULL && sgfsi_mode_search(small, &plan, &arena, &mode, NULL) == SGFS_OK;
-    if (found) {
-        memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
-        *rows += mode.rows;
-    }
+    if (found) memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
+    *rows += mode.rows;
     sgfsi_arena_free(&arena);
     sgfs_model_free(small);
     sgfs_data_free(data);
@@ -90,8 +108,6 @@ static sgfs_status take(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode *
     a->L = mode->L;
     a->lp = mode->lp;
     a->distance = mode->distance;
-    a->passes = mode->passes;
-    a->rows += mode->rows;
     a->G = SGFSI_DOUBLES(arena, D);
     a->info = SGFSI_DOUBLES(arena, D * D);
     if (a->G == NULL || a->info == NULL) return sgfsi_fail_memory(err, "the anchor");
@@ -103,12 +119,24 @@ static sgfs_status take(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode *
     return status;
 }
 
+/* From the pilot's place, and where that leads nowhere, from the model's own. */
+static sgfs_status climb(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
+                         sgfsi_arena *arena, sgfs_err *err) {
+    sgfsi_mode mode = {.passes = 0};
+    sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
+    a->passes += mode.passes;
+    a->rows += mode.rows;
+    if (status == SGFS_OK) return take(a, m, &mode, arena, err);
+    if (status != SGFS_ENUMERIC || plan.start == NULL) return status;
+    a->pilot = 0;
+    plan.start = NULL;
+    return climb(a, m, plan, arena, err);
+}
+
 sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now(), *start = SGFSI_DOUBLES(arena, m->D);
-    int64_t n = pilot_rows(m->data->N, m->D);
     const char *why = sgfsi_anchor_refuses(m);
-    sgfsi_mode mode;
     *a = (sgfsi_anchor){.pilot = 0};
     if (start == NULL) return sgfsi_fail_memory(err, "the anchor");
     if (why != NULL) {
@@ -116,19 +144,44 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_c
                           "Model %s has no anchor here: %s. --sampler sgfs-f or sgfs-d need none.",
                           m->kind->name, why);
     }
+    int64_t n = pilot_rows(m);
     if (n > 0 && fly_pilot(m, n, threads, start, &a->rows)) a->pilot = n;
     const sgfsi_mode_plan plan = {.method = "fisher",
                                   .tolerance = sgfsi_config_num(cfg, "sampler.anchor_tolerance"),
                                   .threads = threads,
                                   .start = a->pilot > 0 ? start : NULL};
-    sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
-    if (status == SGFS_OK) status = take(a, m, &mode, arena, err);
+    sgfs_status status = climb(a, m, plan, arena, err);
     a->seconds = sgfsi_now() - before;
     return status;
 }
 
+/* ---- what is kept of each row ----------------------------------------------------------------- */
+
+sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
+    const char *asked = sgfsi_config_text(cfg, "sampler.anchor_cache");
+    if (strcmp(asked, "auto") != 0) return SGFS_OK;
+    return sgfsi_config_resolve(cfg, "sampler.anchor_cache",
+                                sgfsi_remembered_pays(m) ? "on" : "off", err);
+}
+
+sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
+                                  int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+    double before = sgfsi_now();
+    if (strcmp(sgfsi_config_text(cfg, "sampler.anchor_cache"), "on") != 0) return SGFS_OK;
+    sgfsi_remembered *r = sgfsi_arena_alloc(arena, 1, sizeof *r);
+    if (r == NULL) return sgfsi_fail_memory(err, "the scores at the anchor");
+    sgfs_status status = sgfsi_remembered_fill(r, m, a->theta, threads, arena, err);
+    if (status != SGFS_OK) return status;
+    a->remembered = r;
+    a->passes++;
+    a->rows += m->data->N;
+    a->seconds += sgfsi_now() - before;
+    return SGFS_OK;
+}
+
 sgfsi_control sgfsi_anchor_control(const sgfsi_anchor *a) {
-    return (sgfsi_control){.theta = a->theta, .G = a->G, .loglik = a->loglik};
+    return (sgfsi_control){
+        .theta = a->theta, .G = a->G, .loglik = a->loglik, .rows = a->remembered};
 }
 
 sgfs_expansion sgfsi_anchor_expansion(const sgfsi_anchor *a) {

@@ -20,6 +20,10 @@
 #define SGFSI_ANCHOR_ROWS                                                                          \
     {"sampler.anchor_tolerance", "anchor-tolerance", SGFS_NUMBER, "0.01", 1e-10, 1, NULL,          \
      "how far the anchor may be from the mode, in posterior standard deviations"}
+/* For those that compare scores with the anchor's (sgfsi_anchor_remember). */
+#define SGFSI_ANCHOR_CACHE_ROW                                                                     \
+    {"sampler.anchor_cache", "anchor-cache", SGFS_CHOICE, "auto", 1, 0, "auto|on|off",             \
+     "keep the scores of all rows at the anchor, or make them again (auto: the faster)"}
 /* clang-format on */
 
 typedef struct sgfsi_anchor {
@@ -35,14 +39,25 @@ typedef struct sgfsi_anchor {
     int64_t passes;  /* over all rows */
     int64_t rows;    /* read in all, those of the pilot included */
     double seconds;
+    struct sgfsi_remembered *remembered; /* each row's scores there; NULL: not kept */
 } sgfsi_anchor;
+
+/* The same model, silent, on n rows that are a fair sample, on the scale of all of them; NULL: cannot
+ * be had. Free both, the model first; m must outlive them. */
+sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data);
 
 /* Can the model have one at all? NULL, or a sentence that says why not. */
 const char *sgfsi_anchor_refuses(const sgfs_model *m);
-/* Everything comes from the arena. cfg: sampler.anchor_*; threads: 0: all cores. SGFS_ENUMERIC where there
- * is no mode. */
+/* Everything comes from the arena. cfg: sampler.anchor_*; threads: 0: all cores. SGFS_ENUMERIC where
+ * there is no mode. */
 sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+
+/* Before a run: put "on" or "off" in place of sampler.anchor_cache auto, by rows and columns. */
+sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err);
+/* After sgfsi_anchor_find, where sampler.anchor_cache is on: keep each row's scores, in one pass. */
+sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
+                                  int64_t threads, sgfsi_arena *arena, sgfs_err *err);
 
 /* Its views for a gradient with control variates and for a model's closed form. */
 sgfsi_control sgfsi_anchor_control(const sgfsi_anchor *a);

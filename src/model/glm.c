@@ -90,6 +90,33 @@ void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_b
     m->be->gemm_nt(n, m->block[0].rows, b->p, 1.0, b->x + first * b->p, theta, 0.0, eta);
 }
 
+static void sparse_changes(const sgfs_csr *x, int64_t n, int64_t rows, int64_t p,
+                           const double *from, const double *to, double *u) {
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t r = 0; r < rows; r++) {
+            double sum = 0;
+            for (int64_t k = x->start[i]; k < x->start[i + 1]; k++) {
+                int64_t at = r * p + x->col[k];
+                sum += x->value[k] * (to[at] - from[at]);
+            }
+            u[i * rows + r] = sum;
+        }
+    }
+}
+
+void sgfsi_glm_changes(const sgfs_model *m, const double *from, const double *to,
+                       const sgfs_batch *b, double *u, double *scratch) {
+    int64_t rows = m->block[0].rows;
+    if (b->sparse != NULL) {
+        sparse_changes(b->sparse, b->n, rows, b->p, from, to, u);
+        return;
+    }
+    if (b->n == 0) return; /* no scratch either */
+    for (int64_t j = 0; j < rows * b->p; j++) scratch[j] = to[j] - from[j];
+    if (rows == 1) m->be->gemv(b->n, b->p, 1.0, b->x, scratch, 0.0, u);
+    else m->be->gemm_nt(b->n, rows, b->p, 1.0, b->x, scratch, 0.0, u);
+}
+
 int64_t sgfsi_glm_scratch(const sgfs_model *m) {
     return m->kind->sparse && m->data->table.type == SGFSI_CSR ? 0 : m->data->p;
 }
@@ -115,24 +142,16 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
         sparse_curvature(m, b, weight, A);
         return;
     }
+    /* beta is the leading block of the matrix: the other columns are 0 */
     for (int64_t i = 0; i < b->n; i++) {
-        double root = sqrt(weight[i]);
-        for (int64_t j = 0; j < b->p; j++) scratch[i * b->p + j] = root * b->x[i * b->p + j];
+        double root = sqrt(weight[i]), *to = scratch + i * m->D;
+        for (int64_t j = 0; j < b->p; j++) to[j] = root * b->x[i * b->p + j];
+        for (int64_t j = b->p; j < m->D; j++) to[j] = 0;
     }
-    if (m->D == b->p) {
-        m->be->syrk_t(b->n, b->p, 1.0, scratch, 1.0, A);
-        return;
-    }
-    for (int64_t i = 0; i < b->n; i++) { /* beta is the leading block of a larger matrix */
-        const double *x = scratch + i * b->p;
-        for (int64_t j = 0; j < b->p; j++) {
-            double *row = A + j * m->D;
-            for (int64_t k = 0; k <= j; k++) row[k] += x[j] * x[k];
-        }
-    }
+    m->be->syrk_t(b->n, m->D, 1.0, scratch, 1.0, A);
 }
 
-static double sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D) {
+double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D) {
     double sum = 0;
     for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
         const double *row = C + (int64_t)x->col[j] * D;
@@ -148,14 +167,14 @@ void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *
                         double *scratch) {
     int64_t p = b->p;
     for (int64_t i = 0; b->sparse != NULL && i < b->n; i++)
-        out[i] = sparse_square(b->sparse, i, C, m->D);
+        out[i] = fmax(0, sgfsi_glm_sparse_square(b->sparse, i, C, m->D));
     if (b->sparse != NULL) return;
     if (m->D == p) m->be->gemm_nn(b->n, p, p, 1.0, b->x, C, 0.0, scratch);
     for (int64_t i = 0; i < b->n; i++) {
         const double *x = b->x + i * p;
         for (int64_t j = 0; m->D != p && j < p; j++)
             scratch[i * p + j] = m->be->dot(p, x, C + j * m->D);
-        out[i] = m->be->dot(p, x, scratch + i * p);
+        out[i] = fmax(0, m->be->dot(p, x, scratch + i * p)); /* rounding of nothing */
     }
 }
 

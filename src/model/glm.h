@@ -24,7 +24,8 @@ void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_ba
 void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           int64_t first, int64_t n, double *eta);
 /* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch: n times
- * sgfsi_glm_scratch numbers (a row of x; none where the batches are sparse). A is D x D, lower. */
+ * sgfsi_glm_scratch numbers (a row of x; none where the batches are sparse), and one for each
+ * parameter that is not of beta. A is D x D, lower. */
 int64_t sgfsi_glm_scratch(const sgfs_model *m);
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch);
@@ -32,10 +33,17 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
  * (b->weight is the caller's business). scratch: 2 n p. */
 void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const double *weight,
                               int64_t r, int64_t c, double *A, double *scratch);
+/* u = X (to - from)', n x rows of beta: how the predictors change. From the difference of the
+ * coefficients, so that small changes are as accurate as large ones. scratch: n times
+ * sgfsi_glm_scratch numbers, for each row of beta. */
+void sgfsi_glm_changes(const sgfs_model *m, const double *from, const double *to,
+                       const sgfs_batch *b, double *u, double *scratch);
 /* out[i] = x_i' C x_i for one predictor; C: D x D, both triangles, of which the block of beta is
  * used. scratch: n times sgfsi_glm_scratch numbers. */
 void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *C, double *out,
                         double *scratch);
+/* x_i' C x_i for a sparse row; C: p x p, in rows of length D. */
+double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D);
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
  * centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);

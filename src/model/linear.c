@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/glm.h"
+#include "model/tails.h"
 
 typedef struct linear {
     bool known;          /* sigma is given */
@@ -34,7 +35,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
     m->scratch_per_row = 1;
-    m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
+    m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m); /* a column more: log_sigma */
     sgfs_status status = sgfsi_glm_refuse_text(m, "linear regression needs numbers", err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
@@ -105,6 +106,29 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     if (!s->known) A[m->D * m->D - 1] += 2 * rows;
 }
 
+/* With d the change of beta, delta that of log_sigma, a = exp(-2 delta), and r, sigma and RSS = r'r
+ * those of the anchor: all rows together change by
+ *     -N delta - (a Q - RSS)/(2 sigma^2),   Q = RSS - 2 d'X'r + d'X'X d
+ *     =  a (G_beta'd - d'info d/2)  -  G_log_sigma (a - 1)/2  -  N (a - 1 + 2 delta)/2
+ * because G_beta = X'r/sigma^2, G_log_sigma = RSS/sigma^2 - N, and info has X'X/sigma^2 and 2 N on
+ * its diagonal. Weights are in all of them. */
+static double whole(const sgfs_model *m, const sgfs_expansion *at, const double *theta) {
+    const linear *s = m->state;
+    int64_t p = m->data->p, D = m->D;
+    double slope = 0, square = 0;
+    for (int64_t j = 0; j < p; j++) {
+        double d = theta[j] - at->theta[j], sum = 0;
+        for (int64_t k = 0; k < p; k++) sum += at->info[j * D + k] * (theta[k] - at->theta[k]);
+        slope += at->G[j] * d;
+        square += sum * d;
+    }
+    if (s->known) return slope - 0.5 * square;
+    double v = -2 * (theta[p] - at->theta[p]), a = exp(v), N = 0.5 * at->info[D * D - 1];
+    if (isinf(a)) return -INFINITY; /* sigma is 0 */
+    return a * (slope - 0.5 * square) - 0.5 * at->G[p] * expm1(v) -
+           0.5 * N * (0.5 * v * v + sgfsi_exp_tail(v));
+}
+
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     const linear *s = m->state;
@@ -151,6 +175,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .scores = scores,
     .predict = predict,
     .curvature = curvature,
+    .whole = whole,
     .resample = resample,
     .start = start,
     .to_user = to_user,

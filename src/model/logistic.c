@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/glm.h"
+#include "model/tails.h"
 
 static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->outputs = 2;
@@ -69,51 +70,48 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
 
 /* ---- exact draws ----------------------------------------------------------------------------- */
 
-/* |d^3/deta^3 log p| = |p (1 - p) (1 - 2p)| <= 1/(6 sqrt 3), and eta moves by sqrt(x'C x) at most. */
-static void third(const sgfs_model *m, const double *anchor, const double *C, double radius,
-                  const sgfs_batch *b, double *third, double *growth, double *scratch) {
-    const double most = 0.096225044864937627;
-    (void)anchor, (void)radius, (void)growth;
-    sgfsi_glm_leverage(m, b, C, third, scratch);
-    for (int64_t i = 0; i < b->n; i++) third[i] = most * third[i] * sqrt(third[i]);
+/* |l'''(eta)| = p (1 - p) |1 - 2p|, l the log density, is 0 at eta = 0, highest at +-peak, and falls
+ * like exp(-|eta|) after it. The envelope E(eta) is the smallest function above it with |E'| <= E:
+ * |l'''| itself from log 2 on, where the slope of its logarithm is 1, and exp(|eta|)/27 before. */
+static const double peak = 1.3169578969248167, highest = 0.096225044864937627; /* 1/(6 sqrt 3) */
+
+static double envelope(double eta) {
+    const double log_2 = 0.69314718055994531;
+    double e = exp(-fabs(eta)), more = 1 + e;
+    if (fabs(eta) < log_2) return 1 / (27 * e);
+    return e * (1 - e) / (more * more * more);
 }
 
-/* r = l(eta* + u) - l(eta*) - l'(eta*) u - l''(eta*) u^2/2: the target's part is linear and cancels;
- * what is left is minus that of softplus. Where u is small the differences would cancel: there
- *     r = -(u^3/2) integral_0^1 (1 - t)^2 s(eta* + t u) dt,   s the third derivative of
- * softplus, p (1 - p)(1 - 2p),
- * by three nodes of the Gauss rule for that weight. */
-static double softplus(double eta) {
-    return (eta > 0 ? eta : 0) + log1p(exp(-fabs(eta)));
+/* The largest E within `reach` of eta. */
+static double highest_near(double eta, double reach) {
+    double low = fabs(eta) - reach, high = fabs(eta) + reach;
+    if (high < peak) return envelope(high);
+    return low > peak ? envelope(low) : highest;
 }
 
-static double softplus_third(double eta) {
-    double e = exp(-fabs(eta)), w = e / ((1 + e) * (1 + e)), odd = (1 - e) / (1 + e);
-    return eta > 0 ? -w * odd : w * odd;
-}
-
-static double remainder_at(double eta, double u) {
-    /* nodes and weights of the Gauss-Jacobi rule of weight (1 - t)^2 on [0, 1] */
-    static const double node[] = {0.072994024073149732, 0.347003766038351863, 0.705002209888498405};
-    static const double weight[] = {0.157136361064886620, 0.146246269259866024,
-                                    0.029950703008580689};
-    if (fabs(u) > 0.05) {
-        double e = exp(-fabs(eta)), w = e / ((1 + e) * (1 + e)), p = (eta >= 0 ? 1 : e) / (1 + e);
-        return softplus(eta) + p * u + 0.5 * w * u * u - softplus(eta + u);
-    }
-    double sum = 0;
-    for (int k = 0; k < 3; k++) sum += weight[k] * softplus_third(eta + node[k] * u);
-    return -0.5 * u * u * u * sum;
-}
-
-static void remainder_(const sgfs_model *m, const double *anchor, const double *from,
-                       const double *to, const sgfs_batch *b, double *out, double *scratch) {
-    double *eta = scratch, *one = scratch + b->n, *two = scratch + 2 * b->n;
+/* At z the predictor is within s |z| of that at the anchor, s = sqrt(x'C x), and a third derivative
+ * in any direction is |l'''| s^3 at most. As |E'| <= E, it grows like exp(s |z|) at most. */
+static void bound_third(const sgfs_model *m, const double *anchor, const double *C, double radius,
+                        const sgfs_batch *b, double *third, double *growth, double *scratch) {
+    double *eta = scratch, *room = scratch + b->n;
     sgfsi_glm_predictor(m, anchor, b, eta);
-    sgfsi_glm_predictor(m, from, b, one);
-    sgfsi_glm_predictor(m, to, b, two);
+    sgfsi_glm_leverage(m, b, C, third, room);
+    for (int64_t i = 0; i < b->n; i++) {
+        double s = sqrt(third[i]), most = highest_near(eta[i], s * radius);
+        third[i] = most * s * s * s;
+        if (most < highest) *growth = fmax(*growth, s);
+    }
+}
+
+/* l = y eta - softplus(eta): the target's part is linear and cancels. */
+static void remainders(const sgfs_model *m, const double *anchor, const double *from,
+                       const double *to, const sgfs_batch *b, double *out, double *scratch) {
+    double *eta = scratch, *one = eta + b->n, *two = one + b->n, *room = two + b->n;
+    sgfsi_glm_predictor(m, anchor, b, eta);
+    sgfsi_glm_changes(m, anchor, from, b, one, room);
+    sgfsi_glm_changes(m, anchor, to, b, two, room);
     for (int64_t i = 0; i < b->n; i++)
-        out[i] = remainder_at(eta[i], two[i] - eta[i]) - remainder_at(eta[i], one[i] - eta[i]);
+        out[i] = sgfsi_coin_tail(eta[i], one[i]) - sgfsi_coin_tail(eta[i], two[i]);
 }
 
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
@@ -144,8 +142,8 @@ const sgfs_model_kind sgfs_model_logistic = {
     .scores = scores,
     .predict = predict,
     .curvature = curvature,
-    .third = third,
-    .remainder = remainder_,
+    .third = bound_third,
+    .remainder = remainders,
     .resample = resample,
     .start = start,
     .to_user = to_user,

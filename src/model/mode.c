@@ -8,7 +8,9 @@
  * Without a prior there may be nothing to find. Where columns separate two classes, each step moves
  * their predictors by about 1, for ever, while gradient and information die out together: the
  * length of the step falls below any tolerance, on the way to nowhere. So the step is measured by
- * the information at the start, too: |L0' step| stays large there, and at a mode it does not.
+ * the information at the start, too: |L0' step| stays large there, and at a mode it does not. A
+ * step is short when it is so by both measures; where they disagree the search goes on, until one
+ * of them has had its way.
  */
 #include "model/mode.h"
 
@@ -29,7 +31,8 @@ const sgfs_option sgfsi_mode_options[] = {
 /* Multiplications N D^2 of one pass for A: up to where a dozen are worth it, and up to where one
  * is. */
 static const double scoring_work = 1e12, laplace_work = 1e13;
-/* Without a prior, go at least this far: by then runs_away knows a mode that does not exist. */
+/* A step of this length is short whatever the start's measure says of it: by now runs_away would
+ * know a mode that does not exist. */
 static const double least_tolerance = 1e-6;
 
 sgfsi_mode_plan sgfsi_mode_plan_of(const sgfs_config *cfg) {
@@ -104,15 +107,24 @@ static double newton_step(sgfsi_ascent *a) {
 
 /* ---- Fisher scoring -------------------------------------------------------------------------- */
 
-/* The step still counts in the beginning's standard deviations, where the information along it has
- * fallen to 1e-10 of what it was then. work: D. */
-static bool runs_away(const sgfsi_ascent *a, const double *L0, double length, double *work) {
+/* Length of the step in the start's standard deviations; without L0 there is no need to know. work:
+ * D. */
+static double length_before(const sgfsi_ascent *a, const double *L0, double *work) {
     const sgfs_backend *be = a->m->be;
-    if (L0 == NULL) return false;
+    if (L0 == NULL) return 0;
     memcpy(work, a->direction, (size_t)a->m->D * sizeof *work);
     be->trmv(a->m->D, L0, true, work);
-    double before = sqrt(be->dot(a->m->D, work, work));
+    return sqrt(be->dot(a->m->D, work, work));
+}
+
+/* The step still counts in the start's standard deviations, where the information along it has
+ * fallen to 1e-10 of what it was then. */
+static bool runs_away(double length, double before) {
     return before > 0.1 && before > 1e5 * length;
+}
+
+static bool is_short(const sgfsi_ascent *a, double length, double before) {
+    return length < a->tolerance && (before < a->tolerance || length < least_tolerance);
 }
 
 static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, sgfs_err *err) {
@@ -126,8 +138,9 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
     if (status == SGFS_OK && a->open) memcpy(L0, a->A, size);
     while (status == SGFS_OK) {
         *distance = newton_step(a);
-        if (runs_away(a, L0, *distance, work)) return sgfsi_ascent_no_mode(err);
-        if (*distance < a->tolerance) return SGFS_OK;
+        double before = length_before(a, L0, work);
+        if (runs_away(*distance, before)) return sgfsi_ascent_no_mode(err);
+        if (is_short(a, *distance, before)) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
         sgfsi_ascent_tell(a, *distance);
         status = sgfsi_ascent_move(a, false, err);
@@ -199,12 +212,13 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     full.log = sgfsi_config_log(m->cfg);
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, plan->start, scoring, own, err);
     if (status != SGFS_OK) return status;
-    a.tolerance = a.open ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;
+    a.tolerance = a.open && !scoring ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;
     a.most = plan->most > 0 ? plan->most : automatic_steps(m, scoring);
     status = scoring ? score(&a, own, &distance, err) : sgfsi_lbfgs(&a, own, &distance, err);
     if (status == SGFS_OK && !scoring && can_be_dense(m, laplace_work)) {
         status = add_gaussian(&a, plan->threads, own, err);
     }
+    *out = (sgfsi_mode){.passes = a.passes, .rows = a.passes * full.N};
     return status == SGFS_OK ? hand_over(&a, scoring, distance, arena, out, err) : status;
 }
 

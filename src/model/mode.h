@@ -32,7 +32,8 @@ typedef struct sgfsi_mode {
 } sgfsi_mode;
 
 /* Climb to the mode. theta, G and L come from the arena. A posterior without a mode, or
- * with a flat one, is SGFS_ENUMERIC. The same bits for any number of threads. */
+ * with a flat one, is SGFS_ENUMERIC; passes and rows are then still counted. The same bits for any
+ * number of threads. */
 sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
                               sgfsi_mode *out, sgfs_err *err);
 

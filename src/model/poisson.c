@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "model/glm.h"
+#include "model/tails.h"
 
 enum { TABLE = 1024 }; /* where the first term left out of Stirling's series is 1e-18 */
 
@@ -75,6 +76,7 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     m->state = s;
     m->scratch_per_row = 2;
     m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
+    m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);
     fill_table(s);
     sgfs_status status = sgfsi_glm_refuse_text(m, "Poisson regression needs counts", err);
     if (status == SGFS_OK) status = check_counts(m, err);
@@ -132,6 +134,42 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     sgfsi_glm_predictor(m, theta, b, scratch);
     m->be->exp(b->n, scratch, scratch);
     sgfsi_glm_curvature(m, b, scratch, A, scratch + b->n);
+}
+
+/* ---- exact draws ----------------------------------------------------------------------------- */
+
+/* l''' = -mu: exp(s |z|) times that at the anchor at most, s = sqrt(x'C x), without an end. */
+static void bound_third(const sgfs_model *m, const double *anchor, const double *C, double radius,
+                        const sgfs_batch *b, double *third, double *growth, double *scratch) {
+    double *eta = scratch, *room = scratch + b->n;
+    sgfsi_glm_predictor(m, anchor, b, eta);
+    sgfsi_glm_leverage(m, b, C, third, room);
+    for (int64_t i = 0; i < b->n; i++) {
+        double s = sqrt(third[i]);
+        third[i] = s > 0 ? exp(eta[i] + s * radius) * s * s * s : 0;
+        *growth = fmax(*growth, s);
+    }
+}
+
+/* -mu (e^u - 1 - u - u^2/2). A mean too large for a number: -infinity, a density of 0. */
+static double remainder_at(double eta, double u) {
+    double mean = exp(eta + u);
+    if (isinf(mean)) return -INFINITY;
+    if (fabs(u) < 1) return -exp(eta) * sgfsi_exp_tail(u);
+    return exp(eta) * (1 + u + 0.5 * u * u) - mean;
+}
+
+/* The target's part is linear and cancels. `from` has a density: only `to` can be infinite. */
+static void remainders(const sgfs_model *m, const double *anchor, const double *from,
+                       const double *to, const sgfs_batch *b, double *out, double *scratch) {
+    double *eta = scratch, *one = eta + b->n, *two = one + b->n, *room = two + b->n;
+    sgfsi_glm_predictor(m, anchor, b, eta);
+    sgfsi_glm_changes(m, anchor, from, b, one, room);
+    sgfsi_glm_changes(m, anchor, to, b, two, room);
+    for (int64_t i = 0; i < b->n; i++) {
+        double there = remainder_at(eta[i], two[i]);
+        out[i] = isinf(there) ? there : there - remainder_at(eta[i], one[i]);
+    }
 }
 
 /* ---- draws ----------------------------------------------------------------------------------- */
@@ -213,6 +251,8 @@ const sgfs_model_kind sgfs_model_poisson = {
     .predict = predict,
     .allows = is_count,
     .curvature = curvature,
+    .third = bound_third,
+    .remainder = remainders,
     .resample = resample,
     .start = start,
     .to_user = to_user,

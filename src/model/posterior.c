@@ -10,6 +10,7 @@
 
 #include "base/ticker.h"
 #include "model/prior.h"
+#include "model/remembered.h"
 
 /* ---- room for the scores of n rows ----------------------------------------------------------- */
 
@@ -221,7 +222,9 @@ static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const d
     point_at_inputs(m, b, &pair->here);
     point_at_inputs(m, b, &pair->anchor);
     sgfs_status status = m->kind->scores(m, theta, b, &pair->here, e->scratch, err);
-    if (status == SGFS_OK)
+    if (status == SGFS_OK && e->control->rows != NULL)
+        sgfsi_remembered_pick(e->control->rows, e->batcher.row, b->n, &pair->anchor);
+    else if (status == SGFS_OK)
         status = m->kind->scores(m, e->control->theta, b, &pair->anchor, e->scratch, err);
     if (status != SGFS_OK) return status;
     take_differences(e, b);
@@ -278,13 +281,14 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 
 /* Rows go through the model in blocks; blocks are shared out to a fixed number of parts, each with
  * sums of its own that are added up in order: the same bits for any number of threads. */
-enum { FULL_BLOCK = 1024, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
+enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {
     sgfsi_rows rows;
     sgfsi_visit visit;
     double *ones, *scratch, *loglik;
+    double *y, *random; /* FULL_BLOCK and twice that, for targets drawn from the model */
     sgfs_scores scores;
 };
 
@@ -298,7 +302,10 @@ static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool cur
     f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * scratch);
     f->loglik = f->scores.loglik = SGFSI_DOUBLES(arena, FULL_BLOCK);
     f->ones = make_ones(arena, FULL_BLOCK);
-    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL) {
+    f->y = SGFSI_DOUBLES(arena, FULL_BLOCK);
+    f->random = SGFSI_DOUBLES(arena, 2 * FULL_BLOCK);
+    bool drawn = f->y != NULL && f->random != NULL;
+    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL || !drawn) {
         return sgfsi_fail_memory(err, "a pass over the data");
     }
     return open_scores(&f->scores, m, FULL_BLOCK, arena, err);
@@ -327,49 +334,102 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     return status;
 }
 
-/* Log likelihood, its gradient and (A not NULL) the information of one block of rows are added. */
-static sgfs_status add_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
-                             const double *theta, double *loglik, double *G, double *A,
-                             sgfs_err *err) {
+/* The rows of one block. */
+static sgfs_status read_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
+                              sgfs_batch *b, sgfs_err *err) {
     int64_t N = m->data->N, n = N - first < FULL_BLOCK ? N - first : FULL_BLOCK;
     sgfs_status status = sgfsi_visit_range(&f->visit, m->data, first, n, err);
+    if (status == SGFS_OK) *b = sgfsi_rows_range(&f->rows, first, n);
+    return status;
+}
+
+/* The same, and their scores. */
+static sgfs_status score_block(struct sgfsi_pass *f, const sgfs_model *m, int64_t first,
+                               const double *theta, sgfs_batch *b, sgfs_err *err) {
+    sgfs_status status = read_block(f, m, first, b, err);
     if (status != SGFS_OK) return status;
-    sgfs_batch b = sgfsi_rows_range(&f->rows, first, n);
-    point_at_inputs(m, &b, &f->scores);
-    status = m->kind->scores(m, theta, &b, &f->scores, f->scratch, err);
+    point_at_inputs(m, b, &f->scores);
+    return m->kind->scores(m, theta, b, &f->scores, f->scratch, err);
+}
+
+/* Log likelihood, its gradient and (A not NULL) the information of these rows are added. */
+static void add_block(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batch *b,
+                      const double *theta, double *sums, bool curvature) {
+    if (b->weight != NULL) weigh(&f->scores, b->weight);
+    sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, sums + 1);
+    sums[0] += sum_of(b->n, f->loglik);
+    if (curvature) m->kind->curvature(m, theta, b, sums + 1 + m->D, f->scratch);
+}
+
+/* The scores become those of targets drawn from the model (draws NULL: stay those of the data's),
+ * times the root of the weight. */
+static sgfs_status inform(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batch *b,
+                          const double *theta, const sgfsi_stream *draws, sgfs_err *err) {
+    sgfs_batch own = *b;
+    double *normal = f->random, *uniform = normal + b->n;
+    if (draws != NULL && m->kind->resample != NULL) {
+        sgfsi_stream stream = *draws;
+        sgfsi_normals(&stream, b->n, normal);
+        sgfsi_uniforms(&stream, b->n, uniform);
+        m->kind->resample(m, theta, b, normal, uniform, f->y);
+        own.y = f->y;
+    }
+    sgfs_status status = m->kind->scores(m, theta, &own, &f->scores, f->scratch, err);
+    for (int64_t i = 0; b->weight != NULL && i < b->n; i++) f->random[i] = sqrt(b->weight[i]);
+    if (b->weight != NULL) weigh(&f->scores, f->random);
+    return status;
+}
+
+static sgfs_status do_block(sgfsi_full *f, struct sgfsi_pass *pass, int64_t part, int64_t block,
+                            const double *theta, bool curvature) {
+    const sgfs_model *m = f->model;
+    const sgfsi_harvest *h = f->harvest;
+    sgfs_batch b;
+    int64_t first = block * FULL_BLOCK;
+    sgfs_status status = score_block(pass, m, first, theta, &b, &f->err[part]);
     if (status != SGFS_OK) return status;
-    if (b.weight != NULL) weigh(&f->scores, b.weight);
-    sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, G);
-    *loglik += sum_of(n, f->loglik);
-    if (A != NULL) m->kind->curvature(m, theta, &b, A, f->scratch);
-    return SGFS_OK;
+    if (h != NULL && !h->information) h->take(h->user, part, first, &pass->scores);
+    add_block(pass, m, &b, theta, f->sums + part * f->stride, curvature);
+    if (h == NULL || !h->information) return SGFS_OK;
+    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    sgfsi_stream stream =
+        sgfsi_stream_at(h->seed, h->chain, h->number * blocks + block, SGFSI_INFORM);
+    status = inform(pass, m, &b, theta, h->observed ? NULL : &stream, &f->err[part]);
+    if (status == SGFS_OK) h->take(h->user, part, first, &pass->scores);
+    return status;
 }
 
 static sgfs_status add_part(sgfsi_full *f, int64_t part, const double *theta, bool curvature) {
     struct sgfsi_pass *pass = &f->pass[omp_get_thread_num()];
-    double *loglik = f->sums + part * f->stride, *G = loglik + 1;
-    double *A = curvature ? G + f->D : NULL;
+    double *sums = f->sums + part * f->stride;
     int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
     sgfs_status status = SGFS_OK;
-    memset(loglik, 0, (size_t)(1 + f->D + (curvature ? f->D * f->D : 0)) * sizeof *loglik);
-    for (int64_t b = from; b < end && status == SGFS_OK; b++) {
-        status = add_block(pass, f->model, b * FULL_BLOCK, theta, loglik, G, A, &f->err[part]);
-    }
+    memset(sums, 0, (size_t)(1 + f->D + (curvature ? f->D * f->D : 0)) * sizeof *sums);
+    for (int64_t b = from; b < end && status == SGFS_OK; b++)
+        status = do_block(f, pass, part, b, theta, curvature);
     return status;
+}
+
+/* What the first part that failed says. */
+static sgfs_status first_failure(const sgfsi_full *f, sgfs_err *err) {
+    for (int64_t part = 0; part < f->parts; part++) {
+        if (f->err[part].code == SGFS_OK) continue;
+        if (err != NULL) *err = f->err[part];
+        return f->err[part].code;
+    }
+    return SGFS_OK;
 }
 
 /* Add the parts up, in order. */
 static sgfs_status collect(const sgfsi_full *f, double *lp, double *G, double *A, sgfs_err *err) {
+    sgfs_status status = first_failure(f, err);
+    if (status != SGFS_OK) return status;
     *lp = 0;
     memset(G, 0, (size_t)f->D * sizeof *G);
     if (A != NULL) memset(A, 0, (size_t)(f->D * f->D) * sizeof *A);
     for (int64_t part = 0; part < f->parts; part++) {
         const double *sums = f->sums + part * f->stride;
-        if (f->err[part].code != SGFS_OK) {
-            if (err != NULL) *err = f->err[part];
-            return f->err[part].code;
-        }
         *lp += sums[0];
         f->model->be->axpy(f->D, 1.0, sums + 1, G);
         if (A != NULL) f->model->be->axpy(f->D * f->D, 1.0, sums + 1 + f->D, A);
@@ -391,6 +451,43 @@ sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *lo
     f->rows_touched += f->N;
     return collect(f, loglik, G, info, err);
 }
+
+sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_harvest *harvest,
+                               double *loglik, double *G, sgfs_err *err) {
+    f->harvest = harvest;
+    sgfs_status status = sgfsi_full_likelihood(f, theta, loglik, G, NULL, err);
+    f->harvest = NULL;
+    return status;
+}
+
+/* ---- anything else done with all rows -------------------------------------------------------- */
+
+static sgfs_status each_of_part(sgfsi_full *f, int64_t part, sgfsi_block_fn fn, void *user) {
+    int64_t thread = omp_get_thread_num(), blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = from; k < end && status == SGFS_OK; k++) {
+        sgfs_batch b;
+        status = read_block(&f->pass[thread], f->model, k * FULL_BLOCK, &b, &f->err[part]);
+        if (status == SGFS_OK) status = fn(user, thread, k * FULL_BLOCK, &b, &f->err[part]);
+    }
+    return status;
+}
+
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
+    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
+    for (int64_t part = 0; part < f->parts; part++) {
+        f->err[part].code = SGFS_OK;
+        f->err[part].code = each_of_part(f, part, fn, user);
+        bool caller = omp_get_thread_num() == 0;
+        if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
+    }
+    f->rows_touched += f->N;
+    return first_failure(f, err);
+}
+
+/* ---- with the prior -------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err) {

@@ -21,6 +21,8 @@ typedef struct sgfsi_control {
     const double *theta; /* D */
     const double *G;     /* D: gradient of the log likelihood of all rows, without the prior */
     double loglik;       /* and its value */
+    const struct sgfsi_remembered *rows; /* each row's scores there (remembered.h); NULL: they are
+                                          * made again for the rows of each batch */
 } sgfsi_control;
 
 typedef struct sgfsi_eval {
@@ -71,6 +73,7 @@ typedef struct sgfsi_full {
     sgfs_err *err;           /* parts */
     int64_t rows_touched;
     const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
+    const struct sgfsi_harvest *harvest; /* of sgfsi_full_harvest, while it runs */
 } sgfsi_full;
 
 /* curvature: A may be asked for. */
@@ -85,6 +88,31 @@ sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *lo
  * allocation. A gradient that is not finite is SGFS_ENUMERIC. */
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err);
+
+/* Somebody who wants the scores of all rows at a place. */
+typedef struct sgfsi_harvest {
+    /* Rows first .. first + s->n - 1. Parts run side by side, each through its rows in order. */
+    void (*take)(void *user, int64_t part, int64_t first, const sgfs_scores *s);
+    void *user;
+    /* Not the scores of the data but what the information is made of, its sum of squares: scores of
+     * targets drawn from the model, where it can draw, times the root of the row's weight. */
+    bool information;
+    bool observed; /* of the data's own targets, also where the model can draw others */
+    uint64_t seed; /* of those draws */
+    uint32_t chain;
+    int64_t number; /* which of the chain's passes this is: each has draws of its own */
+} sgfsi_harvest;
+
+/* sgfsi_full_likelihood without information, handing over each row's scores on the way. */
+sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_harvest *harvest,
+                               double *loglik, double *G, sgfs_err *err);
+
+/* Something done once with every block of rows: rows first .. first + b->n - 1, with their weights;
+ * thread: 0 .. f->threads - 1. Blocks come in no order: what is written must not depend on it. */
+enum { SGFSI_FULL_BLOCK = 1024 }; /* rows of a block; the last may have fewer */
+typedef sgfs_status (*sgfsi_block_fn)(void *user, int64_t thread, int64_t first,
+                                      const sgfs_batch *b, sgfs_err *err);
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err);
 
 /* What its threads waited and read, in all. */
 sgfsi_visit sgfsi_full_visits(const sgfsi_full *f);

@@ -164,19 +164,26 @@ sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp
     return SGFS_OK;
 }
 
-void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A) {
+double sgfsi_prior_curvature(const sgfs_model *m, const double *theta, int64_t j) {
     const sgfsi_prior *p = m->prior;
     bool known = p != NULL && p->kind->curvature != NULL;
-    for (int64_t j = 0; j < m->D; j++) {
-        A[j * m->D + j] +=
-            known ? p->kind->curvature(p->precision[j], p->df, theta[j]) : m->precision[j];
-    }
+    return known ? p->kind->curvature(p->precision[j], p->df, theta[j]) : m->precision[j];
+}
+
+void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A) {
+    for (int64_t j = 0; j < m->D; j++) A[j * m->D + j] += sgfsi_prior_curvature(m, theta, j);
 }
 
 /* ---- what others want to know ---------------------------------------------------------------- */
 
 bool sgfsi_prior_is_smooth(const sgfs_model *m) {
     return m->prior == NULL || m->prior->kind->curvature != NULL;
+}
+
+bool sgfsi_prior_is_quadratic(const sgfs_model *m) {
+    if (m->prior == NULL) return false;
+    const char *name = m->prior->kind->name;
+    return strcmp(name, "gaussian") == 0 || strcmp(name, "flat") == 0;
 }
 
 /* With few degrees of freedom a draw from the prior lies beyond x scales with probability of about

@@ -52,10 +52,14 @@ bool sgfsi_prior_is_flat(const sgfs_config *cfg);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err);
-/* Diagonal of A (D x D) += the prior's curvature at theta. */
+/* What is counted as the prior's curvature of parameter j at theta: never negative. */
+double sgfsi_prior_curvature(const sgfs_model *m, const double *theta, int64_t j);
+/* Diagonal of A (D x D) += the same. */
 void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A);
 /* Can a mode be climbed to, and has the posterior a curvature there? */
 bool sgfsi_prior_is_smooth(const sgfs_model *m);
+/* Is its logarithm a parabola, so that an expansion at one place says all of it? */
+bool sgfsi_prior_is_quadratic(const sgfs_model *m);
 /* A million of these are further than parameter j ever gets under its prior; 0: there is none. */
 double sgfsi_prior_length(const sgfs_model *m, int64_t j);
 /* What is approximate about a prior that is counted in the matrix of SGFS, or NULL. */

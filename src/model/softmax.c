@@ -22,6 +22,7 @@
 #include "base/number.h"
 #include "model/glm.h"
 #include "model/prior.h"
+#include "model/tails.h"
 
 enum { ROOM = 4096, NAME = 1024 }; /* numbers on the stack; bytes of a name */
 
@@ -113,6 +114,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     m->outputs = m->labels.count;
     m->scratch_per_row = s->rows + 3;
     m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
+    m->exact_scratch_per_row = 3 + 3 * s->rows + s->rows * sgfsi_glm_scratch(m);
     judge_prior(m, s);
     tell_reference(m, s);
     return SGFS_OK;
@@ -236,6 +238,111 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     }
 }
 
+/* ---- exact draws ----------------------------------------------------------------------------- */
+
+/* Along a direction v the predictors of row i change by u_k = v_k'x (0: the class without
+ * coefficients), and the third derivative of its log density is minus the third central moment of u
+ * under the probabilities P at that place. With R the largest u_k - u_l, it is at most
+ *     R^3/(6 sqrt 3)      for every P, or, where that is less,
+ *     R Var(u),           and Var grows by the factor exp(R t) at most on a way of length t.
+ * For all v with v'A v = 1, with M_kl = x'C_kl x of that row, C_kl the p x p blocks of C = A^-1:
+ *     R^2     <=  max over k, l of  M_kk + M_ll - 2 M_kl
+ *     Var(u)  <=  largest eigenvalue of  M (diag P - P P')
+ *             <=  its trace,  and  max over k of  sum_l P_l |M_kl - sum_j P_j M_kj|.
+ * The proofs are in docs/beyond.md. M is made and used row by row. */
+typedef struct widths {
+    double *range; /* n: R^2 so far */
+    double *trace; /* n: that of M (diag P - P P') so far */
+    double *sum;   /* n: the largest sum along a row of it so far */
+    double *own;   /* n x rows: M_kk */
+    double *row;   /* rows: M_k. of one row of the data */
+} widths;
+
+/* Row k of M for the i-th row of the batch. What is left of differences is not less than their
+ * rounding: a row that is sure of its class has a variance near 0. */
+static void note_row(const softmax *s, int64_t i, int64_t k, const double *P, const widths *w) {
+    double *own = w->own + i * s->rows, range = w->range[i], mean = 0, sum = 0;
+    double rounding = 1e-13 * w->row[k];
+    own[k] = w->row[k];
+    if (s->reference >= 0) range = fmax(range, own[k]);
+    for (int64_t l = 0; l < k; l++) range = fmax(range, own[k] + own[l] - 2 * w->row[l]);
+    for (int64_t l = 0; l < s->rows; l++) mean += P[l] * w->row[l];
+    for (int64_t l = 0; l < s->rows; l++) sum += P[l] * fabs(w->row[l] - mean);
+    w->range[i] = range;
+    w->trace[i] += P[k] * (own[k] - mean) + rounding;
+    w->sum[i] = fmax(w->sum[i], sum + rounding);
+}
+
+/* scratch: n x D for rows that are not sparse. */
+static void measure(const sgfs_model *m, const sgfs_batch *b, const double *C, const double *P,
+                    const widths *w, double *scratch) {
+    const softmax *s = m->state;
+    int64_t p = b->p, D = m->D;
+    for (int64_t i = 0; i < b->n; i++) w->range[i] = w->trace[i] = w->sum[i] = 0;
+    for (int64_t k = 0; k < s->rows; k++) {
+        const double *strip = C + k * p * D; /* p x D: the blocks C_k1, C_k2, ... side by side */
+        if (b->sparse == NULL) m->be->gemm_nn(b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
+        for (int64_t i = 0; i < b->n; i++) {
+            for (int64_t l = 0; l < s->rows; l++) {
+                w->row[l] = b->sparse != NULL
+                                ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
+                                : m->be->dot(p, b->x + i * p, scratch + i * D + l * p);
+            }
+            note_row(s, i, k, P + i * s->rows, w);
+        }
+    }
+}
+
+static void bound_third(const sgfs_model *m, const double *anchor, const double *C, double radius,
+                        const sgfs_batch *b, double *third, double *growth, double *scratch) {
+    const softmax *s = m->state;
+    const double highest = 0.096225044864937627; /* 1/(6 sqrt 3) */
+    outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
+    double *own = o.P + b->n * s->rows, *row = own + b->n * s->rows, *room = row + b->n * s->rows;
+    widths w = {.range = third, .trace = o.own, .sum = o.rest, .own = own, .row = row};
+    look(m, anchor, b, 0, b->n, NULL, &o);
+    measure(m, b, C, o.P, &w, room);
+    for (int64_t i = 0; i < b->n; i++) {
+        double R = sqrt(third[i]), anywhere = highest * R * R * R;
+        double near = R * fmin(w.trace[i], w.sum[i]) * exp(R * radius);
+        third[i] = fmin(anywhere, near);
+        if (near < anywhere) *growth = fmax(*growth, R);
+    }
+}
+
+/* What the log of the sum of exponentials has beyond its second order, for one row. */
+static double tail_of(const softmax *s, const double *eta, const double *u) {
+    double log_p[SGFSI_MOST_LABELS + 1], p[SGFSI_MOST_LABELS + 1], v[SGFSI_MOST_LABELS + 1];
+    int64_t K = s->rows;
+    double top = s->reference >= 0 ? 0 : eta[0], sum = 0;
+    for (int64_t k = 0; k < s->rows; k++) top = fmax(top, eta[k]);
+    for (int64_t k = 0; k < s->rows; k++) {
+        log_p[k] = eta[k] - top;
+        v[k] = u[k];
+    }
+    if (s->reference >= 0) {
+        log_p[K] = -top;
+        v[K++] = 0;
+    }
+    for (int64_t k = 0; k < K; k++) sum += p[k] = exp(log_p[k]);
+    for (int64_t k = 0; k < K; k++) p[k] /= sum;
+    return sgfsi_law_tail(K, log_p, p, v);
+}
+
+/* The target's part is linear and cancels. */
+static void remainders(const sgfs_model *m, const double *anchor, const double *from,
+                       const double *to, const sgfs_batch *b, double *out, double *scratch) {
+    const softmax *s = m->state;
+    double *eta = scratch, *u = eta + b->n * s->rows, *room = u + b->n * s->rows;
+    sgfsi_glm_predictors(m, anchor, b, 0, b->n, eta);
+    sgfsi_glm_changes(m, anchor, from, b, u, room);
+    for (int64_t i = 0; i < b->n; i++) out[i] = tail_of(s, eta + i * s->rows, u + i * s->rows);
+    sgfsi_glm_changes(m, anchor, to, b, u, room);
+    for (int64_t i = 0; i < b->n; i++) out[i] -= tail_of(s, eta + i * s->rows, u + i * s->rows);
+}
+
+/* ---- draws ----------------------------------------------------------------------------------- */
+
 /* The class where the sum of the probabilities passes u. */
 static int64_t pick(const softmax *s, const double *P, double base, double u) {
     int64_t class = -1;
@@ -291,6 +398,8 @@ const sgfs_model_kind sgfs_model_softmax = {
     .scores = scores,
     .predict = predict,
     .curvature = curvature,
+    .third = bound_third,
+    .remainder = remainders,
     .resample = resample,
     .start = start,
     .to_user = to_user,

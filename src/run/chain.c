@@ -294,8 +294,10 @@ sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool momen
                              .curvature_sd = curvature_sd};
     const sgfsi_visit *mini = &w->sampler.eval.batcher.visit;
     const sgfsi_visit full = sgfsi_full_visits(&w->sampler.full);
-    info.disk_wait = mini->wait + full.wait;
-    info.disk_bytes = mini->bytes + full.bytes;
+    const sgfsi_visit none = {.wait = 0},
+                      *own = w->sampler.visit != NULL ? w->sampler.visit : &none;
+    info.disk_wait = mini->wait + full.wait + own->wait;
+    info.disk_bytes = mini->bytes + full.bytes + own->bytes;
     info.disk_faults = info.disk_bytes > 0 ? w->faults : 0;
     if (moments && w->moments.count > 1) {
         sgfs_status status = finish_moments(w, &info, err);

@@ -33,7 +33,8 @@ static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
 }
 
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err) {
-    const char *name = sgfsi_config_text(cfg, "sampler.kind");
+    const char *name =
+        sgfsi_config_auto(cfg, "sampler.kind") ? "sgfs-f" : sgfsi_config_text(cfg, "sampler.kind");
     const sgfsi_sampler_name *s = sgfsi_sampler_names;
     while (s->name != NULL && strcmp(s->name, name) != 0) s++;
     if (s->name == NULL) return unknown_sampler(name, err);
@@ -55,6 +56,12 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_
 
 /* ---- options that belong to somebody else ---------------------------------------------------- */
 
+/* The preset is for the paper's own sampler. */
+static bool is_the_papers(const sgfsi_kinds *kinds) {
+    return kinds->fisher != NULL &&
+           sgfsi_options_have(kinds->sampler->options, "sampler.prior_in_matrix");
+}
+
 /* Does anything in this run read the key? other: somebody who would. */
 static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const char *key,
                     sgfsi_option_set *other) {
@@ -68,15 +75,32 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
         if (is_model && strcmp(set.kind, model->kind->name) != 0) continue;
         if (is_sampler && strcmp(set.kind, kinds->sampler->name) != 0) continue;
         if (is_fisher && kinds->fisher == NULL) continue;
-        if (strcmp(key, "run.preset") == 0 && kinds->fisher == NULL) continue;
+        if (strcmp(key, "run.preset") == 0 && !is_the_papers(kinds)) continue;
         if (strncmp(key, "run.batch", 9) == 0 && kinds->sampler->full_data) continue;
         return true;
     }
     return false;
 }
 
-/* "sampler sghmc, sgnht": everybody who reads the key. */
-static void list_readers(const char *key, char *out, size_t room) {
+/* other: somebody who would read it. */
+static const sgfs_option *find_unread(const sgfs_config *cfg, const sgfs_model *model,
+                                      const sgfsi_kinds *kinds, sgfsi_option_set *other) {
+    const sgfs_option *row;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        *other = (sgfsi_option_set){"", "", NULL};
+        if (sgfsi_config_given(cfg, row->key) && !is_read(model, kinds, row->key, other))
+            return row;
+    }
+    return NULL;
+}
+
+const sgfs_option *sgfsi_first_unread(const sgfs_config *cfg, const sgfs_model *model,
+                                      const sgfsi_kinds *kinds) {
+    sgfsi_option_set other;
+    return find_unread(cfg, model, kinds, &other);
+}
+
+void sgfsi_list_readers(const char *key, char *out, size_t room) {
     sgfsi_option_set set;
     out[0] = '\0';
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
@@ -96,19 +120,16 @@ static void list_readers(const char *key, char *out, size_t room) {
 
 static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
                                 const sgfsi_kinds *kinds, sgfs_err *err) {
-    const sgfs_option *row;
-    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        sgfsi_option_set other = {"", "", NULL};
-        char readers[200];
-        if (!sgfsi_config_given(cfg, row->key) || is_read(model, kinds, row->key, &other)) continue;
-        list_readers(row->key, readers, sizeof readers);
-        bool kinded = other.kind[0] != '\0';
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--%s has no meaning for model %s with sampler %s; it is read by %s%s%s.",
-                          row->flag, model->kind->name, kinds->name, kinded ? other.stage : "",
-                          kinded ? " " : "", readers);
-    }
-    return SGFS_OK;
+    sgfsi_option_set other;
+    char readers[200];
+    const sgfs_option *row = find_unread(cfg, model, kinds, &other);
+    if (row == NULL) return SGFS_OK;
+    sgfsi_list_readers(row->key, readers, sizeof readers);
+    bool kinded = other.kind[0] != '\0';
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--%s has no meaning for model %s with sampler %s; it is read by %s%s%s.",
+                      row->flag, model->kind->name, kinds->name, kinded ? other.stage : "",
+                      kinded ? " " : "", readers);
 }
 
 /* ---- the paper's own settings ---------------------------------------------------------------- */
@@ -202,7 +223,8 @@ static sgfs_status plan_batch(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) {
         int64_t (*own)(int64_t W, int64_t D) = kinds->sampler->batch;
-        plan->n = own != NULL ? own(W, m->D) : automatic_batch(W, m->D);
+        bool theirs = own != NULL && m->kind->one_mode;
+        plan->n = theirs ? own(W, m->D) : automatic_batch(W, m->D);
     }
     if (plan->n > N) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -257,13 +279,40 @@ static void plan_lengths(const sgfs_config *cfg, const sgfsi_kinds *kinds, sgfsi
     if (draws_auto) plan->draws = (plan->draws + plan->thin - 1) / plan->thin * plan->thin;
 }
 
+/* Where alpha or the step follows a schedule over the draws, more of them are another schedule. */
+static bool has_schedule(const sgfs_config *cfg, const sgfsi_kinds *kinds) {
+    const sgfs_option *rows = kinds->sampler->options;
+    return (sgfsi_options_have(rows, "sampler.anneal") &&
+            strcmp(sgfsi_config_text(cfg, "sampler.anneal"), "off") != 0) ||
+           (sgfsi_options_have(rows, "sampler.cycles") &&
+            sgfsi_config_int(cfg, "sampler.cycles") > 0);
+}
+
+/* Of many modes, chains that never meet have no effective sample size to wait for; an optimiser has
+ * none at all. */
+static sgfs_status plan_ess(sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
+                            bool draws_auto, sgfsi_plan *plan, sgfs_err *err) {
+    const double usual = 400; /* 100 for each of four chains (Vehtari et al. 2021) */
+    bool schedule = has_schedule(cfg, kinds);
+    bool fits = m->kind->one_mode && !schedule && kinds->sampler != &sgfs_sampler_sgd;
+    plan->ess = sgfsi_config_num(cfg, "run.ess");
+    if (sgfsi_config_auto(cfg, "run.ess")) plan->ess = draws_auto && fits ? usual : 0;
+    if (plan->ess > 0 && schedule) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--ess cannot lengthen a run whose steps follow --anneal or --cycles: "
+                          "give --draws.");
+    }
+    return sgfsi_config_resolve_num(cfg, "run.ess", plan->ess, err);
+}
+
 static int64_t machine_threads(void) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores > 0 ? cores : 1;
 }
 
 /* What was chosen goes back into the config, and from there into the run file. */
-static sgfs_status record(sgfs_config *cfg, const sgfsi_plan *plan, sgfs_err *err) {
+static sgfs_status record(sgfs_config *cfg, const sgfsi_kinds *kinds, const sgfsi_plan *plan,
+                          sgfs_err *err) {
     const struct {
         const char *key;
         int64_t value;
@@ -272,7 +321,7 @@ static sgfs_status record(sgfs_config *cfg, const sgfsi_plan *plan, sgfs_err *er
                   {"run.draws", plan->draws},
                   {"run.thin", plan->thin},
                   {"run.threads", plan->threads * plan->inner}};
-    sgfs_status status = SGFS_OK;
+    sgfs_status status = sgfsi_config_resolve(cfg, "sampler.kind", kinds->name, err);
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0] && status == SGFS_OK; i++) {
         status = sgfsi_config_resolve_num(cfg, chosen[i].key, (double)chosen[i].value, err);
     }
@@ -291,6 +340,7 @@ static int64_t largest_block(const sgfs_model *m) {
 sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
                           sgfsi_plan *plan, sgfs_err *err) {
     const char *fisher = kinds->fisher != NULL ? kinds->fisher->name : "";
+    bool draws_auto = sgfsi_config_auto(cfg, "run.draws"); /* a sampler may have its own number */
     sgfs_status status = check_unread(cfg, model, kinds, err);
     if (status == SGFS_OK) status = plan_batch(cfg, model, kinds, plan, err);
     if (status != SGFS_OK) return status;
@@ -310,6 +360,8 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds
     status = check_noise(cfg, kinds, plan, err);
     if (status != SGFS_OK) return status;
     plan_lengths(cfg, kinds, plan);
+    status = plan_ess(cfg, model, kinds, draws_auto, plan, err);
+    if (status != SGFS_OK) return status;
     plan->chains = sgfsi_config_int(cfg, "run.chains");
     plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
     plan->threads = sgfsi_config_auto(cfg, "run.threads") ? machine_threads()
@@ -322,5 +374,5 @@ sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds
                           "--thin %lld is more than --draws %lld: no draw would be kept.",
                           (long long)plan->thin, (long long)plan->draws);
     }
-    return record(cfg, plan, err);
+    return record(cfg, kinds, plan, err);
 }

@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "run/choose.h"
 #include "run/tune.h"
 
 /* ---- axes ------------------------------------------------------------------------------------ */
@@ -157,6 +158,13 @@ static sgfs_status around(sgfs_tune *t, const sgfs_option *option, double x, sgf
     return add_axis(t, option, text, err);
 }
 
+/* A share of a Newton step, 1 being the largest that is usual. */
+static sgfs_status shares(sgfs_tune *t, const sgfs_option *step, sgfs_err *err) {
+    sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE,
+              "No --grid given: trying --grid step=0.1,0.3,1.");
+    return add_axis(t, step, "0.1,0.3,1", err);
+}
+
 /* alpha where the sampler has one; else the step size that is in force once every "auto" is. */
 static sgfs_status default_grid(sgfs_tune *t, const sgfs_config *resolved, const sgfsi_kinds *kinds,
                                 sgfs_err *err) {
@@ -172,6 +180,8 @@ static sgfs_status default_grid(sgfs_tune *t, const sgfs_config *resolved, const
         if (step == NULL || sgfsi_config_auto(resolved, steps[i])) continue;
         return around(t, step, sgfsi_config_num(resolved, steps[i]), err);
     }
+    const sgfs_option *share = read_by(kinds->sampler, "sampler.step");
+    if (share != NULL) return shares(t, share, err);
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Sampler %s has no step size to try by default: say what to vary with --grid "
                       "OPTION=VALUE,VALUE.",
@@ -183,14 +193,36 @@ static sgfs_status default_grid(sgfs_tune *t, const sgfs_config *resolved, const
 /* As a run would: kinds, and a number in place of every "auto". */
 static sgfs_status resolve(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds *kinds,
                            sgfsi_plan *plan, sgfs_err *err) {
-    sgfs_status status = sgfsi_choose_kinds(cfg, kinds, err);
+    sgfsi_choice choice;
+    sgfs_status status = sgfsi_choose(cfg, m, kinds, &choice, err);
     return status == SGFS_OK ? sgfsi_resolve(cfg, m, kinds, plan, err) : status;
+}
+
+/* Samplers that have nothing to tune would be chosen for most models. Whoever tunes and names none
+ * means one that has: SGFS and its alpha, if the other options go with that. */
+static sgfs_config *with_something_to_tune(sgfs_tune *t, const sgfs_model *m) {
+    sgfsi_kinds kinds;
+    sgfsi_plan plan = {0};
+    sgfs_config *tried = sgfsi_config_copy(t->cfg), *resolved = sgfsi_config_copy(t->cfg);
+    if (tried == NULL || resolved == NULL || !sgfsi_config_auto(t->cfg, "sampler.kind") ||
+        sgfsi_config_given(t->cfg, "sampler.epsilon")) {
+        sgfs_config_free(tried);
+        return resolved;
+    }
+    sgfs_config_on_message(tried, NULL, NULL);
+    if (sgfs_config_set(tried, "sampler.alpha", "1", NULL) == SGFS_OK &&
+        resolve(tried, m, &kinds, &plan, NULL) == SGFS_OK &&
+        sgfsi_config_resolve(t->cfg, "sampler.kind", kinds.name, NULL) == SGFS_OK) {
+        (void)sgfsi_config_resolve(resolved, "sampler.kind", kinds.name, NULL);
+    }
+    sgfs_config_free(tried);
+    return resolved;
 }
 
 static sgfs_status choose_grid(sgfs_tune *t, const sgfs_model *m, sgfs_err *err) {
     sgfsi_kinds kinds;
     sgfsi_plan plan = {0};
-    sgfs_config *resolved = sgfsi_config_copy(t->cfg);
+    sgfs_config *resolved = with_something_to_tune(t, m);
     if (resolved == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_status status = resolve(resolved, m, &kinds, &plan, err);
     if (status == SGFS_OK) status = default_grid(t, resolved, &kinds, err);
@@ -228,6 +260,9 @@ static sgfs_status check(sgfsi_trial *trial, const sgfs_model *m, sgfs_err *err)
     sgfs_config_free(copy);
     if (status != SGFS_OK)
         return sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
+    /* one sampler for all folds, and the one that the winner will be run with */
+    status = sgfsi_config_resolve(trial->cfg, "sampler.kind", kinds.name, err);
+    if (status != SGFS_OK) return status;
     trial->work = (double)(plan.warmup + plan.draws) * (double)plan.chains;
     return SGFS_OK;
 }
@@ -239,7 +274,9 @@ static sgfs_status open_trial(sgfs_tune *t, int64_t index, const sgfs_model *m, 
     trial->note = "";
     if (trial->cfg == NULL || trial->loss == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_config_on_message(trial->cfg, NULL, NULL);
-    sgfs_status status = set_values(t, trial, index, err);
+    /* settings are compared at their own lengths */
+    sgfs_status status = sgfsi_config_choose(trial->cfg, "run.ess", 0, err);
+    if (status == SGFS_OK) status = set_values(t, trial, index, err);
     return status == SGFS_OK ? check(trial, m, err) : status;
 }
 

@@ -87,9 +87,18 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
+    if (run->choice.fallback[0] != '\0') sgfsi_json_text(cautions, NULL, run->choice.fallback);
     add_all(cautions, run->model->data->cautions);
     add_all(cautions, run->model->cautions);
     sgfsi_json_put(o, "cautions", cautions);
+}
+
+/* What the sampler found while opening, and whether another one had to make way for it. */
+static void put_sampler(sgfsi_json *o, const sgfs_run *run) {
+    sgfsi_json *info = sgfsi_json_copy(run->walk[0].sampler.facts);
+    if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);
+    sgfsi_json_put(o, "sampler_info", info);
+    if (run->choice.text[0] != '\0') sgfsi_json_text(o, "chosen", run->choice.text);
 }
 
 /* The same bits need the same BLAS and kernels: say which they were. */
@@ -134,7 +143,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     put_config(o, run);
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->extra));
-    sgfsi_json_put(o, "sampler_info", sgfsi_json_copy(facts));
+    put_sampler(o, run);
     put_cautions(o, run);
     put_machine(o, run);
     return o;
@@ -219,8 +228,11 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
 }
 
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
-    if (run->kinds.sampler->from_curvature) snprintf(out, room, "rows read while opening only");
-    else if (run->kinds.sampler->full_data) snprintf(out, room, "all rows each iteration");
+    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    bool closed = kind->few_rows && run->model->kind->whole != NULL;
+    if (kind->from_curvature || closed) snprintf(out, room, "rows read while opening only");
+    else if (kind->few_rows) snprintf(out, room, "a few rows each draw");
+    else if (kind->full_data) snprintf(out, room, "all rows each iteration");
     else if (run->plan.chunk > 1)
         snprintf(out, room, "batch %lld in chunks of %lld", (long long)run->plan.n,
                  (long long)run->plan.chunk);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "run/audit.h"
 #include "run/checkgrad.h"
 #include "run/optimize.h"
 #include "run/pack.h"
@@ -14,8 +15,8 @@
 #include "run/tune.h"
 
 static const sgfs_option run_options[] = {
-    {"sampler.kind", "sampler", SGFS_TEXT, "sgfs-f", 1, 0, NULL,
-     "sgfs-f, sgfs-d, sgld, nuts and others (`sgfs list samplers`)"},
+    {"sampler.kind", "sampler", SGFS_TEXT, "auto", 1, 0, NULL,
+     "exact, sgfs-cv, sgfs-f, nuts and others (`sgfs list samplers`; auto: what costs least)"},
     {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag|block|inverse",
      "structure of the Fisher matrix for --sampler sgfs"},
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
@@ -27,6 +28,8 @@ static const sgfs_option run_options[] = {
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "iterations after warm-up, per chain (auto: about 400 effective draws)"},
+    {"run.ess", "ess", SGFS_NUMBER, "auto", 0, 1e12, NULL,
+     "go on until every parameter's ESS is this (auto: 400 if --draws is auto; 0: never)"},
     {"run.thin", "thin", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "keep every k-th draw (auto: 1 when --draws is given, else about 1000 kept)"},
     {"run.seed", "seed", SGFS_INTEGER, "1", 0, 9e18, NULL, "same seed, same draws, bit for bit"},
@@ -59,6 +62,7 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"tune", "", sgfsi_tune_options},
                                               {"predict", "", sgfsi_predict_options},
                                               {"check", "", sgfsi_check_grad_options},
+                                              {"audit", "", sgfsi_audit_options},
                                               {"pack", "", sgfsi_pack_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {

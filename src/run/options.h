@@ -29,10 +29,17 @@ typedef struct sgfsi_plan {
     int64_t chunk;     /* rows of a minibatch that are drawn together */
     int64_t inner;     /* threads inside each chain, for passes over all rows */
     double gamma, tau; /* tau: predicted, 0 when not known */
+    double ess;        /* the run goes on until every parameter has it; 0: it does not */
 } sgfsi_plan;
 
-/* Read sampler, Fisher kind and batch scheme from cfg. */
+/* Read sampler, Fisher kind and batch scheme from cfg. "auto" is read as sgfs-f, which every model
+ * takes: whoever has a model asks sgfsi_choose first (choose.h). */
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err);
+/* The first option the user gave that nothing in a run of these kinds reads; NULL: all are read. */
+const sgfs_option *sgfsi_first_unread(const sgfs_config *cfg, const sgfs_model *model,
+                                      const sgfsi_kinds *kinds);
+/* "sampler sghmc, sgnht": everybody who reads the key. */
+void sgfsi_list_readers(const char *key, char *out, size_t room);
 /* Replace every "auto" in cfg (a private copy) and in kinds, and refuse what cannot work. */
 sgfs_status sgfsi_resolve(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
                           sgfsi_plan *plan, sgfs_err *err);

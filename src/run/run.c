@@ -16,9 +16,18 @@
 
 #include "base/ticker.h"
 #include "run/curvature.h"
+#include "run/lengthen.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+static void close_chains(sgfs_run *run) {
+    for (int64_t c = 0; run->walk != NULL && c < run->plan.chains; c++)
+        sgfsi_walk_close(&run->walk[c]);
+    free(run->walk);
+    run->walk = NULL;
+}
+
+/* A first chain that says that its sampler is of no use here is the last. */
 static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     run->walk = calloc((size_t)run->plan.chains, sizeof *run->walk);
     if (run->walk == NULL) return sgfsi_fail_memory(err, "the chains");
@@ -27,8 +36,45 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
         run->walk[c].index = c;
         run->walk[c].sampler.first = c > 0 ? &run->walk[0].sampler : NULL;
         status = sgfsi_walk_open(&run->walk[c], run->model, run->cfg, &run->kinds, &run->plan, err);
+        if (run->walk[0].sampler.fallback[0] != '\0') break;
     }
     return status;
+}
+
+/* Is it to begin anew with SGFS, and why? A sampler the user named may be of no use, but where it
+ * cannot work that is an error; one that was chosen for the user can be given up, unless it is an
+ * option of the user's that is in its way. */
+static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err *err, char *why,
+                         size_t room) {
+    if (run->walk == NULL || run->choice.fallbacks > 0) return false;
+    const sgfs_sampler *first = &run->walk[0].sampler;
+    if (status == SGFS_OK) {
+        snprintf(why, room, "%s", first->fallback);
+        return first->fallback[0] != '\0';
+    }
+    bool anchored = sgfsi_options_have(run->kinds.sampler->options, "sampler.anchor_tolerance");
+    bool found = first->anchor != NULL && first->anchor->theta != NULL;
+    bool failed = status == SGFS_ENUMERIC || (status == SGFS_EUSAGE && !found);
+    snprintf(why, room, "%s%.480s", found ? "" : "no anchor, because ", err->text);
+    return run->choice.automatic && anchored && failed;
+}
+
+static sgfs_status open_plan(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = sgfsi_resolve(run->cfg, run->model, &run->kinds, &run->plan, err);
+    return status == SGFS_OK ? open_chains(run, err) : status;
+}
+
+/* From the user's own config: nothing that was resolved for the other sampler is left. */
+static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const char *why,
+                              sgfs_err *err) {
+    close_chains(run);
+    sgfs_config_free(run->cfg);
+    run->cfg = sgfsi_config_copy(user);
+    run->plan = (sgfsi_plan){0};
+    if (run->cfg == NULL) return sgfsi_fail_memory(err, "the run");
+    sgfs_status status =
+        sgfsi_choose_again(run->cfg, run->model, why, &run->kinds, &run->choice, err);
+    return status == SGFS_OK ? open_plan(run, err) : status;
 }
 
 static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
@@ -41,10 +87,15 @@ static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
-    sgfs_status status = sgfsi_resolve(run->cfg, run->model, &run->kinds, &run->plan, err);
-    if (status == SGFS_OK) status = open_chains(run, err);
+/* user: the config as it was handed in. */
+static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err) {
+    sgfs_err own;
+    char why[512];
+    if (err == NULL) err = &own;
+    sgfs_status status = open_plan(run, err);
+    if (is_of_no_use(run, status, err, why, sizeof why)) status = begin_anew(run, user, why, err);
     if (status != SGFS_OK) return status;
+    run->planned = run->plan.draws;
     run->describe = sgfsi_run_describe(run);
     run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
@@ -52,8 +103,7 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     return open_validation(run, err);
 }
 
-sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
-                         sgfs_err *err) {
+static sgfs_run *new_run(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_run *run = calloc(1, sizeof *run);
     if (run != NULL) run->cfg = sgfsi_config_copy(cfg);
     if (run == NULL || run->cfg == NULL) {
@@ -62,19 +112,30 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
         return NULL;
     }
     run->model = model;
+    return run;
+}
+
+sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
+                         sgfs_err *err) {
+    sgfs_run *run = new_run(model, cfg, err);
+    if (run == NULL) return NULL;
     run->kinds = *kinds;
-    if (set_up(run, err) == SGFS_OK) return run;
+    if (set_up(run, cfg, err) == SGFS_OK) return run;
     sgfs_run_free(run);
     return NULL;
 }
 
 sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
-    sgfsi_kinds kinds;
     if (model == NULL) return NULL;
     if (cfg == NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
-    return sgfsi_choose_kinds(cfg, &kinds, err) == SGFS_OK ? sgfsi_run_open(model, cfg, &kinds, err)
-                                                           : NULL;
+    sgfs_run *run = new_run(model, cfg, err);
+    if (run == NULL) return NULL;
+    if (sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err) == SGFS_OK &&
+        set_up(run, cfg, err) == SGFS_OK)
+        return run;
+    sgfs_run_free(run);
+    return NULL;
 }
 
 /* A handle that was never opened: err says already why. */
@@ -93,15 +154,15 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
         sgfsi_runfile_create(path, sgfsi_config_flag(run->cfg, "output.overwrite"), header, err);
     sgfsi_json_free(header);
     run->filed = run->out.file != NULL;
+    run->path = run->filed ? strdup(path) : NULL;
     return run->filed ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
 }
 
 void sgfs_run_free(sgfs_run *run) {
     if (run == NULL) return;
     if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
-    for (int64_t c = 0; run->walk != NULL && c < run->plan.chains; c++)
-        sgfsi_walk_close(&run->walk[c]);
-    free(run->walk);
+    close_chains(run);
+    free(run->path);
     sgfsi_aside_free(run->aside);
     free(run->describe);
     sgfs_draws_free(run->out.memory);
@@ -167,6 +228,14 @@ bool sgfs_run_done(const sgfs_run *run) {
         if (run->walk[c].t < total_of(run)) return false;
     }
     return true;
+}
+
+sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_walk_flush(&run->walk[c], &run->out, err);
+    }
+    return status;
 }
 
 /* ---- the whole run --------------------------------------------------------------------------- */
@@ -239,6 +308,9 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
             return tell_stopped(run, err);
         }
         stretch = next_stretch(stretch, run->seconds - before);
+        if (!sgfs_run_done(run)) continue;
+        status = sgfsi_run_lengthen(run, err);
+        if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }
@@ -266,7 +338,8 @@ static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
 static bool predict_spread(const sgfs_run *run, double *sd) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
-    bool sampled = mean != NULL && !run->kinds.sampler->from_curvature;
+    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_walk *w = &run->walk[c];
         sampled = w->status == SGFS_OK && w->meant > 0;
@@ -277,18 +350,10 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
     return predicted;
 }
 
-static sgfs_status flush_all(sgfs_run *run, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_walk_flush(&run->walk[c], &run->out, err);
-    }
-    return status;
-}
-
 /* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an
  * end, not another pass over the data. */
 static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
-    sgfs_status status = flush_all(run, err);
+    sgfs_status status = sgfsi_run_flush(run, err);
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
     bool predicted =
         status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd);

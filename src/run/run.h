@@ -7,16 +7,20 @@
 #include <stdatomic.h>
 
 #include "run/chain.h"
+#include "run/choose.h"
 
 struct sgfs_run {
     const sgfs_model *model;
     sgfs_config *cfg; /* private, every "auto" replaced */
     sgfsi_kinds kinds;
     sgfsi_plan plan;
+    sgfsi_choice choice;
+    int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
     sgfsi_output out;
     sgfsi_walk *walk;   /* plan.chains */
     sgfsi_aside *aside; /* rows of --validate, or NULL */
     char *describe;
+    char *path;      /* of the file attached, or NULL */
     atomic_int stop; /* asked to stop; safe from a signal handler */
     sgfs_progress_fn on_progress;
     void *progress_user;
@@ -27,6 +31,8 @@ struct sgfs_run {
 /* As sgfs_run_open, with kinds of the caller's own. cfg is copied. */
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
                          sgfs_err *err);
+/* Hand all buffered draws over. */
+sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "base/number.h"
 #include "base/ticker.h"
 #include "model/prior.h"
@@ -19,6 +20,7 @@ static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
     sgfsi_json_int(o, "pilot_rows", a->pilot);
     sgfsi_json_num(o, "seconds", a->seconds);
     sgfsi_json_num(o, "distance", a->distance);
+    sgfsi_json_flag(o, "cached", a->remembered != NULL);
     sgfsi_json_put(s->facts, "anchor", o);
     sgfsi_format_digits(rows, (double)s->model->data->N, 4);
     if (a->pilot > 0)
@@ -39,6 +41,9 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, sgfs_err *err) {
     int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
     sgfs_status status =
         sgfsi_anchor_find(s->anchor, s->model, s->cfg, threads > 0 ? threads : 0, s->arena, err);
+    bool compares = sgfsi_options_have(s->kind->options, "sampler.anchor_cache");
+    if (status == SGFS_OK && compares)
+        status = sgfsi_anchor_remember(s->anchor, s->model, s->cfg, threads, s->arena, err);
     if (status != SGFS_OK) return status;
     s->full.rows_touched += s->anchor->rows; /* the chain's costs count them */
     tell(s, s->anchor);

@@ -36,13 +36,14 @@ struct sgfs_sampler {
     char fallback[400];
     sgfsi_json *facts; /* the first chain's: what it found while opening; "sampler_info" of the
                             * run file. NULL for the others */
-    bool exploring;    /* set by step: theta is on its way, not a draw (cyclical schedules) */
+    const sgfsi_visit *visit; /* of rows read by neither eval nor full; NULL: there are none */
+    bool exploring; /* set by step: theta is on its way, not a draw (cyclical schedules) */
     void *state;
 };
 
 extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgld, sgfs_sampler_psgld,
     sgfs_sampler_sghmc, sgfs_sampler_sgnht, sgfs_sampler_sgd, sgfs_sampler_hmc, sgfs_sampler_nuts,
-    sgfs_sampler_laplace, sgfs_sampler_gauss, sgfs_sampler_sgfs_cv;
+    sgfs_sampler_laplace, sgfs_sampler_gauss, sgfs_sampler_exact, sgfs_sampler_sgfs_cv;
 extern const sgfs_sampler_kind *const sgfsi_samplers[]; /* NULL-terminated */
 
 /* A name a user may type: "sgfs-f" is sampler sgfs with the full matrix. */

@@ -16,13 +16,14 @@ typedef struct sampled {
     const sgfs_draws *draws; /* after sample_all */
 } sampled;
 
-/* x: N x p without an intercept column. */
-static inline sampled sample_open(const sgfs_model_kind *kind, int64_t N, int64_t p,
-                                  const double *x, const double *y, const setting *settings) {
+/* x: N x p without an intercept column; w: N weights, or NULL. */
+static inline sampled sample_open_weighted(const sgfs_model_kind *kind, int64_t N, int64_t p,
+                                           const double *x, const double *y, const double *w,
+                                           const setting *settings) {
     sgfs_err err;
     sgfsi_kinds kinds;
     sampled s = {.cfg = config_of(settings)};
-    sgfs_arrays arrays = {.rows = N, .cols = p, .x = x, .y = y};
+    sgfs_arrays arrays = {.rows = N, .cols = p, .x = x, .y = y, .weights = w};
     s.data = sgfs_data_wrap(&arrays, s.cfg, &err);
     if (s.data == NULL) fail_msg("%s", err.text);
     s.m = sgfsi_model_open(kind, s.data, s.cfg, &err);
@@ -31,6 +32,11 @@ static inline sampled sample_open(const sgfs_model_kind *kind, int64_t N, int64_
     s.run = sgfsi_run_open(s.m, s.cfg, &kinds, &err);
     if (s.run == NULL) fail_msg("%s", err.text);
     return s;
+}
+
+static inline sampled sample_open(const sgfs_model_kind *kind, int64_t N, int64_t p,
+                                  const double *x, const double *y, const setting *settings) {
+    return sample_open_weighted(kind, N, p, x, y, NULL, settings);
 }
 
 /* To the end; failures are the caller's to judge. */

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ * exact.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after Cornish et
+ * al. 2019, "Scalable Metropolis-Hastings for exact Bayesian inference with large datasets").
+ *
+ *     theta = theta* + L^-T z,   A = L L' at the anchor theta*
+ *     z' = rho z + sqrt(1 - rho^2) xi,   xi ~ N(0, I)              reversible for N(0, I)
+ *     accepted with probability  min(1, exp(rest' - rest)) prod_i min(1, exp(w_i R_i))
+ *
+ * rest (model/rest.h) is what the Gaussian leaves of the posterior and needs no row, R_i what it
+ * leaves of row i, asked by Poisson thinning (model/veto.h). Each factor and its inverse belong to
+ * one difference that changes sign when z and z' change places, so that their product satisfies
+ * detailed balance for the posterior: no step size, no bias. A model that knows its likelihood in
+ * closed form (`whole`) needs no row at all.
+ *
+ * rho   Near 0 a proposal forgets where the chain was. Where many rows object, a shorter move is
+ *       accepted more often: the warm-up tries a ladder of rho in turn and keeps the one with the
+ *       most effective draws for its cost, counted in multiplications, never in seconds: the same
+ *       bits on any machine. Afterwards rho is fixed, as invariance demands.
+ * local The posterior may have heavier tails than the Gaussian. Far out in them an independent
+ *       proposal is refused for as long as exp(rest + sum r_i) is large, and a chain that got there
+ *       would stay. So every tenth iteration, whatever the state, begins with a move ten times
+ *       shorter, 1 - rho' = (1 - rho)/10, which walks back in steps that are accepted.
+ *
+ * Chains begin at independent draws of the Gaussian at the anchor. They are not overdispersed: the
+ * posterior has one mode, which the anchor has found, and the Gaussian's own spread is the right
+ * one but for what warm-up is there to mend.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/rng.h"
+#include "model/rest.h"
+#include "model/veto.h"
+#include "sampler/sampler.h"
+
+enum { EVERY = 10, LADDER = 9 };
+static const double ladder[LADDER] = {0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99};
+
+/* What one rho of the ladder did in warm-up. */
+typedef struct rung {
+    double tries, jumps, rows; /* sums; jumps: |z' - z|^2 of accepted moves */
+} rung;
+
+typedef struct exact {
+    sgfsi_psi psi; /* the first chain's; others have its pointer */
+    const sgfsi_psi *table;
+    sgfsi_veto veto;
+    sgfsi_rest rest;
+    double *z, *z_to, *theta_to; /* D each */
+    double here, there;          /* rest at z and at z' */
+    double rho;                  /* NaN: not yet chosen */
+    bool begun, asks;            /* asks: rows are needed */
+    rung rungs[LADDER];
+} exact;
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* The sampler's options are complete before the model is looked at. */
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+    const char *why = sgfsi_anchor_refuses(now->model);
+    if (why == NULL) why = sgfsi_psi_refuses(now->model);
+    if (why != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--sampler exact cannot draw from this posterior: %s (model %s). "
+                          "--sampler nuts is exact, too, and needs no such thing.",
+                          why, now->model->kind->name);
+    }
+    if (sgfsi_config_given(cfg, "run.init")) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--init has no meaning for sampler exact: chains begin at draws of the "
+                          "Gaussian at the anchor.");
+    }
+    return sgfsi_config_choose(cfg, "run.draws", 1000, err);
+}
+
+static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
+    char rows[SGFSI_NUM_CHARS], table[64] = "";
+    double expected = fmin(sgfsi_psi_expected(psi), (double)psi->N);
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_num(o, "psi_total", psi->total);
+    sgfsi_json_num(o, "rows_per_draw", expected);
+    sgfsi_json_int(o, "entries", psi->entries);
+    sgfsi_json_int(o, "run", psi->run);
+    sgfsi_json_num(o, "growth", psi->growth);
+    sgfsi_json_num(o, "seconds", psi->seconds);
+    sgfsi_json_put(s->facts, "exact", o);
+    sgfsi_format_digits(rows, expected, 2);
+    if (psi->run > 1)
+        snprintf(table, sizeof table, ", drawn from runs of %lld", (long long)psi->run);
+    sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
+              "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %lld "
+              "rows%s (table made in one pass, %.2g s).",
+              rows, (long long)psi->N, table, psi->seconds);
+}
+
+static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
+    if (s->first != NULL) {
+        e->table = ((const exact *)s->first->state)->table;
+        return sgfsi_veto_open(&e->veto, e->table, s->arena, err);
+    }
+    int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
+    int64_t most = sgfsi_config_int(s->cfg, "sampler.psi_entries");
+    sgfs_status status = sgfsi_psi_open(&e->psi, s->model, s->anchor, sgfsi_psi_radius(s->D), most,
+                                        threads > 0 ? threads : 0, s->arena, err);
+    if (status != SGFS_OK) return status;
+    s->full.rows_touched += e->psi.N;
+    e->table = &e->psi;
+    tell(s, e->table);
+    return sgfsi_veto_open(&e->veto, e->table, s->arena, err);
+}
+
+static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
+    exact *e = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
+    double *room = SGFSI_DOUBLES(s->arena, 3 * s->D);
+    if (e == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    s->state = e;
+    e->z = room;
+    e->z_to = room + s->D;
+    e->theta_to = room + 2 * s->D;
+    e->rho = sgfsi_config_num(s->cfg, "sampler.rho"); /* NaN: auto */
+    e->asks = s->model->kind->whole == NULL;
+    sgfs_status status = sgfsi_sampler_anchor(s, err);
+    if (status == SGFS_OK) status = sgfsi_rest_open(&e->rest, s->model, s->anchor, s->arena, err);
+    if (status == SGFS_OK && e->asks) status = open_table(s, e, err);
+    if (status == SGFS_OK && e->asks) s->visit = e->veto.visit;
+    return status;
+}
+
+/* ---- one move -------------------------------------------------------------------------------- */
+
+/* theta = theta* + L^-T z */
+static void place(const sgfs_sampler *s, const double *z, double *theta) {
+    const sgfs_backend *be = s->model->be;
+    memcpy(theta, z, (size_t)s->D * sizeof *z);
+    be->trsv(s->D, s->anchor->L, true, theta);
+    be->axpy(s->D, 1.0, s->anchor->theta, theta);
+}
+
+static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, 0, SGFSI_NOISE);
+    sgfsi_normals(&stream, s->D, e->z);
+    place(s, e->z, theta);
+    e->begun = true;
+    return sgfsi_rest_at(&e->rest, theta, e->z, &e->here, err);
+}
+
+static double uniform_at(const sgfs_sampler *s, int64_t t) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, SGFSI_ACCEPT);
+    double u[2];
+    sgfsi_uniforms(&stream, 1, u);
+    return u[0];
+}
+
+/* t names the random streams of the move. */
+static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, bool *accepted,
+                        sgfs_err *err) {
+    exact *e = s->state;
+    double wide = sqrt((1 - rho) * (1 + rho));
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, SGFSI_NOISE);
+    sgfsi_normals(&stream, s->D, e->z_to);
+    for (int64_t j = 0; j < s->D; j++) e->z_to[j] = rho * e->z[j] + wide * e->z_to[j];
+    place(s, e->z_to, e->theta_to);
+    sgfs_status status = sgfsi_rest_at(&e->rest, e->theta_to, e->z_to, &e->there, err);
+    if (status != SGFS_OK) return status;
+    double gain = e->there - e->here; /* NaN: not accepted */
+    *accepted = gain >= 0 || log(uniform_at(s, t)) < gain;
+    if (*accepted && e->asks) {
+        const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t};
+        bool vetoed;
+        status = sgfsi_veto_ask(&e->veto, &asked, &vetoed, err);
+        *accepted = !vetoed;
+    }
+    return status;
+}
+
+/* z' becomes z. z_to keeps the place that was left. */
+static void go(exact *e, int64_t D, double *theta) {
+    double *left = e->z;
+    memcpy(theta, e->theta_to, (size_t)D * sizeof *theta);
+    e->z = e->z_to;
+    e->z_to = left;
+    e->here = e->there;
+}
+
+/* ---- rho ------------------------------------------------------------------------------------- */
+
+/* Effective draws for the cost. A share e of the variance is forgotten in one iteration, so that
+ * tau = (2 - e)/e. Cost in multiplications: D^2 for the solve and the moments, 50 for each normal
+ * number and 50 + p for each row, which lies anywhere in memory and has exponentials in it. */
+static double merit(const rung *r, int64_t D, int64_t p) {
+    if (r->tries < 1) return 0;
+    double e = fmin(r->jumps / (2 * (double)D * r->tries), 1);
+    double cost = (double)D * ((double)D + 50) + r->rows / r->tries * (50 + (double)p);
+    return e / (2 - e) / cost;
+}
+
+static double best_rho(const exact *e, int64_t D, int64_t p) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < LADDER; k++)
+        if (merit(&e->rungs[k], D, p) > merit(&e->rungs[best], D, p)) best = k;
+    bool stuck = e->rungs[0].tries > 0 && !(merit(&e->rungs[best], D, p) > 0);
+    return ladder[stuck ? LADDER - 1 : best];
+}
+
+static void learn(exact *e, int64_t D, int64_t k, bool accepted, double rows) {
+    rung *r = &e->rungs[k];
+    r->tries++;
+    r->rows += rows;
+    for (int64_t j = 0; accepted && j < D; j++) {
+        double gap = e->z_to[j] - e->z[j];
+        r->jumps += gap * gap;
+    }
+}
+
+/* ---- one iteration --------------------------------------------------------------------------- */
+
+static sgfs_status step(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    exact *e = s->state;
+    sgfs_status status = e->begun ? SGFS_OK : begin(s, e, theta, err);
+    bool tries = isnan(e->rho) && now->t <= now->warmup, accepted = false;
+    if (isnan(e->rho) && !tries) e->rho = best_rho(e, s->D, s->model->data->p);
+    double rho = tries ? ladder[now->t % LADDER] : e->rho;
+    int64_t before = e->veto.rows_touched;
+    if (status == SGFS_OK && now->t % EVERY == 0) {
+        status = move(s, 1 - 0.1 * (1 - rho), 2 * now->t, theta, &accepted, err);
+        if (status == SGFS_OK && accepted) go(e, s->D, theta);
+    }
+    int64_t middle = e->veto.rows_touched;
+    if (status == SGFS_OK) status = move(s, rho, 2 * now->t + 1, theta, &accepted, err);
+    if (status != SGFS_OK) return status;
+    if (accepted) go(e, s->D, theta);
+    int64_t rows = e->veto.rows_touched - before;
+    if (tries) learn(e, s->D, now->t % LADDER, accepted, (double)(e->veto.rows_touched - middle));
+    s->full.rows_touched += rows;
+    stats[0] = s->anchor->lp - 0.5 * s->model->be->dot(s->D, e->z, e->z) + e->here;
+    stats[1] = accepted;
+    stats[2] = (double)rows;
+    stats[3] = rho;
+    return SGFS_OK;
+}
+
+static const char *const stats[] = {"lp", "accept", "rows", "rho", NULL};
+
+/* clang-format off */
+static const sgfs_option options[] = {
+    SGFSI_ANCHOR_ROWS,
+    {"sampler.rho", "rho", SGFS_NUMBER, "auto", 0, 0.9999, NULL,
+     "how much of its place a proposal keeps (auto: best in warm-up)"},
+    {"sampler.psi_entries", "psi-entries", SGFS_INTEGER, "4194304", 1, 1e12, NULL,
+     "rows up to which each has its own entry in the table that rows are drawn from"},
+    SGFSI_OPTIONS_END};
+/* clang-format on */
+
+const sgfs_sampler_kind sgfs_sampler_exact = {
+    .name = "exact",
+    .help = "exact draws that ask a few rows each (logistic and other regressions)",
+    .options = options,
+    .full_data = true,
+    .few_rows = true,
+    .stats = stats,
+    .resolve = resolve,
+    .open = open_exact,
+    .step = step,
+};
