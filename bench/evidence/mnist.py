@@ -53,10 +53,7 @@ def measure(lab, truth, sampler, h, batch, iterations):
     of = lab.compare("mnist.json")
     draws = lab.draws()[0]
     tau = pooled(draws, truth) * thin if sampler in ("sgfs-cv", "exact", "nuts") else iterations / run["ess_min"]
-    rho = max(0.0, (tau - 1) / (tau + 1))
-    tau2 = (1 + rho**2) / (1 - rho**2)
-    noise = [measures.c1(truth.mean, truth.cov) * np.sqrt(tau / iterations),
-             measures.c2(truth.cov) * np.sqrt(tau2 / iterations), np.sqrt(2 * tau2 / (iterations * len(truth.mean)))]
+    noise = measures.monte_carlo(draws, truth.mean, truth.cov)
     m = {"sampler": sampler, "h": h, "batch": batch, "iterations": iterations, "tau": tau, "noise": noise,
          "E1": of["E1"], "E2": of["E2"], "trR": of["trR"], "us": 1e6 * run["sample_seconds"] / iterations,
          "rows": run["rows_touched"] / iterations, "interventions": run["interventions"], "info": run["info"],

@@ -15,13 +15,18 @@
 /* Past this e^v may overflow, and logs are taken first. */
 static const double large = 600;
 
-/* Near 0 by the series, of which 6/21! < 2e-19 is left out; past it the terms differ enough. */
-double sgfsi_exp_tail(double v) {
-    enum { LAST = 20 };
-    if (!(fabs(v) < 1)) return expm1(v) - v - 0.5 * v * v;
+/* v^3/3! + ... + v^last/last! */
+static inline double exp_series(double v, int last) {
     double sum = 1;
-    for (int k = LAST; k > 3; k--) sum = 1 + sum * v * (1.0 / k);
+    for (int k = last; k > 3; k--) sum = 1 + sum * (v * (1.0 / k));
     return sum * v * v * v * (1.0 / 6);
+}
+
+/* Near 0 by the series: what is left out is below 1e-18 of it. Past 1 the terms differ enough. */
+double sgfsi_exp_tail(double v) {
+    if (fabs(v) < 0.0625) return exp_series(v, 12);
+    if (fabs(v) < 1) return exp_series(v, 20);
+    return expm1(v) - v - 0.5 * v * v;
 }
 
 /* log(1 + m) = 2 artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), s = m/(2 + m), and 2 s - m = -s m. For m

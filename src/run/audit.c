@@ -33,6 +33,8 @@
 const sgfs_option sgfsi_audit_options[] = {
     {"audit.precision", "precision", SGFS_NUMBER, "0.01", 1e-4, 0.2, NULL,
      "Monte Carlo error of a mean's bias in sd (twice that where it is extrapolated)"},
+    {"audit.exact", "exact", SGFS_FLAG, "true", 1, 0, NULL,
+     "compare with exact draws, even where the model allows them"},
     {"audit.against_reference", "against-reference", SGFS_FLAG, "false", 1, 0, NULL,
      "compare runs of exact, nuts and hmc with a reference as well"},
     SGFSI_OPTIONS_END};
@@ -271,8 +273,10 @@ static sgfs_status measure(sgfs_audit *a, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     if (a->way == SGFSI_AUDIT_DRAWS) status = look_at_draws(a, &work, err);
     sgfsi_arena_free(&work);
-    plan(a, true);
-    if (status == SGFS_OK) status = try_exact(a, err);
+    bool wanted = sgfsi_config_flag(a->cfg, "audit.exact");
+    plan(a, wanted);
+    if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
+    if (status == SGFS_OK && wanted) status = try_exact(a, err);
     if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact)) status = walk_steps(a, err);
     return status == SGFS_OK ? sgfsi_audit_report(a, err) : status;
 }
