@@ -147,7 +147,7 @@ static void print_costs(const sgfs_summary *s) {
                (long long)s->planned, (long long)s->made);
     }
     if (s->reanchors > 0)
-        printf("new anchors %g: chains had moved away from theirs\n", s->reanchors);
+        printf("new anchors on the way: %g, each a pass over all rows\n", s->reanchors);
     if (s->disk_bytes > 0) {
         printf(
             "packed files: looked at %.3g GB of pages, waited %.3g s (%.0f %%) for the disk, %.3g "

@@ -466,7 +466,8 @@ static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *
     if (status != SGFS_OK) return status;
     s->control = sgfsi_anchor_control(sampler->anchor);
     sampler->eval.control = &s->control;
-    return settle(sampler, s, SGFS_ENUMERIC, err);
+    bool renews = s->step.given && s->step.ready; /* with patience */
+    return renews ? renew(sampler, s, err) : settle(sampler, s, SGFS_ENUMERIC, err);
 }
 
 /* In time, or earlier when the gradient's noise is as large as what the step injects, h S = A. */

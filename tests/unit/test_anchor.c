@@ -245,6 +245,12 @@ static void test_an_anchor_says_what_passes_say(void **state) {
         agrees_with_passes(&b, &a);
         agrees_with_the_likelihood(&b, &a);
         is_the_slope(&b, &a);
+        sgfsi_anchor again; /* the same place, told by a pass of its own */
+        assert_int_equal(sgfsi_anchor_open(&again, b.m->D, &arena, NULL), SGFS_OK);
+        assert_int_equal(sgfsi_anchor_at(&again, b.m, a.theta, 2, NULL), SGFS_OK);
+        agrees_with_passes(&b, &again);
+        agrees_with_the_likelihood(&b, &again);
+        assert_near(again.distance, a.distance, 1e-10, "distance");
         sgfsi_arena_free(&arena);
         close_bench(&b);
     }
