@@ -206,7 +206,7 @@ static sgfs_status try_exact(sgfs_audit *a, sgfs_err *err) {
     if (a->exact) return SGFS_OK;
     if (status != SGFS_EUSAGE && status != SGFS_ENUMERIC)
         return sgfsi_fail(err, status, "%s", why.text);
-    snprintf(a->not_exact, sizeof a->not_exact, "%s", why.text);
+    snprintf(a->not_exact, sizeof a->not_exact, "%.399s", why.text);
     plan(a, false);
     return SGFS_OK;
 }
