@@ -391,7 +391,9 @@ static sgfs_status do_block(sgfsi_full *f, struct sgfsi_pass *pass, int64_t part
     if (h != NULL && !h->information) h->take(h->user, part, first, &pass->scores);
     add_block(pass, m, &b, theta, f->sums + part * f->stride, curvature);
     if (h == NULL || !h->information) return SGFS_OK;
-    sgfsi_stream stream = sgfsi_stream_at(h->seed, h->chain, block, SGFSI_INFORM);
+    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    sgfsi_stream stream =
+        sgfsi_stream_at(h->seed, h->chain, h->number * blocks + block, SGFSI_INFORM);
     status = inform(pass, m, &b, theta, h->observed ? NULL : &stream, &f->err[part]);
     if (status == SGFS_OK) h->take(h->user, part, first, &pass->scores);
     return status;

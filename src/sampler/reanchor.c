@@ -5,6 +5,9 @@
  * of one score, a those of its square in the matrix's structure, k = --fisher-every. Where the two
  * together are spent half on passes and half on iterations, neither is far from what it should be.
  *
+ * Every pass draws new targets: the error of one A, a part sqrt(2/N) of it, is not that of the next,
+ * and the law of the draws, which is linear in it to first order, averages over them.
+ *
  * Squares are added up in at most PARTS sums, whatever the number of threads, and these in order:
  * the same bits.
  */
@@ -133,8 +136,8 @@ static sgfs_status open_some(sgfsi_reanchor *r, const sgfs_sampler *sampler, sgf
     if (r->some == NULL || r->stiffest == NULL || r->x == NULL || room == NULL)
         return sgfsi_fail_memory(err, "an anchor");
     r->anchor = (sgfsi_anchor){.theta = room, .G = room + D, .passes = 1, .rows = N};
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, 0, SGFSI_INFORM);
-    sgfsi_stream_skip(&stream, 2 * SGFSI_FULL_BLOCK); /* those of the first block of rows */
+    sgfsi_stream stream =
+        sgfsi_stream_at(sampler->seed, sampler->chain, (int64_t)1 << 51, SGFSI_PROBE);
     sgfsi_normals(&stream, D, r->stiffest);
     return SGFS_OK;
 }
@@ -208,7 +211,8 @@ static sgfs_status pass(sgfsi_reanchor *r, const sgfs_model *m, sgfs_sym *A, sgf
                                    .information = true,
                                    .observed = !r->drawn,
                                    .seed = r->seed,
-                                   .chain = r->chain};
+                                   .chain = r->chain,
+                                   .number = r->made++};
     sgfsi_anchor *a = &r->anchor;
     for (int64_t k = 0; k < r->full.parts; k++) r->sum[k].kind->zero(&r->sum[k]);
     sgfs_status status = sgfsi_full_harvest(&r->full, a->theta, &harvest, &a->loglik, a->G, err);
@@ -244,6 +248,10 @@ static double stiffness(sgfsi_reanchor *r, const sgfs_model *m, const sgfs_sym *
         size = sqrt(m->be->dot(m->D, r->stiffest, r->stiffest));
     }
     return fmax(1, 1.1 * size);
+}
+
+bool sgfsi_reanchor_due(sgfsi_reanchor *r) {
+    return r->since < 0 || ++r->since >= r->every;
 }
 
 sgfs_status sgfsi_reanchor_at(sgfsi_reanchor *r, sgfs_sampler *sampler, const double *theta,

@@ -32,6 +32,7 @@ typedef struct sgfsi_reanchor {
     double *stiffest, *x;  /* D: the eigenvector so far; count: room */
     int64_t every;         /* iterations between anchors */
     int64_t since;         /* the last one; -1: there is none yet */
+    int64_t made;          /* anchors so far */
 } sgfsi_reanchor;
 
 /* clang-format off */
@@ -50,6 +51,8 @@ sgfs_status sgfsi_reanchor_open(sgfsi_reanchor *r, sgfs_sampler *sampler, int64_
 /* A step of warm-up; stats: {"lp", "step_size", "grad_norm", "ridges"}. */
 sgfs_status sgfsi_reanchor_warm(sgfsi_reanchor *r, sgfs_sampler *sampler, const sgfs_step *now,
                                 double *theta, double *stats, sgfs_err *err);
+/* Before each iteration after warm-up: is it time for a new anchor? */
+bool sgfsi_reanchor_due(sgfsi_reanchor *r);
 /* sampler->anchor at theta, and A, its factor and how stiff it is, into P. */
 sgfs_status sgfsi_reanchor_at(sgfsi_reanchor *r, sgfs_sampler *sampler, const double *theta,
                               sgfsi_precision *P, sgfs_err *err);

@@ -44,7 +44,7 @@
 #include "sampler/reanchor.h"
 
 typedef struct sgfs_cv {
-    sgfsi_general step;
+    sgfsi_general step; /* first: tests look at it */
     sgfsi_control control;
     double *G, *mean; /* D each: gradient; mean of the chain's recent places */
     bool anchored;    /* --anchor on: differences of scores */
@@ -53,6 +53,7 @@ typedef struct sgfs_cv {
     int64_t every, freeze;  /* as for sgfs */
     double around;          /* noise at the anchor, from the probes */
     double limit;           /* re-anchor when the noise is so many times that */
+    int64_t missed;         /* times on end that there was no R */
     int64_t seen;           /* batches measured since the last anchor */
     sgfsi_reanchor *moving; /* anchors that follow the chain; NULL: there is one mode */
 } sgfs_cv;
@@ -75,12 +76,18 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-/* S is known to a few tenths where a batch is small: so much more noise must leave a factor. */
-static const double margin = 0.2;
-/* Places that are probed while opening, and the rows for each parameter they see at least. */
-enum { PROBES = 50, PROBE_ROWS = 50 };
+/* So much more noise must leave a factor: then at most 1/(1 + margin) of the draws' variance is the
+ * gradient's. S is known to a tenth or two only, and beyond this share the tails are heavy: noise
+ * that grows with the distance from the anchor throws a chain that is far out further. */
+static const double margin = 0.5;
+/* Places that are probed while opening: so many at least, and more until they have seen so many rows
+ * for each parameter or cost so many multiplications. */
+enum { PROBES = 30, PROBE_ROWS = 400 };
+static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
+/* Where curvature may change over a whole Newton step, a tenth of one, as for SGFS. */
+static const double most_moving = 0.1;
 /* Multiplications up to which warm-up learns from every batch. */
 static const double cheap = 1 << 26;
 
@@ -190,8 +197,8 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
 /* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
  * would go all the way, so that no variance is off by more than a tenth. */
 static double most_of(const sgfs_cv *s) {
-    double stiff = s->step.P.stiff;
-    return stiff > 1 ? 0.2 / stiff : 1;
+    double stiff = s->step.P.stiff, most = stiff > 1 ? 0.2 / stiff : 1;
+    return s->moving != NULL ? fmin(most, most_moving) : most;
 }
 
 static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
@@ -218,11 +225,24 @@ static sgfs_status settle(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, s
                       "the gradient's noise is not finite: no step is small enough");
 }
 
-/* R anew after S has changed. A step of our own choice is lowered where it has become too large. */
+/* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
+ * an average that has no window any more for as long as it took to come by it. */
+static int64_t patience_of(const sgfsi_general *g) {
+    int64_t window = (int64_t)g->I1.window;
+    return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
+}
+
+/* R anew after S has changed. A step of our own choice is lowered where it has become too large.
+ * One that was given stays, with the last R that there was: the average of S wanders before it
+ * settles, and may wander too far. Where it does not come back, the chain stops. */
 static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     sgfsi_general *g = &s->step;
-    if (!isnan(g->h) && sgfsi_general_factor(g, &sampler->eval)) return SGFS_OK;
-    if (!isnan(g->h) && !g->given) sampler->interventions++;
+    if (!isnan(g->h) && sgfsi_general_factor(g, &sampler->eval)) {
+        s->missed = 0;
+        return SGFS_OK;
+    }
+    if (g->ready) sampler->interventions++;
+    if (g->ready && g->given && ++s->missed < patience_of(g)) return SGFS_OK;
     return settle(sampler, s, SGFS_ENUMERIC, err);
 }
 
@@ -239,12 +259,17 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
     L->be->axpy(sampler->D, 1.0, a->theta, theta);
 }
 
+static int64_t probes_of(const sgfsi_eval *e) {
+    double D = (double)e->D, n = (double)e->n;
+    double count = fmin(ceil(PROBE_ROWS * D / n), probe_work / (n * D * D));
+    return count > PROBES ? (int64_t)count : PROBES;
+}
+
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
 static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     sgfsi_general *g = &s->step;
-    int64_t enough = (PROBE_ROWS * e->D + e->n - 1) / e->n,
-            count = enough > PROBES ? enough : PROBES;
+    int64_t count = probes_of(e);
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
     sgfsi_ticker ticker =
         sgfsi_ticker_start(sgfsi_config_log(sampler->cfg), "Measuring the gradient's noise");
@@ -274,7 +299,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
 static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     sgfsi_general *g = &s->step;
-    int64_t count = (20 * PROBE_ROWS * e->D + e->n - 1) / e->n;
+    int64_t count = (2 * PROBE_ROWS * e->D + e->n - 1) / e->n;
     sgfs_status status = SGFS_OK;
     sampler->eval.control = NULL;
     sgfsi_average_restart(&g->I1);
@@ -433,19 +458,22 @@ static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
 }
 
-/* An anchor where the chain stands, when it is time, or when the noise takes more than half of what
- * the step can hide, h S < A. */
+/* ---- anchors that follow the chain ----------------------------------------------------------- */
+
 static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *theta,
                                sgfs_err *err) {
-    enum { LEAST = 10 };
-    sgfsi_reanchor *r = s->moving;
-    bool noisy = r->since >= LEAST && s->step.h * s->step.noise > 1;
-    if (r->since >= 0 && ++r->since <= r->every && !noisy) return SGFS_OK;
-    sgfs_status status = sgfsi_reanchor_at(r, sampler, theta, &s->step.P, err);
+    sgfs_status status = sgfsi_reanchor_at(s->moving, sampler, theta, &s->step.P, err);
     if (status != SGFS_OK) return status;
     s->control = sgfsi_anchor_control(sampler->anchor);
     sampler->eval.control = &s->control;
     return settle(sampler, s, SGFS_ENUMERIC, err);
+}
+
+/* In time, or earlier when the gradient's noise is as large as what the step injects, h S = A. */
+static bool is_time(sgfs_cv *s) {
+    sgfsi_reanchor *r = s->moving;
+    bool noisy = 4 * r->since >= r->every && s->step.h * s->step.noise > 1;
+    return sgfsi_reanchor_due(r) || noisy;
 }
 
 static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_step *now, sgfs_err *err) {
@@ -467,7 +495,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     if (s->moving != NULL && now->t <= now->warmup)
         return sgfsi_reanchor_warm(s->moving, sampler, now, theta, stats, err);
     sgfs_status status = s->begun ? SGFS_OK : begin(sampler, s, theta, err);
-    if (status == SGFS_OK && s->moving != NULL) status = move_anchor(sampler, s, theta, err);
+    if (status == SGFS_OK && s->moving != NULL && is_time(s))
+        status = move_anchor(sampler, s, theta, err);
     if (status != SGFS_OK) return status;
     sgfsi_general_draw(g, sampler, now->t);
     status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
@@ -504,6 +533,11 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
         return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
                "multiple "
                "of the curvature. Compare with --noise-matrix full.";
+    }
+    if (is(cfg, "sampler.curvature", "scores")) {
+        return "sgfs-cv --curvature scores is approximate: variances are off where the covariance "
+               "of "
+               "the scores is not the curvature.";
     }
     return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";
