@@ -133,6 +133,8 @@ static void print_costs(const sgfs_summary *s) {
         printf("lengthened from %lld to %lld draws a chain, for more effective ones (--ess)\n",
                (long long)s->planned, (long long)s->made);
     }
+    if (s->reanchors > 0)
+        printf("new anchors %g: chains had moved away from theirs\n", s->reanchors);
     if (s->disk_bytes > 0) {
         printf(
             "packed files: looked at %.3g GB of pages, waited %.3g s (%.0f %%) for the disk, %.3g "

@@ -306,7 +306,8 @@ typedef struct sgfs_summary {
     double rows_touched;            /* data rows read by all chains */
     double ess_min, ess_per_s;      /* smallest bulk ESS; per wall-clock second of sampling */
     double tau_max, inv_atuc;       /* 1 / (tau x seconds per iteration), slowest parameter */
-    double interventions;           /* ridges added to keep the matrix positive definite */
+    double interventions; /* ridges added to keep a matrix positive definite, or steps lowered */
+    double reanchors;     /* anchors made after the first, because a chain had moved away */
     int64_t warnings;
     char **warning;    /* plain sentences */
     const char *title; /* model, sampler and data in one line */

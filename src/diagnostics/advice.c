@@ -367,7 +367,13 @@ static void judge_run(list *out) {
         warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
                   "another start would end elsewhere. Run at least two chains, better four.");
     }
-    if (s->interventions > 0.0) {
+    bool anchored = strcmp(sgfsi_json_get_text(out->draws->header, "sampler", ""), "sgfs-cv") == 0;
+    if (s->interventions > 0.0 && anchored) {
+        warn(out,
+             "The step was lowered (or a ridge added) %.0f times, because the gradient's noise had "
+             "grown. A larger batch or a smaller --step helps.",
+             s->interventions);
+    } else if (s->interventions > 0.0) {
         warn(out,
              "A ridge was added %.0f times to keep the matrix positive definite: the curvature is "
              "poorly known in some direction. A larger batch, a longer warm-up or a stronger prior "

@@ -117,6 +117,7 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
         s->disk_bytes += info->disk_bytes;
         s->disk_faults += info->disk_faults;
         s->interventions += (double)info->interventions;
+        s->reanchors += (double)info->reanchors;
     }
     double wall = 0.0, seconds = 0.0, iterations = 0.0;
     const sgfsi_json *machine = sgfsi_json_get(d->header, "machine");
@@ -292,6 +293,7 @@ static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_num(out, "tau_max", s->tau_max);
     sgfsi_json_num(out, "inv_atuc", s->inv_atuc);
     sgfsi_json_num(out, "interventions", s->interventions);
+    if (s->reanchors > 0) sgfsi_json_num(out, "reanchors", s->reanchors);
 }
 
 static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {

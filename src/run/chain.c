@@ -288,6 +288,7 @@ sgfs_status sgfsi_walk_report(sgfsi_walk *w, const sgfsi_output *out, bool momen
                              .rows_touched =
                                  w->sampler.eval.rows_touched + w->sampler.full.rows_touched,
                              .interventions = w->sampler.interventions,
+                             .reanchors = w->sampler.reanchors,
                              .warmup_seconds = w->warmup_seconds,
                              .sample_seconds = w->sample_seconds,
                              .curvature_sd = curvature_sd};

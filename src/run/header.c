@@ -119,10 +119,10 @@ static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
     sgfsi_json_int(o, "batch", plan->n);
     if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
     sgfsi_json_num(o, "gamma", plan->gamma);
-    sgfsi_json_num(o, "tau_predicted", plan->tau);
 }
 
 sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
+    const sgfsi_json *facts = run->walk[0].sampler.facts;
     const sgfs_model *m = run->model;
     const sgfsi_kinds *k = &run->kinds;
     sgfsi_json *o = sgfsi_json_object();
@@ -136,6 +136,8 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "stan_metric", stan_metric(run));
     sgfsi_json_int(o, "rows", m->data->N);
     put_plan(o, &run->plan);
+    sgfsi_json_num(o, "tau_predicted", /* some samplers know it once they are open */
+                   sgfsi_json_get_num(facts, "tau_predicted", run->plan.tau));
     put_parameters(o, m);
     put_stats(o, k->sampler);
     put_config(o, run);
@@ -181,8 +183,15 @@ static void describe_step(const sgfs_run *run, char *out, size_t room) {
         sgfsi_format_digits(number, sgfsi_config_num(run->cfg, key), 4);
         append(out, room, keys[i][1], number);
     }
+    double h = sgfsi_json_get_num(run->walk[0].sampler.facts, "step", 0);
+    if (h > 0) { /* chosen while opening */
+        char number[SGFSI_NUM_CHARS];
+        sgfsi_format_digits(number, h, 3);
+        append(out, room, "step", number);
+    }
     describe_schedule(run, out, room);
-    int64_t every = run->kinds.fisher != NULL ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
+    int64_t every =
+        reads(run->kinds.sampler, "sampler.alpha") ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
     size_t used = strlen(out);
     if (every > 1) snprintf(out + used, room - used, ", Fisher update 1 in %lld", (long long)every);
 }
@@ -193,6 +202,9 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
                                           {"sampler.target_accept", "target acceptance"},
                                           {"sampler.friction", "friction"},
                                           {"sampler.noise_estimate", "noise estimate"},
+                                          {"sampler.anchor", "anchor"},
+                                          {"sampler.curvature", "curvature of the"},
+                                          {"sampler.noise_matrix", "noise matrix"},
                                           {"sampler.b", "B"},
                                           {"sampler.b_scale", "B scale"},
                                           {"sampler.precondition", "preconditioned by"},
@@ -200,7 +212,9 @@ static void describe_kind(const sgfs_run *run, char *out, size_t room) {
                                           {"fisher.kappa", "kappa"},
                                           {"fisher.freeze", "frozen after"},
                                           {"fisher.update", "updated by"}};
-    if (strcmp(run->kinds.name, "sgfs") == 0) append(out, room, "matrix", run->kinds.fisher->name);
+    bool less = strcmp(run->kinds.name, "sgfs-cv") == 0 && run->kinds.fisher != &sgfs_fisher_full;
+    if (strcmp(run->kinds.name, "sgfs") == 0 || less)
+        append(out, room, "matrix", run->kinds.fisher->name);
     if (reads(run->kinds.sampler, "sampler.leapfrog"))
         append(out, room, "leapfrog", sgfsi_config_text(run->cfg, "sampler.leapfrog"));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {

@@ -12,9 +12,10 @@
 
 #include "base/rng.h"
 
-/* A running average that remembers fewer rows than this many for each parameter is too rough for R:
- * the largest eigenvalue of an average over r D rows is too large by about 2/sqrt(r). */
-static const double rows_remembered = 50;
+/* The average of S remembers at least this many batches in warm-up, and rows for each parameter:
+ * the largest eigenvalue of an average over r D rows is too large by about 2/sqrt(r). It need not
+ * forget fast: the chain begins where it will stay. */
+static const double batches_remembered = 200, rows_remembered = 400;
 
 sgfs_status sgfsi_general_open(sgfsi_general *g, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_config *cfg = sampler->cfg;
@@ -37,8 +38,12 @@ sgfs_status sgfsi_general_open(sgfsi_general *g, sgfs_sampler *sampler, sgfs_err
         status = sgfsi_sym_open(&g->V, kind, be, sampler->layout, sampler->arena, err);
     if (status == SGFS_OK && !g->scaled)
         status = sgfsi_sym_open(&g->R, sampler->fisher, be, sampler->layout, sampler->arena, err);
+    if (status == SGFS_OK && !g->scaled)
+        status =
+            sgfsi_sym_open(&g->next, sampler->fisher, be, sampler->layout, sampler->arena, err);
+    double rows = rows_remembered * (double)e->D;
     if (!sgfsi_config_given(cfg, "fisher.window"))
-        g->I1.window = fmax(g->I1.window, ceil(rows_remembered * (double)e->D / (double)e->n));
+        g->I1.window = fmax(batches_remembered, ceil(rows / (double)e->n));
     return status;
 }
 
@@ -65,13 +70,20 @@ static double noise_factor(const sgfsi_eval *e) {
     return (e->gamma - 1) * e->total;
 }
 
-/* tr((L L')^-1 V), without bias and in D^2 operations: r' L^-1 V L^-T r for signs r. */
-static double trace_of(sgfsi_general *g) {
+/* tr((L L')^-1 V)/D, without bias and in D^2 operations: r' L^-1 V L^-T r for signs r. Where only
+ * the diagonal is known, the mean of V_jj/A_jj. */
+static double mean_eigenvalue(sgfsi_general *g) {
     const sgfs_sym *L = &g->P.L;
+    if (g->scaled) {
+        double sum = 0;
+        g->P.A.kind->diag(&g->P.A, g->tmp);
+        for (int64_t j = 0; j < L->D; j++) sum += g->V.a[j] / g->tmp[j];
+        return sum / (double)L->D;
+    }
     for (int64_t j = 0; j < L->D; j++) g->x[j] = g->z[j] < 0 ? -1 : 1;
     L->kind->solve(L, true, g->x);
     g->V.kind->mul(&g->V, g->x, g->tmp);
-    return L->be->dot(L->D, g->x, g->tmp);
+    return L->be->dot(L->D, g->x, g->tmp) / (double)L->D;
 }
 
 void sgfsi_general_learn(sgfsi_general *g, const sgfsi_eval *e, bool warmup, double kappa_noise) {
@@ -82,7 +94,7 @@ void sgfsi_general_learn(sgfsi_general *g, const sgfsi_eval *e, bool warmup, dou
     if (kappa >= 1) a->I1.kind->combine(&a->I1, 1, &g->V, 0, NULL);
     else a->I1.kind->combine(&a->I1, 1 - kappa, &a->I1, kappa, &g->V);
     if (kappa_noise <= 0) return;
-    double now = noise_factor(e) * trace_of(g) / (double)e->D;
+    double now = noise_factor(e) * mean_eigenvalue(g);
     g->noise = g->measured++ == 0 ? now : g->noise + kappa_noise * (now - g->noise);
 }
 
@@ -100,17 +112,14 @@ static void compare_diagonals(sgfsi_general *g, const sgfsi_eval *e) {
 
 /* ---- h and R --------------------------------------------------------------------------------- */
 
-/* R, or with a margin one for more noise than there is. */
+/* The next R, or with a margin one for more noise than there is. */
 static bool try_factor(sgfsi_general *g, const sgfsi_eval *e, double h, double margin) {
     double S = (1 + margin) * h * h;
-    if (g->scaled) {
-        g->scale = sqrt(fmax(0, h * (2 - h) - h * h * g->mean));
-        return h * (2 - h) > S * g->most;
-    }
-    const sgfs_fisher_kind *f = g->R.kind;
-    f->combine(&g->R, h * (2 - h), &g->P.A, -S * noise_factor(e), &g->I1.I1);
-    if (g->P.rho > 0) f->add_diag(&g->R, 2 * h * g->P.rho, NULL);
-    return f->factor(&g->R) == 0;
+    if (g->scaled) return h * (2 - h) > S * g->most;
+    const sgfs_fisher_kind *f = g->next.kind;
+    f->combine(&g->next, h * (2 - h), &g->P.A, -S * noise_factor(e), &g->I1.I1);
+    if (g->P.rho > 0) f->add_diag(&g->next, 2 * h * g->P.rho, NULL);
+    return f->factor(&g->next) == 0;
 }
 
 /* Halved until it is possible, then between that and twice as much, to one part in a hundred. */
@@ -131,7 +140,12 @@ double sgfsi_general_largest(sgfsi_general *g, const sgfsi_eval *e, double most,
 
 bool sgfsi_general_factor(sgfsi_general *g, const sgfsi_eval *e) {
     if (g->scaled) compare_diagonals(g, e);
-    return g->ready = try_factor(g, e, g->h, 0);
+    if (!try_factor(g, e, g->h, 0)) return false;
+    double *other = g->R.a, h = g->h;
+    g->R.a = g->next.a;
+    g->next.a = other;
+    if (g->scaled) g->scale = sqrt(h * (2 - h) - h * h * g->mean);
+    return g->ready = true;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */

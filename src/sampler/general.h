@@ -37,7 +37,7 @@ typedef struct sgfsi_general {
     sgfsi_precision P;
     sgfsi_average I1;  /* of the scores that e->scores holds: with control variates, differences */
     sgfs_sym V;        /* the last batch's share of it */
-    sgfs_sym R;        /* factor of the injected noise's covariance; not for `scaled` */
+    sgfs_sym R, next;  /* factor of the injected noise's covariance; not for `scaled` */
     bool scaled;       /* --noise-matrix diag: R = scale L */
     double scale;      /* of `scaled` */
     double mean, most; /* S_jj/A_jj of `scaled`: their mean, the largest */
@@ -58,7 +58,7 @@ void sgfsi_general_learn(sgfsi_general *g, const sgfsi_eval *e, bool warmup, dou
 /* The largest h <= most for which h (2-h) A - (1 + margin) h^2 S is positive definite; 0: none. */
 double sgfsi_general_largest(sgfsi_general *g, const sgfsi_eval *e, double most, double margin);
 
-/* R for g->h; false: there is none. */
+/* R for g->h; false: there is none, and R stays as it was. */
 bool sgfsi_general_factor(sgfsi_general *g, const sgfsi_eval *e);
 
 /* z of iteration t. */

@@ -73,7 +73,7 @@ static double stiffness(const sgfsi_precision *p, const double *full, uint64_t s
         apply(p, full, x);
         largest = sqrt(be->dot(D, x, x));
     }
-    return 1.1 * largest;
+    return largest < 1.001 ? 1 : 1.1 * largest;
 }
 
 sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler, double *x,

@@ -41,7 +41,7 @@
 #include "sampler/kmatrix.h"
 
 typedef struct sgfs_cv {
-    sgfsi_general step;
+    sgfsi_general step; /* first: tests look at it */
     sgfsi_control control;
     double *G, *mean; /* D each: gradient; mean of the chain's recent places */
     bool anchored;    /* --anchor on: differences of scores */
@@ -50,6 +50,7 @@ typedef struct sgfs_cv {
     int64_t every, freeze; /* as for sgfs */
     double around;         /* noise at the anchor, from the probes */
     double limit;          /* re-anchor when the noise is so many times that */
+    int64_t missed;        /* times on end that there was no R */
     int64_t seen;          /* batches measured since the last anchor */
 } sgfs_cv;
 
@@ -69,10 +70,14 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-/* S is known to a few tenths where a batch is small: so much more noise must leave a factor. */
-static const double margin = 0.2;
-/* Places that are probed while opening, and the rows for each parameter they see at least. */
-enum { PROBES = 50, PROBE_ROWS = 50 };
+/* So much more noise must leave a factor: then at most 1/(1 + margin) of the draws' variance is the
+ * gradient's. S is known to a tenth or two only, and beyond this share the tails are heavy: noise
+ * that grows with the distance from the anchor throws a chain that is far out further. */
+static const double margin = 0.5;
+/* Places that are probed while opening: so many at least, and more until they have seen so many rows
+ * for each parameter or cost so many multiplications. */
+enum { PROBES = 30, PROBE_ROWS = 400 };
+static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
 /* Multiplications up to which warm-up learns from every batch. */
@@ -199,11 +204,24 @@ static sgfs_status settle(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, s
                       "the gradient's noise is not finite: no step is small enough");
 }
 
-/* R anew after S has changed. A step of our own choice is lowered where it has become too large. */
+/* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
+ * an average that has no window any more for as long as it took to come by it. */
+static int64_t patience_of(const sgfsi_general *g) {
+    int64_t window = (int64_t)g->I1.window;
+    return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
+}
+
+/* R anew after S has changed. A step of our own choice is lowered where it has become too large.
+ * One that was given stays, with the last R that there was: the average of S wanders before it
+ * settles, and may wander too far. Where it does not come back, the chain stops. */
 static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     sgfsi_general *g = &s->step;
-    if (!isnan(g->h) && sgfsi_general_factor(g, &sampler->eval)) return SGFS_OK;
-    if (!isnan(g->h) && !g->given) sampler->interventions++;
+    if (!isnan(g->h) && sgfsi_general_factor(g, &sampler->eval)) {
+        s->missed = 0;
+        return SGFS_OK;
+    }
+    if (g->ready) sampler->interventions++;
+    if (g->ready && g->given && ++s->missed < patience_of(g)) return SGFS_OK;
     return settle(sampler, s, SGFS_ENUMERIC, err);
 }
 
@@ -220,12 +238,17 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
     L->be->axpy(sampler->D, 1.0, a->theta, theta);
 }
 
+static int64_t probes_of(const sgfsi_eval *e) {
+    double D = (double)e->D, n = (double)e->n;
+    double count = fmin(ceil(PROBE_ROWS * D / n), probe_work / (n * D * D));
+    return count > PROBES ? (int64_t)count : PROBES;
+}
+
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
 static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     sgfsi_general *g = &s->step;
-    int64_t enough = (PROBE_ROWS * e->D + e->n - 1) / e->n,
-            count = enough > PROBES ? enough : PROBES;
+    int64_t count = probes_of(e);
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
     sgfsi_ticker ticker =
         sgfsi_ticker_start(sgfsi_config_log(sampler->cfg), "Measuring the gradient's noise");
@@ -255,7 +278,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
 static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     sgfsi_general *g = &s->step;
-    int64_t count = (20 * PROBE_ROWS * e->D + e->n - 1) / e->n;
+    int64_t count = (2 * PROBE_ROWS * e->D + e->n - 1) / e->n;
     sgfs_status status = SGFS_OK;
     sampler->eval.control = NULL;
     sgfsi_average_restart(&g->I1);
@@ -454,6 +477,11 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
         return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
                "multiple "
                "of the curvature. Compare with --noise-matrix full.";
+    }
+    if (is(cfg, "sampler.curvature", "scores")) {
+        return "sgfs-cv --curvature scores is approximate: variances are off where the covariance "
+               "of "
+               "the scores is not the curvature.";
     }
     return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";

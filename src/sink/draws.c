@@ -215,6 +215,7 @@ sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain
     to->iterations = info->iterations;
     to->rows_touched = info->rows_touched;
     to->interventions = info->interventions;
+    to->reanchors = info->reanchors;
     to->warmup_seconds = info->warmup_seconds;
     to->sample_seconds = info->sample_seconds;
     to->disk_wait = info->disk_wait;

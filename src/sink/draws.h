@@ -12,7 +12,8 @@
 typedef struct sgfsi_chain_info {
     int64_t iterations;    /* after warm-up */
     int64_t rows_touched;  /* warm-up included */
-    int64_t interventions; /* ridges added, warm-up included */
+    int64_t interventions; /* ridges added or steps lowered, warm-up included */
+    int64_t reanchors;     /* anchors made after the first */
     double warmup_seconds, sample_seconds;
     /* Of packed files: seconds of these spent waiting, bytes of pages looked at, major faults. */
     double disk_wait, disk_bytes, disk_faults;

@@ -22,7 +22,8 @@ enum {
     SGFSI_INFO_COV = 4,
     SGFSI_INFO_CURVATURE = 8,
     SGFSI_INFO_TAU = 16,
-    SGFSI_INFO_DISK = 32
+    SGFSI_INFO_DISK = 32,
+    SGFSI_INFO_ANCHORS = 64
 };
 enum { SGFSI_DISK_NUMBERS = 3 }; /* seconds waited, bytes of pages looked at, major faults */
 enum { SGFSI_INFO_BYTES = 40, SGFSI_STATE_MAX = 1024 };

@@ -144,7 +144,9 @@ static void put_info(unsigned char *out, const sgfsi_chain_info *info, int64_t D
     if (info->curvature_sd != NULL) out = sgfsi_put_doubles(out, info->curvature_sd, D);
     if (info->tau != NULL) out = sgfsi_put_doubles(out, info->tau, D);
     const double disk[SGFSI_DISK_NUMBERS] = {info->disk_wait, info->disk_bytes, info->disk_faults};
-    if (info->disk_bytes > 0) sgfsi_put_doubles(out, disk, SGFSI_DISK_NUMBERS);
+    if (info->disk_bytes > 0) out = sgfsi_put_doubles(out, disk, SGFSI_DISK_NUMBERS);
+    const double anchors = (double)info->reanchors;
+    if (info->reanchors > 0) sgfsi_put_doubles(out, &anchors, 1);
 }
 
 sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chain_info *info,
@@ -161,6 +163,7 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
     if (info->curvature_sd != NULL) block.flags |= SGFSI_INFO_CURVATURE, block.bytes += 8 * D;
     if (info->tau != NULL) block.flags |= SGFSI_INFO_TAU, block.bytes += 8 * D;
     if (info->disk_bytes > 0) block.flags |= SGFSI_INFO_DISK, block.bytes += 8 * SGFSI_DISK_NUMBERS;
+    if (info->reanchors > 0) block.flags |= SGFSI_INFO_ANCHORS, block.bytes += 8;
     pthread_mutex_lock(&f->lock);
     unsigned char *out = block_room(f, block.bytes);
     sgfs_status status = SGFS_OK;

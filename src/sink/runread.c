@@ -145,6 +145,7 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
         if (b->flags & SGFSI_INFO_CURVATURE) bytes += 8 * D;
         if (b->flags & SGFSI_INFO_TAU) bytes += 8 * D;
         if (b->flags & SGFSI_INFO_DISK) bytes += 8 * SGFSI_DISK_NUMBERS;
+        if (b->flags & SGFSI_INFO_ANCHORS) bytes += 8;
         break;
     case SGFSI_BLOCK_POINTS:
         if (b->count < 1 ||
@@ -203,6 +204,11 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
         info.disk_wait = x[0];
         info.disk_bytes = x[1];
         info.disk_faults = x[2];
+        x += SGFSI_DISK_NUMBERS;
+    }
+    if (b->flags & SGFSI_INFO_ANCHORS) {
+        if (!(x[0] >= 0 && x[0] < 1e15)) return fail_damage(r, "a count below zero", err);
+        info.reanchors = (int64_t)x[0];
     }
     return sgfsi_draws_set_info(r->d, b->chain, &info, err);
 }

@@ -176,6 +176,9 @@ static const row approximate[] = {
     {"gauss", {{"sampler.precondition_file", matrix_file}}, NULL},
     {"sgfs-f", {{"sampler.alpha", "0"}}, NULL},
     {"sgfs-f", {{"sampler.alpha", "2"}}, NULL},
+    {"sgfs-cv", {{NULL, NULL}}, NULL},
+    {"sgfs-cv", {{"sampler.step", "0.43"}, {"run.batch", "4"}}, NULL},
+    {"sgfs-cv", {{"sampler.anchor", "off"}}, NULL},
     {NULL, {{NULL, NULL}}, NULL},
 };
 

@@ -100,6 +100,36 @@ static inline problem regression(int64_t N, int64_t D, double lambda, int64_t ze
     return noisy_regression(N, D, lambda, zero_from, 1.0, seed);
 }
 
+/* Weights that lean on the first column: the weighted X'X is not a multiple of the plain one. */
+static inline double weight_of(const double *x, uint64_t i) {
+    static const double usual[] = {0, 0.25, 1, 3.7, 1.5};
+    return x[0] > 0.5 ? 6.4 : usual[i % 5];
+}
+
+static inline problem weighted_regression(int64_t N, int64_t D, double lambda, uint64_t seed,
+                                          double *W) {
+    problem q = regression(N, D, lambda, D, seed);
+    double *b = need((size_t)D, sizeof *b);
+    q.w = need((size_t)N, sizeof *q.w);
+    free(q.C);
+    free(q.mu);
+    memset(q.A, 0, (size_t)(D * D) * sizeof *q.A);
+    *W = 0;
+    for (int64_t i = 0; i < N; i++) {
+        const double *x = q.x + i * D;
+        double w = q.w[i] = weight_of(x, (uint64_t)i);
+        *W += w;
+        for (int64_t j = 0; j < D; j++) {
+            b[j] += w * x[j] * q.y[i];
+            for (int64_t k = 0; k < D; k++) q.A[j * D + k] += w * x[j] * x[k];
+        }
+    }
+    for (int64_t j = 0; j < D; j++) q.A[j * D + j] += lambda;
+    solve_closed_form(&q, b);
+    free(b);
+    return q;
+}
+
 static inline void problem_free(problem *q) {
     free(q->x);
     free(q->y);
