@@ -121,6 +121,7 @@ static field look_around(const sgfs_config *cfg, const sgfs_model *m) {
 static sgfs_status refuse(const field *f, sgfs_err *err) {
     const sgfs_option *row = f->unread[SCORING];
     char readers[200];
+    if (row != NULL && strncmp(row->key, "sampler.", 8) != 0) row = NULL; /* no sampler's */
     for (int i = 0; i < CANDIDATES && row != NULL; i++) {
         sgfsi_kinds kinds;
         sgfs_config *copy = sgfsi_config_copy(f->cfg);

@@ -60,7 +60,8 @@ def test_every_scheme_gives_the_posterior(linear, scheme):
 
 def test_few_rows_are_drawn_one_by_one(sgfs):
     sgfs.ok("simulate", "linear", "--rows", 3000, "--dim", 3, "--out", "few.sgd", "-q")
-    done = sgfs.ok("sample", "linear", "--data", "few.sgd", "--draws", 50, "--warmup", 50, "--out", "a.run")
+    done = sgfs.ok("sample", "linear", "--data", "few.sgd", "--sampler", "sgfs-f", "--draws", 50, "--warmup", 50,
+                   "--out", "a.run")
     assert "too few for chunks" in done.stderr and "with replacement" in done.stderr
 
 
@@ -70,7 +71,7 @@ def test_weights_are_drawn_one_by_one(sgfs):
     np.savetxt(sgfs.folder / "w.csv", rows, delimiter=",", header="x,w,y", comments="")
     sgfs.ok("pack", "w.csv", "--out", "w.sgd", "--weights", "w", "-q")
     words = ("--draws", 50, "--warmup", 50, "--out", "a.run", "--overwrite")
-    done = sgfs.ok("sample", "linear", "--data", "w.sgd", "--weights", "w", *words)
+    done = sgfs.ok("sample", "linear", "--data", "w.sgd", "--weights", "w", "--sampler", "sgfs-f", *words)
     assert "drawn one by one" in done.stderr
     done = sgfs("sample", "linear", "--data", "w.sgd", "--weights", "w", "--batch-scheme", "chunks", *words)
     assert done.returncode == 2 and "weights" in done.stderr
@@ -101,7 +102,7 @@ def resident(path):
 
 
 def test_large_files_are_not_read_as_a_whole(large):
-    """With default options apart from the length: minibatches, some rows of the start, and the rows of
+    """SGFS with default options apart from the length: minibatches, some rows of the start, and the rows of
     the check at the end are read, no more."""
     path = large.folder / "large.sgd"
     size = os.path.getsize(path)
@@ -111,8 +112,8 @@ def test_large_files_are_not_read_as_a_whole(large):
     before = resident(path)
     if before is None or before > size / 20:
         pytest.skip("the page cache could not be emptied")
-    done = large.ok("sample", "logistic", "--data", "large.sgd", "--draws", 200, "--warmup", 200, "--chains",
-                    1, "--out", "large.run", "--overwrite")
+    done = large.ok("sample", "logistic", "--data", "large.sgd", "--sampler", "sgfs-f", "--draws", 200, "--warmup",
+                    200, "--chains", 1, "--out", "large.run", "--overwrite")
     assert "of the 2100000 rows" in done.stderr
     assert resident(path) < 0.5 * size
     rows = summary(large, "large.run")["params"]

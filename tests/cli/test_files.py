@@ -57,8 +57,8 @@ def draws_of_the_whole(sgfs):
 
 def drawn(sgfs, *data, **options):
     """The draws from these names behind --data."""
-    sgfs.ok("sample", "logistic", "--data", *data, *SHORT, "--out", "fit.run", "--overwrite", "-q",
-            **options)
+    sgfs.ok("sample", "logistic", "--data", *data, "--sampler", "sgfs-f", *SHORT, "--out", "fit.run",
+            "--overwrite", "-q", **options)
     return sgfs.draws()
 
 
@@ -106,7 +106,7 @@ def shell(sgfs, line):
                           env={**os.environ, "SGFS": PROGRAM}, timeout=120, check=False)
 
 
-SAMPLE = f"$SGFS sample logistic {' '.join(SHORT)} --out fit.run --overwrite -q --data "
+SAMPLE = f"$SGFS sample logistic --sampler sgfs-f {' '.join(SHORT)} --out fit.run --overwrite -q --data "
 
 
 @pytest.mark.parametrize("line", [

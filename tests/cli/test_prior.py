@@ -95,7 +95,8 @@ def test_cautions(site):
     for words, said in (((), False), (("--prior", "laplace"), True), (("--prior", "student-t"), True),
                         (("--prior", "laplace", "--sampler", "nuts"), False), (("--prior", "flat"), False),
                         (("--prior", "student-t", "--prior-precision", "0"), False)):
-        cautions = " ".join(header(site, *words)["cautions"])
+        sampler = () if "--sampler" in words else ("--sampler", "sgfs-f")
+        cautions = " ".join(header(site, *words, *sampler)["cautions"])
         assert ("The prior is not Gaussian" in cautions) is said, words
 
 

@@ -122,7 +122,7 @@ def test_optimize_and_tune_take_it(robust):
     assert abs(a - TRUTH["a"]) < 0.05
     robust.ok("tune", "./student_t.so", "--data", "rows.csv", "--grid", "alpha=0,1", "--draws", 200,
               "--warmup", 200, "--folds", 2, "-q")
-    assert (robust.folder / "student_t-sgfs-f.json").is_file()
+    assert (robust.folder / "student_t-tuned.json").is_file()
 
 
 def test_standardised_columns_are_spoken_of(robust):
