@@ -61,15 +61,15 @@ typedef struct sgfs_cv {
 /* clang-format off */
 static const sgfs_option options[] = {
     {"sampler.step", "step", SGFS_NUMBER, "auto", 1e-9, 1.999, NULL,
-     "step h; 1: a whole Newton step; smaller: closer to the exact posterior (auto: largest <= 1)"},
+     "step h; 1: a Newton step; smaller: closer to the exact posterior (auto: largest <= 1)"},
     {"sampler.curvature", "curvature", SGFS_CHOICE, "model", 1, 0, "model|scores",
      "what steps are scaled by: the model's information, or the scores' covariance"},
     {"sampler.anchor", "anchor", SGFS_CHOICE, "on", 1, 0, "on|off",
      "off: plain gradients, without differences to those at the anchor"},
     {"sampler.noise_matrix", "noise-matrix", SGFS_CHOICE, "full", 1, 0, "full|diag",
-     "gradient noise by its covariance, or by its diagonal alone: cheaper, approximate"},
+     "gradient noise by its covariance, or its diagonal alone: cheaper, approximate"},
     {"sampler.reanchor_at", "reanchor-at", SGFS_NUMBER, "4", 0.01, 1e300, NULL,
-     "a new anchor when the gradient noise is so many times what it was around the old one"},
+     "a new anchor when gradient noise is so many times what it was around the old one"},
     SGFSI_ANCHOR_ROWS,
     SGFSI_ANCHOR_CACHE_ROW,
     SGFSI_ANCHOR_EVERY_ROW,
@@ -532,13 +532,11 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
     }
     if (is(cfg, "sampler.noise_matrix", "diag")) {
         return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
-               "multiple "
-               "of the curvature. Compare with --noise-matrix full.";
+               "multiple of the curvature. Compare with --noise-matrix full.";
     }
     if (is(cfg, "sampler.curvature", "scores")) {
         return "sgfs-cv --curvature scores is approximate: variances are off where the covariance "
-               "of "
-               "the scores is not the curvature.";
+               "of the scores is not the curvature.";
     }
     return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";
