@@ -106,14 +106,7 @@ def picture(lab, found):
         ax.set(xlabel="rows N", title=title)
         ax.set_xticks(sorted({m["N"] for m in found}))
         ax.minorticks_off()
-    ends = [(m["all"] * 1.0, m) for m in found if m["N"] == max(x["N"] for x in found)]
-    for y, m in ends:
-        axes[0, 1].annotate(m["sampler"], (m["N"], y), xytext=(7, -3), textcoords="offset points",
-                            color=plot.LOOK[m["sampler"]]["color"])
-    axes[0, 1].margins(x=0.16)
-    axes[0, 0].legend(loc="upper left", ncols=2, fontsize=8.5)
-    low, high = axes[0, 0].get_ylim()
-    axes[0, 0].set_ylim(low, high * 30)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     plot.save(lab, fig, "cost")
 
 

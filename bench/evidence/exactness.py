@@ -107,12 +107,12 @@ def picture(lab, grids, found):
                 heights = np.histogram(m["draws"][:, j], edges)[0] / (len(m["draws"]) * width)
                 label = m["sampler"] + (f", h = {m['h']:g}" if m["h"] else "")
                 if m["sampler"] == "exact":
-                    ax.plot(middle, heights, "o", color="#0072B2", markersize=2.5, label=label, zorder=3)
+                    ax.plot(middle, heights, "o", color="#0072B2", markersize=3, label=label, zorder=3)
                 else:
-                    ax.plot(middle, heights, label=label, linewidth=1.3, **style[m["sampler"], m["h"]])
+                    ax.plot(middle, heights, label=label, linewidth=1.3, zorder=4, **style[m["sampler"], m["h"]])
             ax.set_yticks([])
             ax.set_title(f"{('intercept', 'slope')[j]}, N = {N:,}")
-    axes[0, 0].legend(fontsize=8)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     plot.save(lab, fig, "exactness")
 
 

@@ -78,7 +78,7 @@ def picture(lab, found, theory):
     left.set_title("noise of the gradient, tr(A$^{-1}$S)/D")
     right.set_title("variance of the draws over the true one")
     for ax in (left, right):
-        ax.set(xlabel="batch n (D = 20)", xticks=BATCHES, xticklabels=BATCHES)
+        ax.set(xlabel="batch n (D = 20)", xticks=BATCHES, xticklabels=BATCHES, xlim=(0.8 * BATCHES[0], 1.25 * BATCHES[-1]))
         ax.minorticks_off()
         ax.legend(fontsize=8.5)
     plot.save(lab, fig, "noise")
