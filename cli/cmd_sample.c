@@ -55,8 +55,8 @@ static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err 
     char folder[4096];
     bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
     const char *slash = strrchr(path, '/');
-    int length = slash == NULL ? 0 : slash == path ? 1 : (int)(slash - path);
-    snprintf(folder, sizeof folder, "%.*s", length > 0 ? length : 1, length > 0 ? path : ".");
+    int length = slash == NULL ? 0 : (int)(slash - path) + 1;
+    snprintf(folder, sizeof folder, "%.*s.", length, path);
     if (access(folder, W_OK | X_OK) != 0)
         return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", path, strerror(errno));
     if (access(path, F_OK) == 0 && !overwrite)

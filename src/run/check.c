@@ -310,7 +310,8 @@ static int64_t machine_threads(void) {
     return cores > 0 ? cores : 1;
 }
 
-/* What was chosen goes back into the config, and from there into the run file. */
+/* What was chosen goes back into the config, and from there into the run file, whose config must be
+ * one that the same run can be made with: no batch where none is drawn. */
 static sgfs_status record(sgfs_config *cfg, const sgfsi_kinds *kinds, const sgfsi_plan *plan,
                           sgfs_err *err) {
     const struct {
@@ -323,6 +324,7 @@ static sgfs_status record(sgfs_config *cfg, const sgfsi_kinds *kinds, const sgfs
                   {"run.threads", plan->threads * plan->inner}};
     sgfs_status status = sgfsi_config_resolve(cfg, "sampler.kind", kinds->name, err);
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0] && status == SGFS_OK; i++) {
+        if (i == 0 && kinds->sampler->full_data) continue;
         status = sgfsi_config_resolve_num(cfg, chosen[i].key, (double)chosen[i].value, err);
     }
     return status;

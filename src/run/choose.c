@@ -136,9 +136,11 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
         return err->code;
     }
     sgfsi_list_readers(row->key, readers, sizeof readers);
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--%s is read by %s, which is not chosen by itself: name it with --sampler.",
-                      row->flag, readers);
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "--%s is read by sampler %s only, which is not chosen by itself: name it with "
+        "--sampler.",
+        row->flag, readers);
 }
 
 /* ---- the choice ------------------------------------------------------------------------------ */
@@ -163,8 +165,8 @@ static bool tell_option(const field *f, int skipped, const char *name, sgfsi_cho
         snprintf(out->text, sizeof out->text, "Sampler %s, because %s does not read --%s.", name,
                  f->name[skipped], f->unread[skipped]->flag);
     } else {
-        snprintf(out->text, sizeof out->text, "Sampler %s, because of what %s has to say: %.300s",
-                 name, f->name[skipped], f->err[skipped].text);
+        snprintf(out->text, sizeof out->text, "Sampler %s, because %.340s", name,
+                 f->err[skipped].text); /* "--init has no meaning for ..." */
     }
     return true;
 }
@@ -200,8 +202,10 @@ static int weigh(const field *f, sgfsi_choice *out) {
                  (long long)ahead.pilot);
         return CONTROL;
     }
-    snprintf(out->text, sizeof out->text, "Sampler %s: no anchor, because %.300s", f->name[SCORING],
-             err.text);
+    snprintf(out->text, sizeof out->text, "Sampler %s: there is no anchor. %.340s",
+             f->name[SCORING], err.text);
+    snprintf(out->fallback, sizeof out->fallback, "%s", out->text);
+    out->fallbacks++;
     return SCORING;
 }
 
@@ -219,9 +223,16 @@ static int pick(const field *f, sgfsi_choice *out) {
     int best = weigh(f, out);
     if (f->usable[best]) return best;
     /* what is best does not read what was given */
+    out->fallbacks = 0;
+    out->fallback[0] = '\0';
     int other = f->usable[EXACT] ? EXACT : f->usable[CONTROL] ? CONTROL : SCORING;
     tell_option(f, best, f->name[other], out);
     return other;
+}
+
+/* Where there is no mode there may be no posterior either, and no number of draws will be enough. */
+static sgfs_status stay_short(sgfs_config *cfg, sgfs_err *err) {
+    return sgfsi_config_choose(cfg, "run.ess", 0, err);
 }
 
 sgfs_status sgfsi_choose(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
@@ -234,21 +245,21 @@ sgfs_status sgfsi_choose(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds 
     if (!f.usable[EXACT] && !f.usable[CONTROL] && !f.usable[SCORING]) return refuse(&f, err);
     int chosen = pick(&f, choice);
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE, "%s", choice->text);
-    return name_sampler(cfg, f.name[chosen], kinds, err);
+    sgfs_status status = choice->fallbacks > 0 ? stay_short(cfg, err) : SGFS_OK;
+    return status == SGFS_OK ? name_sampler(cfg, f.name[chosen], kinds, err) : status;
 }
 
 /* ---- beginning anew -------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const char *why,
+sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const sgfsi_setback *why,
                                sgfsi_kinds *kinds, sgfsi_choice *choice, sgfs_err *err) {
     const char *name = scoring_name(model, cfg);
     const sgfs_option *row;
     sgfs_status status = name_sampler(cfg, name, kinds, err);
+    if (status == SGFS_OK && why->no_mode) status = stay_short(cfg, err);
     if (status != SGFS_OK) return status;
-    int length = (int)strlen(why);
-    while (length > 0 && why[length - 1] == '.') length--;
-    snprintf(choice->fallback, sizeof choice->fallback, "The run began anew with sampler %s: %.*s.",
-             name, length < 400 ? length : 400, why);
+    snprintf(choice->fallback, sizeof choice->fallback, "The run began anew with sampler %s%s %s",
+             name, why->no_mode ? ", because there is no anchor." : ":", why->text);
     while ((row = sgfsi_first_unread(cfg, model, kinds)) != NULL) {
         size_t used = strlen(choice->fallback);
         snprintf(choice->fallback + used, sizeof choice->fallback - used, " It does not read --%s.",
@@ -257,8 +268,8 @@ sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const 
     }
     choice->fallbacks++;
     if (choice->automatic)
-        snprintf(choice->text, sizeof choice->text, "Sampler %s: %.*s.", name,
-                 length < 360 ? length : 360, why);
+        snprintf(choice->text, sizeof choice->text, "Sampler %s%s %.340s", name,
+                 why->no_mode ? ": there is no anchor." : ":", why->text);
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE, "%s", choice->fallback);
     return SGFS_OK;
 }

@@ -18,9 +18,15 @@ typedef struct sgfsi_choice {
 sgfs_status sgfsi_choose(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
                          sgfsi_choice *choice, sgfs_err *err);
 
+/* Why a sampler was given up. */
+typedef struct sgfsi_setback {
+    bool no_mode;   /* no anchor was found */
+    char text[480]; /* a sentence */
+} sgfsi_setback;
+
 /* The sampler in cfg (a fresh copy of the user's) turned out to be of no use, and why: the same
  * with SGFS. Options that only the other one reads are forgotten, which is said. */
-sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const char *why,
+sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const sgfsi_setback *why,
                                sgfsi_kinds *kinds, sgfsi_choice *choice, sgfs_err *err);
 
 #endif

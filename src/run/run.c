@@ -44,18 +44,17 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
 /* Is it to begin anew with SGFS, and why? A sampler the user named may be of no use, but where it
  * cannot work that is an error; one that was chosen for the user can be given up, unless it is an
  * option of the user's that is in its way. */
-static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err *err, char *why,
-                         size_t room) {
+static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err *err,
+                         sgfsi_setback *why) {
     if (run->walk == NULL || run->choice.fallbacks > 0) return false;
     const sgfs_sampler *first = &run->walk[0].sampler;
-    if (status == SGFS_OK) {
-        snprintf(why, room, "%s", first->fallback);
-        return first->fallback[0] != '\0';
-    }
+    const char *text = status == SGFS_OK ? first->fallback : err->text;
     bool anchored = sgfsi_options_have(run->kinds.sampler->options, "sampler.anchor_tolerance");
     bool found = first->anchor != NULL && first->anchor->theta != NULL;
     bool failed = status == SGFS_ENUMERIC || (status == SGFS_EUSAGE && !found);
-    snprintf(why, room, "%s%.480s", found ? "" : "no anchor, because ", err->text);
+    why->no_mode = failed && !found;
+    snprintf(why->text, sizeof why->text, "%.470s", text);
+    if (status == SGFS_OK) return text[0] != '\0';
     return run->choice.automatic && anchored && failed;
 }
 
@@ -65,7 +64,7 @@ static sgfs_status open_plan(sgfs_run *run, sgfs_err *err) {
 }
 
 /* From the user's own config: nothing that was resolved for the other sampler is left. */
-static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const char *why,
+static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const sgfsi_setback *why,
                               sgfs_err *err) {
     close_chains(run);
     sgfs_config_free(run->cfg);
@@ -90,10 +89,10 @@ static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
 /* user: the config as it was handed in. */
 static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err) {
     sgfs_err own;
-    char why[512];
+    sgfsi_setback why;
     if (err == NULL) err = &own;
     sgfs_status status = open_plan(run, err);
-    if (is_of_no_use(run, status, err, why, sizeof why)) status = begin_anew(run, user, why, err);
+    if (is_of_no_use(run, status, err, &why)) status = begin_anew(run, user, &why, err);
     if (status != SGFS_OK) return status;
     run->planned = run->plan.draws;
     run->describe = sgfsi_run_describe(run);

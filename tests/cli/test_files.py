@@ -52,7 +52,7 @@ def folder_with_pieces(tmp_path_factory):
 
 @pytest.fixture(name="whole", scope="module")
 def draws_of_the_whole(sgfs):
-    return sgfs.sample("logistic", "whole.csv", out="whole.run")
+    return sgfs.sample("logistic", "whole.csv", "--sampler", "sgfs-f", out="whole.run")
 
 
 def drawn(sgfs, *data, **options):
@@ -235,7 +235,7 @@ def test_very_many_files_of_one_row(sgfs):
 
 def test_validation_from_several_files(sgfs, whole):
     def curve(validate, **options):
-        sgfs.ok("sample", "logistic", "--data", "whole.csv", *SHORT, "--out", "v.run", "-q",
+        sgfs.ok("sample", "logistic", "--data", "whole.csv", "--sampler", "sgfs-f", *SHORT, "--out", "v.run", "-q",
                 "--overwrite", "--validate", validate, **options)
         assert np.array_equal(sgfs.draws("v.run"), whole)
         sgfs.ok("export", "v.run", "v.curve.csv", "--overwrite", "-q")

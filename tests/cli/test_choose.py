@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MIT
+"""The sampler where none is named: what is chosen for which data and options, what is said of it, what
+happens where it turns out to be of no use, and draws until there are enough effective ones."""
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from cli_program import Sgfs
+
+USAGE, NUMERIC, STOPPED = 2, 4, 75
+LONGEST = 16  # times the planned draws, at most
+
+
+def save(path, x, y):
+    names = [f"x{j + 1}" for j in range(x.shape[1])] + ["y"]
+    np.savetxt(path, np.column_stack([x, y]), delimiter=",", header=",".join(names), comments="", fmt="%.17g")
+
+
+@pytest.fixture(name="site", scope="module")
+def folder_with_data(tmp_path_factory):
+    """small: exact draws ask few rows. wide: they would ask all. apart: the first column separates the
+    labels. counts: a Poisson target. line: a normal one."""
+    site = Sgfs(tmp_path_factory.mktemp("choose"))
+    rng = np.random.default_rng(2385)
+
+    def labels(eta):
+        return (rng.random(len(eta)) < 1 / (1 + np.exp(-eta))).astype(int)
+
+    x = rng.standard_normal((2000, 3))
+    save(site.folder / "small.csv", x, labels(x @ [1, -0.5, 0.2]))
+    save(site.folder / "line.csv", x, x @ [1, -0.5, 0.2] + rng.standard_normal(2000))
+    save(site.folder / "counts.csv", x, rng.poisson(np.exp(0.5 + 0.3 * x[:, 0])))
+    save(site.folder / "three.csv", x, rng.integers(0, 3, 2000))
+    x = rng.standard_normal((600, 60))
+    save(site.folder / "wide.csv", x, labels(x[:, 0]))
+    x = rng.standard_normal((400, 2))
+    save(site.folder / "apart.csv", x, (x[:, 0] > 0).astype(int))
+    return site
+
+
+def header(site, run="a.run"):
+    raw = (site.folder / run).read_bytes()
+    return json.loads(raw[16:16 + struct.unpack("<I", raw[12:16])[0]])
+
+
+def sample(site, data, *words, model="logistic", out="a.run"):
+    return site("sample", model, "--data", data, "--out", out, "--overwrite", *words)
+
+
+SHORT = ("--draws", "60", "--warmup", "40")
+
+
+def chosen(site, data, *words, model="logistic"):
+    """The sampler, and the sentence: the same in the notes, the run file and the summary."""
+    done = sample(site, data, *SHORT, *words, model=model)
+    assert done.returncode == 0, done.stderr
+    told = header(site)
+    assert told["chosen"] in done.stderr.splitlines()
+    assert told["chosen"] in done.stdout.splitlines()
+    assert json.loads(site.ok("summary", "a.run", "--json").stdout)["chosen"] == told["chosen"]
+    assert told["config"]["sampler.kind"] == told["sampler"]
+    return told["sampler"], told["chosen"]
+
+
+# ---- by the data and the model -------------------------------------------------------------------
+
+def test_exact_where_few_rows_are_asked(site):
+    sampler, why = chosen(site, "small.csv")
+    assert sampler == "exact" and "a draw of 2,000; no bias)." in why
+
+
+def test_a_model_in_closed_form_asks_no_rows(site):
+    sampler, why = chosen(site, "line.csv", "--sigma", "1", model="linear")
+    assert sampler == "exact" and why == "Sampler exact (no rows a draw of 2,000; no bias)."
+
+
+@pytest.mark.parametrize("model, data", [("poisson", "counts.csv"), ("softmax", "three.csv"), ("linear", "line.csv")])
+def test_every_regression_has_an_exact_sampler(site, model, data):
+    assert chosen(site, data, model=model)[0] == "exact"
+
+
+def test_control_variates_where_exact_draws_would_be_dear(site):
+    sampler, why = chosen(site, "wide.csv")
+    assert sampler == "sgfs-cv" and why == "Sampler sgfs-cv, because exact draws would ask about 600 rows each."
+
+
+def test_scoring_where_there_is_no_anchor(site):
+    sampler, why = chosen(site, "small.csv", "--prior", "laplace")
+    assert sampler == "sgfs-f" and "no anchor, because the prior has a kink" in why
+    sampler, why = chosen(site, "small.csv", "--hidden", "2", model="mlp")
+    assert sampler == "sgfs-f" and "no anchor, because" in why
+
+
+def test_a_network_is_sampled_as_it_was(site):
+    words = ("--hidden", "2", *SHORT)
+    sample(site, "small.csv", *words, model="mlp")
+    automatic = site.draws("a.run")
+    sample(site, "small.csv", *words, "--sampler", "sgfs-f", model="mlp")
+    assert np.array_equal(automatic, site.draws("a.run"))
+
+
+# ---- by the options ------------------------------------------------------------------------------
+
+OPTIONS = [
+    (("--batch", "500"), "sgfs-cv", "because exact does not read --batch."),
+    (("--batch-scheme", "with"), "sgfs-cv", "because exact does not read --batch-scheme."),
+    (("--step", "0.5"), "sgfs-cv", "because exact does not read --step."),
+    (("--alpha", "2"), "sgfs-f", "because sgfs-cv does not read --alpha."),
+    (("--epsilon", "0.5"), "sgfs-f", "because sgfs-cv does not read --epsilon."),
+    (("--preset", "paper"), "sgfs-f", "because sgfs-cv does not read --preset."),
+    (("--alpha", "2", "--batch", "300"), "sgfs-f", "--alpha."),
+    (("--init", "1"), "sgfs-f", "--init"),
+    (("--fisher-ridge", "0.1"), "sgfs-cv", "because exact does not read --fisher-ridge."),
+    (("--rho", "0.5"), "exact", "rows a draw of 2,000; no bias)."),
+    (("--anchor-tolerance", "0.001"), "exact", "no bias)."),
+]
+
+
+@pytest.mark.parametrize("words, sampler, why", OPTIONS, ids=[" ".join(row[0]) for row in OPTIONS])
+def test_options_restrict_the_choice(site, words, sampler, why):
+    said = chosen(site, "small.csv", *words)
+    assert said[0] == sampler and why.replace("rows", "row") in said[1].replace("rows", "row")
+
+
+def test_an_option_can_make_the_second_best_the_only_one(site):
+    """The forecast is for sgfs-cv, which does not read --rho."""
+    assert chosen(site, "wide.csv", "--rho", "0.9") == ("exact", "Sampler exact, because sgfs-cv does not read --rho.")
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (("--leapfrog", "5"), "--leapfrog is read by sampler hmc only, which is not chosen by itself"),
+    (("--alpha", "1", "--rho", "0.3"), "--rho has no meaning for model logistic with sampler sgfs-f; it is read by "
+                                       "sampler exact"),
+    (("--batch", "2001"), "--batch 2001 is more than the 2000 rows"),
+    (("--step", "1.99"), "--step 1.99 leaves no room"),
+    (("--sampler", "automatic"), 'There is no sampler "automatic"'),
+    (("--ess", "300", "--anneal", "late"), "--ess cannot lengthen"),
+])
+def test_refused(site, words, sentence):
+    done = sample(site, "small.csv", *words)
+    assert done.returncode == USAGE and sentence in done.stderr, done.stderr
+
+
+def test_auto_can_be_said(site):
+    assert chosen(site, "small.csv", "--sampler", "auto")[0] == "exact"
+
+
+# ---- of no use -----------------------------------------------------------------------------------
+
+def test_no_mode_is_no_failure(site):
+    done = sample(site, "apart.csv", "--prior-precision", "0", "--warmup", "100", "--chains", "2")
+    assert done.returncode == 0, done.stderr
+    told = header(site)
+    assert told["sampler"] == "sgfs-f" and told["sampler_info"]["fallbacks"] == 1
+    assert "The mode does not exist" in told["chosen"] and "The mode does not exist" in " ".join(told["cautions"])
+    assert told["config"]["run.ess"] == "0"  # no number of draws would be enough
+    assert "1 sampler given up while opening" in done.stdout
+    assert "warning: Sampler sgfs-f: there is no anchor. The mode does not exist" in done.stdout
+
+
+def test_an_option_of_the_sampler_given_up_is_forgotten(site):
+    done = sample(site, "apart.csv", "--prior-precision", "0", "--rho", "0.5", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "The run began anew with sampler sgfs-f, because there is no anchor." in done.stderr
+    assert "It does not read --rho." in done.stderr
+    assert header(site)["sampler"] == "sgfs-f" and header(site)["config"]["sampler.rho"] == "auto"
+
+
+def test_a_sampler_that_was_named_is_not_replaced_when_it_fails(site):
+    for sampler in "exact", "sgfs-cv":
+        done = sample(site, "apart.csv", "--prior-precision", "0", "--sampler", sampler)
+        assert done.returncode == NUMERIC and "The mode does not exist" in done.stderr
+
+
+# ---- enough effective draws ----------------------------------------------------------------------
+
+def lengths(site):
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)
+    least = min(min(p["ess_bulk"], p["ess_tail"]) for p in told["params"])
+    return told["draws_planned"], told["draws_made"], told["draws"], least
+
+
+def test_draws_until_there_are_enough(site):
+    """rho = 0.95 has an autocorrelation time of 39: 4 x 1000 draws are about 100 effective ones."""
+    done = sample(site, "small.csv", "--rho", "0.95")
+    planned, made, kept, ess = lengths(site)
+    assert planned == 1000 and made in (4000, 8000) and kept == made and ess >= 400
+    assert "going on to 2000." in done.stderr and f"lengthened from 1000 to {made} draws" in done.stdout
+    assert header(site)["draws"] == 1000 and header(site)["config"]["run.ess"] == "400"
+    assert f"num_samples = {made}" in exported(site, "a.stan.csv")
+    assert site.draws("a.run").shape == (4, made, 4)
+
+
+def exported(site, name):
+    site.ok("export", "a.run", name, "--overwrite")
+    first = sorted(site.folder.glob(name.replace(".stan", "*.stan")))[0]
+    return first.read_text()
+
+
+def test_enough_is_enough(site):
+    sample(site, "small.csv")
+    assert lengths(site)[:2] == (1000, 1000)
+
+
+def test_a_number_of_draws_is_kept_to(site):
+    sample(site, "small.csv", "--rho", "0.95", "--draws", "1000")
+    assert lengths(site)[:2] == (1000, 1000) and header(site)["config"]["run.ess"] == "0"
+
+
+def test_ess_can_be_asked_for(site):
+    """With thinning, twice the iterations are twice the kept draws."""
+    sample(site, "small.csv", "--alpha", "1", "--draws", "500", "--thin", "5", "--ess", "250")
+    planned, made, kept, ess = lengths(site)
+    assert planned == 500 and made > 500 and kept * 5 == made and ess >= 250
+
+
+def test_there_is_an_end_to_it(site):
+    done = sample(site, "small.csv", "--rho", "0.999", "--draws", "100")
+    assert done.returncode == 0
+    done = sample(site, "small.csv", "--rho", "0.999", "--draws", "100", "--ess", "400")
+    planned, made, _, ess = lengths(site)
+    assert made == LONGEST * planned and ess < 400
+    assert f"{LONGEST} times what was planned, and stays below 400: the run ends here." in done.stderr
+
+
+def test_time_ends_it_too(site):
+    done = sample(site, "small.csv", "--rho", "0.9999", "--draws", "400000", "--ess", "1e9", "--max-time", "1")
+    assert done.returncode == STOPPED and "Stopped early" in done.stderr
+
+
+def test_no_schedule_is_lengthened(site):
+    sample(site, "small.csv", "--anneal", "late", "--alpha", "0", "--anneal-alpha", "1", "--warmup", "100")
+    assert header(site)["config"]["run.ess"] == "0"
+
+
+# ---- the same again ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words", [("--rho", "0.95"), ("--alpha", "1", "--draws", "300", "--ess", "250"), ()],
+                         ids=["lengthened", "sgfs", "plain"])
+def test_the_recorded_config_gives_the_same_bits(site, words):
+    assert sample(site, "small.csv", *words, "--threads", "1").returncode == 0
+    first, told = site.draws("a.run"), header(site)
+    (site.folder / "again.json").write_text(json.dumps(told))
+    done = sample(site, "small.csv", "--config", "again.json", "--threads", "2", out="b.run")
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(first, site.draws("b.run"))
+    assert "chosen" not in header(site, "b.run")  # it was named
+
+
+def test_the_config_of_a_run_that_began_anew_gives_the_same_bits(site):
+    words = ("--prior-precision", "0", "--warmup", "100", "--draws", "200", "--chains", "2")
+    assert sample(site, "apart.csv", *words).returncode == 0
+    first = site.draws("a.run")
+    (site.folder / "again.json").write_text(json.dumps(header(site)))
+    assert sample(site, "apart.csv", "--config", "again.json", out="b.run").returncode == 0
+    assert np.array_equal(first, site.draws("b.run"))
+
+
+# ---- the other commands --------------------------------------------------------------------------
+
+def test_tune_tries_alpha_where_no_sampler_is_named(site):
+    words = ("--data", "small.csv", "--draws", "100", "--warmup", "100", "--chains", "2", "--folds", "2")
+    done = site.ok("tune", "logistic", *words, "--out", "best.json", "--overwrite")
+    assert "trying --grid alpha=0,1,2,4" in done.stderr
+    assert json.loads((site.folder / "best.json").read_text())["sampler.kind"] == "sgfs-f"
+    site.ok("tune", "logistic", *words, "--grid", "batch=100,200", "--out", "best.json", "--overwrite")
+    assert json.loads((site.folder / "best.json").read_text())["sampler.kind"] == "sgfs-cv"
+
+
+def test_other_commands_do_not_mind(site):
+    site.ok("optimize", "logistic", "--data", "small.csv")
+    site.ok("check-grad", "logistic", "--data", "small.csv")
+    assert sample(site, "small.csv", *SHORT, "--validate", "small.csv").returncode == 0
+    site.ok("predict", "a.run", "--data", "small.csv", "--out", "p.csv", "--overwrite")
