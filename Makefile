@@ -12,7 +12,7 @@ FUZZ_DEPS := clang libomp-dev
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-asan fuzz bench install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-asan fuzz bench beyond install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
 	@echo "make test-long  the longer tier: ten million rows in a packed file"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
+	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -84,6 +85,14 @@ fuzz: deps
 
 bench: all
 	@for b in $(BUILD)/bench/*; do if [ -f $$b ] && [ -x $$b ]; then $$b || exit 1; fi; done
+
+# Times are those of a machine with a core to spare. MNIST is found as the tests find it (SGFS_DATA).
+$(VENV)/beyond: bench/requirements.txt | test-deps
+	@echo "Preparing the Python side of the measurements"
+	@python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r bench/requirements.txt && touch $@
+
+beyond: all $(VENV)/beyond
+	@$(VENV)/bin/python bench/beyond.py --program $(BUILD)/sgfs $(BEYOND)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -48,7 +48,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_list;
+    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* args.c: fill args from the words after the subcommand. */
@@ -109,9 +109,11 @@ void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);
 void cli_print_check_grad(const sgfs_check_grad *c);
+void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_tune_progress(const sgfs_tune_progress *p, void *user);
+void cli_audit_progress(const sgfs_audit_progress *p, void *user);
 void cli_predict_progress(const sgfs_predict_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */
 

@@ -12,7 +12,7 @@
 #include "cli.h"
 
 const cli_command *const cli_commands[] = {
-    &cmd_sample,  &cmd_optimize, &cmd_tune, &cmd_summary,    &cmd_compare, &cmd_export,
+    &cmd_sample,  &cmd_optimize, &cmd_tune, &cmd_summary,    &cmd_compare, &cmd_audit, &cmd_export,
     &cmd_predict, &cmd_simulate, &cmd_pack, &cmd_check_grad, &cmd_list,    NULL};
 
 static int exit_code(sgfs_status status) {

@@ -84,6 +84,19 @@ void cli_predict_progress(const sgfs_predict_progress *p, void *user) {
     line_open = live;
 }
 
+void cli_audit_progress(const sgfs_audit_progress *p, void *user) {
+    double *due = user;
+    char eta[32];
+    bool live = is_terminal();
+    if (p->seconds < *due) return;
+    if (!live) *due = p->seconds + 10;
+    format_time(p->eta, eta);
+    fprintf(stderr, "%sauditing %3.0f %%  %s, %s to go%s", live ? "\r" : "", 100 * p->fraction,
+            p->what, eta, live ? "\x1b[K" : "\n");
+    fflush(stderr);
+    line_open = live;
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */
@@ -134,7 +147,7 @@ static void print_costs(const sgfs_summary *s) {
                (long long)s->planned, (long long)s->made);
     }
     if (s->reanchors > 0)
-        printf("new anchors %g: chains had moved away from theirs\n", s->reanchors);
+        printf("new anchors on the way: %g, each a pass over all rows\n", s->reanchors);
     if (s->disk_bytes > 0) {
         printf(
             "packed files: looked at %.3g GB of pages, waited %.3g s (%.0f %%) for the disk, %.3g "
@@ -184,12 +197,27 @@ static void print_trajectories(const sgfs_summary *s) {
     print_bfmi(s);
 }
 
+static void print_asked(const sgfs_summary *s) {
+    if (!s->asked.known) return;
+    printf(
+        "exact, up to Monte Carlo error: %.3g of the proposals accepted, %.3g rows asked for each "
+        "draw, rho %.3g\n",
+        s->asked.acceptance, s->asked.rows, s->asked.rho);
+}
+
 /* Of a run whose alpha changes. */
 static void print_phases(const sgfs_summary *s) {
     if (!(s->gaussian_draws > 0 && s->langevin_draws > 0)) return;
     printf("phases: after warm-up (Fisher scoring) %.0f draws of the Gaussian approximation "
            "(alpha <= 1), %.0f of preconditioned Langevin steps (alpha > 1)\n",
            s->gaussian_draws, s->langevin_draws);
+}
+
+/* A text that comes from a file, as print_name. */
+static void print_text(const char *before, const char *text, const char *after) {
+    fputs(before, stdout);
+    print_name(text, 0);
+    puts(after);
 }
 
 void cli_print_summary(const sgfs_summary *s, int64_t most) {
@@ -214,7 +242,9 @@ void cli_print_summary(const sgfs_summary *s, int64_t most) {
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
     print_costs(s);
     print_trajectories(s);
+    print_asked(s);
     print_phases(s);
+    if (s->audit.brief != NULL) print_text("Audit: ", s->audit.brief, ".");
     cli_print_warnings(s, stdout);
 }
 
@@ -348,4 +378,64 @@ void cli_print_check_grad(const sgfs_check_grad *c) {
            c->error, c->direction_error, c->prior_error, c->score_error, c->loglik_error,
            c->seconds);
     printf("%s\n", c->verdict);
+}
+
+/* ---- audit ----------------------------------------------------------------------------------- */
+
+/* "0.0042 +-0.0100": the error with two digits, the number to the same place. */
+static void print_change(double x, double error) {
+    int digits = error > 0 && error < 10 ? (int)ceil(-log10(error)) + 1 : 0;
+    if (digits > 6) digits = 6;
+    printf(" %8.*f +-%-7.*f", digits, x, digits, error);
+}
+
+/* In per cent, and so is its error. */
+static void print_spread(const sgfs_audit_change *c) {
+    print_change(100 * expm1(c->sd), 100 * exp(c->sd) * c->sd_error);
+}
+
+static void print_audit_head(const sgfs_audit_report *r, int width) {
+    print_name("parameter", width);
+    printf(" %10s", "sd");
+    for (int64_t k = 0; k < 2 * r->columns; k++) {
+        char cell[32];
+        snprintf(cell, sizeof cell, "%s: %s", k < r->columns ? "mean" : "sd %",
+                 r->column[k % r->columns]);
+        printf(" %17s ", cell);
+    }
+    putchar('\n');
+}
+
+static void print_audit_what(const sgfs_audit_report *r) {
+    if (r->draws) printf("the run's own draws (%s)", r->sampler);
+    else printf("%s with step h = %.4g", r->sampler, r->step);
+    printf(" against %s\n",
+           r->exact ? "exact draws" : "the same without steps (sgfs-cv extrapolated to h = 0)");
+    if (!r->exact) printf("no exact draws here: %s\n", r->not_exact);
+}
+
+void cli_print_audit(const sgfs_audit_report *r) {
+    int width = 9;
+    if (!r->needed) {
+        puts(r->verdict);
+        return;
+    }
+    for (int64_t i = 0; i < r->dim; i++) {
+        int w = width_of(r->row[i].name);
+        width = w > width ? w : width;
+    }
+    printf("%s\n", r->title);
+    print_audit_what(r);
+    printf(
+        "difference from ... +- standard error: of means in posterior sd, of sds in per cent\n\n");
+    print_audit_head(r, width);
+    for (int64_t i = 0; i < r->dim; i++) {
+        print_name(r->row[i].name, width);
+        print_num(r->row[i].sd, 10);
+        for (int64_t k = 0; k < r->columns; k++)
+            print_change(r->row[i].change[k].mean, r->row[i].change[k].mean_error);
+        for (int64_t k = 0; k < r->columns; k++) print_spread(&r->row[i].change[k]);
+        putchar('\n');
+    }
+    printf("\n%.3g s, %.3g rows touched\n%s\n", r->seconds, r->rows_touched, r->verdict);
 }

@@ -289,6 +289,12 @@ typedef struct sgfs_trajectories {
     double *bfmi; /* chains: E-BFMI, see docs; under 0.3 is bad. NULL: no energies kept */
 } sgfs_trajectories;
 
+/* What sampler exact tells of its proposals: means over the kept draws. */
+typedef struct sgfs_asked {
+    bool known;                   /* false: another sampler */
+    double acceptance, rows, rho; /* accepted; rows asked for each draw; see --rho */
+} sgfs_asked;
+
 /* A point of the curve of "run.validate": rows kept aside, predicted by the draws so far. */
 typedef struct sgfs_curve_point {
     int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
@@ -298,6 +304,21 @@ typedef struct sgfs_curve_point {
                                error), nats a row; NaN in warm-up */
     double error_now, log_loss_now; /* of this draw alone */
 } sgfs_curve_point;
+
+/* A difference from a reference (audit). Means in posterior standard deviations, sds as log of the ratio (0.01: 1 %
+ * too wide); errors are standard errors of Monte Carlo. */
+typedef struct sgfs_audit_change {
+    double mean, mean_error, sd, sd_error;
+} sgfs_audit_change;
+
+/* The last audit of a run in short: the largest differences from the reference, as in
+ * sgfs_audit_report. */
+typedef struct sgfs_audited {
+    const char *brief; /* one line; NULL: there was none, and nothing below means anything */
+    const char *mean_name, *sd_name;
+    sgfs_audit_change mean, sd; /* of those two parameters */
+    bool exact, differs;
+} sgfs_audited;
 
 typedef struct sgfs_summary {
     int64_t dim, chains, draws;     /* kept draws per chain */
@@ -313,6 +334,7 @@ typedef struct sgfs_summary {
     const char *title; /* model, sampler and data in one line */
     const char *state; /* "complete", "stopped early", "failed: ..." or "unfinished" */
     sgfs_trajectories trajectories;
+    sgfs_asked asked;
     /* Kept draws of SGFS by phase: alpha <= 1, where most of the noise is the minibatch's,
      * and alpha > 1, where most is injected. Both positive: alpha changes (--anneal, --cycles). */
     double gaussian_draws, langevin_draws;
@@ -323,6 +345,7 @@ typedef struct sgfs_summary {
     /* Packed files: chain-seconds spent waiting for pages, bytes of pages looked at (0: no such
      * files), major faults. */
     double disk_wait, disk_bytes, disk_faults;
+    sgfs_audited audit; /* what the last sgfs_audit_store left in the file */
     const char *chosen;    /* why this sampler, where the program chose it; "": it did not */
     int64_t planned, made; /* draws per chain at first, and after --ess had its way; 0: not known */
     int64_t fallbacks;     /* samplers that were given up for this one while opening */
@@ -476,6 +499,71 @@ SGFS_API char *sgfs_tune_json(const sgfs_tune *tune);
  * refused unless "output.overwrite" is set. */
 SGFS_API sgfs_status sgfs_tune_save(const sgfs_tune *tune, const char *path, sgfs_err *err);
 SGFS_API void sgfs_tune_free(sgfs_tune *tune);
+
+/* ---- audit: how far from the posterior ------------------------------------------------------- */
+
+/* What is left between a run's sampler and the posterior, measured: short chains of sgfs-cv with the
+ * run's step h, with h/2 and h/4, and of the exact sampler where the model allows it. Of other
+ * approximate samplers the run's own draws are compared with such a reference. */
+typedef struct sgfs_audit sgfs_audit;
+
+enum { SGFS_AUDIT_COLUMNS = 3 };
+
+typedef struct sgfs_audit_row {
+    const char *name;
+    double mean, sd;                              /* of the reference */
+    sgfs_audit_change change[SGFS_AUDIT_COLUMNS]; /* what was audited, less each column's */
+} sgfs_audit_row;
+
+typedef struct sgfs_audit_report {
+    bool needed;         /* false: the sampler has no bias to measure, and only verdict is set */
+    const char *title;   /* of the run */
+    const char *sampler; /* of the run */
+    bool draws;  /* the run's own draws were compared; else chains of its sampler made anew */
+    double step; /* h of sgfs-cv; NaN: another sampler */
+    bool exact;  /* the reference are exact draws; else sgfs-cv extrapolated to h = 0 */
+    const char *not_exact; /* why not; "" */
+    int64_t dim, columns;
+    const char *column[SGFS_AUDIT_COLUMNS]; /* "h/2", "h/4", "exact": the last is the reference */
+    sgfs_audit_row *row;                    /* dim */
+    double precision, reached;    /* error of a mean asked for, and the largest there is, in sd */
+    int64_t worst_mean, worst_sd; /* rows that differ most from the reference */
+    /* Of all 2 dim numbers, none is taken for a difference by chance with this probability. */
+    double confidence;
+    double z;                      /* errors beyond which one is: two-sided, for all at once */
+    bool mean_differs, sd_differs; /* one of them is beyond */
+    double mean_within, sd_within; /* with that probability, none differs by more */
+    const char *verdict;           /* one line */
+    const char *brief;             /* the same for a summary */
+    double seconds, rows_touched;
+} sgfs_audit_report;
+
+typedef struct sgfs_audit_progress {
+    const char *what;    /* "exact draws", "h = 0.5" */
+    double fraction;     /* of all the work */
+    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
+} sgfs_audit_progress;
+typedef void (*sgfs_audit_progress_fn)(const sgfs_audit_progress *progress, void *user);
+
+/* run: a run file. model (borrowed): the one it was made with; NULL: it is opened again, with the
+ * rows of `data` (as for sgfs_data_open; NULL: from where the run says they were). The options
+ * "audit.*", and "run.seed", "run.chains", "run.threads", "run.max_time". SGFS_EDATA where the data
+ * are not the same, SGFS_EUSAGE where the model has no anchor. */
+SGFS_API sgfs_audit *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
+                                     const sgfs_config *cfg, sgfs_err *err);
+SGFS_API void sgfs_audit_on_progress(sgfs_audit *audit, sgfs_audit_progress_fn on_progress,
+                                     void *user);
+/* All the work, once for a handle. */
+SGFS_API sgfs_status sgfs_audit_all(sgfs_audit *audit, sgfs_err *err);
+/* Ask it to stop soon: SGFS_ESTOPPED, and no report. Safe from a signal handler. */
+SGFS_API void sgfs_audit_stop(sgfs_audit *audit);
+/* NULL before sgfs_audit_all has come to its end. */
+SGFS_API const sgfs_audit_report *sgfs_audit_result(const sgfs_audit *audit);
+SGFS_API char *sgfs_audit_json(const sgfs_audit *audit);
+/* Append the report to the run file, where summaries find it; the last one counts. The file has all
+ * of it or none, and its draws in any case. */
+SGFS_API sgfs_status sgfs_audit_store(const sgfs_audit *audit, sgfs_err *err);
+SGFS_API void sgfs_audit_free(sgfs_audit *audit);
 
 /* ---- prediction ------------------------------------------------------------------------------ */
 

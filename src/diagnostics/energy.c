@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * energy.c: divergences, tree depths, acceptance and energy of samplers that follow trajectories.
+ * energy.c: divergences, tree depths, acceptance and energy of samplers that follow trajectories;
+ * acceptance and rows asked of sampler exact.
  *
  * Read from the statistics kept with each draw ("diverging", "tree_depth", "acceptance_rate",
  * "step_size", "n_steps", "energy"), each where the run has it, over the same rectangle of draws
@@ -85,4 +86,14 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
     out->step_size = sum_of(d, used, "step_size", NAN) / count;
     out->n_steps = sum_of(d, used, "n_steps", NAN) / count;
     return fill_bfmi(d, used, arena, out, err);
+}
+
+sgfs_asked sgfsi_asked_of(const sgfs_draws *d, const sgfsi_used *used) {
+    double count = (double)used->chains * (double)used->draws;
+    bool known = sgfsi_export_stat(d, "accept") >= 0 && sgfsi_export_stat(d, "rows") >= 0;
+    if (!known || !(count > 0)) return (sgfs_asked){.known = false};
+    return (sgfs_asked){.known = true,
+                        .acceptance = sum_of(d, used, "accept", NAN) / count,
+                        .rows = sum_of(d, used, "rows", NAN) / count,
+                        .rho = sum_of(d, used, "rho", NAN) / count};
 }

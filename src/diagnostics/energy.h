@@ -14,6 +14,9 @@ double sgfsi_bfmi(int64_t n, const double *energy, int64_t stride);
 sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
                                   sgfs_trajectories *out, sgfs_err *err);
 
+/* The same of sampler exact. */
+sgfs_asked sgfsi_asked_of(const sgfs_draws *d, const sgfsi_used *used);
+
 /* Draws used whose statistic `name` is `value`; 0 without such a statistic. */
 double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char *name,
                          double value);

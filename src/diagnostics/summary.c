@@ -201,6 +201,34 @@ static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summa
     return SGFS_OK;
 }
 
+static sgfs_audit_change change_of(const sgfsi_json *told) {
+    return (sgfs_audit_change){.mean = sgfsi_json_get_num(told, "mean", NAN),
+                               .mean_error = sgfsi_json_get_num(told, "mean_error", NAN),
+                               .sd = sgfsi_json_get_num(told, "sd", NAN),
+                               .sd_error = sgfsi_json_get_num(told, "sd_error", NAN)};
+}
+
+/* The note of `sgfs audit` may come from anywhere: what it lacks is not known. */
+static sgfs_status fill_audit(const sgfs_draws *d, summary *s, sgfs_err *err) {
+    sgfs_audited *out = &s->shown.audit;
+    const char *brief = sgfsi_json_get_text(d->audit, "brief", NULL);
+    if (d->audit == NULL || brief == NULL) return SGFS_OK;
+    const sgfsi_json *mean = sgfsi_json_get(d->audit, "largest_mean");
+    const sgfsi_json *sd = sgfsi_json_get(d->audit, "largest_sd");
+    bool mean_differs = false, sd_differs = false;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(d->audit, "mean_differs"), &mean_differs);
+    (void)sgfsi_json_as_flag(sgfsi_json_get(d->audit, "sd_differs"), &sd_differs);
+    (void)sgfsi_json_as_flag(sgfsi_json_get(d->audit, "exact"), &out->exact);
+    out->differs = mean_differs || sd_differs;
+    out->mean = change_of(mean);
+    out->sd = change_of(sd);
+    out->mean_name = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(mean, "name", ""));
+    out->sd_name = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(sd, "name", ""));
+    out->brief = sgfsi_arena_text(&s->arena, brief);
+    bool made = out->mean_name != NULL && out->sd_name != NULL && out->brief != NULL;
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
+}
+
 /* What the header says of the choice of the sampler, and how long the run was meant to be. */
 static sgfs_status fill_choice(const sgfs_draws *d, const sgfsi_used *used, summary *s,
                                sgfs_err *err) {
@@ -233,9 +261,11 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     status = fill_rows(d, &used, s, err);
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, &s->shown);
+    s->shown.asked = sgfsi_asked_of(d, &used);
     status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
     if (status != SGFS_OK) return status;
     status = fill_curve(d, &used, s, err);
+    if (status == SGFS_OK) status = fill_audit(d, s, err);
     if (status == SGFS_OK) status = fill_choice(d, &used, s, err);
     if (status != SGFS_OK) return status;
     s->shown.gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
@@ -311,6 +341,15 @@ static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_put(out, "trajectories", inner);
 }
 
+static void put_asked(sgfsi_json *out, const sgfs_summary *s) {
+    if (!s->asked.known) return;
+    sgfsi_json *inner = sgfsi_json_object();
+    sgfsi_json_num(inner, "acceptance", s->asked.acceptance);
+    sgfsi_json_num(inner, "rows_per_draw", s->asked.rows);
+    sgfsi_json_num(inner, "rho", s->asked.rho);
+    sgfsi_json_put(out, "asked", inner);
+}
+
 static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
     if (s->points == 0) return;
     sgfsi_json *inner = sgfsi_json_object(), *curve = sgfsi_json_array();
@@ -333,6 +372,24 @@ static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_put(out, "validation", inner);
 }
 
+static void put_audit(sgfsi_json *out, const sgfs_summary *s) {
+    const sgfs_audited *a = &s->audit;
+    if (a->brief == NULL) return;
+    sgfsi_json *inner = sgfsi_json_object(), *mean = sgfsi_json_object(), *sd = sgfsi_json_object();
+    sgfsi_json_text(mean, "name", a->mean_name);
+    sgfsi_json_num(mean, "bias", a->mean.mean);
+    sgfsi_json_num(mean, "error", a->mean.mean_error);
+    sgfsi_json_text(sd, "name", a->sd_name);
+    sgfsi_json_num(sd, "bias", a->sd.sd);
+    sgfsi_json_num(sd, "error", a->sd.sd_error);
+    sgfsi_json_text(inner, "brief", a->brief);
+    sgfsi_json_flag(inner, "exact", a->exact);
+    sgfsi_json_flag(inner, "differs", a->differs);
+    sgfsi_json_put(inner, "mean", mean);
+    sgfsi_json_put(inner, "sd", sd);
+    sgfsi_json_put(out, "audit", inner);
+}
+
 char *sgfs_summary_json(const sgfs_summary *s) {
     if (s == NULL) return NULL;
     sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
@@ -348,7 +405,9 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "fallbacks", s->fallbacks);
     put_costs(out, s);
     put_trajectories(out, s);
+    put_asked(out, s);
     put_curve(out, s);
+    put_audit(out, s);
     if (s->gaussian_draws + s->langevin_draws > 0) {
         sgfsi_json_num(out, "gaussian_draws", s->gaussian_draws);
         sgfsi_json_num(out, "langevin_draws", s->langevin_draws);

@@ -155,6 +155,65 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_c
     return status;
 }
 
+/* ---- anywhere -------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_anchor_open(sgfsi_anchor *a, int64_t D, sgfsi_arena *arena, sgfs_err *err) {
+    double *vectors = SGFSI_DOUBLES(arena, 4 * D), *matrices = SGFSI_DOUBLES(arena, 2 * D * D);
+    if (vectors == NULL || matrices == NULL) return sgfsi_fail_memory(err, "an anchor");
+    *a = (sgfsi_anchor){.theta = vectors,
+                        .G = vectors + D,
+                        .G_post = vectors + 2 * D,
+                        .work = vectors + 3 * D,
+                        .info = matrices,
+                        .L = matrices + D * D};
+    return SGFS_OK;
+}
+
+static sgfs_status ask_all(sgfsi_anchor *a, const sgfs_model *m, int64_t threads, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfsi_full f;
+    sgfs_status status = sgfsi_full_open(&f, m, threads, true, &arena, err);
+    if (status == SGFS_OK)
+        status = sgfsi_full_likelihood(&f, a->theta, &a->loglik, a->G, a->info, err);
+    sgfsi_arena_free(&arena);
+    return status;
+}
+
+/* L, G_post, lp and distance from G and the lower triangle of info, which becomes both. */
+static sgfs_status complete(sgfsi_anchor *a, const sgfs_model *m, sgfs_err *err) {
+    int64_t D = m->D;
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < i; j++) a->info[j * D + i] = a->info[i * D + j];
+    }
+    memcpy(a->L, a->info, (size_t)(D * D) * sizeof *a->L);
+    sgfsi_prior_add_curvature(m, a->theta, a->L);
+    int64_t failed = m->be->potrf(D, a->L);
+    if (failed != 0) {
+        return sgfsi_fail(err, SGFS_ENUMERIC,
+                          "the information at a new anchor is singular at parameter \"%s\"",
+                          m->param[failed - 1]);
+    }
+    memcpy(a->G_post, a->G, (size_t)D * sizeof *a->G);
+    a->lp = a->loglik;
+    sgfs_status status = sgfsi_prior_add(m, a->theta, &a->lp, a->G_post, err);
+    memcpy(a->work, a->G_post, (size_t)D * sizeof *a->work);
+    m->be->trsv(D, a->L, false, a->work);
+    a->distance = sqrt(m->be->dot(D, a->work, a->work));
+    return status;
+}
+
+sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *theta,
+                            int64_t threads, sgfs_err *err) {
+    double before = sgfsi_now();
+    memcpy(a->theta, theta, (size_t)m->D * sizeof *theta);
+    sgfs_status status = ask_all(a, m, threads, err);
+    if (status == SGFS_OK) status = complete(a, m, err);
+    a->passes = 1;
+    a->rows = m->data->N;
+    a->seconds = sgfsi_now() - before;
+    return status;
+}
+
 /* ---- what is kept of each row ----------------------------------------------------------------- */
 
 sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {

@@ -39,6 +39,7 @@ typedef struct sgfsi_anchor {
     int64_t passes;  /* over all rows */
     int64_t rows;    /* read in all, those of the pilot included */
     double seconds;
+    double *work;                        /* D, of sgfsi_anchor_at */
     struct sgfsi_remembered *remembered; /* each row's scores there; NULL: not kept */
 } sgfsi_anchor;
 
@@ -52,6 +53,12 @@ const char *sgfsi_anchor_refuses(const sgfs_model *m);
  * there is no mode. */
 sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+
+/* Room for an anchor that is nobody's mode; and what all rows say at theta, in one pass. SGFS_ENUMERIC
+ * where the information there is singular. */
+sgfs_status sgfsi_anchor_open(sgfsi_anchor *a, int64_t D, sgfsi_arena *arena, sgfs_err *err);
+sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *theta,
+                            int64_t threads, sgfs_err *err);
 
 /* Before a run: put "on" or "off" in place of sampler.anchor_cache auto, by rows and columns. */
 sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err);

@@ -361,12 +361,14 @@ static void add_block(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batc
     if (curvature) m->kind->curvature(m, theta, b, sums + 1 + m->D, f->scratch);
 }
 
-/* The scores become those of targets drawn from the model, times the root of the weight. */
+/* The scores become those of targets drawn from the model (draws NULL: stay those of the data's),
+ * times the root of the weight. */
 static sgfs_status inform(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batch *b,
-                          const double *theta, sgfsi_stream stream, sgfs_err *err) {
+                          const double *theta, const sgfsi_stream *draws, sgfs_err *err) {
     sgfs_batch own = *b;
     double *normal = f->random, *uniform = normal + b->n;
-    if (m->kind->resample != NULL) {
+    if (draws != NULL && m->kind->resample != NULL) {
+        sgfsi_stream stream = *draws;
         sgfsi_normals(&stream, b->n, normal);
         sgfsi_uniforms(&stream, b->n, uniform);
         m->kind->resample(m, theta, b, normal, uniform, f->y);
@@ -389,8 +391,10 @@ static sgfs_status do_block(sgfsi_full *f, struct sgfsi_pass *pass, int64_t part
     if (h != NULL && !h->information) h->take(h->user, part, first, &pass->scores);
     add_block(pass, m, &b, theta, f->sums + part * f->stride, curvature);
     if (h == NULL || !h->information) return SGFS_OK;
-    sgfsi_stream stream = sgfsi_stream_at(h->seed, h->chain, block, SGFSI_INFORM);
-    status = inform(pass, m, &b, theta, stream, &f->err[part]);
+    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    sgfsi_stream stream =
+        sgfsi_stream_at(h->seed, h->chain, h->number * blocks + block, SGFSI_INFORM);
+    status = inform(pass, m, &b, theta, h->observed ? NULL : &stream, &f->err[part]);
     if (status == SGFS_OK) h->take(h->user, part, first, &pass->scores);
     return status;
 }

@@ -97,8 +97,10 @@ typedef struct sgfsi_harvest {
     /* Not the scores of the data but what the information is made of, its sum of squares: scores of
      * targets drawn from the model, where it can draw, times the root of the row's weight. */
     bool information;
-    uint64_t seed; /* of those draws; a row's are the same whatever the place */
+    bool observed; /* of the data's own targets, also where the model can draw others */
+    uint64_t seed; /* of those draws */
     uint32_t chain;
+    int64_t number; /* which of the chain's passes this is: each has draws of its own */
 } sgfsi_harvest;
 
 /* sgfsi_full_likelihood without information, handing over each row's scores on the way. */

@@ -248,25 +248,29 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
  * For all v with v'A v = 1, with M_kl = x'C_kl x of that row, C_kl the p x p blocks of C = A^-1:
  *     R^2     <=  max over k, l of  M_kk + M_ll - 2 M_kl
  *     Var(u)  <=  largest eigenvalue of  M (diag P - P P')
- *             <=  max over k of  sum_l P_l |M_kl - sum_j P_j M_kj|,  classes with coefficients.
+ *             <=  its trace,  and  max over k of  sum_l P_l |M_kl - sum_j P_j M_kj|.
  * The proofs are in docs/beyond.md. M is made and used row by row. */
 typedef struct widths {
-    double *range;    /* n: R^2 so far */
-    double *variance; /* n: the largest Var(u) so far */
-    double *own;      /* n x rows: M_kk */
-    double *row;      /* rows: M_k. of one row of the data */
+    double *range; /* n: R^2 so far */
+    double *trace; /* n: that of M (diag P - P P') so far */
+    double *sum;   /* n: the largest sum along a row of it so far */
+    double *own;   /* n x rows: M_kk */
+    double *row;   /* rows: M_k. of one row of the data */
 } widths;
 
-/* Row k of M for the i-th row of the batch. */
+/* Row k of M for the i-th row of the batch. What is left of differences is not less than their
+ * rounding: a row that is sure of its class has a variance near 0. */
 static void note_row(const softmax *s, int64_t i, int64_t k, const double *P, const widths *w) {
     double *own = w->own + i * s->rows, range = w->range[i], mean = 0, sum = 0;
+    double rounding = 1e-13 * w->row[k];
     own[k] = w->row[k];
     if (s->reference >= 0) range = fmax(range, own[k]);
     for (int64_t l = 0; l < k; l++) range = fmax(range, own[k] + own[l] - 2 * w->row[l]);
     for (int64_t l = 0; l < s->rows; l++) mean += P[l] * w->row[l];
     for (int64_t l = 0; l < s->rows; l++) sum += P[l] * fabs(w->row[l] - mean);
     w->range[i] = range;
-    w->variance[i] = fmax(w->variance[i], sum);
+    w->trace[i] += P[k] * (own[k] - mean) + rounding;
+    w->sum[i] = fmax(w->sum[i], sum + rounding);
 }
 
 /* scratch: n x D for rows that are not sparse. */
@@ -274,7 +278,7 @@ static void measure(const sgfs_model *m, const sgfs_batch *b, const double *C, c
                     const widths *w, double *scratch) {
     const softmax *s = m->state;
     int64_t p = b->p, D = m->D;
-    for (int64_t i = 0; i < b->n; i++) w->range[i] = w->variance[i] = 0;
+    for (int64_t i = 0; i < b->n; i++) w->range[i] = w->trace[i] = w->sum[i] = 0;
     for (int64_t k = 0; k < s->rows; k++) {
         const double *strip = C + k * p * D; /* p x D: the blocks C_k1, C_k2, ... side by side */
         if (b->sparse == NULL) m->be->gemm_nn(b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
@@ -295,12 +299,12 @@ static void bound_third(const sgfs_model *m, const double *anchor, const double 
     const double highest = 0.096225044864937627; /* 1/(6 sqrt 3) */
     outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
     double *own = o.P + b->n * s->rows, *row = own + b->n * s->rows, *room = row + b->n * s->rows;
-    widths w = {.range = third, .variance = o.own, .own = own, .row = row};
+    widths w = {.range = third, .trace = o.own, .sum = o.rest, .own = own, .row = row};
     look(m, anchor, b, 0, b->n, NULL, &o);
     measure(m, b, C, o.P, &w, room);
     for (int64_t i = 0; i < b->n; i++) {
         double R = sqrt(third[i]), anywhere = highest * R * R * R;
-        double near = R * w.variance[i] * exp(R * radius);
+        double near = R * fmin(w.trace[i], w.sum[i]) * exp(R * radius);
         third[i] = fmin(anywhere, near);
         if (near < anywhere) *growth = fmax(*growth, R);
     }

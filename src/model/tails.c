@@ -10,17 +10,23 @@
 #include "model/tails.h"
 
 #include <math.h>
+#include <stddef.h>
 
-/* Past this e^v is of no use; logs are taken first. Below it nothing overflows. */
-static const double wide = 100;
+/* Past this e^v may overflow, and logs are taken first. */
+static const double large = 600;
 
-/* Near 0 by the series: 0.5^13 6/16! is below 1e-16. Past it the terms differ enough. */
-double sgfsi_exp_tail(double v) {
-    enum { LAST = 15 };
-    if (!(fabs(v) < 0.5)) return expm1(v) - v - 0.5 * v * v;
+/* v^3/3! + ... + v^last/last! */
+static inline double exp_series(double v, int last) {
     double sum = 1;
-    for (int k = LAST; k > 3; k--) sum = 1 + sum * v * (1.0 / k);
+    for (int k = last; k > 3; k--) sum = 1 + sum * (v * (1.0 / k));
     return sum * v * v * v * (1.0 / 6);
+}
+
+/* Near 0 by the series: what is left out is below 1e-18 of it. Past 1 the terms differ enough. */
+double sgfsi_exp_tail(double v) {
+    if (fabs(v) < 0.0625) return exp_series(v, 12);
+    if (fabs(v) < 1) return exp_series(v, 20);
+    return expm1(v) - v - 0.5 * v * v;
 }
 
 /* log(1 + m) = 2 artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), s = m/(2 + m), and 2 s - m = -s m. For m
@@ -39,35 +45,23 @@ static double beyond(double half, double tail) {
     return m < 0.25 ? tail + sgfsi_log1p_tail(m) : log1p(m) - half;
 }
 
-static int64_t largest(int64_t K, const double *x) {
-    int64_t at = 0;
-    for (int64_t k = 1; k < K; k++) at = x[k] > x[at] ? k : at;
-    return at;
+/* log sum_k e^(log_p_k + v_k), whatever the size of v; NULL: v is 0. */
+static double log_sum_exp(int64_t K, const double *log_p, const double *v) {
+    double top = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < K; k++) top = fmax(top, log_p[k] + (v != NULL ? v[k] : 0));
+    for (int64_t k = 0; k < K; k++) sum += exp(log_p[k] + (v != NULL ? v[k] : 0) - top);
+    return top + log(sum);
 }
 
-/* log E e^v, whatever the size of v. */
-static double log_mean_exp(int64_t K, const double *log_p, const double *v) {
-    double top = -INFINITY, log_top = log_p[largest(K, log_p)], sum = 0, all = 0;
-    for (int64_t k = 0; k < K; k++) top = fmax(top, log_p[k] + v[k]);
-    for (int64_t k = 0; k < K; k++) sum += exp(log_p[k] + v[k] - top);
-    for (int64_t k = 0; k < K; k++) all += exp(log_p[k] - log_top);
-    return (top - log_top) + log(sum / all);
-}
-
-/* Measured from the likeliest point the mean is small where the others are unlikely: v - mean is
- * then as good as v. */
 double sgfsi_law_tail(int64_t K, const double *log_p, const double *p, double *v) {
-    double here = v[largest(K, log_p)], mean = 0, size = 0, half = 0, tail = 0;
-    for (int64_t k = 0; k < K; k++) {
-        v[k] -= here;
-        mean += p[k] * v[k];
-        size = fmax(size, fabs(v[k]));
-    }
+    double mean = 0, most = 0, half = 0, tail = 0;
+    for (int64_t k = 0; k < K; k++) mean += p[k] * v[k];
     for (int64_t k = 0; k < K; k++) {
         v[k] -= mean;
+        most = fmax(most, v[k]);
         half += 0.5 * p[k] * v[k] * v[k];
     }
-    if (!(size < wide)) return log_mean_exp(K, log_p, v) - half;
+    if (!(most < large)) return log_sum_exp(K, log_p, v) - log_sum_exp(K, log_p, NULL) - half;
     for (int64_t k = 0; k < K; k++) tail += p[k] * sgfsi_exp_tail(v[k]);
     return beyond(half, tail);
 }
@@ -82,7 +76,8 @@ double sgfsi_coin_tail(double eta, double u) {
     double e = exp(-fabs(eta)), rare = e / (1 + e), often = 1 / (1 + e);
     if (eta > 0) u = -u;
     double half = 0.5 * rare * often * u * u;
-    if (!(fabs(u) < wide)) return softplus(u - fabs(eta)) - log1p(e) - rare * u - half;
+    if (!(fmax(often * u, -rare * u) < large))
+        return softplus(u - fabs(eta)) - log1p(e) - rare * u - half;
     double tail = rare * sgfsi_exp_tail(often * u) + often * sgfsi_exp_tail(-rare * u);
     return beyond(half, tail);
 }

@@ -238,7 +238,8 @@ static void draw_rows(sgfsi_veto *v, sgfsi_stream *stream, int64_t n) {
     bool runs = psi->run > 1;
     sgfsi_words(stream, runs ? 2 * n : n, o->word);
     for (int64_t i = 0; i < n; i++) o->entry[i] = sgfsi_alias_row(&psi->alias, o->word[i]);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) { /* psi lies anywhere, too, and is looked at last */
+        __builtin_prefetch(&psi->largest[o->entry[i]]);
         int64_t within = runs ? sgfsi_word_index(o->word[n + i], rows_of(psi, o->entry[i])) : 0;
         o->row[i] = o->entry[i] * psi->run + within;
     }

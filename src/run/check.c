@@ -223,7 +223,8 @@ static sgfs_status plan_batch(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds
     plan->n = sgfsi_config_int(cfg, "run.batch");
     if (sgfsi_config_auto(cfg, "run.batch")) {
         int64_t (*own)(int64_t W, int64_t D) = kinds->sampler->batch;
-        plan->n = own != NULL ? own(W, m->D) : automatic_batch(W, m->D);
+        bool theirs = own != NULL && m->kind->one_mode;
+        plan->n = theirs ? own(W, m->D) : automatic_batch(W, m->D);
     }
     if (plan->n > N) {
         return sgfsi_fail(err, SGFS_EUSAGE,

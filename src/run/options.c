@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "run/audit.h"
 #include "run/checkgrad.h"
 #include "run/optimize.h"
 #include "run/pack.h"
@@ -61,6 +62,7 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"tune", "", sgfsi_tune_options},
                                               {"predict", "", sgfsi_predict_options},
                                               {"check", "", sgfsi_check_grad_options},
+                                              {"audit", "", sgfsi_audit_options},
                                               {"pack", "", sgfsi_pack_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {

@@ -27,6 +27,8 @@
  * over so many batches shows by chance (a few tenths). Then the chain takes an anchor of its own at
  * the mean of its recent places, by one pass over all rows.
  *
+ * Networks have no one mode: there warm-up is SGFS, and anchors follow the chain (reanchor.h).
+ *
  * The paper's SGFS is --anchor off --curvature scores --step 2/(gamma (1 + alpha^2)).
  */
 #include <math.h>
@@ -39,6 +41,7 @@
 #include "base/ticker.h"
 #include "sampler/general.h"
 #include "sampler/kmatrix.h"
+#include "sampler/reanchor.h"
 
 typedef struct sgfs_cv {
     sgfsi_general step; /* first: tests look at it */
@@ -47,26 +50,29 @@ typedef struct sgfs_cv {
     bool anchored;    /* --anchor on: differences of scores */
     bool from_scores; /* --curvature scores */
     bool begun;
-    int64_t every, freeze; /* as for sgfs */
-    double around;         /* noise at the anchor, from the probes */
-    double limit;          /* re-anchor when the noise is so many times that */
-    int64_t missed;        /* times on end that there was no R */
-    int64_t seen;          /* batches measured since the last anchor */
+    int64_t every, freeze;  /* as for sgfs */
+    double around;          /* noise at the anchor, from the probes */
+    double limit;           /* re-anchor when the noise is so many times that */
+    int64_t missed;         /* times on end that there was no R */
+    int64_t seen;           /* batches measured since the last anchor */
+    sgfsi_reanchor *moving; /* anchors that follow the chain; NULL: there is one mode */
 } sgfs_cv;
 
 /* clang-format off */
 static const sgfs_option options[] = {
     {"sampler.step", "step", SGFS_NUMBER, "auto", 1e-9, 1.999, NULL,
-     "step h; 1: a whole Newton step; smaller: closer to the exact posterior (auto: largest <= 1)"},
+     "step h; 1: a Newton step; smaller: closer to the exact posterior (auto: largest <= 1)"},
     {"sampler.curvature", "curvature", SGFS_CHOICE, "model", 1, 0, "model|scores",
      "what steps are scaled by: the model's information, or the scores' covariance"},
     {"sampler.anchor", "anchor", SGFS_CHOICE, "on", 1, 0, "on|off",
      "off: plain gradients, without differences to those at the anchor"},
     {"sampler.noise_matrix", "noise-matrix", SGFS_CHOICE, "full", 1, 0, "full|diag",
-     "gradient noise by its covariance, or by its diagonal alone: cheaper, approximate"},
+     "gradient noise by its covariance, or its diagonal alone: cheaper, approximate"},
     {"sampler.reanchor_at", "reanchor-at", SGFS_NUMBER, "4", 0.01, 1e300, NULL,
-     "a new anchor when the gradient noise is so many times what it was around the old one"},
+     "a new anchor when gradient noise is so many times what it was around the old one"},
     SGFSI_ANCHOR_ROWS,
+    SGFSI_ANCHOR_CACHE_ROW,
+    SGFSI_ANCHOR_EVERY_ROW,
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
@@ -80,6 +86,8 @@ enum { PROBES = 30, PROBE_ROWS = 400 };
 static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
+/* Where curvature may change over a whole Newton step, a tenth of one, as for SGFS. */
+static const double most_moving = 0.1;
 /* Multiplications up to which warm-up learns from every batch. */
 static const double cheap = 1 << 26;
 
@@ -104,7 +112,8 @@ static int64_t batch(int64_t W, int64_t D) {
 
 static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *now,
                                   sgfs_err *err) {
-    bool plain = is_plain(cfg);
+    bool plain = is_plain(cfg), moving = !plain && sgfsi_reanchor_needed(now->model);
+    const char *const no_mode = "the posterior may have many modes, and anchors follow the chain";
     const struct {
         bool wrong;
         const char *key, *flag, *why;
@@ -112,10 +121,19 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *
         {true, "fisher.update", "fisher-update", "its matrix is the curvature at the anchor"},
         {true, "fisher.fade", "fisher-fade", "its matrix is the curvature at the anchor"},
         {true, "run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
-        {!plain, "run.init", "init", "its chains begin with a draw of the Gaussian at the anchor"},
-        {!plain, "fisher.fill", "fisher-fill", "its matrix is the curvature at the anchor"},
+        {!plain && !moving, "run.init", "init",
+         "its chains begin with a draw of the Gaussian at the anchor"},
+        {!plain && !moving, "fisher.fill", "fisher-fill",
+         "its matrix is the curvature at the anchor"},
         {plain, "sampler.anchor_tolerance", "anchor-tolerance", "there is no anchor"},
         {plain, "sampler.reanchor_at", "reanchor-at", "there is no anchor"},
+        {plain, "sampler.anchor_cache", "anchor-cache", "there is no anchor"},
+        {!moving, "sampler.anchor_every", "anchor-every", "the model has one mode to anchor at"},
+        {moving, "sampler.anchor_tolerance", "anchor-tolerance", no_mode},
+        {moving, "sampler.anchor_cache", "anchor-cache", no_mode},
+        {moving, "sampler.reanchor_at", "reanchor-at", "--anchor-every is for networks"},
+        {moving && is(cfg, "sampler.anchor", "off"), "sampler.anchor", "anchor off",
+         "without a mode its curvature is found at anchors (--sampler sgfs-d has none)"},
     };
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         if (!list[i].wrong || !sgfsi_config_given(cfg, list[i].key)) continue;
@@ -166,8 +184,11 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     if (status == SGFS_OK) status = sgfsi_kmatrix_check(cfg, now->fisher, err);
     if (status == SGFS_OK && sgfsi_config_auto(cfg, "fisher.update"))
         status = sgfsi_config_resolve(cfg, "fisher.update", "refactor", err);
-    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
     if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err);
+    if (status == SGFS_OK && !is_plain(cfg) && sgfsi_reanchor_needed(now->model))
+        return sgfsi_reanchor_resolve(cfg, now, err);
+    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
+    if (status == SGFS_OK) status = sgfsi_anchor_resolve_cache(cfg, now->model, err);
     return status == SGFS_OK ? resolve_lengths(cfg, now, err) : status;
 }
 
@@ -176,8 +197,8 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
 /* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
  * would go all the way, so that no variance is off by more than a tenth. */
 static double most_of(const sgfs_cv *s) {
-    double stiff = s->step.P.stiff;
-    return stiff > 1 ? 0.2 / stiff : 1;
+    double stiff = s->step.P.stiff, most = stiff > 1 ? 0.2 / stiff : 1;
+    return s->moving != NULL ? fmin(most, most_moving) : most;
 }
 
 static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
@@ -356,6 +377,16 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
     return SGFS_OK;
 }
 
+/* Where it will stand is not known yet. */
+static sgfs_status open_moving(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
+    s->moving = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s->moving);
+    if (s->moving == NULL) return sgfsi_fail_memory(err, "the sampler");
+    sgfs_status status = sgfsi_reanchor_open(s->moving, sampler, 1, err);
+    if (status == SGFS_OK) status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
+    if (status == SGFS_OK) sgfsi_json_int(sampler->facts, "anchor_every", s->moving->every);
+    return status;
+}
+
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_config *cfg = sampler->cfg;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
@@ -371,7 +402,8 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
     sgfs_status status = sgfsi_general_open(&s->step, sampler, err);
     if (status != SGFS_OK || is_plain(cfg)) return status;
-    return open_anchored(sampler, s, err);
+    return sgfsi_reanchor_needed(sampler->model) ? open_moving(sampler, s, err)
+                                                 : open_anchored(sampler, s, err);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -391,6 +423,7 @@ static sgfs_status fill(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, 
 
 static sgfs_status begin(sgfs_sampler *sampler, sgfs_cv *s, double *theta, sgfs_err *err) {
     s->begun = true;
+    if (s->moving != NULL) return SGFS_OK;
     if (sampler->anchor == NULL) return fill(sampler, s, theta, err);
     draw_place(sampler, s, sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START), theta);
     return SGFS_OK;
@@ -420,9 +453,28 @@ static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta
     double kappa = 1 / fmin((double)++s->seen, batches);
     for (int64_t j = 0; j < sampler->D; j++) s->mean[j] += kappa * (theta[j] - s->mean[j]);
     bool left = g->noise > s->limit * s->around && (double)s->seen >= batches;
-    if (!left || !s->anchored) return SGFS_OK;
+    if (!left || !s->anchored || s->moving != NULL) return SGFS_OK;
     sgfs_status status = sgfsi_sampler_reanchor(sampler, s->mean, err);
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
+}
+
+/* ---- anchors that follow the chain ----------------------------------------------------------- */
+
+static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *theta,
+                               sgfs_err *err) {
+    sgfs_status status = sgfsi_reanchor_at(s->moving, sampler, theta, &s->step.P, err);
+    if (status != SGFS_OK) return status;
+    s->control = sgfsi_anchor_control(sampler->anchor);
+    sampler->eval.control = &s->control;
+    bool renews = s->step.given && s->step.ready; /* with patience */
+    return renews ? renew(sampler, s, err) : settle(sampler, s, SGFS_ENUMERIC, err);
+}
+
+/* In time, or earlier when the gradient's noise is as large as what the step injects, h S = A. */
+static bool is_time(sgfs_cv *s) {
+    sgfsi_reanchor *r = s->moving;
+    bool noisy = 4 * r->since >= r->every && s->step.h * s->step.noise > 1;
+    return sgfsi_reanchor_due(r) || noisy;
 }
 
 static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_step *now, sgfs_err *err) {
@@ -440,7 +492,12 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     sgfs_cv *s = sampler->state;
     sgfsi_general *g = &s->step;
     double before = (double)sampler->interventions;
+    stats[4] = stats[5] = 0;
+    if (s->moving != NULL && now->t <= now->warmup)
+        return sgfsi_reanchor_warm(s->moving, sampler, now, theta, stats, err);
     sgfs_status status = s->begun ? SGFS_OK : begin(sampler, s, theta, err);
+    if (status == SGFS_OK && s->moving != NULL && is_time(s))
+        status = move_anchor(sampler, s, theta, err);
     if (status != SGFS_OK) return status;
     sgfsi_general_draw(g, sampler, now->t);
     status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
@@ -475,13 +532,11 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
     }
     if (is(cfg, "sampler.noise_matrix", "diag")) {
         return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
-               "multiple "
-               "of the curvature. Compare with --noise-matrix full.";
+               "multiple of the curvature. Compare with --noise-matrix full.";
     }
     if (is(cfg, "sampler.curvature", "scores")) {
         return "sgfs-cv --curvature scores is approximate: variances are off where the covariance "
-               "of "
-               "the scores is not the curvature.";
+               "of the scores is not the curvature.";
     }
     return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";

@@ -298,6 +298,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
     free(draws->chain);
     free(draws->state);
     sgfsi_json_free(draws->header);
+    sgfsi_json_free(draws->audit);
     free(draws);
 }
 
@@ -326,6 +327,7 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     }
     free(copy->state);
     copy->state = state;
+    if (d->audit != NULL) copy->audit = sgfsi_json_copy(d->audit);
     return copy;
 }
 

@@ -53,7 +53,8 @@ struct sgfs_draws {
     char **stat;        /* S names, malloc'ed; stat[0] is "lp" */
     sgfsi_chain *chain; /* chains */
     int64_t thin;
-    char *state; /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+    char *state;       /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+    sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 
 /* An empty set of draws whose shape and names come from `header` (taken over, also on failure). */

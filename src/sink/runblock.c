@@ -15,6 +15,11 @@
 /* As PNG's: a byte no text has, a line end that careless copying changes, a stop for `type`. */
 const unsigned char sgfsi_run_magic[8] = {0x89, 'S', 'G', 'F', 'S', '\r', '\n', 0x1A};
 static const unsigned char block_magic[4] = {'S', 'G', 'B', 'K'};
+static const unsigned char note_magic[4] = {'S', 'G', 'N', 'T'};
+
+static const unsigned char *magic_of(uint32_t kind) {
+    return kind & SGFSI_NOTE ? note_magic : block_magic;
+}
 
 void sgfsi_put_u32(unsigned char *out, uint32_t x) {
     for (int k = 0; k < 4; k++) out[k] = (unsigned char)(x >> (8 * k));
@@ -56,7 +61,7 @@ double *sgfsi_get_doubles(unsigned char *bytes, int64_t count) {
 }
 
 void sgfsi_block_put(unsigned char out[SGFSI_BLOCK_HEAD], const sgfsi_block *block) {
-    memcpy(out, block_magic, sizeof block_magic);
+    memcpy(out, magic_of(block->kind), sizeof block_magic);
     sgfsi_put_u32(out + 4, block->kind);
     sgfsi_put_u32(out + 8, block->chain);
     sgfsi_put_u32(out + 12, block->flags);
@@ -67,7 +72,7 @@ void sgfsi_block_put(unsigned char out[SGFSI_BLOCK_HEAD], const sgfsi_block *blo
 }
 
 bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block) {
-    if (memcmp(in, block_magic, sizeof block_magic) != 0) return false;
+    if (memcmp(in, magic_of(sgfsi_get_u32(in + 4)), sizeof block_magic) != 0) return false;
     if (sgfsi_get_u32(in + 40) != sgfsi_crc32(0, in, 40)) return false;
     block->kind = sgfsi_get_u32(in + 4);
     block->chain = sgfsi_get_u32(in + 8);

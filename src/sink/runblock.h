@@ -16,6 +16,11 @@ enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 
 /* Block kinds, and what an info block holds after its fixed numbers. */
 enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_BLOCK_POINTS = 4 };
+/* Notes: what was found out about the run later. Kinds with this bit have another magic, so that
+ * readers that know no notes take them for a torn end; readers that do pass over kinds they do not
+ * know. Their payload is JSON. */
+#define SGFSI_NOTE       0x80000000u
+#define SGFSI_NOTE_AUDIT (SGFSI_NOTE | 1u)
 enum {
     SGFSI_INFO_MEAN = 1,
     SGFSI_INFO_VAR = 2,

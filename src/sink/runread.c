@@ -30,7 +30,7 @@ typedef struct reader {
     unsigned char *bytes; /* one block's payload and crc */
     size_t room;
     sgfs_draws *d;
-    bool ended; /* an end block was read and nothing after it */
+    bool ended; /* an end block was read, and after it nothing but notes */
 } reader;
 
 /* What stands at r->at. */
@@ -129,6 +129,7 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
     const sgfs_draws *d = r->d;
     assert(d != NULL);
     uint64_t D = (uint64_t)d->D, bytes = 0;
+    if (b->kind & SGFSI_NOTE) return NULL;
     if (b->chain >= (uint64_t)d->chains) return "a chain that the header does not have";
     switch (b->kind) {
     case SGFSI_BLOCK_DRAWS:
@@ -225,7 +226,21 @@ static sgfs_status take_state(reader *r, size_t length, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* The last audit counts. */
+static sgfs_status take_note(reader *r, const sgfsi_block *b, sgfs_err *err) {
+    if (b->kind != SGFSI_NOTE_AUDIT) return SGFS_OK;
+    sgfsi_json *audit = sgfsi_json_parse((const char *)r->bytes, (size_t)b->bytes, "audit", NULL);
+    if (!sgfsi_json_is_object(audit)) {
+        sgfsi_json_free(audit);
+        return fail_damage(r, "an audit that is no JSON object", err);
+    }
+    sgfsi_json_free(r->d->audit);
+    r->d->audit = audit;
+    return SGFS_OK;
+}
+
 static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
+    if (b->kind & SGFSI_NOTE) return take_note(r, b, err);
     r->ended = b->kind == SGFSI_BLOCK_END;
     if (b->kind == SGFSI_BLOCK_END) return take_state(r, (size_t)b->bytes, err);
     if (b->kind == SGFSI_BLOCK_INFO) return take_info(r, b, err);
@@ -301,7 +316,7 @@ static sgfs_status open_plain(reader *r, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs, nor a plain file.", r->path);
 }
 
-sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {
+sgfs_draws *sgfsi_runfile_read_to(const char *path, int64_t *end, sgfs_err *err) {
     reader r = {.fd = -1, .path = path};
     sgfs_status status = open_plain(&r, err);
     if (status == SGFS_OK) status = read_head(&r, err);
@@ -309,7 +324,13 @@ sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {
     if (status == SGFS_OK) status = settle_state(&r, err);
     if (r.fd >= 0) close(r.fd);
     free(r.bytes);
+    *end = r.at;
     if (status == SGFS_OK) return r.d;
     sgfs_draws_free(r.d);
     return NULL;
+}
+
+sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {
+    int64_t end;
+    return sgfsi_runfile_read_to(path, &end, err);
 }

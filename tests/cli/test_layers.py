@@ -23,7 +23,7 @@ MAY = {
     "model": {"base", "backend", "data"},
     "fisher": {"base", "backend"},
     "sampler": {"base", "backend", "fisher", "model/posterior.h", "model/mode.h",
-                "model/anchor.h", "model/veto.h"},
+                "model/anchor.h", "model/veto.h", "model/rest.h"},
     "sink": {"base"},
     "diagnostics": {"base", "sink"},
     "run": {"base", "backend", "data", "model", "fisher", "sampler", "sink", "diagnostics"},

@@ -367,7 +367,7 @@ def test_json_numbers_are_the_draws(site):
 
 # ---- help ----------------------------------------------------------------------------------------
 
-COMMANDS = ["sample", "tune", "summary", "compare", "export", "simulate", "list"]
+COMMANDS = ["sample", "tune", "summary", "compare", "audit", "export", "simulate", "list"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

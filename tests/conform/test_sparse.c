@@ -271,6 +271,46 @@ static void test_full_passes_give_the_same(void **state) {
     for_each(check_full);
 }
 
+/* Bounds and remainders of a minibatch, with the curvature's inverse replaced by any symmetric matrix
+ * of that kind: B B'. */
+static void check_bounds(pair *q) {
+    if (q->is.kind->third == NULL) return;
+    sgfsi_arena arena = {NULL};
+    int64_t D = q->D;
+    double *B = numbers(D * D, 5), *C = zeros(D * D), *to = numbers(D, 6), *out = zeros(4 * BATCH);
+    double growth[2] = {0, 0};
+    q->m[0]->be->gemm_nt(D, D, D, 0.01, B, B, 0.0, C);
+    for (int64_t j = 0; j < D; j++) to[j] = q->theta[j] + 0.3 * to[j];
+    for (int k = 0; k < 2; k++) {
+        const sgfs_model_kind *kind = q->m[k]->kind;
+        sgfsi_eval e = {.n = 0};
+        assert_int_equal(sgfsi_eval_open(&e, q->m[k], &sgfs_scheme_with, BATCH, &arena, NULL),
+                         SGFS_OK);
+        sgfsi_eval_stream(&e, 385, 2);
+        assert_int_equal(sgfsi_eval_gradient(&e, 3, SGFSI_ROWS, q->theta, B, NULL, NULL), SGFS_OK);
+        const sgfs_batch *b = &e.batcher.batch;
+        double *room = malloc((size_t)(BATCH * q->m[k]->exact_scratch_per_row) * sizeof *room);
+        assert_true(room != NULL && (b->sparse != NULL) == (k == 0));
+        kind->third(q->m[k], q->theta, C, 1.3, b, out + k * BATCH, &growth[k], room);
+        kind->remainder(q->m[k], q->theta, q->theta, to, b, out + (k + 2) * BATCH, room);
+        free(room);
+    }
+    compare(q, BATCH, out, out + BATCH, 0, "bounds");
+    compare(q, BATCH, out + 2 * BATCH, out + 3 * BATCH, 1, "remainders");
+    compare(q, 1, &growth[0], &growth[1], 0, "growth of the bounds");
+    assert_true(out[5] > 0 && out[2 * BATCH + 5] != 0);
+    sgfsi_arena_free(&arena);
+    free(B);
+    free(C);
+    free(to);
+    free(out);
+}
+
+static void test_bounds_are_the_same(void **state) {
+    (void)state;
+    for_each(check_bounds);
+}
+
 /* A block of three rows, as of three classes: dense and sparse right factors, matrices whose blocks
  * end anywhere, and more rows than are squared at once. */
 static void test_blocks_of_several_rows(void **state) {
@@ -489,6 +529,7 @@ int main(void) {
         cmocka_unit_test(test_rows_are_filled_up_with_zeros),
         cmocka_unit_test(test_minibatches_give_the_same),
         cmocka_unit_test(test_full_passes_give_the_same),
+        cmocka_unit_test(test_bounds_are_the_same),
         cmocka_unit_test(test_blocks_of_several_rows),
         cmocka_unit_test(test_chains_go_the_same_way),
         cmocka_unit_test(test_held_out_losses_are_the_same),

@@ -54,6 +54,23 @@ class Thresholds:
         self.trR = max(0.02, 4 * np.sqrt(2 * t2 / (draws * len(true_mean))))
 
 
+def monte_carlo(draws, true_mean, true_cov, batches=25):
+    """What Monte Carlo error alone gives in E1, in E2, and as one standard error of trR, whatever the chain: from the
+    spread of means over batches, each of which is to be many autocorrelation times long."""
+    L = np.linalg.cholesky(true_cov)
+    parts = np.array_split(draws - draws.mean(0), batches)
+    means = np.array([p.mean(0) for p in parts])
+    seconds = np.array([p.T @ p / len(p) for p in parts])
+    ratios = np.array([np.trace(np.linalg.solve(L, np.linalg.solve(L, s).T)) / len(L) for s in seconds])
+
+    def error(values):
+        return values.std(0, ddof=1) / np.sqrt(batches)
+
+    half = np.sqrt(2 / np.pi)  # E|x| of N(0, 1)
+    return (half * error(means).sum() / np.abs(true_mean).sum(), half * error(seconds).sum() / np.abs(true_cov).sum(),
+            error(ratios))
+
+
 # ---- autocorrelation time -------------------------------------------------------------------------
 
 

@@ -176,6 +176,40 @@ static void the_step_is_chosen(void **state) {
     problem_free(&q);
 }
 
+/* Eight rows of 4000 hold nearly all of the information, and most batches have none of them: the
+ * noise is so large that an effective draw costs more rows than a pass of SGFS. That is said while
+ * opening, and the run begins anew; a step that was given is taken. */
+static void too_much_noise_is_said_while_opening(void **state) {
+    (void)state;
+    problem q = noisy_regression(4000, 5, 1, 5, 1.5, 42);
+    for (int64_t i = 0; i < q.N; i += 500) {
+        for (int64_t j = 0; j < q.D; j++) q.x[i * q.D + j] *= 100;
+    }
+    for (int given = 0; given < 2; given++) {
+        const setting settings[] = {{"data.intercept", "false"},
+                                    {"model.sigma", "1"},
+                                    {"sampler.kind", "sgfs-cv"},
+                                    {"run.batch", "64"},
+                                    {given ? "sampler.step" : NULL, "0.001"},
+                                    {NULL, NULL}};
+        sgfs_config *cfg = config_of(settings);
+        sgfs_arrays arrays = {.rows = q.N, .cols = q.D, .x = q.x, .y = q.y};
+        sgfs_data *data = sgfs_data_wrap(&arrays, cfg, NULL);
+        sgfs_model *m = sgfs_model_open("linear", data, cfg, NULL);
+        sgfs_run *run = sgfs_run_open(m, cfg, NULL);
+        assert_non_null(run);
+        print_message("%s\n", run->choice.fallback);
+        assert_int_equal(run->choice.fallbacks, 1 - given);
+        assert_int_equal(strcmp(run->kinds.name, "sgfs-cv") == 0, given);
+        assert_true(given || strstr(run->choice.fallback, "Control variates gain nothing") != NULL);
+        sgfs_run_free(run);
+        sgfs_model_free(m);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+    }
+    problem_free(&q);
+}
+
 /* ---- wrong versions -------------------------------------------------------------------------- */
 
 /* R R' = h (2 - h) A - times h^2 S, and nothing is learned after that (--fisher-freeze 0). */
@@ -387,10 +421,16 @@ static void a_chain_that_is_far_from_its_anchor_takes_another(void **state) {
     enum { D = 5 };
     problem q = noisy_regression(2000, D, 1, D, 1.5, 40);
     char room[32];
-    const setting settings[] = {
-        {"data.intercept", "false"}, {"model.sigma", "1"},  {"sampler.kind", "sgfs-cv"},
-        {"sampler.step", "0.5"},     {"run.batch", "60"},   {"run.warmup", "1000"},
-        {"run.draws", "40000"},      {"run.thin", "20000"}, {NULL, NULL}};
+    const setting settings[] = {{"data.intercept", "false"},
+                                {"model.sigma", "1"},
+                                {"sampler.kind", "sgfs-cv"},
+                                {"sampler.step", "0.5"},
+                                {"run.batch", "60"},
+                                {"run.warmup", "1000"},
+                                {"run.draws", "40000"},
+                                {"run.thin", "20000"},
+                                {"sampler.anchor_cache", "off"},
+                                {NULL, NULL}};
     sgfs_config *cfg = config_of(settings);
     sgfs_config_set(cfg, "prior.precision", number(q.lambda, room), NULL);
     sgfs_arrays arrays = {.rows = q.N, .cols = q.D, .x = q.x, .y = q.y};
@@ -442,6 +482,7 @@ int main(void) {
         cmocka_unit_test(the_law_is_exact_for_every_step_and_batch),
         cmocka_unit_test(the_law_is_exact_however_rows_are_drawn),
         cmocka_unit_test(the_step_is_chosen),
+        cmocka_unit_test(too_much_noise_is_said_while_opening),
         cmocka_unit_test(wrong_versions_are_caught),
         cmocka_unit_test(too_large_a_step_is_refused),
         cmocka_unit_test(the_autocorrelation_is_one_less_the_step),

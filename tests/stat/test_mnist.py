@@ -8,7 +8,6 @@ Needs the MNIST files: SGFS_DATA names the folder above mnist/, else ../shared/d
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-import gzip
 import json
 import pathlib
 import subprocess
@@ -19,24 +18,16 @@ import pytest
 
 import hmc
 import measures
+import mnist79
+from mnist79 import LAMBDA, N
 
 SGFS = os.environ.get("SGFS")
-SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
-MNIST = pathlib.Path(os.environ.get("SGFS_DATA") or SOURCE.parent / "shared" / "data") / "mnist"
-FILES = [MNIST / "train-images-idx3-ubyte.gz", MNIST / "train-labels-idx1-ubyte.gz"]
 pytestmark = [
     pytest.mark.skipif(not SGFS, reason="SGFS, the program, is not set"),
-    pytest.mark.skipif(not all(f.exists() for f in FILES),
-                       reason=f"no MNIST in {MNIST}: set SGFS_DATA to the folder that holds mnist/"),
+    pytest.mark.skipif(not mnist79.there(), reason=mnist79.ABSENT),
 ]
-N, DRAWS, LAMBDA = 10000, 100000, 1.0
+DRAWS = 100000
 SEED = os.environ.get("SGFS_STAT_SEED", "1")
-
-
-def read_idx(path):
-    raw = gzip.decompress(path.read_bytes())
-    sizes = np.frombuffer(raw, ">i4", raw[3], 4)
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(sizes)
 
 
 @dataclass
@@ -48,11 +39,7 @@ class Data:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    images, labels = (read_idx(f) for f in FILES)
-    rows = np.flatnonzero((labels == 7) | (labels == 9))[:N]
-    projection = np.random.default_rng(1).standard_normal((784, 50)) / 28
-    x = images[rows].reshape(N, 784) / 255 @ projection
-    y = (labels[rows] == 9).astype(float)
+    x, y = mnist79.load()
     folder = tmp_path_factory.mktemp("mnist")
     np.save(folder / "data.npy", np.column_stack([x, y]))
     np.save(folder / "zeros.npy", np.column_stack([x, np.zeros((N, 3)), y]))
@@ -114,19 +101,19 @@ def sgfs(*words):
 def sample(data, truth, tmp_path):
     """Runs the program; the reference gets N(0, 1/lambda) for every column of zeros."""
 
-    def call(*options, batch=500, file="data.npy", zeros=0):
+    def call(*options, batch=500, file="data.npy", zeros=0, draws=DRAWS):
         run, reference = tmp_path / "a.run", tmp_path / "truth.json"
-        text = sgfs("sample", "logistic", "--data", data.folder / file, "--out", run, "--batch", batch,
-                    "--prior-precision", LAMBDA, "--warmup", 3000, "--draws", DRAWS, "--chains", 1,
-                    "--threads", 1, "--seed", SEED, *options)
+        text = sgfs("sample", "logistic", "--data", data.folder / file, "--out", run,
+                    *(["--batch", batch] if batch else []), "--prior-precision", LAMBDA, "--warmup", 3000,
+                    "--draws", draws, "--chains", 1, "--threads", 1, "--seed", SEED, *options)
         mean, cov = true_moments(truth, zeros)
         names = ["intercept"] + [f"x{j}" for j in range(1, len(mean))]
         reference.write_text(json.dumps({"names": names, "mean": list(mean), "cov": cov.tolist()}))
         compare = json.loads(sgfs("compare", run, "--reference", reference, "--json"))
         sgfs("export", run, tmp_path / "a.npy")
-        draws = np.load(tmp_path / "a.npy")
-        assert draws.shape == (1, DRAWS, len(mean))
-        out = Run(draws[0], compare, json.loads(sgfs("summary", run, "--json")), text)
+        theta = np.load(tmp_path / "a.npy")
+        assert theta.shape == (1, draws, len(mean))
+        out = Run(theta[0], compare, json.loads(sgfs("summary", run, "--json")), text)
         run.unlink()
         (tmp_path / "a.npy").unlink()
         return out
@@ -152,7 +139,7 @@ def program_is_right(run, true_mean, true_cov):
 
 
 def show(name, run, tau=float("nan"), limit=None):
-    c, us = run.compare, 1e6 * run.summary["sample_seconds"] / DRAWS
+    c, us = run.compare, 1e6 * run.summary["sample_seconds"] / len(run.draws)
     of = f" limits {limit.E1:.4f} {limit.E2:.4f} {limit.trR:.4f} expected E2 {limit.expected_E2:.4f}" if limit else ""
     print(f"{name}: E1 {c['E1']:.4f} E2 {c['E2']:.4f} trR {c['trR']:.4f} tau {tau:.2f} {us:.1f} us/iteration{of}")
 
@@ -225,6 +212,67 @@ def test_columns_of_zeros(sample, truth):
     assert abs(value - 1) <= limit.trR
     assert measures.E2(np.cov(rest, rowvar=False), truth.cov) <= limit.E2
     assert measures.E1(rest.mean(0), truth.mean) <= limit.E1
+
+
+# ---- control variates and exact draws (docs/beyond.md) ---------------------------------------------
+
+
+def measure(run, truth):
+    """tau in iterations, pooled over coordinates that the truth makes independent, and what Monte Carlo error alone
+    gives in E1, E2 and trR."""
+    tau, _ = measures.pooled_tau(run.draws, truth.mean, truth.cov, window=100)
+    return tau, *measures.monte_carlo(run.draws, truth.mean, truth.cov)
+
+
+@pytest.fixture(scope="module")
+def laplace_E1(truth):
+    """Of the mode, which is the Laplace approximation's mean."""
+    return measures.E1(truth.mode, truth.mean)
+
+
+def test_laplace_is_off(laplace_E1):
+    print(f"laplace: E1 {laplace_E1:.4f}")
+    assert 0.005 < laplace_E1 < 0.015  # 0.0093 in the prototype
+
+
+@pytest.fixture(scope="module")
+def whole_step():
+    """What test_control_variates found for h = 1."""
+    return {}
+
+
+@pytest.mark.parametrize("h", [1, 0.5, 0.2])
+def test_control_variates(sample, truth, laplace_E1, whole_step, h):
+    """At h = 1 nearly independent draws whose mean is right, variances a little small; less so for smaller h."""
+    run = sample("--sampler", "sgfs-cv", "--step", h)
+    program_is_right(run, truth.mean, truth.cov)
+    tau, noise_E1, noise_E2, noise_trR = measure(run, truth)
+    show(f"sgfs-cv h {h}", run, tau)
+    print(f"sgfs-cv h {h}: of Monte Carlo error E1 {noise_E1:.5f} E2 {noise_E2:.4f} trR {noise_trR:.4f}")
+    assert abs(tau - (2 - h) / h) <= 0.05 * (2 - h) / h + 0.02
+    assert run.compare["E1"] <= 0.0005 + 1.8 * noise_E1
+    assert run.compare["E2"] <= 0.01 + 1.3 * noise_E2
+    assert run.compare["E1"] < laplace_E1 / 3
+    assert run.summary["interventions"] == 0
+    if h == 1:
+        assert run.compare["E1"] <= 0.001 and run.compare["E2"] <= 0.035 and tau <= 1.2
+        whole_step["trR"] = run.compare["trR"], noise_trR
+        assert abs(run.compare["trR"] - 0.992) < 0.003 + 4 * noise_trR  # the prototype, another projection
+    elif whole_step:  # nearer to 1, by more than chance
+        other, noise = whole_step["trR"]
+        assert abs(run.compare["trR"] - 1) + 3 * np.hypot(noise, noise_trR) < abs(other - 1)
+
+
+def test_exact(sample, truth):
+    """No bias, at some thousand rows a draw: control variates are what one would choose here."""
+    run = sample("--sampler", "exact", batch=None, draws=20000)
+    tau, noise_E1, noise_E2, noise_trR = measure(run, truth)
+    show("exact", run, tau)
+    print(f"exact: {run.summary['rows_touched'] / 23000:.0f} rows a draw, of Monte Carlo error E1 {noise_E1:.5f} "
+          f"E2 {noise_E2:.4f} trR {noise_trR:.4f}")
+    assert run.compare["E1"] <= 1.8 * noise_E1 + 0.0002
+    assert run.compare["E2"] <= 1.3 * noise_E2 + 0.003
+    assert abs(run.compare["trR"] - 1) <= 4 * noise_trR
 
 
 # ---- the approximate ones are seen to be approximate ----------------------------------------------

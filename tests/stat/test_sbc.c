@@ -4,14 +4,17 @@
  * the rank of theta among its L draws is uniform on 0 .. L when the sampler is right, whatever X
  * is. Each problem is new: means, variances and tails are tested at once, over the prior's range.
  *
+ * For sampler exact the same with labels, p(y = 1) = sigmoid(x'theta), as well. (Problems whose labels are all
+ * alike are left out: that looks at y alone, and given y nothing changes.)
+ *
  * Ranks are taken of the D parameters and of the D whitened directions C'theta, A = C C' the
  * posterior precision. The latter are independent of each other given y, so their ranks are pooled.
  *
  *   63 ranks (L = 62) in 9 bins: chi-square with 8 degrees of freedom, whose tail has the closed
  * form
- *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 5 samplers:
- *   25 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
- *   10,000. Draws are thinned until their correlation cannot be seen in ranks.
+ *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 7 samplers:
+ *   35 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
+ *   7,000. Draws are thinned until their correlation cannot be seen in ranks.
  */
 #include "stat/sampled.h"
 
@@ -28,6 +31,7 @@ typedef struct study {
     int64_t rows, problems;
     double scale; /* the draws are blown up about their mean by this: 1 is honest */
     const setting *settings;
+    const sgfs_model_kind *kind; /* NULL: linear */
 } study;
 
 /* ---- one problem ----------------------------------------------------------------------------- */
@@ -91,6 +95,33 @@ static void rank_truth(tally *t, const simulated *q, const double *draws, double
     }
 }
 
+/* y becomes a label, and x larger, so that many of them are certain; false: all are the same. */
+static bool make_labels(simulated *q, int64_t rows, int64_t index) {
+    sgfsi_stream s = sgfsi_stream_at(31, 0, index, SGFSI_TARGET);
+    double ones = 0;
+    for (int64_t i = 0; i < rows * D; i++) q->x[i] *= 3;
+    for (int64_t i = 0; i < rows; i++) {
+        double u[2], eta = 0;
+        sgfsi_uniforms(&s, 1, u);
+        for (int64_t j = 0; j < D; j++) eta += q->x[i * D + j] * q->theta[j];
+        q->y[i] = u[0] < 1 / (1 + exp(-eta));
+        ones += q->y[i];
+    }
+    return ones > 0 && ones < (double)rows;
+}
+
+/* Where posteriors are no Gaussians: the parameters, and their length, which skewness changes. */
+static void rank_length(tally *t, const simulated *q, const double *draws) {
+    int64_t rank[D + 1] = {0};
+    double truth = sgfs_backend_host.dot(D, q->theta, q->theta);
+    for (int64_t k = 0; k < L; k++) {
+        const double *x = draws + k * D;
+        for (int64_t j = 0; j < D; j++) rank[j] += x[j] < q->theta[j];
+        rank[D] += sgfs_backend_host.dot(D, x, x) < truth;
+    }
+    for (int64_t j = 0; j <= D; j++) add_rank(t, j, rank[j]);
+}
+
 /* ---- the study ------------------------------------------------------------------------------- */
 
 static double tail(double x) {
@@ -124,7 +155,8 @@ static sampled open_problem(const study *s, const simulated *q, int64_t index) {
     memcpy(settings, s->settings, (size_t)count * sizeof *settings);
     settings[count] = (setting){"run.seed", seed};
     settings[count + 1] = (setting){NULL, NULL};
-    return sample_open(&sgfs_model_linear, s->rows, D, q->x, q->y, settings);
+    const sgfs_model_kind *kind = s->kind != NULL ? s->kind : &sgfs_model_linear;
+    return sample_open(kind, s->rows, D, q->x, q->y, settings);
 }
 
 static double run_study(const study *s) {
@@ -132,16 +164,21 @@ static double run_study(const study *s) {
     sgfs_err err;
     for (int64_t i = 0; i < s->problems; i++) {
         simulated q = simulate_problem(s->rows, i);
-        sampled run = open_problem(s, &q, i);
-        if (sample_all(&run, &err) != SGFS_OK) fail_msg("%s", err.text);
-        assert_int_equal(run.draws->chain[0].draws, L);
-        rank_truth(&t, &q, run.draws->chain[0].theta, s->scale);
-        sample_free(&run);
+        if (s->kind != &sgfs_model_logistic || make_labels(&q, s->rows, i)) {
+            sampled run = open_problem(s, &q, i);
+            if (sample_all(&run, &err) != SGFS_OK) fail_msg("%s", err.text);
+            assert_int_equal(run.draws->chain[0].draws, L);
+            const double *theta = run.draws->chain[0].theta;
+            if (s->kind == NULL) rank_truth(&t, &q, theta, s->scale);
+            else rank_length(&t, &q, theta);
+            sample_free(&run);
+        }
         free(q.x);
         free(q.y);
     }
     double p = smallest_p(&t);
-    print_message("%s: smallest p %.3g; pooled ranks", s->name, p);
+    print_message("%s: smallest p %.3g; %s", s->name, p,
+                  s->kind == NULL ? "pooled ranks" : "ranks of the length");
     for (int64_t b = 0; b < BINS; b++) print_message(" %.2f", t.count[D][b] / t.ranks[D] * BINS);
     print_message("\n");
     return p;
@@ -178,16 +215,16 @@ static const setting wrong_sigma[] = {COMMON("1.2"),         {"sampler.kind", "n
 
 static void test_nuts_is_calibrated(void **state) {
     (void)state;
-    const study dense = {"nuts dense", ROWS, 600, 1, nuts_dense};
-    const study diag = {"nuts diag", ROWS, 600, 1, nuts_diag};
+    const study dense = {"nuts dense", ROWS, 600, 1, nuts_dense, NULL};
+    const study diag = {"nuts diag", ROWS, 600, 1, nuts_diag, NULL};
     assert_true(run_study(&dense) > least_p);
     assert_true(run_study(&diag) > least_p);
 }
 
 static void test_hmc_is_calibrated(void **state) {
     (void)state;
-    const study dense = {"hmc dense", ROWS, 600, 1, hmc_dense};
-    const study fisher = {"hmc fisher", ROWS, 600, 1, hmc_fisher};
+    const study dense = {"hmc dense", ROWS, 600, 1, hmc_dense, NULL};
+    const study fisher = {"hmc fisher", ROWS, 600, 1, hmc_fisher, NULL};
     assert_true(run_study(&dense) > least_p);
     assert_true(run_study(&fisher) > least_p);
 }
@@ -206,15 +243,40 @@ static void test_sgfs_is_calibrated_where_it_is_exact(void **state) {
                                        {"run.draws", "2480"},
                                        {"run.thin", "40"},
                                        {NULL, NULL}};
-    const study sgfs = {"sgfs-f", 400, 600, 1, settings};
+    const study sgfs = {"sgfs-f", 400, 600, 1, settings, NULL};
     assert_true(run_study(&sgfs) > least_p);
+}
+
+/* 24 rows of a logistic regression, most of them decided, and its Gaussian for comparison. */
+static void test_exact_is_calibrated(void **state) {
+    (void)state;
+    static const setting draws[] = {COMMON("1"),           {"sampler.kind", "exact"},
+                                    {"run.warmup", "100"}, {"run.draws", "1240"},
+                                    {"run.thin", "20"},    {NULL, NULL}};
+    static const setting labels[] = {
+        {"data.intercept", "false"}, {"prior.precision", "0.735"}, {"run.chains", "1"},
+        {"run.threads", "1"},        {"sampler.kind", "exact"},    {"run.warmup", "100"},
+        {"run.draws", "1240"},       {"run.thin", "20"},           {NULL, NULL}};
+    static const setting gaussian[] = {{"data.intercept", "false"},
+                                       {"prior.precision", "0.735"},
+                                       {"run.chains", "1"},
+                                       {"run.threads", "1"},
+                                       {"sampler.kind", "laplace"},
+                                       {"run.draws", "62"},
+                                       {NULL, NULL}};
+    const study linear = {"exact, linear", ROWS, 600, 1, draws, NULL};
+    const study logistic = {"exact, logistic", ROWS, 900, 1, labels, &sgfs_model_logistic};
+    const study laplace = {"laplace, logistic", ROWS, 900, 1, gaussian, &sgfs_model_logistic};
+    assert_true(run_study(&linear) > least_p);
+    assert_true(run_study(&logistic) > least_p);
+    assert_true(run_study(&laplace) < least_p);
 }
 
 /* What must not pass: noise assumed 20 % too large; draws 15 % too narrow. */
 static void test_wrong_samplers_are_found(void **state) {
     (void)state;
-    const study sigma = {"sigma 1.2 for 1", ROWS, 600, 1, wrong_sigma};
-    const study narrow = {"draws 15 % too narrow", ROWS, 600, 0.85, nuts_dense};
+    const study sigma = {"sigma 1.2 for 1", ROWS, 600, 1, wrong_sigma, NULL};
+    const study narrow = {"draws 15 % too narrow", ROWS, 600, 0.85, nuts_dense, NULL};
     assert_true(run_study(&sigma) < least_p);
     assert_true(run_study(&narrow) < least_p);
 }
@@ -224,6 +286,7 @@ int main(void) {
         cmocka_unit_test(test_nuts_is_calibrated),
         cmocka_unit_test(test_hmc_is_calibrated),
         cmocka_unit_test(test_sgfs_is_calibrated_where_it_is_exact),
+        cmocka_unit_test(test_exact_is_calibrated),
         cmocka_unit_test(test_wrong_samplers_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

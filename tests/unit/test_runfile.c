@@ -54,6 +54,7 @@ static void write_small(void) {
     sgfsi_chain_info info = {.iterations = 100,
                              .rows_touched = 7215,
                              .interventions = 3,
+                             .reanchors = 5,
                              .warmup_seconds = 0.25,
                              .sample_seconds = 1.75,
                              .mean = mean,
@@ -104,6 +105,7 @@ static void what_is_written_is_read_back(void **state) {
     assert_int_equal(info->iterations, 100);
     assert_int_equal(info->rows_touched, 7215);
     assert_int_equal(info->interventions, 3);
+    assert_int_equal(info->reanchors, 5);
     assert_true(info->warmup_seconds == 0.25 && info->sample_seconds == 1.75);
     assert_true(info->mean[4] == 2.385 * 4 && info->var[7] == 7.17 && info->cov[100] == 1.0 / 103);
     assert_true(info->curvature_sd[7] == 7.17 && info->tau[4] == 2.385 * 4);

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Anchors as a user meets them: scores at the anchor kept or made again, and anchors that follow the
+chain of a network."""
+import json
+
+import numpy as np
+import pytest
+
+USAGE = 2
+COMMON = ("--sampler", "sgfs-cv", "--warmup", "100", "--draws", "200", "--chains", "2", "--threads", "1", "--batch", "60",
+          "--out", "fit.run", "--overwrite", "--quiet")
+
+
+@pytest.fixture
+def rows(sgfs):
+    rng = np.random.default_rng(385)
+    x = rng.normal(size=(900, 3))
+    y = (rng.random(900) < 1 / (1 + np.exp(-x[:, 0] + 0.4))).astype(int)
+    np.save(sgfs.folder / "rows.npy", np.column_stack([x, y]))
+    return "rows.npy"
+
+
+def header(path):
+    """The first line of a run file is its header."""
+    raw = path.read_bytes()
+    start = raw.index(b"{")
+    return json.JSONDecoder().raw_decode(raw[start:].decode("utf-8", "replace"))[0]
+
+
+def test_scores_at_the_anchor_are_kept_or_made_again(sgfs, rows):
+    """Few rows: kept. Either way the draws are the same to rounding, and the run file says which way it was."""
+    draws, said = {}, {}
+    for way in ("auto", "on", "off"):
+        sgfs.ok("sample", "logistic", "--data", rows, *COMMON, "--anchor-cache", way)
+        draws[way] = sgfs.draws()
+        said[way] = header(sgfs.folder / "fit.run")
+    np.testing.assert_array_equal(draws["auto"], draws["on"])
+    np.testing.assert_allclose(draws["off"], draws["on"], rtol=0, atol=1e-8)
+    assert [said[w]["sampler_info"]["anchor"]["cached"] for w in draws] == [True, True, False]
+    assert said["auto"]["config"]["sampler.anchor_cache"] == "on"
+
+
+def test_networks_anchor_again(sgfs, rows):
+    for fisher in ("diag", "block"):
+        sgfs.ok("sample", "mlp", "--hidden", "2", "--data", rows, *COMMON, "--fisher", fisher, "--anchor-every", "50")
+        told = json.loads(sgfs.ok("summary", "fit.run", "--json").stdout)
+        assert told["reanchors"] >= 6  # 200 draws: the first anchor, and three more, in two chains
+        assert "new anchors on the way" in sgfs.ok("summary", "fit.run").stdout
+        assert header(sgfs.folder / "fit.run")["sampler_info"]["anchor_every"] == 50
+
+
+@pytest.mark.parametrize("model, words, sentence", [
+    ("mlp", ("--anchor-cache", "on"), "--anchor-cache has no meaning"),
+    ("mlp", ("--anchor-tolerance", "0.1"), "--anchor-tolerance has no meaning"),
+    ("mlp", ("--anchor", "off"), "--sampler sgfs-d"),
+    ("logistic", ("--anchor-every", "50"), "one mode to anchor at"),
+])
+def test_what_has_no_meaning_is_refused(sgfs, rows, model, words, sentence):
+    done = sgfs("sample", model, "--data", rows, *COMMON, *words)
+    assert done.returncode == USAGE
+    assert sentence in done.stderr
