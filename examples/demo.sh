@@ -8,5 +8,5 @@ cd "$folder"
 
 run() { printf '\n$ sgfs %s\n' "$*"; "$sgfs" "$@"; }
 run simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth truth.json
-run sample logistic --data data.npy --sampler sgfs-f --out fit.run
+run sample logistic --data data.npy --out fit.run
 run compare fit.run --reference truth.json
