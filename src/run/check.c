@@ -27,7 +27,7 @@ static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
     }
     return sgfsi_fail(
         err, SGFS_EUSAGE,
-        "There is no sampler \"%s\". There are sgfs-f, sgfs-d, sgld and others: `sgfs "
+        "There is no sampler \"%s\". There are exact, sgfs-cv, sgfs-f, nuts and others: `sgfs "
         "list samplers`.",
         name);
 }

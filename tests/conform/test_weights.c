@@ -441,6 +441,7 @@ static void test_the_same_draws_for_any_number_of_threads(void **state) {
     open_twins(t, false);
     sgfs_run *run[2];
     sgfs_err err;
+    set(t->cfg, "sampler.kind", "sgfs-f");
     set(t->cfg, "run.chains", "3");
     set(t->cfg, "run.batch", "100");
     set(t->cfg, "run.warmup", "50");
@@ -473,6 +474,7 @@ static void test_the_plan_counts_weights(void **state) {
     open_twins(t, false);
     sgfs_err err;
     sgfs_model *m = open_model(&sgfs_model_logistic, t->weighted, t->cfg);
+    set(t->cfg, "sampler.kind", "sgfs-f");
     set(t->cfg, "run.batch", "100");
     sgfs_run *run = sgfs_run_open(m, t->cfg, &err);
     if (run == NULL) fail_msg("%s", err.text);

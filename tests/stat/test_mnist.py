@@ -263,6 +263,15 @@ def test_control_variates(sample, truth, laplace_E1, whole_step, h):
         assert abs(run.compare["trR"] - 1) + 3 * np.hypot(noise, noise_trR) < abs(other - 1)
 
 
+def test_choice(data, tmp_path):
+    """Nobody names a sampler: exact draws would ask too many rows here, and as many draws are made as a
+    summary wants."""
+    text = sgfs("sample", "logistic", "--data", data.folder / "data.npy", "--out", tmp_path / "a.run")
+    assert "Sampler sgfs-cv, because exact draws would ask about " in text
+    told = json.loads(sgfs("summary", tmp_path / "a.run", "--json"))
+    assert all(min(p["ess_bulk"], p["ess_tail"]) >= 400 for p in told["params"])
+
+
 def test_exact(sample, truth):
     """No bias, at some thousand rows a draw: control variates are what one would choose here."""
     run = sample("--sampler", "exact", batch=None, draws=20000)
