@@ -206,6 +206,7 @@ static sgfs_status weigh_answer(sgfsi_veto *v, int64_t i, double b, double *valu
     double weight, bound = b * v->psi->largest[o->entry[i]];
     sgfsi_data_weights(v->psi->model->data, o->row[i], 1, &weight);
     *value = weight > 0 ? weight * o->R[i] : 0;
+    if (*value == 0) return SGFS_OK; /* also where b has no end: 0 of it */
     if (fabs(*value) <= bound * (1 + 1e-9) + 1e-12 * weight) return SGFS_OK;
     return refuse_row(v, o->row[i], *value, bound, err);
 }

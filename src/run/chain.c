@@ -50,6 +50,21 @@ static void place(sgfsi_walk *w, const sgfs_model *m, double radius) {
     }
 }
 
+/* Around an anchor the posterior's own width is known, however wide it is: collinear columns, or
+ * columns far from 0. room: D. */
+static void widen(sgfsi_walk *w, double *room) {
+    const sgfsi_anchor *a = w->sampler.anchor;
+    const sgfs_backend *be = w->sampler.model->be;
+    if (a == NULL || a->L == NULL || w->D > 1000) return;
+    for (int64_t j = 0; j < w->D; j++) {
+        memset(room, 0, (size_t)w->D * sizeof *room);
+        room[j] = 1;
+        be->trsv(w->D, a->L, false, room); /* its length is the sd of parameter j */
+        w->start[j] = a->theta[j];
+        w->limit[j] = fmax(w->limit[j], absurd * sqrt(be->dot(w->D, room, room)));
+    }
+}
+
 static void to_user(sgfsi_walk *w) {
     const sgfs_model *m = w->sampler.model;
     if (m->kind->to_user != NULL) m->kind->to_user(m, w->theta, w->user);
@@ -96,6 +111,8 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
     w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     if (status != SGFS_OK) return status;
     place(w, model, sgfsi_config_num(cfg, "run.init"));
+    widen(w, w->mean);
+    memset(w->mean, 0, (size_t)w->D * sizeof *w->mean);
     to_user(w);
     return SGFS_OK;
 }
@@ -140,7 +157,7 @@ static void list_advice(const sgfsi_walk *w, char *out, size_t room) {
                   {adapts && !given, "a larger --target-accept"},
                   {!full, "a larger --batch"},
                   {full, "a stronger --prior-precision"},
-                  {full, "a smaller --init"},
+                  {full && w->sampler.anchor == NULL, "a smaller --init"},
                   {w->sampler.model->data->scale == NULL, "--standardize"}};
     int count = (int)(sizeof advice / sizeof advice[0]), left = 0;
     out[0] = '\0';

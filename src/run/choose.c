@@ -7,7 +7,7 @@
  *
  * "Few" is a matter of what an effective draw costs, rows x tau by the forecast (forecast.c):
  *
- *     exact  when  rows x tau <= max(5000, 15 D)
+ *     exact  when  rows x tau <= max(5000, 15 D),  or N <= 1000 and D <= 10
  *
  * Up to 5,000 rows for an effective draw, the 400 of a usual run take about a second on one core
  * (0.2 to 0.5 us a row at D = 10 to 50): where that is so, speed is no reason to accept a bias.
@@ -134,8 +134,11 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static bool is_cheap(const sgfsi_forecast *f, int64_t D) {
-    return f->rows * f->tau <= fmax(5000, 15 * (double)D);
+/* Where there are few rows and few parameters the forecast's tau, made for many of both, is far too
+ * long; asking all of them costs next to nothing, and a Gaussian at the mode is worth least. */
+static bool is_cheap(const sgfsi_forecast *f, const sgfs_model *m) {
+    if (m->data->N <= 1000 && m->D <= 10) return true;
+    return f->rows * f->tau <= fmax(5000, 15 * (double)m->D);
 }
 
 static void tell_exact(const field *f, const sgfsi_forecast *ahead, sgfsi_choice *out) {
@@ -175,14 +178,15 @@ static int weigh(const field *f, sgfsi_choice *out) {
     if (tell_option(f, EXACT, f->name[CONTROL], out)) return CONTROL;
     sgfs_status status =
         sgfsi_forecast_exact(f->model, f->cfg, threads > 0 ? threads : 0, &ahead, &err);
-    if (status == SGFS_OK && is_cheap(&ahead, f->model->D)) {
+    if (status == SGFS_OK && is_cheap(&ahead, f->model)) {
         tell_exact(f, &ahead, out);
         return EXACT;
     }
     if (status == SGFS_OK) {
-        roughly(ahead.rows, rows, sizeof rows);
+        roughly(ahead.rows * ahead.tau, rows, sizeof rows);
         snprintf(out->text, sizeof out->text,
-                 "Sampler sgfs-cv, because exact draws would ask %s rows each.", rows);
+                 "Sampler sgfs-cv, because exact draws would ask %s rows for each effective one.",
+                 rows);
         return CONTROL;
     }
     if (ahead.pilot < f->model->data->N) {

@@ -16,10 +16,14 @@
  *       accepted more often: the warm-up tries a ladder of rho in turn and keeps the one with the
  *       most effective draws for its cost, counted in multiplications, never in seconds: the same
  *       bits on any machine. Afterwards rho is fixed, as invariance demands.
- * local The posterior may have heavier tails than the Gaussian. Far out in them an independent
- *       proposal is refused for as long as exp(rest + sum r_i) is large, and a chain that got there
- *       would stay. So every tenth iteration, whatever the state, begins with a move ten times
- *       shorter, 1 - rho' = (1 - rho)/10, which walks back in steps that are accepted.
+ * local The posterior may have heavier tails than the Gaussian. Far out in them a proposal that
+ *       forgets its place is refused for as long as exp(rest + sum r_i) is large, and a chain that
+ *       got there would stay; what has been seen in warm-up says little of it. So iterations begin
+ *       with a shorter move, 1 - rho' = (1 - rho) times 0.5, 0.2, 0.1 and 0.03 in turn, which walks
+ *       back in steps that are accepted: every iteration where the posterior is not nearly Gaussian
+ *       (less than 0.9 of the proposals accepted in warm-up, a prior that is not Gaussian, or a
+ *       likelihood in closed form, where a move costs next to nothing), else every tenth. Which it
+ *       is depends on warm-up and on t, never on the state.
  *
  * Chains begin at independent draws of the Gaussian at the anchor. They are not overdispersed: the
  * posterior has one mode, which the anchor has found, and the Gaussian's own spread is the right
@@ -35,12 +39,14 @@
 #include "model/veto.h"
 #include "sampler/sampler.h"
 
-enum { EVERY = 10, LADDER = 9 };
+enum { SELDOM = 10, LADDER = 9, SHORTER = 4 };
 static const double ladder[LADDER] = {0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99};
+static const double shorter[SHORTER] = {0.5, 0.2, 0.1, 0.03};
+static const double nearly_gaussian = 0.9; /* of the proposals are accepted */
 
 /* What one rho of the ladder did in warm-up. */
 typedef struct rung {
-    double tries, jumps, rows; /* sums; jumps: |z' - z|^2 of accepted moves */
+    double tries, accepted, jumps, rows; /* sums; jumps: |z' - z|^2 of accepted moves */
 } rung;
 
 typedef struct exact {
@@ -52,7 +58,9 @@ typedef struct exact {
     double here, there;          /* rest at z and at z' */
     double rho;                  /* NaN: not yet chosen */
     bool begun, asks;            /* asks: rows are needed */
-    rung rungs[LADDER];
+    bool settled;                /* rho and every are what they will be */
+    int64_t every;               /* iterations from one local move to the next */
+    rung rungs[LADDER];          /* of a given rho: the first */
 } exact;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -197,17 +205,28 @@ static double merit(const rung *r, int64_t D, int64_t p) {
     return e / (2 - e) / cost;
 }
 
-static double best_rho(const exact *e, int64_t D, int64_t p) {
+static int64_t best_rung(const exact *e, int64_t D, int64_t p) {
     int64_t best = 0;
     for (int64_t k = 1; k < LADDER; k++)
         if (merit(&e->rungs[k], D, p) > merit(&e->rungs[best], D, p)) best = k;
     bool stuck = e->rungs[0].tries > 0 && !(merit(&e->rungs[best], D, p) > 0);
-    return ladder[stuck ? LADDER - 1 : best];
+    return stuck ? LADDER - 1 : best;
+}
+
+/* After the last iteration of warm-up. */
+static void settle(const sgfs_sampler *s, exact *e) {
+    int64_t best = isnan(e->rho) ? best_rung(e, s->D, s->model->data->p) : 0;
+    const rung *r = &e->rungs[best];
+    bool gaussian = r->tries > 0 && r->accepted >= nearly_gaussian * r->tries;
+    if (isnan(e->rho)) e->rho = ladder[best];
+    e->every = gaussian && e->asks && e->rest.gradient == NULL ? SELDOM : 1;
+    e->settled = true;
 }
 
 static void learn(exact *e, int64_t D, int64_t k, bool accepted, double rows) {
     rung *r = &e->rungs[k];
     r->tries++;
+    r->accepted += accepted;
     r->rows += rows;
     for (int64_t j = 0; accepted && j < D; j++) {
         double gap = e->z_to[j] - e->z[j];
@@ -221,12 +240,14 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_step *now, double *theta, do
                         sgfs_err *err) {
     exact *e = s->state;
     sgfs_status status = e->begun ? SGFS_OK : begin(s, e, theta, err);
-    bool tries = isnan(e->rho) && now->t <= now->warmup, accepted = false;
-    if (isnan(e->rho) && !tries) e->rho = best_rho(e, s->D, s->model->data->p);
-    double rho = tries ? ladder[now->t % LADDER] : e->rho;
+    bool warm = now->t <= now->warmup, tries = warm && isnan(e->rho), accepted = false;
+    if (!warm && !e->settled) settle(s, e);
+    int64_t k = tries ? now->t % LADDER : 0, every = warm ? 1 : e->every;
+    double rho = tries ? ladder[k] : e->rho;
     int64_t before = e->veto.rows_touched;
-    if (status == SGFS_OK && now->t % EVERY == 0) {
-        status = move(s, 1 - 0.1 * (1 - rho), 2 * now->t, theta, &accepted, err);
+    if (status == SGFS_OK && now->t % every == 0) {
+        double part = shorter[now->t / every % SHORTER];
+        status = move(s, 1 - part * (1 - rho), 2 * now->t, theta, &accepted, err);
         if (status == SGFS_OK && accepted) go(e, s->D, theta);
     }
     int64_t middle = e->veto.rows_touched;
@@ -234,7 +255,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_step *now, double *theta, do
     if (status != SGFS_OK) return status;
     if (accepted) go(e, s->D, theta);
     int64_t rows = e->veto.rows_touched - before;
-    if (tries) learn(e, s->D, now->t % LADDER, accepted, (double)(e->veto.rows_touched - middle));
+    if (warm) learn(e, s->D, k, accepted, (double)(e->veto.rows_touched - middle));
     s->full.rows_touched += rows;
     stats[0] = s->anchor->lp - 0.5 * s->model->be->dot(s->D, e->z, e->z) + e->here;
     stats[1] = accepted;

@@ -148,7 +148,7 @@ static void test_where_the_choice_turns(void **state) {
         const char *name, *why;
     } cases[] = {{1000, 2, "exact", "no bias"},
                  {1000, 20, "exact", "rows a draw of 1,000; no bias"},
-                 {1000, 50, "sgfs-cv", "exact draws would ask about 1,000 rows each"},
+                 {1000, 50, "sgfs-cv", "rows for each effective one"},
                  {10000, 50, "exact", "no bias"},
                  {3000, 60, "sgfs-cv", "exact draws would ask"},
                  {100000, 20, "exact", "rows a draw of 100,000; no bias"}};
