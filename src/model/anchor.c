@@ -10,6 +10,17 @@
  * 10 for each parameter, are expected of the rarest label, a tenth of all rows at most. A pilot that
  * would be more than a quarter of the rows is none, and one whose rows have no mode (a level they do
  * not hold, classes they separate) is forgotten: the search then begins where the model begins.
+ *
+ * A log posterior that is not concave may have a second mode. Where the prior is no parabola, as the
+ * Student-t is not, what the rows want far out and what the prior holds near 0 may both be one; the
+ * search finds the one on whose side it began and knows nothing of the other. So it climbs again,
+ * from 0, and from the mode under a Gaussian prior of next to no precision,
+ *
+ *     P_j = min(Lambda_j, 1e-4 info_jj)
+ *
+ * and where it comes out elsewhere, by more than a posterior standard deviation of either end, there
+ * is no anchor: draws would stay at the end they began at. Modes that lie between those two, and that
+ * neither climb ends at, are not seen. A Gaussian prior needs no such climb.
  */
 #include "model/anchor.h"
 
@@ -133,6 +144,98 @@ static sgfs_status climb(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan p
     return climb(a, m, plan, arena, err);
 }
 
+/* ---- a second mode --------------------------------------------------------------------------- */
+
+/* |L'(x - y)|; gap: D, of its own. */
+static double apart(const sgfs_model *m, const double *L, const double *x, const double *y,
+                    double *gap) {
+    for (int64_t j = 0; j < m->D; j++) gap[j] = x[j] - y[j];
+    m->be->trmv(m->D, L, true, gap);
+    return sqrt(m->be->dot(m->D, gap, gap));
+}
+
+/* No longer than a sentence that goes into another one may be. */
+static sgfs_status two_modes(const sgfs_model *m, const double *one, const double *other,
+                             sgfs_err *err) {
+    int64_t most = 0;
+    for (int64_t j = 1; j < m->D; j++) {
+        if (fabs(one[j] - other[j]) > fabs(one[most] - other[most])) most = j;
+    }
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "The posterior has more than one mode, because of the %s prior: \"%.60s\" is "
+                      "near %.3g in one and near %.3g in another%s. Use --prior gaussian, another "
+                      "--prior-precision, or --sampler nuts with chains that begin at several "
+                      "places (--init).",
+                      m->prior != NULL ? m->prior->kind->name : "model's own", m->param[most],
+                      one[most], other[most], m->data->shift != NULL ? " (standardised)" : "");
+}
+
+/* One more climb, whose passes are the anchor's. *found: there was a mode; that there is none is not
+ * an error here. */
+static sgfs_status look(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode_plan *plan,
+                        sgfsi_arena *own, sgfsi_mode *mode, bool *found, sgfs_err *err) {
+    sgfs_err none;
+    sgfs_status status = sgfsi_mode_search(m, plan, own, mode, &none);
+    a->passes += mode->passes;
+    a->rows += mode->rows;
+    *found = status == SGFS_OK;
+    if (*found || status == SGFS_ENUMERIC) return SGFS_OK;
+    return sgfsi_fail(err, status, "%s", none.text);
+}
+
+/* The mode of next to nothing but the likelihood. The model is lent another prior, the first
+ * of the table: the Gaussian. */
+static sgfs_status look_without_prior(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
+                                      sgfsi_arena *own, sgfsi_mode *mode, bool *found,
+                                      sgfs_err *err) {
+    sgfsi_prior weak = {.kind = sgfsi_priors[0], .df = INFINITY};
+    sgfs_model_kind kind = *m->kind;
+    sgfs_model lent = *m;
+    weak.precision = SGFSI_DOUBLES(own, m->D);
+    if (weak.precision == NULL) return sgfsi_fail_memory(err, "the anchor");
+    for (int64_t j = 0; j < m->D; j++) {
+        double info = a->info[j * m->D + j];
+        weak.precision[j] = info > 0 ? fmin(m->precision[j], 1e-4 * info) : m->precision[j];
+    }
+    kind.log_prior = NULL;
+    lent.kind = &kind;
+    lent.prior = &weak;
+    lent.precision = weak.precision;
+    plan.start = a->theta;
+    return look(a, &lent, &plan, own, mode, found, err);
+}
+
+/* Does a climb from `start` come out elsewhere? */
+static sgfs_status compare(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
+                           const double *start, sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_mode end = {.passes = 0};
+    bool found;
+    double *gap = SGFSI_DOUBLES(own, m->D);
+    if (gap == NULL) return sgfsi_fail_memory(err, "the anchor");
+    plan.start = start;
+    sgfs_status status = look(a, m, &plan, own, &end, &found, err);
+    if (status != SGFS_OK || !found) return status;
+    double distance =
+        fmax(apart(m, a->L, a->theta, end.theta, gap), apart(m, end.L, a->theta, end.theta, gap));
+    return distance > 1 ? two_modes(m, a->theta, end.theta, err) : SGFS_OK;
+}
+
+static sgfs_status look_for_another(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
+                                    sgfs_err *err) {
+    sgfsi_arena own = {NULL};
+    sgfsi_mode far = {.passes = 0};
+    bool found = false;
+    double *zero = SGFSI_DOUBLES(&own, m->D);
+    sgfs_status status =
+        zero != NULL ? compare(a, m, plan, zero, &own, err) : sgfsi_fail_memory(err, "the anchor");
+    if (status == SGFS_OK) status = look_without_prior(a, m, plan, &own, &far, &found, err);
+    if (status == SGFS_OK && found) status = compare(a, m, plan, far.theta, &own, err);
+    sgfsi_arena_free(&own);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
 sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now(), *start = SGFSI_DOUBLES(arena, m->D);
@@ -151,6 +254,8 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_c
                                   .threads = threads,
                                   .start = a->pilot > 0 ? start : NULL};
     sgfs_status status = climb(a, m, plan, arena, err);
+    if (status == SGFS_OK && !sgfsi_prior_is_quadratic(m))
+        status = look_for_another(a, m, plan, err);
     a->seconds = sgfsi_now() - before;
     return status;
 }

@@ -8,7 +8,8 @@
  *
  * A pilot on some of the rows finds the neighbourhood, Fisher scoring on all of them the rest; the
  * last pass of the search is the one whose G* and info are kept, so that nothing is read for them
- * alone. The same bits for any number of threads.
+ * alone. A prior that may make a second mode costs a few passes more, to see that it does not. The
+ * same bits for any number of threads.
  */
 #ifndef SGFSI_ANCHOR_H
 #define SGFSI_ANCHOR_H
@@ -50,7 +51,7 @@ sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data
 /* Can the model have one at all? NULL, or a sentence that says why not. */
 const char *sgfsi_anchor_refuses(const sgfs_model *m);
 /* Everything comes from the arena. cfg: sampler.anchor_*; threads: 0: all cores. SGFS_ENUMERIC where
- * there is no mode. */
+ * there is no mode, or, with a prior whose logarithm is no parabola, where there are two. */
 sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err);
 

@@ -202,6 +202,20 @@ static void runs_have_the_largest_of_their_rows(void **state) {
     stop();
 }
 
+/* 2501 rows in runs of 4: the last run is a row alone, and counts once. */
+static void a_short_run_counts_its_own_rows(void **state) {
+    (void)state;
+    double total = 0;
+    start(&sgfs_model_logistic, 2501, true);
+    make_table(4, 700, 1);
+    assert_int_equal(q.psi.run, 4);
+    assert_int_equal(q.psi.entries, 626);
+    for (int64_t k = 0; k < 625; k++) total += 4 * q.psi.largest[k];
+    assert_true(q.psi.largest[625] > 0);
+    assert_near(q.psi.total, total + q.psi.largest[625], 1e-12 * total, "sum over runs");
+    stop();
+}
+
 static void threads_do_not_change_the_table(void **state) {
     (void)state;
     double one[MOST], total;
@@ -396,6 +410,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_stay_within_their_bounds),
         cmocka_unit_test(runs_have_the_largest_of_their_rows),
+        cmocka_unit_test(a_short_run_counts_its_own_rows),
         cmocka_unit_test(threads_do_not_change_the_table),
         cmocka_unit_test(nobody_objects_as_often_as_it_should_be),
         cmocka_unit_test(a_looser_bound_changes_nothing),
