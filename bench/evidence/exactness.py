@@ -76,16 +76,18 @@ def measure(lab, grid, N, sampler, h):
     p = min(stats.kstest(draws[::far, j], grid.cdf(j)).pvalue for j in range(2))
     m = {"N": N, "sampler": sampler, "h": h, "E1": of["E1"], "E2": of["E2"], "trR": of["trR"], "KS": max(distance),
          "p": p, "tau": tau, "rows": run["rows_touched"] / draws_wanted, "draws": draws, "fell_back": fell_back,
+         "anchors": lab.anchors() if sampler == "sgfs-cv" else 0,
          "noise": measures.monte_carlo(draws, grid.mean, grid.cov)}
     print(f"   N = {N} {sampler} {h or ''}: E1 {m['E1']:.5f} ({m['noise'][0]:.5f}) E2 {m['E2']:.4f} ({m['noise'][1]:.4f}) "
           f"trR {m['trR']:.4f} ({m['noise'][2]:.4f}) KS {m['KS']:.4f} p {p:.3g} tau {tau:.2f} rows {m['rows']:.1f}"
-          + (" (fell back)" if fell_back else ""), flush=True)
+          + (" (fell back)" if fell_back else "") + (f" ({m['anchors']} new anchors)" if m["anchors"] else ""), flush=True)
     return m
 
 
 def rows_of(found, events):
     for m in found:
         name = f"`{m['sampler']}`" + (f" h = {m['h']:g}" if m["h"] else "") + (" (fell back to SGFS)" if m["fell_back"] else "")
+        name += f" ({m['anchors']} new anchors)" if m["anchors"] else ""
         yield [f"{m['N']:,} ({events[m['N']]} events)", name, f"{m['E1']:.5f} ({m['noise'][0]:.5f})",
                f"{m['E2']:.4f} ({m['noise'][1]:.4f})", f"{m['trR']:.4f} ({m['noise'][2]:.4f})", f"{m['KS']:.4f}",
                f"{m['p']:.2g}" if m["p"] > 1e-6 else "< 1e-6", f"{m['tau']:.2f}", f"{m['rows']:,.1f}"]
@@ -100,8 +102,8 @@ def picture(lab, grids, found):
             ax, axis = axes[j, column], grid.axis[j]
             sd = np.sqrt(grid.cov[j, j])
             seen = np.abs(axis - grid.mean[j]) < 4.2 * sd
-            ax.fill_between(axis[seen][::4], grid.density(j)[seen][::4], color="#dddddd", linewidth=0, label="grid")
-            edges = np.linspace(grid.mean[j] - 4.2 * sd, grid.mean[j] + 4.2 * sd, 61)
+            ax.fill_between(axis[seen][::6], grid.density(j)[seen][::6], color="#dddddd", linewidth=0, label="grid")
+            edges = np.linspace(grid.mean[j] - 4.2 * sd, grid.mean[j] + 4.2 * sd, 43)
             middle, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
             for m in (m for m in found if m["N"] == N):
                 heights = np.histogram(m["draws"][:, j], edges)[0] / (len(m["draws"]) * width)

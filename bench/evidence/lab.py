@@ -108,6 +108,11 @@ class Lab:
         with netCDF4.Dataset(self.folder / "last.nc") as file:
             return {name: np.asarray(v[:]) for name, v in file["sample_stats"].variables.items()}
 
+    def anchors(self):
+        """New ones that the last run took on its way: 0 where chains stay where their anchor is."""
+        found = self.stats().get("anchors")
+        return 0 if found is None else int(found.max(axis=-1).sum())
+
     def simulated(self, rows, dim):
         """A packed file in single precision and its truth, made once."""
         name = f"rows{rows:.0e}-{dim}".replace("+", "")

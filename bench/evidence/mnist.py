@@ -57,9 +57,10 @@ def measure(lab, truth, sampler, h, batch, iterations):
     m = {"sampler": sampler, "h": h, "batch": batch, "iterations": iterations, "tau": tau, "noise": noise,
          "E1": of["E1"], "E2": of["E2"], "trR": of["trR"], "us": 1e6 * run["sample_seconds"] / iterations,
          "rows": run["rows_touched"] / iterations, "interventions": run["interventions"], "info": run["info"],
-         "step": step_taken(lab, run) if sampler == "sgfs-cv" else None}
+         "step": step_taken(lab) if sampler == "sgfs-cv" else None, "anchors": lab.anchors() if sampler == "sgfs-cv" else 0}
     print(f"   {sampler} h {h} n {batch}: E1 {m['E1']:.5f} ({noise[0]:.5f}) E2 {m['E2']:.4f} ({noise[1]:.4f}) trR "
-          f"{m['trR']:.4f} ({noise[2]:.4f}) tau {tau:.3f}, {m['us']:.1f} us, {m['rows']:.0f} rows, step {m['step']}",
+          f"{m['trR']:.4f} ({noise[2]:.4f}) tau {tau:.3f}, {m['us']:.1f} us, {m['rows']:.0f} rows, step {m['step']}, "
+          f"{m['anchors']} new anchors",
           flush=True)
     return m
 
@@ -75,8 +76,7 @@ def pooled(draws, truth):
     return tau
 
 
-def step_taken(lab, run):
-    del run
+def step_taken(lab):
     return float(lab.stats()["step_size"].flat[-1])
 
 
@@ -85,6 +85,7 @@ def rows_of(found):
         name = f"`{m['sampler']}`"
         if m["sampler"] == "sgfs-cv":
             name += f" h = {m['step']:.3g}" + (" (chosen)" if m["h"] is None else "") + f", n = {m['batch']}"
+            name += f" ({m['anchors']} new anchors)" if m["anchors"] else ""
         e1, e2, tr = m["noise"]
         yield [name, f"{m['iterations']:,}", f"{m['E1']:.5f} ({e1:.5f})", f"{m['E2']:.4f} ({e2:.4f})",
                f"{m['trR']:.4f} ({tr:.4f})", f"{m['tau']:.2f}", f"{m['us']:.1f}", f"{m['us'] * m['tau']:.1f}",

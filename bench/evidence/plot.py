@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Pictures: white ground, dark ink, readable in print and on a dark page; the same file for the same
 numbers (no dates, fixed ids)."""
+import re
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -26,5 +28,8 @@ def figure(columns, rows=1, width=4.1, height=3.2, **more):
 
 
 def save(lab, fig, name):
-    fig.savefig(lab.pictures / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    path = lab.pictures / f"{name}.svg"
+    fig.savefig(path, metadata={"Date": None, "Creator": None})
     plt.close(fig)
+    # a hundredth of a point is enough, and half the file
+    path.write_text(re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.2f}", path.read_text()))

@@ -342,3 +342,14 @@ size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x) {
     }
     return sgfsi_format_digits(out, x, 17);
 }
+
+void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
+    char plain[SGFSI_NUM_CHARS];
+    size_t n = (size_t)snprintf(plain, sizeof plain, "%.0f", x), used = 0;
+    if (n >= sizeof plain) n = sizeof plain - 1;
+    for (size_t i = 0; i < n && used + 2 < SGFSI_NUM_CHARS; i++) {
+        if (i > 0 && (n - i) % 3 == 0) out[used++] = ',';
+        out[used++] = plain[i];
+    }
+    out[used] = '\0';
+}

@@ -24,5 +24,7 @@ enum { SGFSI_NUM_CHARS = 32 };
 size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x);
 /* At most `digits` significant digits, trailing zeros dropped. */
 size_t sgfsi_format_digits(char out[SGFSI_NUM_CHARS], double x, int digits);
+/* A whole number below 1e18 for a sentence: 1,234,567. */
+void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x);
 
 #endif

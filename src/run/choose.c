@@ -26,26 +26,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "model/veto.h"
 #include "run/forecast.h"
 
 /* ---- numbers in sentences -------------------------------------------------------------------- */
 
-/* 1234567 as "1,234,567". */
-static void with_commas(double x, char *out, size_t room) {
-    char plain[64];
-    snprintf(plain, sizeof plain, "%.0f", x);
-    size_t n = strlen(plain), used = 0;
-    for (size_t i = 0; i < n && used + 2 < room; i++) {
-        if (i > 0 && (n - i) % 3 == 0) out[used++] = ',';
-        out[used++] = plain[i];
-    }
-    out[used] = '\0';
-}
-
 /* "about 2,300", "less than 1": two digits, and no more than is known. */
 static void roughly(double x, char *out, size_t room) {
-    char number[64];
+    char number[SGFSI_NUM_CHARS];
     if (x < 0.95) {
         snprintf(out, room, "less than 1");
         return;
@@ -55,7 +44,7 @@ static void roughly(double x, char *out, size_t room) {
         return;
     }
     double unit = pow(10, fmax(0, floor(log10(x)) - 1));
-    with_commas(round(x / unit) * unit, number, sizeof number);
+    sgfsi_format_commas(number, round(x / unit) * unit);
     snprintf(out, room, "about %s", number);
 }
 
@@ -150,9 +139,9 @@ static bool is_cheap(const sgfsi_forecast *f, int64_t D) {
 }
 
 static void tell_exact(const field *f, const sgfsi_forecast *ahead, sgfsi_choice *out) {
-    char rows[80], all[64];
+    char rows[80], all[SGFSI_NUM_CHARS];
     roughly(ahead->rows, rows, sizeof rows);
-    with_commas((double)f->model->data->N, all, sizeof all);
+    sgfsi_format_commas(all, (double)f->model->data->N);
     if (ahead->rows == 0) snprintf(rows, sizeof rows, "no");
     snprintf(out->text, sizeof out->text, "Sampler exact (%s row%s a draw of %s; no bias).", rows,
              strcmp(rows, "less than 1") == 0 || strcmp(rows, "about 1") == 0 ? "" : "s", all);

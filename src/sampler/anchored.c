@@ -10,7 +10,7 @@
 
 /* What it cost goes to the user and to the run file. */
 static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
-    char pilot[64] = "", rows[SGFSI_NUM_CHARS];
+    char pilot[64] = "", rows[SGFSI_NUM_CHARS], some[SGFSI_NUM_CHARS];
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "passes", a->passes);
     sgfsi_json_int(o, "pilot_rows", a->pilot);
@@ -18,9 +18,9 @@ static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
     sgfsi_json_num(o, "distance", a->distance);
     sgfsi_json_flag(o, "cached", a->remembered != NULL);
     sgfsi_json_put(s->facts, "anchor", o);
-    sgfsi_format_digits(rows, (double)s->model->data->N, 4);
-    if (a->pilot > 0)
-        snprintf(pilot, sizeof pilot, ", after a pilot on %lld rows", (long long)a->pilot);
+    sgfsi_format_commas(rows, (double)s->model->data->N);
+    sgfsi_format_commas(some, (double)a->pilot);
+    if (a->pilot > 0) snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", some);
     sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
               "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
               "mode.",

@@ -76,7 +76,7 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
 }
 
 static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
-    char rows[SGFSI_NUM_CHARS], table[64] = "";
+    char rows[SGFSI_NUM_CHARS], all[SGFSI_NUM_CHARS], table[64] = "";
     double expected = fmin(sgfsi_psi_expected(psi), (double)psi->N);
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_num(o, "psi_total", psi->total);
@@ -87,12 +87,13 @@ static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
     sgfsi_json_num(o, "seconds", psi->seconds);
     sgfsi_json_put(s->facts, "exact", o);
     sgfsi_format_digits(rows, expected, 2);
+    sgfsi_format_commas(all, (double)psi->N);
     if (psi->run > 1)
         snprintf(table, sizeof table, ", drawn from runs of %lld", (long long)psi->run);
     sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
-              "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %lld "
+              "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %s "
               "rows%s (table made in one pass, %.2g s).",
-              rows, (long long)psi->N, table, psi->seconds);
+              rows, all, table, psi->seconds);
 }
 
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {

@@ -22,10 +22,10 @@
  *
  * Re-anchoring: S grows like |theta - theta*|^2, and stays at its value around the anchor as long as
  * the chain does. When the measured noise tr(A^-1 S)/D, averaged over some dozens of batches, is
- * --reanchor-at (4) times that, the chain's centre lies about sqrt(3 D) posterior standard
- * deviations from the anchor: far outside of what the Gaussian holds, and far from what an average
- * over so many batches shows by chance (a few tenths). Then the chain takes an anchor of its own at
- * the mean of its recent places, by one pass over all rows.
+ * --reanchor-at (4) times that, the chain's centre should lie about sqrt(3 D) posterior standard
+ * deviations from the anchor. If it does, the chain takes an anchor of its own at the mean of its
+ * recent places, by one pass over all rows; if not, the noise is the posterior's own (few events,
+ * rows far out), a new anchor would be no better than the mode, and none is taken.
  *
  * Networks have no one mode: there warm-up is SGFS, and anchors follow the chain (reanchor.h).
  *
@@ -81,8 +81,8 @@ static const sgfs_option options[] = {
  * that grows with the distance from the anchor throws a chain that is far out further. */
 static const double margin = 0.5;
 /* Places that are probed while opening: so many at least, and more until they have seen so many rows
- * for each parameter or cost so many multiplications. */
-enum { PROBES = 30, PROBE_ROWS = 400 };
+ * for each parameter; fewer where they would cost more multiplications than this. */
+enum { PROBES = 200, LEAST_PROBES = 30, PROBE_ROWS = 400 };
 static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
@@ -261,8 +261,8 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
 
 static int64_t probes_of(const sgfsi_eval *e) {
     double D = (double)e->D, n = (double)e->n;
-    double count = fmin(ceil(PROBE_ROWS * D / n), probe_work / (n * D * D));
-    return count > PROBES ? (int64_t)count : PROBES;
+    double wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
+    return (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
 }
 
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
@@ -446,14 +446,26 @@ static double batches_of(const sgfs_cv *s) {
     return memory * fmax(1, tau / (double)s->every);
 }
 
+/* Noise alone may be large by chance, or because the posterior is wild: the chain's centre must have
+ * moved as well. F times the noise belongs to a distance of (F - 1) D squared standard deviations;
+ * half of it is beyond what a mean of so many places shows by chance (about D/60). */
+static bool has_left(const sgfs_sampler *sampler, sgfs_cv *s) {
+    sgfsi_general *g = &s->step;
+    const sgfsi_anchor *a = sampler->anchor;
+    int64_t D = sampler->D;
+    if (g->noise <= s->limit * s->around) return false;
+    for (int64_t j = 0; j < D; j++) g->tmp[j] = s->mean[j] - a->theta[j];
+    g->P.L.kind->mul_factor(&g->P.L, true, g->tmp);
+    return g->P.L.be->dot(D, g->tmp, g->tmp) > 0.5 * (s->limit - 1) * (double)D;
+}
+
 /* The chain has left the anchor: a new one where it has been of late. */
 static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, sgfs_err *err) {
-    sgfsi_general *g = &s->step;
     double batches = batches_of(s);
     double kappa = 1 / fmin((double)++s->seen, batches);
     for (int64_t j = 0; j < sampler->D; j++) s->mean[j] += kappa * (theta[j] - s->mean[j]);
-    bool left = g->noise > s->limit * s->around && (double)s->seen >= batches;
-    if (!left || !s->anchored || s->moving != NULL) return SGFS_OK;
+    bool may = s->anchored && s->moving == NULL && (double)s->seen >= batches;
+    if (!may || !has_left(sampler, s)) return SGFS_OK;
     sgfs_status status = sgfsi_sampler_reanchor(sampler, s->mean, err);
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
 }
