@@ -307,7 +307,7 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
             return tell_stopped(run, err);
         }
         stretch = next_stretch(stretch, run->seconds - before);
-        if (!sgfs_run_done(run)) continue;
+        if (!sgfs_run_done(run) || is_stopping(run)) continue;
         status = sgfsi_run_lengthen(run, err);
         if (status != SGFS_OK) return status;
     }
