@@ -34,7 +34,7 @@ def options(sampler, N, quick):
     if quick:
         return ["--warmup", 500, "--draws", 5000, "--thin", 5]
     if sampler == "sgfs-f":
-        return ["--draws", 400_000 if N < 10**6 else 10**6, "--thin", max(1, N // 20_000), "--max-time", 90]
+        return ["--draws", 400_000 if N < 10**6 else 10**6, "--thin", max(1, N // 20_000), "--max-time", 45]
     # sgld: 1e6 draws have about 200 effective ones at N = 1e4, and none worth the name above
     return ["--draws", 10**6, "--thin", 100] if N == 10**4 else ["--warmup", 1000, "--draws", 100_000, "--thin", 100]
 

@@ -256,6 +256,7 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_c
     sgfs_status status = climb(a, m, plan, arena, err);
     if (status == SGFS_OK && !sgfsi_prior_is_quadratic(m))
         status = look_for_another(a, m, plan, err);
+    if (status != SGFS_OK) a->theta = NULL; /* there is none */
     a->seconds = sgfsi_now() - before;
     return status;
 }

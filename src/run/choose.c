@@ -198,6 +198,7 @@ static int weigh(const field *f, sgfsi_choice *out) {
     snprintf(out->text, sizeof out->text, "Sampler %s: there is no anchor. %.340s",
              f->name[SCORING], err.text);
     snprintf(out->fallback, sizeof out->fallback, "%s", out->text);
+    snprintf(out->why, sizeof out->why, "%.399s", err.text);
     out->fallbacks++;
     return SCORING;
 }
@@ -223,6 +224,21 @@ static int pick(const field *f, sgfsi_choice *out) {
     return other;
 }
 
+/* Some parameter has no prior. Where the likelihood has no mode, or is flat in some direction, there
+ * is then no posterior to draw from. */
+static bool has_no_posterior(const sgfs_model *m) {
+    for (int64_t j = 0; j < m->D; j++)
+        if (m->precision[j] == 0) return true;
+    return false;
+}
+
+static sgfs_status refuse_nothing(const char *why, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "There is nothing to draw from. %.400s (--sampler sgfs-f walks about all the "
+                      "same.)",
+                      why);
+}
+
 /* Where there is no mode there may be no posterior either, and no number of draws will be enough. */
 static sgfs_status stay_short(sgfs_config *cfg, sgfs_err *err) {
     return sgfsi_config_choose(cfg, "run.ess", 0, err);
@@ -237,6 +253,7 @@ sgfs_status sgfsi_choose(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds 
     const field f = look_around(cfg, model);
     if (!f.usable[EXACT] && !f.usable[CONTROL] && !f.usable[SCORING]) return refuse(&f, err);
     int chosen = pick(&f, choice);
+    if (choice->fallbacks > 0 && has_no_posterior(model)) return refuse_nothing(choice->why, err);
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE, "%s", choice->text);
     sgfs_status status = choice->fallbacks > 0 ? stay_short(cfg, err) : SGFS_OK;
     return status == SGFS_OK ? name_sampler(cfg, f.name[chosen], kinds, err) : status;
@@ -248,6 +265,7 @@ sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const 
                                sgfsi_kinds *kinds, sgfsi_choice *choice, sgfs_err *err) {
     const char *name = scoring_name(model, cfg);
     const sgfs_option *row;
+    if (why->no_mode && has_no_posterior(model)) return refuse_nothing(why->text, err);
     sgfs_status status = name_sampler(cfg, name, kinds, err);
     if (status == SGFS_OK && why->no_mode) status = stay_short(cfg, err);
     if (status != SGFS_OK) return status;

@@ -10,6 +10,7 @@ typedef struct sgfsi_choice {
     bool automatic;     /* the sampler was not named */
     char text[400];     /* what was chosen and why, in a sentence; "": nothing was */
     char fallback[700]; /* why the run began anew with SGFS, in sentences; "": it did not */
+    char why[400];      /* the reason alone */
     int64_t fallbacks;  /* how often: 0 or 1 */
 } sgfsi_choice;
 

@@ -150,23 +150,26 @@ def test_auto_can_be_said(site):
 
 # ---- of no use -----------------------------------------------------------------------------------
 
-def test_no_mode_is_no_failure(site):
-    done = sample(site, "apart.csv", "--prior-precision", "0", "--warmup", "100", "--chains", "2")
-    assert done.returncode == 0, done.stderr
-    told = header(site)
-    assert told["sampler"] == "sgfs-f" and told["sampler_info"]["fallbacks"] == 1
-    assert "The mode does not exist" in told["chosen"] and "The mode does not exist" in " ".join(told["cautions"])
-    assert told["config"]["run.ess"] == "0"  # no number of draws would be enough
-    assert "1 sampler given up while opening" in done.stdout
-    assert "warning: Sampler sgfs-f: there is no anchor. The mode does not exist" in done.stdout
+@pytest.mark.parametrize("more", [(), ("--rho", "0.5")])
+def test_without_mode_and_prior_there_is_nothing_to_draw_from(site, more):
+    done = sample(site, "apart.csv", "--prior-precision", "0", *more, *SHORT)
+    assert done.returncode == 4 and "There is nothing to draw from. The mode does not exist" in done.stderr
+    done = sample(site, "apart.csv", "--prior-precision", "0", "--sampler", "sgfs-f", *SHORT)
+    assert done.returncode == 0  # whoever insists
 
 
 def test_an_option_of_the_sampler_given_up_is_forgotten(site):
-    done = sample(site, "apart.csv", "--prior-precision", "0", "--rho", "0.5", *SHORT)
+    """A narrow Student-t prior and three rows far from it: two modes, and no anchor."""
+    (site.folder / "two.csv").write_text("x,y\n1,3.66\n1,3.60\n1,3.72\n")
+    done = sample(site, "two.csv", "--no-intercept", "--sigma", "0.86", "--prior", "student-t", "--prior-df", "4",
+                  "--prior-precision", "1e6", "--rho", "0.5", *SHORT, model="linear")
     assert done.returncode == 0, done.stderr
     assert "The run began anew with sampler sgfs-f, because there is no anchor." in done.stderr
-    assert "It does not read --rho." in done.stderr
-    assert header(site)["sampler"] == "sgfs-f" and header(site)["config"]["sampler.rho"] == "auto"
+    assert "The posterior has more than one mode" in done.stderr and "It does not read --rho." in done.stderr
+    told = header(site)
+    assert told["sampler"] == "sgfs-f" and told["config"]["sampler.rho"] == "auto"
+    assert told["sampler_info"]["fallbacks"] == 1 and "more than one mode" in " ".join(told["cautions"])
+    assert "1 sampler given up while opening" in done.stdout
 
 
 def test_a_sampler_that_was_named_is_not_replaced_when_it_fails(site):
