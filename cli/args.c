@@ -184,9 +184,32 @@ static sgfs_status check_config(const cli_args *args, sgfs_err *err) {
         if (!args->from_file[i] || strcmp(o.stage, "sampler") != 0) continue;
         return cli_fail(err, SGFS_EUSAGE,
                         "%.200s sets \"%s\" for sampler %.40s; --sampler %.40s would take it over. "
-                        "Leave out --sampler, or take what belongs to the other one out of the "
-                        "file.",
-                        args->config, o.key, args->config_sampler, now);
+                        "Leave out --sampler, or %s.",
+                        args->config, o.key, args->config_sampler, now,
+                        sgfs_config_rows(args->cfg) != NULL
+                            ? "--config, and name the options themselves"
+                            : "take what belongs to the other one out of the file");
+    }
+    return SGFS_OK;
+}
+
+static bool is_from_file(const cli_args *args, const char *key) {
+    sgfs_option_info o;
+    for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
+        if (strcmp(o.key, key) == 0) return args->from_file[i];
+    }
+    return false;
+}
+
+/* A run again, but with --draws: thinning and ESS were for the other number. */
+static sgfs_status settle_lengths(const cli_args *args, sgfs_err *err) {
+    static const char *const other[] = {"run.thin", "run.ess"};
+    bool again = sgfs_config_rows(args->cfg) != NULL;
+    if (!again || !sgfs_config_given(args->cfg, "run.draws") || is_from_file(args, "run.draws"))
+        return SGFS_OK;
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        if (!is_from_file(args, other[i])) continue;
+        if (sgfs_config_set(args->cfg, other[i], "auto", err) != SGFS_OK) return err->code;
     }
     return SGFS_OK;
 }
@@ -274,13 +297,26 @@ sgfs_status cli_check_out(const cli_args *args, const char *out, const char *dat
 
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err) {
-    const char *path = cli_given(command, args, "data");
+    const char *path = cli_given(command, args, "data"), *told = sgfs_config_rows(args->cfg);
+    bool again = path == NULL && told != NULL;
+    if (again && told[0] == '\0') {
+        cli_fail(err, SGFS_EUSAGE,
+                 "Where are the rows? Those of %.300s did not come from a file. Add --data FILE.",
+                 args->config);
+        return NULL;
+    }
+    if (again) path = told;
     if (path == NULL) {
         cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
         return NULL;
     }
     if (cli_check_out(args, out, path, err) != SGFS_OK) return NULL;
-    return sgfs_data_open(path, args->cfg, err);
+    sgfs_data *data = sgfs_data_open(path, args->cfg, err);
+    if (data != NULL || !again || err->code != SGFS_EIO) return data;
+    const sgfs_err cause = *err;
+    cli_fail(err, cause.code, "%.300s If the rows of %.150s are elsewhere now, add --data FILE.",
+             cause.text, args->config);
+    return NULL;
 }
 
 sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
@@ -310,5 +346,6 @@ sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_arg
     int data = find_own(command, "data");
     if (status == SGFS_OK && data >= 0)
         status = cli_data_settle(command, args, &args->given[data], err);
+    if (status == SGFS_OK) status = settle_lengths(args, err);
     return status == SGFS_OK ? check_config(args, err) : status;
 }

@@ -146,7 +146,8 @@ void cli_help(const cli_command *command) {
         print_flag(f->name, f->value != NULL ? f->value : "", f->help, "");
     }
     if (cli_takes_config(command))
-        print_flag("config", "FILE", "options from a JSON file; flags override it", "");
+        print_flag("config", "FILE",
+                   "options from a JSON file, or those of a run file; flags override them", "");
     print_flag("json", "", "machine-readable output", "");
     print_flag("quiet", "", "no progress, no notes; sample prints no table (warnings stay)", "");
     print_options(command);

@@ -96,10 +96,13 @@ SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const ch
                                      sgfs_err *err);
 SGFS_API sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value,
                                          sgfs_err *err);
-/* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or of the member
- * "config" of one (a run's header). Later sets win; a mistake names file and key and leaves what
- * came before it in cfg. */
+/* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or those that were
+ * given for a run: path may be a run file. Later sets win; a mistake names file and key and leaves
+ * what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
+/* After a run file was loaded: where its rows were, for sgfs_data_open ("": not in files). NULL: no
+ * run file was. */
+SGFS_API const char *sgfs_config_rows(const sgfs_config *cfg);
 /* The value in force (given or default), or NULL for an unknown key. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 /* Was it set, by hand or from a file, or is the default in force? */
@@ -345,7 +348,7 @@ typedef struct sgfs_summary {
     /* Packed files: chain-seconds spent waiting for pages, bytes of pages looked at (0: no such
      * files), major faults. */
     double disk_wait, disk_bytes, disk_faults;
-    sgfs_audited audit; /* what the last sgfs_audit_store left in the file */
+    sgfs_audited audit;    /* what the last sgfs_audit_store left in the file */
     const char *chosen;    /* why this sampler, where the program chose it; "": it did not */
     int64_t planned, made; /* draws per chain at first, and after --ess had its way; 0: not known */
     int64_t fallbacks;     /* samplers that were given up for this one while opening */

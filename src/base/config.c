@@ -27,6 +27,7 @@ struct sgfs_config {
     int64_t entries;
     entry *entry;
     int64_t orders; /* values given so far */
+    char *rows;     /* of the run file that was loaded; NULL: none was */
     sgfsi_log log;
 };
 
@@ -63,6 +64,7 @@ void sgfs_config_free(sgfs_config *cfg) {
     if (cfg == NULL) return;
     for (int64_t i = 0; i < cfg->entries; i++) free(cfg->entry[i].value);
     free(cfg->entry);
+    free(cfg->rows);
     free(cfg);
 }
 
@@ -262,6 +264,15 @@ int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key) {
 
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index) {
     return index < cfg->entries ? cfg->entry[index].row : NULL;
+}
+
+void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows) {
+    free(cfg->rows);
+    cfg->rows = rows;
+}
+
+const char *sgfs_config_rows(const sgfs_config *cfg) {
+    return cfg != NULL ? cfg->rows : NULL;
 }
 
 void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {

@@ -3,11 +3,17 @@
  *
  *     {"sampler.kind": "sgld", "sampler.epsilon": "0.0005", "run.chains": 2}
  *
- * Values may be texts, numbers or true and false; they are checked by the same rows as flags. An
- * object with a member "config" (the header of a run, docs/formats.md) is read from that member. A
- * header holds every option, also those nobody asked for, so there a value that equals its default
- * counts as not given (or samplers would be refused for the options of others), and what concerned
- * that run's output is left out.
+ * Values may be texts, numbers or true and false; they are checked by the same rows as flags.
+ *
+ * The header of a run (docs/formats.md) has two lists: "config", every option with the value that
+ * was in force, and "given", those that somebody asked for, as they were asked for. To repeat a run
+ * is to ask for the same again: "given" is read, and what was left to the program is chosen anew,
+ * by the same rules from the same data. (Were the choices read back as well, they would count as
+ * wishes: refused by samplers that do not read them, and in the way of every other flag.)
+ *
+ * An object with a member "config" and without "given" (a run of an older version, the answer of
+ * `sgfs tune --json`) is read from "config"; there a value that equals its default counts as not
+ * given. What concerned that run's output is left out of both.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +62,17 @@ static sgfs_status suggest_key(const sgfs_config *cfg, const char *name, const c
     return name_file(path, err);
 }
 
-static bool is_of_no_interest(const sgfs_config *cfg, const char *key, const char *text) {
+/* A config; what was given for a run; every option of a run, or of a row of tune. */
+typedef enum list { PLAIN, GIVEN, RESOLVED } list;
+
+static bool is_of_no_interest(const sgfs_config *cfg, const char *key, const char *text, list of) {
     const sgfs_option *row = sgfsi_config_row(cfg, key);
-    return strncmp(key, "output.", 7) == 0 || (row != NULL && strcmp(row->value, text) == 0);
+    if (of == PLAIN) return false;
+    return strncmp(key, "output.", 7) == 0 ||
+           (of == RESOLVED && row != NULL && strcmp(row->value, text) == 0);
 }
 
-static sgfs_status take(sgfs_config *cfg, const sgfsi_json *options, bool header, const char *path,
+static sgfs_status take(sgfs_config *cfg, const sgfsi_json *options, list of, const char *path,
                         sgfs_err *err) {
     const sgfsi_json *v;
     const char *key, *text;
@@ -74,7 +85,7 @@ static sgfs_status take(sgfs_config *cfg, const sgfsi_json *options, bool header
                               "false.",
                               path, key);
         }
-        if (header && is_of_no_interest(cfg, key, text)) continue;
+        if (is_of_no_interest(cfg, key, text, of)) continue;
         if (sgfs_config_set(cfg, key, text, err) == SGFS_OK) continue;
         return sgfsi_config_row(cfg, key) == NULL ? suggest_key(cfg, key, path, err)
                                                   : name_file(path, err);
@@ -82,27 +93,28 @@ static sgfs_status take(sgfs_config *cfg, const sgfsi_json *options, bool header
     return SGFS_OK;
 }
 
-sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err) {
-    sgfs_err own;
-    size_t length;
-    if (err == NULL) err = &own;
-    if (cfg == NULL || path == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_config_load: a config and a path are needed.");
+sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const char *path,
+                              sgfs_err *err) {
+    const sgfsi_json *config = sgfsi_json_get(all, "config"), *given = sgfsi_json_get(all, "given");
+    if (!sgfsi_json_is_object(all)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is not a config: an object {\"sampler.kind\": \"sgld\", ...} is "
+                          "needed.",
+                          path);
     }
+    if (!sgfsi_json_is_object(config)) return take(cfg, all, PLAIN, path, err);
+    if (sgfsi_json_is_object(given)) return take(cfg, given, GIVEN, path, err);
+    return take(cfg, config, RESOLVED, path, err);
+}
+
+sgfs_status sgfsi_config_load_json(sgfs_config *cfg, const char *path, sgfs_err *err) {
+    size_t length;
     char *text = sgfsi_file_read(path, MOST_BYTES, &length, err);
     if (text == NULL) return err->code;
     sgfsi_json *all = sgfsi_json_parse(text, length, path, err);
     free(text);
     if (all == NULL) return err->code;
-    const sgfsi_json *inner = sgfsi_json_get(all, "config");
-    bool header = sgfsi_json_is_object(inner);
-    sgfs_status status =
-        sgfsi_json_is_object(all)
-            ? take(cfg, header ? inner : all, header, path, err)
-            : sgfsi_fail(err, SGFS_EDATA,
-                         "%s: is not a config: an object {\"sampler.kind\": \"sgld\", ...} is "
-                         "needed.",
-                         path);
+    sgfs_status status = sgfsi_config_take(cfg, all, path, err);
     sgfsi_json_free(all);
     return status;
 }

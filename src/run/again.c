@@ -107,22 +107,26 @@ static char *join_files(const sgfsi_json *files) {
     return lines;
 }
 
+char *sgfsi_again_path(const sgfsi_json *header) {
+    const sgfsi_json *data = sgfsi_json_get(header, "data"), *files = sgfsi_json_get(data, "files");
+    const char *path = sgfsi_json_get_text(data, "path", "");
+    if (files != NULL) return join_files(files);
+    bool gone = strcmp(path, "standard input") == 0 || strcmp(path, "(arrays)") == 0;
+    return strdup(gone ? "" : path);
+}
+
 /* The names the run was given, malloc'ed; NULL with a sentence where there are none. */
 static char *told_path(const sgfs_draws *run, sgfs_err *err) {
-    const sgfsi_json *data = sgfsi_json_get(run->header, "data");
-    const char *path = sgfsi_json_get_text(data, "path", "");
-    const sgfsi_json *files = sgfsi_json_get(data, "files");
-    if (files == NULL &&
-        (path[0] == '\0' || strcmp(path, "standard input") == 0 || strcmp(path, "(arrays)") == 0)) {
-        sgfsi_fail(err, SGFS_EUSAGE,
-                   "The run was made with rows from %s, which are not there any more: say where "
-                   "they are with --data FILE.",
-                   path[0] != '\0' ? path : "nowhere that it says");
-        return NULL;
-    }
-    char *lines = files != NULL ? join_files(files) : strdup(path);
+    char *lines = sgfsi_again_path(run->header);
     if (lines == NULL) sgfsi_fail_memory(err, "the data");
-    return lines;
+    if (lines == NULL || lines[0] != '\0') return lines;
+    free(lines);
+    const char *path = sgfsi_json_get_text(sgfsi_json_get(run->header, "data"), "path", "");
+    sgfsi_fail(err, SGFS_EUSAGE,
+               "The run was made with rows from %s, which are not there any more: say where they "
+               "are with --data FILE.",
+               path[0] != '\0' ? path : "nowhere that it says");
+    return NULL;
 }
 
 static sgfs_status open_data(sgfsi_again *a, const sgfs_draws *run, const char *path,

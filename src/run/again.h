@@ -20,6 +20,10 @@ sgfs_status sgfsi_again_open(sgfsi_again *a, const sgfs_draws *run, const char *
                              const sgfs_config *log, sgfs_err *err);
 void sgfsi_again_close(sgfsi_again *a); /* safe on a zeroed value */
 
+/* Where the header says the rows were: one name a line; "": not in files. malloc'ed; NULL when
+ * memory is out. */
+char *sgfsi_again_path(const sgfsi_json *header);
+
 /* Is this the model the run was made with, on the same rows? By rows, columns, their means and
  * spreads, and the parameters' names. */
 sgfs_status sgfsi_again_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err);

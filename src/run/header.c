@@ -56,19 +56,51 @@ static const char *stan_metric(const sgfs_run *run) {
 
 /* What was in force where it was read: a config may have changed since the data or the model were
  * opened. */
-static const sgfs_config *config_of(const sgfs_run *run, const char *key) {
+static const sgfs_config *config_of(const sgfs_run *run, const sgfs_config *own, const char *key) {
     if (strncmp(key, "data.", 5) == 0) return run->model->data->cfg;
     if (strncmp(key, "model.", 6) == 0 || strncmp(key, "prior.", 6) == 0) return run->model->cfg;
-    return run->cfg;
+    return own;
 }
 
 static void put_config(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *config = sgfsi_json_object();
     const sgfs_option *row;
     for (int64_t i = 0; (row = sgfsi_config_at(run->cfg, i)) != NULL; i++) {
-        sgfsi_json_text(config, row->key, sgfs_config_get(config_of(run, row->key), row->key));
+        const sgfs_config *cfg = config_of(run, run->cfg, row->key);
+        sgfsi_json_text(config, row->key, sgfs_config_get(cfg, row->key));
     }
     sgfsi_json_put(o, "config", config);
+}
+
+/* The next of the data's options after the last-th that was given, or NULL. */
+static const sgfs_option *next_given(const sgfs_config *cfg, int64_t *last) {
+    const sgfs_option *row, *next = NULL;
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        int64_t order = sgfsi_config_order(cfg, row->key);
+        if (strncmp(row->key, "data.", 5) != 0 || order <= *last || order >= least) continue;
+        least = order;
+        next = row;
+    }
+    *last = least;
+    return next;
+}
+
+/* The data's own in the order in which they came: it is that of the transforms. */
+sgfsi_json *sgfsi_run_given(const sgfs_run *run, const sgfs_config *user) {
+    const sgfs_config *data = run->model->data->cfg;
+    sgfsi_json *given = sgfsi_json_object();
+    const sgfs_option *row;
+    int64_t last = 0;
+    while ((row = next_given(data, &last)) != NULL)
+        sgfsi_json_text(given, row->key, sgfs_config_get(data, row->key));
+    for (int64_t i = 0; (row = sgfsi_config_at(user, i)) != NULL; i++) {
+        const sgfs_config *cfg = config_of(run, user, row->key);
+        bool output = strncmp(row->key, "output.", 7) == 0;
+        if (cfg == data || output || !sgfsi_config_given(cfg, row->key)) continue;
+        sgfsi_json_text(given, row->key, sgfs_config_get(cfg, row->key));
+    }
+    return given;
 }
 
 static void add_all(sgfsi_json *to, const sgfsi_json *from) {
@@ -141,6 +173,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     put_parameters(o, m);
     put_stats(o, k->sampler);
     put_config(o, run);
+    sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->extra));
     put_sampler(o, run);

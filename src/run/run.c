@@ -95,6 +95,7 @@ static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err)
     if (is_of_no_use(run, status, err, &why)) status = begin_anew(run, user, &why, err);
     if (status != SGFS_OK) return status;
     run->planned = run->plan.draws;
+    run->given = sgfsi_run_given(run, user);
     run->describe = sgfsi_run_describe(run);
     run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
@@ -164,6 +165,7 @@ void sgfs_run_free(sgfs_run *run) {
     free(run->path);
     sgfsi_aside_free(run->aside);
     free(run->describe);
+    sgfsi_json_free(run->given);
     sgfs_draws_free(run->out.memory);
     sgfs_config_free(run->cfg);
     free(run);

@@ -11,7 +11,8 @@
 
 struct sgfs_run {
     const sgfs_model *model;
-    sgfs_config *cfg; /* private, every "auto" replaced */
+    sgfs_config *cfg;  /* private, every "auto" replaced */
+    sgfsi_json *given; /* what the user asked for, for the header */
     sgfsi_kinds kinds;
     sgfsi_plan plan;
     sgfsi_choice choice;
@@ -35,6 +36,9 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
+/* Options that were given, with their values; user: the config before anything was chosen. The
+ * caller's to free. */
+sgfsi_json *sgfsi_run_given(const sgfs_run *run, const sgfs_config *user);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
 /* The kind of that name; NULL with err filled (SGFS_EUSAGE) when there is none. */
 const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);

@@ -30,6 +30,10 @@ sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err); /* fsync, clos
  * it or is as it was. SGFS_EIO where it cannot be written. */
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err);
 
+/* A plain file that begins as run files do? */
+bool sgfsi_runfile_is(const char *path);
+/* Its header only: draws without any, however long the file is. */
+sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err);
 sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err);
 /* The same; end: where the last whole block ends, and a further one may begin. */
 sgfs_draws *sgfsi_runfile_read_to(const char *path, int64_t *end, sgfs_err *err);

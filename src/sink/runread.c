@@ -334,3 +334,22 @@ sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {
     int64_t end;
     return sgfsi_runfile_read_to(path, &end, err);
 }
+
+sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err) {
+    reader r = {.fd = -1, .path = path};
+    sgfs_status status = open_plain(&r, err);
+    if (status == SGFS_OK) (void)read_head(&r, err);
+    if (r.fd >= 0) close(r.fd);
+    free(r.bytes);
+    return r.d; /* NULL unless all of it was read */
+}
+
+bool sgfsi_runfile_is(const char *path) {
+    unsigned char magic[8];
+    reader r = {.fd = -1, .path = path};
+    bool is = open_plain(&r, NULL) == SGFS_OK && r.size >= (int64_t)sizeof magic &&
+              read_at(&r, 0, magic, sizeof magic, NULL) == SGFS_OK &&
+              memcmp(magic, sgfsi_run_magic, sizeof magic) == 0;
+    if (r.fd >= 0) close(r.fd);
+    return is;
+}

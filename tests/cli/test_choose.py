@@ -250,7 +250,7 @@ def test_the_recorded_config_gives_the_same_bits(site, words):
     done = sample(site, "small.csv", "--config", "again.json", "--threads", "2", out="b.run")
     assert done.returncode == 0, done.stderr
     assert np.array_equal(first, site.draws("b.run"))
-    assert "chosen" not in header(site, "b.run")  # it was named
+    assert header(site, "b.run")["chosen"] == told["chosen"]  # nobody has named it
 
 
 def test_the_config_of_a_run_that_began_anew_gives_the_same_bits(site):
