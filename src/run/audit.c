@@ -17,9 +17,10 @@
  * error p costs least when chain i has ESS (c_i / sqrt tau_i) (sum_k c_k sqrt tau_k) / p^2. An
  * extrapolation costs 16 times what a comparison with exact draws does, and is made half as good.
  *
- * --max-time: each kind of chains begins with its part of the time that is left, by its iterations;
- * an exact one counts EXACT_COST times (it may ask many rows). What exact chains cannot do in their
- * part, they do not do at all, and the rest of the time is the extrapolation's. Where there would be
+ * --max-time: each kind of chains begins with its part of the time that is left: half of that is
+ * dealt out evenly (each looks for its anchor and warms up), half by iterations, an exact one of
+ * which counts EXACT_COST times (it may ask many rows). What exact chains cannot do in their part,
+ * they do not do at all, and the rest of the time is the extrapolation's. Where there would be
  * nothing but exact chains, they have EXACT_PART of the time for that reason.
  */
 #include "run/audit.h"
@@ -194,13 +195,15 @@ static const double EXACT_COST = 3, EXACT_PART = 0.6;
 
 /* Of the time that is left, probe i's. */
 static double part_of(const sgfs_audit *a, int i) {
-    double weight[SGFSI_PROBES], all = 0;
+    double weight[SGFSI_PROBES], all = 0, kinds = 0;
     if (i == SGFSI_PROBE_EXACT && a->way == SGFSI_AUDIT_DRAWS) return EXACT_PART;
     for (int k = 0; k < SGFSI_PROBES; k++) {
         weight[k] = a->probe[k].work * (k == SGFSI_PROBE_EXACT ? EXACT_COST : 1);
-        if (!a->probe[k].over) all += weight[k];
+        if (a->probe[k].over || !(weight[k] > 0)) continue;
+        all += weight[k];
+        kinds++;
     }
-    return weight[i] / all;
+    return (1 / kinds + weight[i] / all) / 2;
 }
 
 static sgfs_status walk(sgfs_audit *a, int i, sgfs_err *err) {

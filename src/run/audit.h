@@ -24,6 +24,7 @@ typedef struct sgfsi_probe {
     int64_t freedom;          /* degrees of freedom of the errors */
     double work;              /* share of the whole audit, in iterations */
     int64_t rows;             /* touched */
+    bool enough;              /* there are draws enough to speak of errors */
     bool over;                /* it has had its time */
 } sgfsi_probe;
 
@@ -63,6 +64,8 @@ struct sgfs_audit {
  * SGFS_ENUMERIC where the model does not allow this sampler. Too few draws by then for errors that
  * mean anything: SGFS_ESTOPPED, and SGFS_EUSAGE of exact ones, without which an audit goes on. */
 sgfs_status sgfsi_probe_walk(sgfs_audit *a, sgfsi_probe *p, double until, sgfs_err *err);
+/* Estimates and their errors from the draws so far: true where there are enough for a verdict. */
+bool sgfsi_probe_look(sgfsi_probe *p, const sgfsi_batchmeans *b);
 /* Says so, with the status of sgfsi_probe_walk. */
 sgfs_status sgfsi_probe_too_short(const sgfs_audit *a, const sgfsi_probe *p, sgfs_err *err);
 /* Iterations (all chains) that theory says it takes. */

@@ -145,6 +145,14 @@ static double largest_error(const sgfsi_estimate *e, int64_t D) {
     return most;
 }
 
+bool sgfsi_probe_look(sgfsi_probe *p, const sgfsi_batchmeans *b) {
+    sgfsi_batchmeans_estimate(b, p->estimate);
+    p->reached = largest_error(p->estimate, b->D);
+    p->freedom = sgfsi_batchmeans_freedom(b, p->reached);
+    bool many = sgfsi_batchmeans_batches(b) >= SAY_BATCHES && p->freedom > 0;
+    return many && SAY_ESS * p->reached * p->reached <= 1;
+}
+
 double sgfsi_probe_plan(const sgfsi_probe *p) {
     double tau = isfinite(p->h) ? (2 - p->h) / p->h : 1.2;
     return tau * fmax(1 / (p->error * p->error), LEAST_ESS);
@@ -197,13 +205,6 @@ static sgfs_status check_table(const sgfsi_probe *p, const sgfs_run *run, sgfs_e
                       each);
 }
 
-static sgfs_status check_length(const sgfs_audit *a, const sgfsi_probe *p,
-                                const sgfsi_batchmeans *b, sgfs_err *err) {
-    bool many = sgfsi_batchmeans_batches(b) >= SAY_BATCHES && p->freedom > 0;
-    if (many && SAY_ESS * p->reached * p->reached <= 1) return SGFS_OK;
-    return sgfsi_probe_too_short(a, p, err);
-}
-
 static sgfs_status walk_until_known(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run,
                                     sgfsi_batchmeans *b, double until, sgfs_err *err) {
     double chains = (double)run->plan.chains, planned = sgfsi_probe_plan(p) / chains;
@@ -214,9 +215,7 @@ static sgfs_status walk_until_known(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run
         int64_t end = run->plan.warmup + (int64_t)ceil(planned);
         sgfs_status status = walk_to(a, p, run, b, end, until, err);
         if (status != SGFS_OK) return status;
-        sgfsi_batchmeans_estimate(b, p->estimate);
-        p->reached = largest_error(p->estimate, a->model->D);
-        p->freedom = sgfsi_batchmeans_freedom(b, p->reached);
+        p->enough = sgfsi_probe_look(p, b);
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
         if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
@@ -261,7 +260,7 @@ static sgfs_status with_run(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run, double
         status = sgfsi_probe_too_short(a, p, err);
     if (status == SGFS_OK && !isfinite(p->h)) p->h = step_of(run);
     if (status == SGFS_OK) status = walk_until_known(a, p, run, b, until, err);
-    if (status == SGFS_OK) status = check_length(a, p, b, err);
+    if (status == SGFS_OK && !p->enough) status = sgfsi_probe_too_short(a, p, err);
     p->rows = rows_so_far(run);
     if (status != SGFS_OK) p->estimate = NULL;
     sgfsi_arena_free(&arena);
