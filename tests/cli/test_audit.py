@@ -309,13 +309,13 @@ def test_too_short_to_say(site, words):
 
 
 def test_exact_draws_have_their_share_of_the_time(site):
-    """Exact draws of 151 parameters from 4,000 rows warm up for far longer than the time there is. They are given
-    up, warm-up or not, and the extrapolation has the rest. (Three seconds over: anchors, a loaded machine.)"""
-    site.ok("simulate", "logistic", "--rows", "4000", "--dim", "150", "--out", "slow.npy", "-q")
+    """Exact draws of 201 parameters from 20,000 rows warm up for 15 s of one core. They are given up, warm-up or not,
+    and the extrapolation has the rest. (Six seconds over: opening the data, anchors, a loaded machine.)"""
+    site.ok("simulate", "logistic", "--rows", "20000", "--dim", "200", "--out", "slow.npy", "-q")
     site.ok("sample", "logistic", "--data", "slow.npy", "--sampler", "sgfs-cv", "--draws", "20", "--out", "slow.run", "-q")
     start = time.monotonic()
-    done = site("audit", "slow.run", "--max-time", "3", "--json", "-q", "--threads", "1")
-    assert time.monotonic() - start < 6
+    done = site("audit", "slow.run", "--max-time", "2", "--json", "-q", "--threads", "1")
+    assert time.monotonic() - start < 8
     if done.returncode == STOPPED:
         assert "Too short to say" in done.stderr
         return
