@@ -11,7 +11,7 @@ static const cli_flag flags[] = {
     {"chains", "K", "independent chains of each kind (default 4)"},
     {"seed", "K", "same seed, same numbers (default 1)"},
     {"threads", "K", "chains run side by side (default: all cores)"},
-    {"max-time", "X", "seconds after which to be content with larger errors"},
+    {"max-time", "X", "seconds in all: be content with what is known by then"},
     {NULL, NULL, NULL}};
 
 static void stop(void *work) {
@@ -89,7 +89,9 @@ const cli_command cmd_audit = {
         "Errors (+-) are one standard error. The verdict counts what is beyond chance at 99 % for\n"
         "all parameters together: of audits of a faultless sampler, 1 in 100 finds something.\n"
         "Exit code 0: measured, whatever was found; 2: the model has no anchor, so there is no\n"
-        "reference; 3: the data are not those of the run; 6: not a run file; 75: interrupted.\n",
+        "reference; 3: the data are not those of the run; 6: not a run file; 75: interrupted, or\n"
+        "too short to say (--max-time): fewer than 200 effective draws of a kind. Nothing is "
+        "kept.\n",
     .stages = "audit",
     .flags = flags,
     .words = 1,

@@ -16,14 +16,16 @@
  *
  * Batches that are not long enough are found out: the same variance of m from groups of GROUP
  * batches is larger then, by a ratio that is 1 up to chance otherwise. Its mean over all parameters
- * enlarges every error, where it is above 1.
+ * enlarges every error, where it is above 1. An error that owes something to the groups is known no
+ * better than theirs are: a batch of L draws understates the squared error by about tau/(2 L) of it,
+ * so with fewer than LONG effective draws in a batch the degrees of freedom are those of groups.
  */
 #include "diagnostics/batchmeans.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { GROUP = 8 };
+enum { GROUP = 8, LONG = 4 };
 
 sgfsi_batchmeans *sgfsi_batchmeans_new(sgfsi_arena *arena, int64_t chains, int64_t D) {
     sgfsi_batchmeans *b = sgfsi_arena_alloc(arena, 1, sizeof *b);
@@ -131,9 +133,22 @@ static double squared_error(const sgfsi_batchmeans *b, int64_t j, double m, int6
     return sum / (all * (all - 1));
 }
 
+/* Every chain has two groups, on average. */
+static bool has_groups(const sgfsi_batchmeans *b) {
+    return sgfsi_batchmeans_batches(b) >= 2 * GROUP * b->chains;
+}
+
+int64_t sgfsi_batchmeans_freedom(const sgfsi_batchmeans *b, double reached) {
+    int64_t batches = sgfsi_batchmeans_batches(b), groups = 0;
+    if (!has_groups(b)) return 0;
+    if (LONG * (double)batches * reached * reached <= 1) return batches - 1;
+    for (int64_t c = 0; c < b->chains; c++) groups += b->filled[c] / GROUP;
+    return groups - 1;
+}
+
 static double ratio_of(const sgfsi_batchmeans *b, const sgfsi_estimate *e) {
     double sum = 0;
-    if (sgfsi_batchmeans_batches(b) < 2 * GROUP * b->chains) return 1;
+    if (!has_groups(b)) return 1;
     for (int64_t j = 0; j < b->D; j++) {
         double m = e[j].mean - b->centre[j];
         sum += squared_error(b, j, m, GROUP) / (e[j].mean_error * e[j].mean_error);

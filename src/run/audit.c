@@ -16,6 +16,12 @@
  * Lengths: with tau(h) = (2 - h)/h iterations per independent draw, an estimate sum c_i f_i with
  * error p costs least when chain i has ESS (c_i / sqrt tau_i) (sum_k c_k sqrt tau_k) / p^2. An
  * extrapolation costs 16 times what a comparison with exact draws does, and is made half as good.
+ *
+ * --max-time: each kind of chains begins with its part of the time that is left: half of that is
+ * dealt out evenly (each looks for its anchor and warms up), half by iterations, an exact one of
+ * which counts EXACT_COST times (it may ask many rows). What exact chains cannot do in their part,
+ * they do not do at all, and the rest of the time is the extrapolation's. Where there would be
+ * nothing but exact chains, they have EXACT_PART of the time for that reason.
  */
 #include "run/audit.h"
 
@@ -169,8 +175,10 @@ static void plan(sgfs_audit *a, bool exact) {
         probe->h = h / (1 << i);
         if (exact) probe->error = i == 0 ? p / sqrt(2) : p;
     }
-    a->probe[SGFSI_PROBE_EXACT] =
-        (sgfsi_probe){.sampler = "exact", .h = NAN, .error = steps ? p / sqrt(2) : p};
+    a->probe[SGFSI_PROBE_EXACT] = (sgfsi_probe){.sampler = "exact",
+                                                .h = NAN,
+                                                .error = steps ? p / sqrt(2) : p,
+                                                .rows = a->probe[SGFSI_PROBE_EXACT].rows};
     a->total = a->done;
     for (int i = 0; i < SGFSI_PROBES; i++) {
         bool used = i == SGFSI_PROBE_EXACT ? exact : steps || !exact;
@@ -183,16 +191,33 @@ static void plan(sgfs_audit *a, bool exact) {
 
 /* ---- the probes ------------------------------------------------------------------------------ */
 
+static const double EXACT_COST = 3, EXACT_PART = 0.6;
+
+/* Of the time that is left, probe i's. */
+static double part_of(const sgfs_audit *a, int i) {
+    double weight[SGFSI_PROBES], all = 0, kinds = 0;
+    if (i == SGFSI_PROBE_EXACT && a->way == SGFSI_AUDIT_DRAWS) return EXACT_PART;
+    for (int k = 0; k < SGFSI_PROBES; k++) {
+        weight[k] = a->probe[k].work * (k == SGFSI_PROBE_EXACT ? EXACT_COST : 1);
+        if (a->probe[k].over || !(weight[k] > 0)) continue;
+        all += weight[k];
+        kinds++;
+    }
+    return (1 / kinds + weight[i] / all) / 2;
+}
+
 static sgfs_status walk(sgfs_audit *a, int i, sgfs_err *err) {
     sgfsi_probe *p = &a->probe[i];
     char number[SGFSI_NUM_CHARS] = "auto";
     if (isfinite(p->h)) sgfsi_format_digits(number, p->h, 3);
     if (i == SGFSI_PROBE_EXACT) snprintf(p->what, sizeof p->what, "exact draws");
     else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
-    double left = a->start + a->limit - sgfsi_now(), to_do = a->total - a->done;
-    double until = sgfsi_now() + left * p->work / to_do; /* NaN: no limit */
-    sgfs_status status = sgfsi_probe_walk(a, p, until, err);
+    double left = a->start + a->limit - sgfsi_now(); /* NaN: no limit */
+    sgfs_status status = left <= 0
+                             ? sgfsi_probe_too_short(a, p, err)
+                             : sgfsi_probe_walk(a, p, sgfsi_now() + left * part_of(a, i), err);
     a->done += p->work;
+    p->over = true;
     if (status == SGFS_OK || status == SGFS_ESTOPPED) return status;
     const sgfs_err cause = *err;
     return sgfsi_fail(err, status, "%s: %.400s", p->what, cause.text);

@@ -21,8 +21,11 @@ typedef struct sgfsi_probe {
     char what[64];            /* "h = 0.5", "exact draws" */
     sgfsi_estimate *estimate; /* D; NULL: not made */
     double reached;           /* largest error of a mean, in sd */
+    int64_t freedom;          /* degrees of freedom of the errors */
     double work;              /* share of the whole audit, in iterations */
     int64_t rows;             /* touched */
+    bool enough;              /* there are draws enough to speak of errors */
+    bool over;                /* it has had its time */
 } sgfsi_probe;
 
 enum { SGFSI_PROBE_H, SGFSI_PROBE_HALF, SGFSI_PROBE_QUARTER, SGFSI_PROBE_EXACT, SGFSI_PROBES };
@@ -56,10 +59,15 @@ struct sgfs_audit {
     double limit;              /* seconds in all; NaN: none */
 };
 
-/* Open a run of the probe's sampler on a->model and walk until the errors are as small as wanted,
- * a->limit is near or it is asked to stop (SGFS_ESTOPPED). SGFS_EUSAGE or SGFS_ENUMERIC where the
- * model does not allow this sampler. until: seconds of the clock at which to be content. */
+/* Open a run of the probe's sampler on a->model and walk until the errors are as small as wanted, the
+ * clock is at `until` (NaN: no limit) or it is asked to stop (SGFS_ESTOPPED). SGFS_EUSAGE or
+ * SGFS_ENUMERIC where the model does not allow this sampler. Too few draws by then for errors that
+ * mean anything: SGFS_ESTOPPED, and SGFS_EUSAGE of exact ones, without which an audit goes on. */
 sgfs_status sgfsi_probe_walk(sgfs_audit *a, sgfsi_probe *p, double until, sgfs_err *err);
+/* Estimates and their errors from the draws so far: true where there are enough for a verdict. */
+bool sgfsi_probe_look(sgfsi_probe *p, const sgfsi_batchmeans *b);
+/* Says so, with the status of sgfsi_probe_walk. */
+sgfs_status sgfsi_probe_too_short(const sgfs_audit *a, const sgfsi_probe *p, sgfs_err *err);
 /* Iterations (all chains) that theory says it takes. */
 double sgfsi_probe_plan(const sgfsi_probe *p);
 

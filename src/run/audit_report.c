@@ -11,17 +11,22 @@
  * Where f is f(h) itself, and so part of q, that is ignored: q is a doubt, not an estimate.
  *
  * Two numbers for each of D parameters are 2 D chances for a false alarm. z, beyond which a
- * difference counts, is that of a normal for probability (1 - confidence)/(2 D), two-sided
- * (Bonferroni): of an audit of a faultless sampler, 1 in 100 finds anything.
+ * difference counts, is that of Student's t for probability (1 - confidence)/(2 D), two-sided
+ * (Bonferroni): of an audit of a faultless sampler, 1 in 100 finds anything. A sum of squared errors
+ * has at least the degrees of freedom of the one that has fewest (Welch and Satterthwaite): those
+ * are taken, by which z is never too small.
+ *
+ * Nothing found is news only where something would have been: not with errors beyond MEANINGFUL.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnostics/normal.h"
+#include "diagnostics/student.h"
 #include "run/audit.h"
 
 static const double confidence = 0.99;
+static const double MEANINGFUL = 0.1; /* error: of a mean in sd, of an sd in its logarithm */
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
@@ -146,6 +151,20 @@ static void describe(const sgfs_audit_report *r, char mean[160], char sd[160]) {
     snprintf(sd, 160, "%s %% (%.60s)", number, r->row[r->worst_sd].name);
 }
 
+/* Of the worst of the parameters. NaN is not. */
+static bool is_meaningful(const sgfs_audit_report *r) {
+    for (int64_t j = 0; j < r->dim; j++) {
+        const sgfs_audit_change *c = last_of(r, j);
+        if (!(c->mean_error <= MEANINGFUL && c->sd_error <= MEANINGFUL)) return false;
+    }
+    return true;
+}
+
+static const char *remedy_of(const sgfs_audit *a) {
+    if (isfinite(a->limit)) return "a longer --max-time";
+    return a->way == SGFSI_AUDIT_DRAWS ? "a run with more draws" : "a smaller --precision";
+}
+
 static sgfs_status put_verdict(sgfs_audit *a, sgfs_err *err) {
     sgfs_audit_report *r = &a->report;
     char mean[160], sd[160], text[900], bound[200];
@@ -162,6 +181,12 @@ static sgfs_status put_verdict(sgfs_audit *a, sgfs_err *err) {
                  "Biased: %s off by more than chance. Largest differences from %s: a mean %s, an "
                  "sd %s. %s",
                  both, against, mean, sd, bound);
+    } else if (!is_meaningful(r)) {
+        snprintf(
+            text, sizeof text,
+            "Too imprecise to say: errors are up to %.2g sd, and a bias of that size would not "
+            "show. Use %s. Largest differences from %s: a mean %s, an sd %s. %s",
+            r->reached, remedy_of(a), against, mean, sd, bound);
     } else {
         snprintf(text, sizeof text,
                  "No bias found: not distinguishable from 0 at %.2g sd. Largest differences from "
@@ -170,14 +195,28 @@ static sgfs_status put_verdict(sgfs_audit *a, sgfs_err *err) {
     }
     r->verdict = sgfsi_arena_text(&a->arena, text);
     snprintf(text, sizeof text, "means off by at most %s, sds by %s%s; against %s", mean, sd,
-             r->mean_differs || r->sd_differs ? "" : ", which may be chance", against);
+             r->mean_differs || r->sd_differs ? ""
+             : is_meaningful(r)               ? ", which may be chance"
+                                              : ", too imprecise to say more",
+             against);
     r->brief = sgfsi_arena_text(&a->arena, text);
     return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
-static void judge(sgfs_audit_report *r) {
+static int64_t least_freedom(const sgfs_audit *a) {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < SGFSI_PROBES; i++) {
+        bool audited = i == SGFSI_PROBE_H && a->way == SGFSI_AUDIT_STEP;
+        bool enters = audited || a->exact == (i == SGFSI_PROBE_EXACT);
+        if (a->probe[i].estimate == NULL || !enters) continue;
+        if (a->probe[i].freedom < least) least = a->probe[i].freedom;
+    }
+    return least;
+}
+
+static void judge(const sgfs_audit *a, sgfs_audit_report *r) {
     r->confidence = confidence;
-    r->z = sgfsi_normal_quantile(1 - (1 - confidence) / (4 * (double)r->dim));
+    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
     extreme mean = look(r, true), sd = look(r, false);
     r->worst_mean = mean.row;
     r->worst_sd = sd.row;
@@ -218,7 +257,7 @@ sgfs_status sgfsi_audit_report(sgfs_audit *a, sgfs_err *err) {
     r->row = sgfsi_arena_alloc(&a->arena, r->dim, sizeof *r->row);
     if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
     for (int64_t j = 0; j < r->dim; j++) fill_row(a, j, &r->row[j]);
-    judge(r);
+    judge(a, r);
     return put_verdict(a, err);
 }
 

@@ -7,8 +7,13 @@
  * the same seed gives the same numbers. Errors by batch means need batches that are longer than
  * tau: fewer than LEAST_ESS independent draws are never taken for enough.
  *
- * Exact chains may turn out to ask many rows and to forget slowly. They begin with a few draws, and
- * are given up when these say so.
+ * With --max-time a probe has its share, from before its anchor is looked for, and looks at the clock
+ * between stretches of iterations, warm-up's as well. Fewer than SAY_ESS effective draws by then (of
+ * the slowest parameter), or fewer than SAY_BATCHES batches, say nothing: errors are guesses then.
+ *
+ * Exact chains may turn out to ask many rows and to forget slowly. What the table
+ * of rows says is looked at first; then they begin with a few draws, and are given up when these say
+ * so.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +24,11 @@
 #include "run/audit.h"
 
 enum { LEAST_ESS = 2048, ROUNDS = 12, MOST_FACTOR = 100 };
+enum {
+    SAY_ESS = 200,
+    SAY_BATCHES = 20,
+    LEAST_DRAWS = 64 /* of a chain, unless the time is over */
+};
 /* Rows for each parameter that an effective exact draw may ask. Extrapolation over h needs about 30
  * times as many draws, of some 10 rows a parameter: where exact ones ask for ten times that in all,
  * they are not worth waiting for. */
@@ -135,6 +145,14 @@ static double largest_error(const sgfsi_estimate *e, int64_t D) {
     return most;
 }
 
+bool sgfsi_probe_look(sgfsi_probe *p, const sgfsi_batchmeans *b) {
+    sgfsi_batchmeans_estimate(b, p->estimate);
+    p->reached = largest_error(p->estimate, b->D);
+    p->freedom = sgfsi_batchmeans_freedom(b, p->reached);
+    bool many = sgfsi_batchmeans_batches(b) >= SAY_BATCHES && p->freedom > 0;
+    return many && SAY_ESS * p->reached * p->reached <= 1;
+}
+
 double sgfsi_probe_plan(const sgfsi_probe *p) {
     double tau = isfinite(p->h) ? (2 - p->h) / p->h : 1.2;
     return tau * fmax(1 / (p->error * p->error), LEAST_ESS);
@@ -151,12 +169,25 @@ static int64_t rows_so_far(const sgfs_run *run) {
     return rows;
 }
 
+sgfs_status sgfsi_probe_too_short(const sgfs_audit *a, const sgfsi_probe *p, sgfs_err *err) {
+    if (!isfinite(a->limit))
+        return sgfsi_fail(err, SGFS_ENUMERIC, "still not %d effective draws after all these.",
+                          SAY_ESS);
+    if (is_exact(p))
+        return sgfsi_fail(err, SGFS_EUSAGE, "not %d effective ones in their part of --max-time.",
+                          SAY_ESS);
+    return sgfsi_fail(err, SGFS_ESTOPPED,
+                      "Too short to say: not %d effective %s in their part of %.4g s. Nothing is "
+                      "stored. Use a longer --max-time.",
+                      SAY_ESS, p->what, a->limit);
+}
+
 /* rows: touched since warm-up. ESS by what the errors are. */
 static sgfs_status check_cost(const sgfsi_probe *p, const sgfs_run *run, double rows,
                               sgfs_err *err) {
     double drawn = (double)((run->walk[0].t - run->plan.warmup) * run->plan.chains);
     double tau = drawn * p->reached * p->reached, each = rows / drawn;
-    if (!is_exact(p) || tau * each <= most_rows * (double)run->model->D) return SGFS_OK;
+    if (!is_exact(p) || !(tau * each > most_rows * (double)run->model->D)) return SGFS_OK;
     return sgfsi_fail(
         err, SGFS_EUSAGE,
         "they ask %.3g rows each and it takes %.3g of them to forget one: too slow to "
@@ -164,17 +195,27 @@ static sgfs_status check_cost(const sgfsi_probe *p, const sgfs_run *run, double 
         each, fmax(tau, 1));
 }
 
+/* Before the warm-up: rows per draw as the table of rows has it, and no draw forgotten at once. */
+static sgfs_status check_table(const sgfsi_probe *p, const sgfs_run *run, sgfs_err *err) {
+    const sgfsi_json *facts = run->walk[0].sampler.facts;
+    if (!is_exact(p) || facts == NULL) return SGFS_OK;
+    double each = sgfsi_json_get_num(sgfsi_json_get(facts, "exact"), "rows_per_draw", 0);
+    if (!(each > most_rows * (double)run->model->D)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE, "they would ask %.3g rows each: too slow to wait for",
+                      each);
+}
+
 static sgfs_status walk_until_known(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run,
                                     sgfsi_batchmeans *b, double until, sgfs_err *err) {
     double chains = (double)run->plan.chains, planned = sgfsi_probe_plan(p) / chains;
     double most = planned * MOST_FACTOR, before = (double)rows_so_far(run);
     if (is_exact(p)) planned = fmin(planned, LEAST_ESS / chains);
+    planned = fmax(planned, LEAST_DRAWS);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t end = run->plan.warmup + (int64_t)ceil(planned);
         sgfs_status status = walk_to(a, p, run, b, end, until, err);
         if (status != SGFS_OK) return status;
-        sgfsi_batchmeans_estimate(b, p->estimate);
-        p->reached = largest_error(p->estimate, a->model->D);
+        p->enough = sgfsi_probe_look(p, b);
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
         if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
@@ -213,15 +254,13 @@ static sgfs_status with_run(sgfs_audit *a, sgfsi_probe *p, sgfs_run *run, double
     sgfsi_batchmeans *b = sgfsi_batchmeans_new(&arena, run->plan.chains, D);
     p->estimate = sgfsi_arena_alloc(&a->arena, D, sizeof *p->estimate);
     if (b == NULL || p->estimate == NULL) status = sgfsi_fail_memory(err, "the audit");
-    if (status == SGFS_OK) status = walk_to(a, p, run, b, run->plan.warmup + 1, NAN, err);
+    if (status == SGFS_OK) status = check_table(p, run, err);
+    if (status == SGFS_OK) status = walk_to(a, p, run, b, run->plan.warmup + 1, until, err);
+    if (status == SGFS_OK && run->walk[0].t <= run->plan.warmup)
+        status = sgfsi_probe_too_short(a, p, err);
     if (status == SGFS_OK && !isfinite(p->h)) p->h = step_of(run);
     if (status == SGFS_OK) status = walk_until_known(a, p, run, b, until, err);
-    if (status == SGFS_OK && !(p->reached < 1)) {
-        status = sgfsi_fail(err, SGFS_ESTOPPED,
-                            "--max-time is over before %s say anything: give it more, or a larger "
-                            "--precision.",
-                            p->what);
-    }
+    if (status == SGFS_OK && !p->enough) status = sgfsi_probe_too_short(a, p, err);
     p->rows = rows_so_far(run);
     if (status != SGFS_OK) p->estimate = NULL;
     sgfsi_arena_free(&arena);

@@ -295,6 +295,34 @@ def test_max_time(site):
     assert time.monotonic() - start < 10 and got["reached"] > 0.0005
 
 
+@pytest.mark.parametrize("words", [(), ("--no-exact",)])
+def test_too_short_to_say(site, words):
+    """2,000 rows of 61 columns take longer to open than the time there is: no verdict, nothing stored."""
+    if not (site.folder / "wide.run").exists():
+        site.ok("simulate", "logistic", "--rows", "2000", "--dim", "60", "--out", "wide.npy", "-q")
+        site.ok("sample", "logistic", "--data", "wide.npy", "--sampler", "sgfs-cv", "--draws", "20", "--out", "wide.run", "-q")
+    before = (site.folder / "wide.run").read_bytes()
+    done = site("audit", "wide.run", "--max-time", "0.01", *words)
+    assert done.returncode == STOPPED and done.stdout == ""
+    assert "Too short to say: not 200 effective draws at h = " in done.stderr and "Use a longer --max-time" in done.stderr
+    assert (site.folder / "wide.run").read_bytes() == before
+
+
+def test_exact_draws_have_their_share_of_the_time(site):
+    """Exact draws of 201 parameters from 20,000 rows warm up for 15 s of one core. They are given up, warm-up or not,
+    and the extrapolation has the rest. (Six seconds over: opening the data, anchors, a loaded machine.)"""
+    site.ok("simulate", "logistic", "--rows", "20000", "--dim", "200", "--out", "slow.npy", "-q")
+    site.ok("sample", "logistic", "--data", "slow.npy", "--sampler", "sgfs-cv", "--draws", "20", "--out", "slow.run", "-q")
+    start = time.monotonic()
+    done = site("audit", "slow.run", "--max-time", "2", "--json", "-q", "--threads", "1")
+    assert time.monotonic() - start < 8
+    if done.returncode == STOPPED:
+        assert "Too short to say" in done.stderr
+        return
+    got = json.loads(done.stdout)
+    assert not got["exact"] and "in their part of --max-time" in got["not_exact"] and not got["verdict"].startswith("Biased")
+
+
 def test_help(site):
     page = site.ok("help", "audit").stdout
     assert page == site.ok("audit", "--help").stdout and max(map(len, page.splitlines())) < 120
