@@ -86,6 +86,16 @@ static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
+/* A step that is found while opening says how long its chain remembers: 100 times that, in each of
+ * the chains, is where draws of our own choice begin. */
+static void plan_by_step(sgfs_run *run, const sgfs_config *user) {
+    const sgfsi_json *facts = run->walk[0].sampler.facts;
+    double wanted = 100 * sgfsi_json_get_num(facts, "tau_predicted", 0);
+    sgfsi_plan *plan = &run->plan;
+    if (!sgfsi_config_auto(user, "run.draws") || wanted <= (double)plan->draws) return;
+    plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
+}
+
 /* user: the config as it was handed in. */
 static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err) {
     sgfs_err own;
@@ -94,6 +104,7 @@ static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err)
     sgfs_status status = open_plan(run, err);
     if (is_of_no_use(run, status, err, &why)) status = begin_anew(run, user, &why, err);
     if (status != SGFS_OK) return status;
+    plan_by_step(run, user);
     run->planned = run->plan.draws;
     run->given = sgfsi_run_given(run, user);
     run->describe = sgfsi_run_describe(run);

@@ -158,11 +158,18 @@ def test_without_mode_and_prior_there_is_nothing_to_draw_from(site, more):
     assert done.returncode == 0  # whoever insists
 
 
-def test_an_option_of_the_sampler_given_up_is_forgotten(site):
-    """A narrow Student-t prior and three rows far from it: two modes, and no anchor."""
+# A narrow Student-t prior and three rows far from it: two modes, and no anchor.
+TWO_MODES = ("--no-intercept", "--sigma", "0.86", "--prior", "student-t", "--prior-df", "4", "--prior-precision", "1e6")
+
+
+@pytest.fixture
+def two(site):
     (site.folder / "two.csv").write_text("x,y\n1,3.66\n1,3.60\n1,3.72\n")
-    done = sample(site, "two.csv", "--no-intercept", "--sigma", "0.86", "--prior", "student-t", "--prior-df", "4",
-                  "--prior-precision", "1e6", "--rho", "0.5", *SHORT, model="linear")
+    return "two.csv"
+
+
+def test_an_option_of_the_sampler_given_up_is_forgotten(site, two):
+    done = sample(site, two, *TWO_MODES, "--rho", "0.5", *SHORT, model="linear")
     assert done.returncode == 0, done.stderr
     assert "The run began anew with sampler sgfs-f, because there is no anchor." in done.stderr
     assert "The posterior has more than one mode" in done.stderr and "It does not read --rho." in done.stderr
@@ -253,12 +260,13 @@ def test_the_recorded_config_gives_the_same_bits(site, words):
     assert header(site, "b.run")["chosen"] == told["chosen"]  # nobody has named it
 
 
-def test_the_config_of_a_run_that_began_anew_gives_the_same_bits(site):
-    words = ("--prior-precision", "0", "--warmup", "100", "--draws", "200", "--chains", "2")
-    assert sample(site, "apart.csv", *words).returncode == 0
+def test_the_config_of_a_run_that_began_anew_gives_the_same_bits(site, two):
+    words = (*TWO_MODES, "--warmup", "100", "--draws", "200", "--chains", "2")
+    assert sample(site, two, *words, model="linear").returncode == 0
     first = site.draws("a.run")
+    assert header(site)["sampler_info"]["fallbacks"] == 1
     (site.folder / "again.json").write_text(json.dumps(header(site)))
-    assert sample(site, "apart.csv", "--config", "again.json", out="b.run").returncode == 0
+    assert sample(site, two, "--config", "again.json", out="b.run", model="linear").returncode == 0
     assert np.array_equal(first, site.draws("b.run"))
 
 

@@ -16,7 +16,7 @@ def site(shared):
     x, y = quarters(300)
     write(shared.folder / "rows.csv", lines(x, y, names=("a", "b", "y")))
     write(shared.folder / "other.csv", lines(2 * x[:200], y[:200], names=("a", "b", "y")))
-    write(shared.folder / "apart.csv", lines(x[:80], (x[:80, 0] > 0.1).astype(int), names=("a", "b", "y")))
+    (shared.folder / "two.csv").write_text("x,y\n1,3.66\n1,3.60\n1,3.72\n")
     return shared
 
 
@@ -56,7 +56,8 @@ RUNS = {
     "network": ("mlp", ("--hidden", "3", *SHORT)),
     "network-cv": ("mlp", ("--hidden", "3", "--sampler", "sgfs-cv", *SHORT)),
     "priors": ("logistic", ("--prior", "student-t", "--prior-precision", "1,intercept=0.1", *SHORT)),
-    "no mode": ("logistic", ("--data", "apart.csv", "--prior-precision", "0", *SHORT)),  # begins anew
+    "two modes": ("linear", ("--data", "two.csv", "--no-intercept", "--sigma", "0.86", "--prior", "student-t", "--prior-df", "4",
+                             "--prior-precision", "1e6", *SHORT)),  # begins anew
 }
 
 
