@@ -477,8 +477,24 @@ static void new_anchors_leave_the_law_alone(void **state) {
     problem_free(&q);
 }
 
+/* Half of the mean diagonal is added to the matrix: noise that goes with it keeps the law. */
+static void a_ridge_leaves_the_law_alone(void **state) {
+    (void)state;
+    problem q = noisy_regression(500, 6, 1, 6, 1.5, 43);
+    const setting ridge[] = {{"fisher.ridge", "0.5"}, {NULL, NULL}};
+    how w = {.h = 0.5, .n = 60, .more = ridge};
+    outcome o = run_cv(&q, &w);
+    double noise = trR_noise(&q, tau2_of(gamma_like(w.h / 2), 0), (double)o.T); /* slower chains */
+    print_message("a ridge of a half: trR %.4f +- %.4f\n", o.trR, noise);
+    check_mean(&q, &o, w.h / 2);
+    assert_true(fabs(o.trR - 1) < 4 * noise); /* 0.73 with half of its noise */
+    outcome_free(&o);
+    problem_free(&q);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ridge_leaves_the_law_alone),
         cmocka_unit_test(the_law_is_exact_for_every_step_and_batch),
         cmocka_unit_test(the_law_is_exact_however_rows_are_drawn),
         cmocka_unit_test(the_step_is_chosen),
