@@ -87,6 +87,36 @@ def test_control_variates_where_exact_draws_would_be_dear(site):
     assert why.endswith(" rows for each effective one.")
 
 
+def test_few_rows_are_always_drawn_exactly(site):
+    """The forecast's tau is made for many rows: of 30 it says that next to nothing would be accepted."""
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.standard_normal(30), (np.arange(30) == 7) * 1.0])
+    save(site.folder / "few.csv", x, rng.poisson(0.1 * np.exp(x[:, 0])))
+    assert chosen(site, "few.csv", "--prior-precision", "0.001", model="poisson")[0] == "exact"
+
+
+def test_a_wide_posterior_has_not_run_away(site):
+    """A column far from 0 and no prior: the intercept's sd is half a million, and that is right."""
+    rng = np.random.default_rng(6)
+    x = 2e6 + rng.standard_normal((60, 1))
+    save(site.folder / "far.csv", x, (rng.random(60) < 0.4).astype(int))
+    done = sample(site, "far.csv", "--prior", "flat", "--sampler", "exact", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert site.draws("a.run")[..., 0].std() > 2e5
+
+
+def test_planned_draws_know_the_step(site):
+    """100 autocorrelation times in each chain, where the step is found while opening."""
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((20000, 2)) + 2 * rng.standard_normal((20000, 1))  # a diagonal is little of their matrix
+    save(site.folder / "alike.csv", x, (rng.random(20000) < 1 / (1 + np.exp(-x[:, 0]))).astype(int))
+    done = sample(site, "alike.csv", "--sampler", "sgfs-cv", "--fisher", "diag", "--ess", "0", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    told = header(site)
+    tau = told["sampler_info"]["tau_predicted"]
+    assert tau > 15 and told["draws"] == pytest.approx(100 * tau, abs=1)
+
+
 def test_scoring_where_there_is_no_anchor(site):
     sampler, why = chosen(site, "small.csv", "--prior", "laplace")
     assert sampler == "sgfs-f" and "no anchor, because the prior has a kink" in why
@@ -237,8 +267,10 @@ def test_there_is_an_end_to_it(site):
 
 
 def test_time_ends_it_too(site):
+    """Within the planned draws, a later length, or (exit code 0) just where one ends; never at the longest."""
     done = sample(site, "small.csv", "--rho", "0.9999", "--draws", "400000", "--ess", "1e9", "--max-time", "1")
-    assert done.returncode == STOPPED and "Stopped early" in done.stderr
+    assert done.returncode in (0, STOPPED) and "times what was planned" not in done.stderr
+    assert ("Stopped early" in done.stderr) == (done.returncode == STOPPED)
 
 
 def test_no_schedule_is_lengthened(site):
