@@ -9,10 +9,11 @@ DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom1
              zlib1g-dev libnetcdf-dev libcmocka-dev
 TEST_DEPS := python3 python3-venv locales
 FUZZ_DEPS := clang libomp-dev
+PAPER_DEPS := gnuplot-nox
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-asan fuzz bench beyond install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-asan fuzz bench beyond paper paper-deps install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -25,6 +26,7 @@ help:
 	@echo "make test-long  the longer tier: ten million rows in a packed file"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
+	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -93,6 +95,17 @@ $(VENV)/beyond: bench/requirements.txt | test-deps
 
 beyond: all $(VENV)/beyond
 	@$(VENV)/bin/python bench/beyond.py --program $(BUILD)/sgfs $(BEYOND)
+
+# The program and what the experiments need besides; then experiments/paper.py does the work.
+$(VENV)/paper: experiments/requirements.txt | test-deps
+	@echo "Preparing the Python side of the experiments"
+	@python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r experiments/requirements.txt && touch $@
+
+paper-deps: all $(VENV)/paper
+	$(call install_packages,$(PAPER_DEPS))
+
+paper:
+	@sh experiments/run.sh $(PAPER)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)

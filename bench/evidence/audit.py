@@ -8,7 +8,8 @@ import mnist79
 import numpy as np
 
 from evidence.exactness import LAMBDA, Grid, rare
-from evidence.lab import Missing, table
+from evidence.lab import Missing
+from evidence.text import table
 
 ROWS = 300
 # name, data, options of the run

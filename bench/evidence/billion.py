@@ -3,7 +3,8 @@
 precision, 36 bytes a row (--rows 1e8: 3.6 GB of disk). Not part of `make beyond`."""
 import shutil
 
-from evidence.lab import Missing, digits, seconds, table
+from evidence.lab import Missing
+from evidence.text import digits, machine, seconds, table
 
 
 def run(lab):
@@ -27,4 +28,4 @@ def run(lab):
                       f"{of['trR']:.4f}"])
         print("   " + " | ".join(lines[-1]), flush=True)
     head = ["", "passes", "anchor", "all before the first draw", "peak resident", "tau", "effective draws a second", "E1", "trR"]
-    return (table(head, lines) + f"\n\n{rows:,} rows, a file of {size / 1e9:.2f} GB, one core of an {lab.machine()}.")
+    return (table(head, lines) + f"\n\n{rows:,} rows, a file of {size / 1e9:.2f} GB, one core of an {machine()}.")

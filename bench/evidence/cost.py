@@ -12,7 +12,7 @@ one chain on one core, from packed files in single precision.
 
 NUTS is given the mode and the curvature there (--metric fisher), which takes its long warm-up away."""
 from evidence import plot
-from evidence.lab import digits, seconds, table
+from evidence.text import digits, machine, seconds, table
 
 WANTED = 10_000
 ENOUGH = 100  # effective draws for a tau that counts as measured
@@ -120,5 +120,5 @@ def run(lab):
     head = ["N", "sampler", "loading", "anchor", "warm-up", "an iteration", "tau", "an effective draw",
             "effective draws a second", f"{WANTED:,} of them, in all", "times NUTS", "trR"]
     share = min(m["share"] for m in found)
-    return (table(head, rows_of(found)) + f"\n\nOne core of an {lab.machine()}; the program had at least "
+    return (table(head, rows_of(found)) + f"\n\nOne core of an {machine()}; the program had at least "
             f"{100 * share:.0f} % of it. ~: tau carried over from a smaller N (`bench/evidence/cost.py`).")

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from evidence import plot
-from evidence.lab import table
+from evidence.text import table
 
 LAMBDA = 0.1
 SIZES = [100, 300, 1000]

@@ -10,7 +10,6 @@ Draws come from `lab.draws()`: the program's own export of the last run."""
 import json
 import os
 import pathlib
-import platform
 import re
 import shutil
 import subprocess
@@ -19,6 +18,8 @@ import time
 
 import netCDF4
 import numpy as np
+
+from evidence.text import write_block
 
 
 class Missing(Exception):
@@ -124,19 +125,7 @@ class Lab:
     # ---- the page
 
     def write_table(self, name, table):
-        text = self.page.read_text()
-        begin, end = f"<!-- {name}: made by make beyond -->\n", f"<!-- end of {name} -->"
-        if begin not in text or end not in text:
-            raise SystemExit(f"{self.page} has no markers for {name}")
-        before, rest = text.split(begin, 1)
-        self.page.write_text(before + begin + table.strip() + "\n" + rest[rest.index(end):])
-
-    def machine(self):
-        model = ""
-        if os.path.exists("/proc/cpuinfo"):
-            found = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
-            model = found.group(1).strip() if found else ""
-        return model or platform.machine()
+        write_block(self.page, name, "make beyond", table)
 
 
 def watch(pid):
@@ -153,30 +142,3 @@ def watch(pid):
         if done:
             return status, used, peak
         time.sleep(0.01)
-
-
-def table(head, rows):
-    """Markdown; cells are text already."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, r)) + " |" for r in rows])
-
-
-def seconds(s):
-    """A time with two digits and its unit."""
-    if s is None or not np.isfinite(s):
-        return ""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if s >= 2 * size:
-            return f"{digits(s / size)} {unit}"
-    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
-        if s >= size:
-            return f"{digits(s / size)} {unit}"
-    return "0 s" if s <= 0 else f"{digits(s * 1e6)} us"
-
-
-def digits(x, count=2):
-    """1234567 -> 1,200,000; 0.01234 -> 0.012."""
-    if x == 0 or not np.isfinite(x):
-        return "0" if x == 0 else ""
-    places = count - 1 - int(np.floor(np.log10(abs(x))))
-    return f"{round(x, places):,.{max(0, places)}f}"

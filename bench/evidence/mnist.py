@@ -10,7 +10,8 @@ import mnist79
 import numpy as np
 
 from evidence import plot
-from evidence.lab import Missing, table
+from evidence.lab import Missing
+from evidence.text import table
 
 # sampler, h, batch, iterations
 RUNS = [("laplace", None, None, 100_000), ("nuts", None, None, 4_000), ("sgfs-f", None, 500, 400_000),

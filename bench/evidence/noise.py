@@ -13,7 +13,7 @@ import measures
 import numpy as np
 
 from evidence import plot
-from evidence.lab import table
+from evidence.text import table
 
 D, N, SIGMA, LAMBDA = 20, 20_000, 1.3, 1.0
 STEPS = [1.0, 0.5, 0.2]

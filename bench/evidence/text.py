@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Numbers as words, tables, and blocks of a page that a program writes."""
+import math
+import os
+import pathlib
+import platform
+import re
+
+
+def write_block(page, name, maker, text):
+    """Replaces what stands between the two markers of `name` in the page."""
+    whole = page.read_text()
+    begin, end = f"<!-- {name}: made by {maker} -->\n", f"<!-- end of {name} -->"
+    if begin not in whole or end not in whole:
+        raise SystemExit(f"{page} has no markers for {name}")
+    before, rest = whole.split(begin, 1)
+    page.write_text(before + begin + text.strip() + "\n" + rest[rest.index(end):])
+
+
+def machine():
+    """The processor's name."""
+    model = ""
+    if os.path.exists("/proc/cpuinfo"):
+        found = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+        model = found.group(1).strip() if found else ""
+    return model or platform.machine()
+
+
+def table(head, rows):
+    """Markdown; cells are text already."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, r)) + " |" for r in rows])
+
+
+def seconds(s):
+    """A time with two digits and its unit."""
+    if s is None or not math.isfinite(s):
+        return ""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if s >= 2 * size:
+            return f"{digits(s / size)} {unit}"
+    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if s >= size:
+            return f"{digits(s / size)} {unit}"
+    return "0 s" if s <= 0 else f"{digits(s * 1e6)} us"
+
+
+def digits(x, count=2):
+    """1234567 -> 1,200,000; 0.01234 -> 0.012."""
+    if x == 0 or not math.isfinite(x):
+        return "0" if x == 0 else ""
+    places = count - 1 - int(math.floor(math.log10(abs(x))))
+    return f"{round(x, places):,.{max(0, places)}f}"

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""What the experiments share: the program as a function, runs that are made once, and progress.
+
+A run is a `Job`: a name, the words behind `sgfs sample`, and how long it is likely to take. `lab.samples(jobs)`
+makes those that the work folder does not have yet, side by side on the cores there are, and hands back a record
+for each:
+
+    command    the words, as they would be typed
+    summary    of `sgfs summary --json`, without the parameters
+    measured   what job.after(run file) found: a dictionary
+    wall       seconds of the process
+    run        the run file
+
+A record is written when its run is complete, so an interrupted experiment goes on with the run that it was in. It counts
+for the same words, version of the program and data files only."""
+import json
+import math
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Callable
+
+from evidence.text import seconds
+
+SCALES = ("full", "quick", "smoke")
+
+
+class Missing(Exception):
+    """An experiment cannot run here, and why."""
+
+
+class Stopped(Exception):
+    """The user wants to stop; what is complete is kept."""
+
+
+@dataclass
+class Job:
+    name: str  # of the files in the work folder: letters, digits, - and .
+    words: list  # behind `sgfs sample`, without --out
+    expected: float = 1.0  # seconds, for the time left
+    after: Callable = None  # run file -> dictionary of numbers, kept in the record
+    keep: bool = True  # the run file itself
+    tolerated: tuple = ()  # exit codes other than 0 and 75 that are a result: 4 where a sampler may diverge
+    record: dict = field(default=None, repr=False)
+
+
+class Lab:
+    def __init__(self, name, args):
+        self.name, self.scale, self.data = name, args.scale, args.data_dir
+        self.program = pathlib.Path(os.path.abspath(args.program))
+        if not os.access(self.program, os.X_OK):
+            raise SystemExit(f"No program at {args.program}: run make first, or give --program.")
+        self.max_time = args.max_time
+        self.jobs = args.jobs or len(os.sched_getaffinity(0))
+        self.work = args.work / args.scale / name
+        self.common = args.work / args.scale / "common"  # what several experiments use
+        for folder in (self.work, self.common):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.version = self.sgfs("--version").stdout.strip()
+        self.stopping = threading.Event()
+        self.children, self.lock = set(), threading.Lock()
+        self.made, self.wall = 0, 0.0  # runs, and the seconds of one core that they took, now or when they were made
+
+    def by_scale(self, full, quick, smoke):
+        return {"full": full, "quick": quick, "smoke": smoke}[self.scale]
+
+    def count(self, full, least=1):
+        """A number of iterations: a tenth of it for quick, a five-hundredth for smoke."""
+        return max(least, self.by_scale(full, full // 10, full // 500))
+
+    def file(self, path):
+        found = self.data / path
+        if not found.exists():
+            raise Missing(f"there is no {found}; `sh experiments/get-data.sh FOLDER` fetches it, --data-dir FOLDER names its place")
+        return found
+
+    def sgfs(self, *words):
+        """Runs the program in the work folder."""
+        done = subprocess.run([self.program, *map(str, words)], cwd=self.work, capture_output=True, text=True)
+        if done.returncode not in (0, 75):
+            raise RuntimeError(f"{spelt(words)}: exit {done.returncode}\n{done.stderr}")
+        return done
+
+    def json(self, *words):
+        return json.loads(self.sgfs(*words, "--json").stdout)
+
+    def once(self, name, key, make):
+        """make(), a value that JSON can hold, unless an experiment has made it for the same key."""
+        path, key = self.common / f"{name}.json", json.loads(json.dumps(key))
+        if path.exists():
+            kept = json.loads(path.read_text())
+            if kept.get("key") == key:
+                return kept["value"]
+        value = make()
+        write_whole(path, json.dumps({"key": key, "value": value}))
+        return value
+
+    # ---- runs
+
+    def samples(self, jobs):
+        """The jobs' records, in their order."""
+        for job in jobs:
+            job.record = self._kept(job)
+        todo = [job for job in jobs if job.record is None]
+        progress = Progress(self.name, todo, len(jobs), self.jobs)
+        with ThreadPoolExecutor(self.jobs) as pool, progress:
+            waiting = [pool.submit(self._make, job, progress) for job in todo]
+            try:
+                for future in waiting:
+                    future.result()
+            except BaseException as reason:
+                self.stopping.set()
+                for future in waiting:
+                    future.cancel()
+                with self.lock:
+                    for child in self.children:
+                        child.terminate()
+                raise Stopped from None if isinstance(reason, KeyboardInterrupt) else reason
+        self.made += len(jobs)
+        self.wall += sum(job.record["wall"] for job in jobs)
+        return [job.record for job in jobs]
+
+    def _words(self, job):
+        words = [str(w) for w in job.words]
+        return words + ["--max-time", f"{self.max_time:g}"] if self.max_time and "--max-time" not in words else words
+
+    def _key(self, job):
+        return {"words": self._words(job), "version": self.version, "files": stamps(job.words, self.work)}
+
+    def _kept(self, job):
+        path = self.work / f"{job.name}.record.json"
+        if not path.exists():
+            return None
+        record = json.loads(path.read_text())
+        whole = record["key"] == self._key(job) and (not job.keep or record["exit"] != 0 or pathlib.Path(record["run"]).exists())
+        return record if whole else None
+
+    def _make(self, job, progress):
+        if self.stopping.is_set():
+            return
+        run = self.work / f"{job.name}.run"
+        words = ["sample", *self._words(job), "--out", run.name, "--overwrite"]
+        progress.begin(job)
+        start = time.monotonic()
+        with self.lock:
+            # Ctrl-C reaches this program alone, which then stops its children
+            child = subprocess.Popen([str(self.program), *words, "--quiet"], cwd=self.work, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+            self.children.add(child)
+        said = child.communicate()[1]
+        with self.lock:
+            self.children.discard(child)
+        if self.stopping.is_set():
+            return
+        if child.returncode not in (0, 75, *job.tolerated):
+            raise RuntimeError(f"{spelt(words)}: exit {child.returncode}\n{said}")
+        record = {"key": self._key(job), "name": job.name, "command": spelt(words), "exit": child.returncode,
+                  "wall": time.monotonic() - start, "run": str(run), "said": said, "summary": {}, "measured": {}}
+        if child.returncode in (0, 75):
+            record["summary"] = self.json("summary", run.name)
+            record["summary"].pop("params", None)
+            record["measured"] = job.after(run) if job.after else {}
+        write_whole(self.work / f"{job.name}.record.json", json.dumps(record, indent=1))
+        if not job.keep and run.exists():
+            run.unlink()
+        job.record = record
+        progress.end(job)
+
+
+class Progress:
+    """How far the runs of one experiment are, and the time left: a line that is written over on a terminal, else one line
+    for each run that ends and one a minute."""
+
+    def __init__(self, name, todo, count, cores):
+        self.name, self.todo, self.count, self.cores = name, todo, count, cores
+        self.running, self.done, self.start = {}, [], time.monotonic()
+        self.lock, self.over = threading.Lock(), threading.Event()
+        self.terminal = sys.stderr.isatty()
+
+    def __enter__(self):
+        if self.todo:
+            kept = self.count - len(self.todo)
+            cores = min(self.cores, len(self.todo))
+            about = max(max(j.expected for j in self.todo), sum(j.expected for j in self.todo) / cores)
+            self._say(f"{len(self.todo)} runs" + (f" ({kept} more are there already)" if kept else "") +
+                      f", {cores} at a time, about {seconds(about)}", True)
+            self.thread = threading.Thread(target=self._tick, daemon=True)
+            self.thread.start()
+        elif self.count:
+            self._say(f"all {self.count} runs are there already", True)
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        if self.todo:
+            self.thread.join()
+
+    def begin(self, job):
+        with self.lock:
+            self.running[job.name] = (job, time.monotonic())
+
+    def end(self, job):
+        with self.lock:
+            took = time.monotonic() - self.running.pop(job.name)[1]
+            self.done.append(job)
+            left = f"; about {seconds(self._left())} left" if len(self.done) < len(self.todo) else ""
+            self._say(f"{self.count - len(self.todo) + len(self.done)}/{self.count} {job.name}: {seconds(took)}{left}", True)
+
+    def _left(self):
+        """What remains of the expected seconds, at the pace so far."""
+        now = time.monotonic()
+        made = sum(j.expected for j in self.done)
+        made += sum(min(now - since, j.expected) for j, since in self.running.values())
+        rest = max(0.0, sum(j.expected for j in self.todo) - made)
+        elapsed = now - self.start
+        return rest * elapsed / made if elapsed > 5 and made > 0 else rest / self.cores
+
+    def _tick(self):
+        last = time.monotonic()
+        while not self.over.wait(2 if self.terminal else 5):
+            if not self.terminal and time.monotonic() - last < 60:
+                continue
+            last = time.monotonic()
+            with self.lock:
+                if self.running:
+                    names = ", ".join(f"{n} {seconds(last - since)}" for n, (_, since) in self.running.items())
+                    self._say(f"{self.count - len(self.todo) + len(self.done)}/{self.count} done; running {names}; "
+                              f"about {seconds(self._left())} left", False)
+
+    def _say(self, text, stays):
+        line = f"{self.name}: {text}"
+        if self.terminal:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns
+            sys.stderr.write("\r\033[K" + (line + "\n" if stays else line[:width - 1]))
+            sys.stderr.flush()
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+def spelt(words):
+    return "sgfs " + shlex.join(str(w) for w in words)
+
+
+def stamps(words, folder):
+    """Size and time of every file that the words name: another file, another run."""
+    found = {}
+    for word in map(str, words):
+        path = folder / word  # an absolute path stays what it is
+        if len(word) < 1000 and path.is_file():
+            found[word] = [path.stat().st_size, path.stat().st_mtime_ns]
+    return found
+
+
+def write_whole(path, text):
+    """The file appears when it is complete."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    os.replace(part, path)
+
+
+def rounded(value, count=6):
+    """Numbers of a result with so many digits, inside lists and dictionaries too: what is kept is what is shown."""
+    if isinstance(value, dict):
+        return {k: rounded(v, count) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(v, count) for v in value]
+    if isinstance(value, float):
+        return float(f"{value:.{count}g}") if math.isfinite(value) else None
+    return value
+
+
+def write_reference(path, moments):
+    """Moments as `sgfs compare --reference` reads them."""
+    write_whole(path, json.dumps({k: moments[k] for k in ("names", "mean", "cov")}))
