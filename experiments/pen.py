@@ -9,7 +9,8 @@ import subprocess
 # colour and gnuplot's point type
 LOOK = {"truth": ("#000000", 1), "sgfs-f": ("#E69F00", 9), "sgfs-d": ("#56B4E9", 5), "sgld": ("#CC79A7", 11),
         "sgd": ("#777777", 2), "hmc": ("#D55E00", 13), "hmc fisher": ("#882255", 12), "nuts": ("#0072B2", 4),
-        "sgfs-cv": ("#009E73", 7), "exact": ("#332288", 6)}
+        "sgfs-cv": ("#009E73", 7), "exact": ("#332288", 6),
+        "sgfs-f default": ("#E69F00", 8)}
 
 STYLE = """
 set encoding utf8
