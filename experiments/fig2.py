@@ -16,7 +16,7 @@ import section9
 import seven_nine
 from evidence.text import digits, table
 from lab import Job
-from pen import LOOK, ink, mark
+from pen import LOOK, ink, legend, mark
 
 ALPHAS = (0, 1, 2, 3, 4, 5, 6)
 EPSILONS = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5, 5e-6, 1e-6)
@@ -24,7 +24,7 @@ LEAPFROGS = (50, 40, 30, 20, 10, 1)
 WARMUP, ENDLESS, PAPERS = 3000, 10**9, ("sgfs-f", "sgfs-d", "sgld", "hmc")
 TITLE = {"sgfs-f": "SGFS-f", "sgfs-d": "SGFS-d", "sgld": "SGLD", "hmc": "HMC, identity mass", "sgfs-f default": "SGFS-f, this program's way",
          "sgfs-cv": "sgfs-cv", "nuts": "NUTS", "hmc fisher": "HMC, Fisher mass", "exact": "exact"}
-TIMES = ("short", "long")
+TIMES, VARIANCES = ("short", "long"), (0.2, 5)
 
 
 # ---- runs -------------------------------------------------------------------------------------------
@@ -69,10 +69,10 @@ def short(x):
     return f"{mantissa}e{int(exponent)}"
 
 
-def hmc_steps(lab, data, y):
+def hmc_steps(lab, data):
     """HMC's step sizes, adapted to an acceptance of 0.8."""
     counts, warmup = LEAPFROGS[::lab.by_scale(1, 1, 5)], lab.by_scale(500, 150, 20)
-    jobs = [Job(f"step-{k}", seven_nine.words(data, y, "--sampler", "hmc", "--metric", "identity", "--leapfrog", k, "--warmup",
+    jobs = [Job(f"step-{k}", seven_nine.words(data, "--sampler", "hmc", "--metric", "identity", "--leapfrog", k, "--warmup",
                                               warmup * (5 if k == 1 else 1), "--draws", 20), 250e-6 * k * warmup, keep=False)
             for k in counts]
     return {k: float(f"{r['summary']['trajectories']['step_size']:.3g}") for k, r in zip(counts, lab.samples(jobs))}
@@ -81,13 +81,13 @@ def hmc_steps(lab, data, y):
 def run(lab):
     data, x, y = seven_nine.rows(lab)
     reference, truth = seven_nine.truth(lab, x, y)
-    gauge, steps = seven_nine.gauge(lab, reference), hmc_steps(lab, data, y)
+    gauge, steps = seven_nine.gauge(lab, reference), hmc_steps(lab, data)
     times = lab.by_scale((3, 90), (0.15, 4.5), (0.01, 0.03))
     methods, jobs = list(settings(lab, seven_nine.batch(y), steps)), []
     for family, label, words, us in methods:
         for when, T, kept in zip(TIMES, times, (100_000, 20_000)):
             thin = max(1, int(1e6 * T / us / kept))
-            every = seven_nine.words(data, y, *words, "--draws", ENDLESS, "--thin", thin, "--max-time", T)
+            every = seven_nine.words(data, *words, "--draws", ENDLESS, "--thin", thin, "--max-time", T)
             jobs.append(Job(f"{family}-{label}-{when}".replace(" ", "-"), every, T + 0.2, gauge, False, (4,)))
     again = section9.jobs(lab, data, y, reference)
     records = lab.samples(jobs + [job for _, job in again])
@@ -151,85 +151,79 @@ def draw(found, pen):
     picture(found, pen, "fig2-more", [f for f in TITLE if f not in PAPERS], PAPERS)
 
 
+def seen(found, when, key):
+    """The marks of a panel: method, x, y. trR is drawn at the edge where it lies beyond."""
+    low, high = VARIANCES if key == "trR" else (0, math.inf)
+    return [(m, speed(m), min(max(m[when][key], low), high)) for m in found["methods"] if speed(m) and m[when][key]]
+
+
+def limits(values):
+    """Whole powers of ten around the values."""
+    return 10.0**math.floor(math.log10(min(values))), 10.0**math.ceil(math.log10(max(values)))
+
+
 def picture(found, pen, name, families, behind):
     """Two rows of panels, one for each T; behind: families in grey."""
     tables, panels = {}, []
-    speeds = [speed(m) for m in found["methods"] if speed(m)]
-    left, right = 10**math.floor(math.log10(min(speeds))), 10**math.ceil(math.log10(max(speeds)))
+    xrange = limits([x for when in TIMES for _, x, _ in seen(found, when, "E1")])
     for when, T in zip(TIMES, found["times"]):
         for key in ("E1", "E2", "trR"):
-            plots, labels = [], []
+            marks, plots, labels = seen(found, when, key), [], []
             for family in (*behind, *families):
-                points = [m for m in found["methods"] if m["family"] == family and speed(m) and m[when][key]]
+                points = [p for p in marks if p[0]["family"] == family]
                 if not points:
                     continue
                 block = f"{family}_{when}_{key}".replace("-", "_").replace(" ", "_")
-                for part, wanted in (("", ("run",)), ("_open", ("theory", "bound"))):
-                    tables[block + part] = [(speed(m), m[when][key]) for m in points if m["from"] in wanted] or [(None, None)]
-                tables[block + "_line"] = [(speed(m), m[when][key]) for m in points]
-                look = ('lc rgb "#bbbbbb"', 'lc rgb "#bbbbbb" pt 7 ps 0.5') if family in behind else (ink(family), mark(family) + " ps 1.1")
-                plots += [f"${block}_line with lines {look[0]} lw 1", f"${block} with points {look[1]}",
-                          f"${block}_open with points {look[0]} pt 6 ps {0.6 if family in behind else 1.2}"]
-                if family not in behind:
-                    labels += ends(points, key, when, family)
-            panels.append(panel(key, T, found, plots, labels))
-    legend = ", ".join([f'NaN with points {mark(f)} ps 1.3 title "{TITLE[f]}"' for f in families] +
-                       ['NaN with points lc rgb "#666666" pt 6 ps 1.2 title "tau not resolved: theory or bound"',
-                        'NaN with lines lc rgb "black" dt 2 title "sampling error alone"',
-                        'NaN with lines lc rgb "black" lw 0.7 title "reference\'s own noise"'] +
-                       (['NaN with points lc rgb "#bbbbbb" pt 7 title "the paper\'s samplers"'] if behind else []))
-    script = f"""set multiplot layout 2,3 margins 0.06,0.985,0.19,0.95 spacing 0.055,0.13
-set logscale x
+                grey = family in behind
+                colour = 'lc rgb "#bbbbbb"' if grey else ink(family)
+                tables[block] = [(x, y) for m, x, y in points if m["from"] == "run"] or [(None, None)]
+                tables[block + "_open"] = [(x, y) for m, x, y in points if m["from"] != "run"] or [(None, None)]
+                tables[block + "_line"] = [(x, y) for _, x, y in points]
+                plots += [f"${block}_line with lines {colour} lw 1", f"${block} with points {colour} pt {7 if grey else LOOK[family][1]} ps "
+                          f"{0.5 if grey else 1.1}", f"${block}_open with points {colour} pt 6 ps {0.7 if grey else 1.3}"]
+                labels += [] if grey else ends(points, family)
+            yrange = VARIANCES if key == "trR" else limits([y for w in TIMES for _, _, y in seen(found, w, key)] + [found[f"{key}_noise"]])
+            panels.append(panel(found, key, T, yrange, plots, labels))
+    key = [(f"points {mark(f)} ps 1.3", TITLE[f]) for f in families]
+    key += [('points lc rgb "#bbbbbb" pt 7', "the paper's samplers")] if behind else []
+    key += [('points lc rgb "#666666" pt 6 ps 1.3', "open: tau by theory, or a bound"), ('lines lc rgb "black" dt 2', "sampling error alone"),
+            ('lines lc rgb "black" lw 0.7', "noise of the reference")]
+    head = f"""set multiplot layout 2,3 margins 0.055,0.985,0.18,0.95 spacing 0.05,0.13
+set logscale xy
 set format x "10^{{%L}}"
-set xrange [{left:g}:{right:g}]
-{''.join(panels)}
-unset logscale
-unset label
-unset title
-unset xlabel
-unset ylabel
-set margins 0,0,0,0
-set origin 0,0
-set size 1,0.1
-unset border
-unset tics
-unset grid
-set xrange [0:1]
-set yrange [0:1]
-set key center center horizontal maxrows 3 samplen 1.5
-plot {legend}
-unset multiplot
+set xrange [{xrange[0]:g}:{xrange[1]:g}]
 """
-    pen.plot(name, script, tables, 1200, 760)
+    pen.plot(name, head + "".join(panels) + legend(key), tables, 1200, 760)
 
 
-def ends(points, key, when, family):
+def ends(points, family):
     """Labels of a family's first and last mark."""
-    return [f'set label "{m["label"].replace("epsilon ", "").replace("alpha", "α")}" at {speed(m):g},{m[when][key]:g} '
-            f'offset 0.6,0.6 font ",10" tc rgb "{LOOK[family][0]}"' for m in {id(m): m for m in (points[0], points[-1])}.values()]
+    both = [points[0], points[-1]] if len(points) > 1 else points
+    return [f'set label "{{/*0.8 {m["label"].replace("epsilon", "ε").replace("alpha", "α").replace(" leapfrog", " step")}}}" '
+            f'at {x:g},{y:g} offset 0.5,0.7 tc rgb "{LOOK[family][0]}"' for m, x, y in both]
 
 
-def panel(key, T, found, plots, labels):
-    c1, c2 = found["c1"], found["c2"]
-    alone = {"E1": [f"{c1:g}/sqrt({T:g}*x)"], "E2": [f"{c2:g}/sqrt(2*{T:g}*x)"],
+def panel(found, key, T, yrange, plots, labels):
+    """One of them, with the sampling error that theory gives a chain with one time scale and tau much more than 1."""
+    alone = {"E1": [f"{found['c1']:g}/sqrt({T:g}*x)"], "E2": [f"{found['c2']:g}/sqrt(2*{T:g}*x)"],
              "trR": [f"1{sign}2/sqrt({T:g}*x*{found['D']})" for sign in "+-"]}[key]
     lines = [f'{f} with lines lc rgb "black" dt 2' for f in alone]
-    floor = {"E1": found["E1_noise"], "E2": found["E2_noise"], "trR": 1}[key]
-    lines.append(f'{floor:g} with lines lc rgb "black" lw 0.7')
-    scale = "set logscale y\nset format y '%g'\nset yrange [*:*]" if key != "trR" else "unset logscale y\nset yrange [0.5:2.5]"
-    name = {"E1": "E1, means", "E2": "E2, covariances", "trR": "trR, variances: 1 is right"}[key]
-    return "\n".join(["unset label", *labels, scale, f'set title "{name}, T = {T:g} s"', 'set xlabel "1/ATUC [1/s]"',
+    lines.append(f'{found.get(f"{key}_noise", 1):g} with lines lc rgb "black" lw 0.7')
+    tics = "set ytics (0.25, 0.5, 1, 2, 4)" if key == "trR" else "set ytics auto"
+    name = {"E1": "E1: error of the means", "E2": "E2: error of the covariances", "trR": "trR: variances, 1 is right"}[key]
+    return "\n".join(["unset label", *labels, f"set format y '{'%g' if key == 'trR' else '10^{%L}'}'", tics, f"set yrange [{yrange[0]:g}:{yrange[1]:g}]",
+                      f'set title "{name}, T = {T:g} s"', 'set xlabel "1/ATUC: independent draws a second"',
                       "plot " + ", ".join(lines + plots)]) + "\n"
 
 
 # ---- the page ---------------------------------------------------------------------------------------
 
 
-HEAD = ["sampler", "setting", "tau", "us an iteration", "1/ATUC", *(f"{k}, {w}" for w in TIMES for k in ("iterations", "E1", "E2", "trR"))]
+HEAD = ["sampler", "setting", "tau", "us an iteration", "1/ATUC", *(f"{k}, {w} T" for w in TIMES for k in ("iterations", "E1", "E2", "trR"))]
 
 
 def rows(found):
-    return HEAD, [[TITLE[m["family"]], m["label"], tau_text(m), digits(m.get("us", 0)), digits(speed(m) or 0, 3),
+    return HEAD, [[TITLE[m["family"]], m["label"], tau_text(m), digits(m["us"]) if "us" in m else "-", digits(speed(m) or 0, 3),
                    *(cell for w in TIMES for cell in cells(m, w))] for m in found["methods"]]
 
 

@@ -42,6 +42,27 @@ class Pen:
         picture.write_text(re.sub(r"\n<desc>.*?</desc>", "", picture.read_text(), flags=re.S))
 
 
+def legend(entries, height=0.1):
+    """The last panel of a multiplot: one legend for all of them, a strip at the bottom. entries: (style, title)."""
+    return f"""unset logscale
+unset label
+unset title
+unset xlabel
+unset ylabel
+unset border
+unset tics
+unset grid
+set margins 0,0,0,0
+set origin 0,0
+set size 1,{height:g}
+set xrange [0:1]
+set yrange [0:1]
+set key center center horizontal samplen 1.5
+plot {", ".join(f'NaN with {style} title "{title}"' for style, title in entries)}
+unset multiplot
+"""
+
+
 def rows_of(rows):
     return "".join(" ".join("NaN" if x is None else f"{x:.6g}" for x in row) + "\n" for row in rows)
 

@@ -52,7 +52,7 @@ def jobs(lab, data, y, reference):
         size = [] if name in HMC else ["--batch", seven_nine.batch(y)]
         count = lab.count(draws, 100)
         for seed in range(1, lab.by_scale(10, 3, 2) + 1):
-            every = seven_nine.words(data, y, *words, *size, "--warmup", lab.count(warmup, 20), "--draws", count, seed=seed)
+            every = seven_nine.words(data, *words, *size, "--warmup", lab.count(warmup, 20), "--draws", count, seed=seed)
             expected = 1e-6 * middle(us) * (count + lab.count(warmup)) * 0.7 + 0.3
             found.append((name, Job(f"section9-{at}-{seed}", every, expected, seven_nine.gauge(lab, reference), False, (4,))))
     return found

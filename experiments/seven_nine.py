@@ -35,7 +35,7 @@ def batch(y):
     return min(500, len(y) // 4)
 
 
-def words(data, y, *more, seed=1):
+def words(data, *more, seed=1):
     """Behind `sgfs sample`: one chain on one core."""
     return ["logistic", "--data", data, "--prior-precision", f"{mnist79.LAMBDA:g}", *more, "--chains", 1, "--threads", 1, "--seed", seed]
 
