@@ -132,7 +132,7 @@ class Book:
                 made = found["made"]
                 lines.append([f"[{name}](#{name})", made["runs"], seconds(made["core_seconds"]), made["scale"], made["machine"]])
         head = ["experiment", "runs of `sgfs`", "seconds of one core, all runs together", "scale", "machine"]
-        write_block(self.page, "contents", "make paper", table(head, lines))
+        write_block(self.page, "contents", "make paper", table(head, lines) if lines else "")
 
 
 def copy_page(page, copy):
