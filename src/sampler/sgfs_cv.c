@@ -123,6 +123,8 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *
         {true, "run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
         {!plain && !moving, "run.init", "init",
          "its chains begin with a draw of the Gaussian at the anchor"},
+        {!plain && !moving, "run.start", "start",
+         "its chains begin with a draw of the Gaussian at the anchor"},
         {!plain && !moving, "fisher.fill", "fisher-fill",
          "its matrix is the curvature at the anchor"},
         {plain, "sampler.anchor_tolerance", "anchor-tolerance", "there is no anchor"},
