@@ -33,14 +33,17 @@ def counts(lab, path):
     return lab.once(f"{path.name}-labels", stamps([str(path)], path.parent), make)
 
 
+def words(shares, more=()):
+    """Behind `sgfs pack`."""
+    return [*COLUMNS, *more, "--storage", "f32", "--split", shares]
+
+
 def parts(lab, path, shares, more=()):
     """Packed files of training, validation and test rows, by name of the part: read once, not in every run."""
     made = {p: lab.common / f"kdd-{p}.sgd" for p in ("train", "validation", "test")}
-    words = [*COLUMNS, *more, "--storage", "f32", "--split", shares]
-
     def make():
-        return {p: lab.json("pack", path, *words, "--part", p, "--out", out, "--overwrite")["rows"] for p, out in made.items()}
+        return {p: lab.json("pack", path, *words(shares, more), "--part", p, "--out", out, "--overwrite")["rows"] for p, out in made.items()}
 
     if not all(p.exists() for p in made.values()):
         (lab.common / "kdd-parts.json").unlink(missing_ok=True)
-    return made, lab.once("kdd-parts", [words, lab.version, stamps([str(path)], path.parent)], make)
+    return made, lab.once("kdd-parts", [words(shares, more), lab.version, stamps([str(path)], path.parent)], make)
