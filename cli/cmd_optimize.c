@@ -10,11 +10,12 @@
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "FILE", "also write the mode as JSON, for sgfs compare --reference"},
+    {"start", "FILE", "begin the climb here: JSON of sgfs optimize, a run, or D numbers"},
     {"threads", "K", "threads of the search (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-/* Two options of the run make sense here as well. */
+/* Some options of the run make sense here as well. */
 static sgfs_status borrow(cli_args *args, const char *flag, const char *key, sgfs_err *err) {
     const char *value = cli_given(&cmd_optimize, args, flag);
     if (value == NULL) return SGFS_OK;
@@ -64,6 +65,7 @@ static sgfs_status with_data(const sgfs_data *data, const char *path, const cli_
 static sgfs_status optimize(cli_args *args, sgfs_err *err) {
     const char *path = cli_given(&cmd_optimize, args, "out");
     if (cli_check_model(&cmd_optimize, args, err) != SGFS_OK) return err->code;
+    if (borrow(args, "start", "run.start", err) != SGFS_OK) return err->code;
     if (borrow(args, "threads", "run.threads", err) != SGFS_OK) return err->code;
     if (borrow(args, "overwrite", "output.overwrite", err) != SGFS_OK) return err->code;
     sgfs_data *data = cli_open_data(&cmd_optimize, args, path, err);

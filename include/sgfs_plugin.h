@@ -206,6 +206,8 @@ typedef struct sgfs_model_kind {
     double (*whole)(const sgfs_model *m, const sgfs_expansion *at, const double *theta);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
+    /* And back. Kinds with to_user have both. */
+    void (*from_user)(const sgfs_model *m, const double *user, double *theta);
     void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */
 } sgfs_model_kind;
 

@@ -446,6 +446,14 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     memcpy(user + is->U, theta + is->U, (size_t)(m->D - is->U) * sizeof *user);
 }
 
+static void from_user(const sgfs_model *m, const double *user, double *theta) {
+    const drbm *is = m->state;
+    for (int64_t j = 0; j < is->H; j++) {
+        sgfsi_glm_from_user(m, user + j * is->p, 1.0, theta + j * is->p);
+    }
+    memcpy(theta + is->U, user + is->U, (size_t)(m->D - is->U) * sizeof *theta);
+}
+
 static const sgfs_option options[] = {
     {"model.hidden", "hidden", SGFS_TEXT, "auto", 1, 0, NULL,
      "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1)"},
@@ -463,4 +471,5 @@ const sgfs_model_kind sgfs_model_drbm = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
+    .from_user = from_user,
 };

@@ -268,3 +268,15 @@ void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, do
     }
     if (d->intercept) user[0] = unit * (theta[0] - moved);
 }
+
+void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double unit, double *theta) {
+    const sgfs_data *d = m->data;
+    int64_t first = d->p - d->features;
+    double moved = 0;
+    for (int64_t j = 0; j < d->features; j++) {
+        double slope = user[first + j] / unit;
+        if (d->shift != NULL) moved += slope * d->shift[j];
+        theta[first + j] = slope / (d->scale != NULL ? d->scale[j] : 1);
+    }
+    if (d->intercept) theta[0] = user[0] / unit + moved;
+}

@@ -53,5 +53,7 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);
 void sgfsi_glm_spread(const sgfs_model *m, double *spread);
 /* Coefficients for the user's columns, times `unit` (the target's own scale). */
 void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, double *user);
+/* And back; user and theta may be the same place. */
+void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double unit, double *theta);
 
 #endif

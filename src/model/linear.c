@@ -160,6 +160,13 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     if (!s->known) user[m->D - 1] = theta[m->D - 1] + log(s->y_sd);
 }
 
+static void from_user(const sgfs_model *m, const double *user, double *theta) {
+    const linear *s = m->state;
+    sgfsi_glm_from_user(m, user, s->y_sd, theta);
+    if (m->data->intercept) theta[0] -= s->y_mean / s->y_sd;
+    if (!s->known) theta[m->D - 1] = user[m->D - 1] - log(s->y_sd);
+}
+
 static const sgfs_option options[] = {
     {"model.sigma", "sigma", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "known noise standard deviation (default: unknown, sampled as log_sigma)"},
@@ -179,4 +186,5 @@ const sgfs_model_kind sgfs_model_linear = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
+    .from_user = from_user,
 };

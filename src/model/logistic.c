@@ -132,6 +132,10 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     sgfsi_glm_to_user(m, theta, 1.0, user);
 }
 
+static void from_user(const sgfs_model *m, const double *user, double *theta) {
+    sgfsi_glm_from_user(m, user, 1.0, theta);
+}
+
 const sgfs_model_kind sgfs_model_logistic = {
     .name = "logistic",
     .help = "logistic regression, two classes of any name",
@@ -147,4 +151,5 @@ const sgfs_model_kind sgfs_model_logistic = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
+    .from_user = from_user,
 };

@@ -369,6 +369,21 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     if (!s->known) user[m->D - 1] += log(s->y_sd);
 }
 
+/* Step by step backwards: without hidden layers the first layer is the last. */
+static void from_user(const sgfs_model *m, const double *user, double *theta) {
+    const sgfsi_mlp *s = m->state;
+    const sgfsi_layer *first = &s->net.layer[0], *last = last_layer(s);
+    memcpy(theta, user, (size_t)m->D * sizeof *theta);
+    if (is_gaussian(s)) {
+        if (!s->known) theta[m->D - 1] -= log(s->y_sd);
+        if (last->bias) theta[last->offset] -= s->y_mean;
+        for (int64_t k = 0; k < last->in; k++) theta[last->offset + k] /= s->y_sd;
+    }
+    for (int64_t r = 0; r < first->out; r++) {
+        sgfsi_glm_from_user(m, theta + r * first->in, 1.0, theta + r * first->in);
+    }
+}
+
 static const sgfs_option options[] = {
     {"model.hidden", "hidden", SGFS_TEXT, "auto", 1, 0, NULL,
      "units of the hidden layers: 30, or 100,50, or none (auto: 30; drbm: columns + 1)"},
@@ -392,4 +407,5 @@ const sgfs_model_kind sgfs_model_mlp = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
+    .from_user = from_user,
 };

@@ -236,11 +236,12 @@ sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, 
     return status;
 }
 
-sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta, double *cov,
-                            int64_t *passes, sgfs_err *err) {
+sgfs_status sgfsi_mode_find(const sgfs_model *m, const double *start, int64_t threads,
+                            double *theta, double *cov, int64_t *passes, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_mode mode = {.passes = 0};
-    const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-8, .threads = threads};
+    const sgfsi_mode_plan plan = {
+        .method = "fisher", .tolerance = 1e-8, .threads = threads, .start = start};
     sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
     if (status == SGFS_OK) {
         memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);

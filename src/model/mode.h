@@ -37,11 +37,11 @@ typedef struct sgfsi_mode {
 sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
                               sgfsi_mode *out, sgfs_err *err);
 
-/* Fisher scoring until a step is below 1e-8 posterior standard deviations. theta: D, out. cov: D x
- * D full, out: inverse of the expected information plus prior there (Laplace). threads: 0 or
- * less: all cores. passes (may be NULL): passes over the data. */
-sgfs_status sgfsi_mode_find(const sgfs_model *m, int64_t threads, double *theta, double *cov,
-                            int64_t *passes, sgfs_err *err);
+/* Fisher scoring from `start` (NULL: the model's own) until a step is below 1e-8 posterior standard
+ * deviations. theta: D, out. cov: D x D full, out: inverse of the expected information plus prior
+ * there (Laplace). threads: 0 or less: all cores. passes (may be NULL): passes over the data. */
+sgfs_status sgfsi_mode_find(const sgfs_model *m, const double *start, int64_t threads,
+                            double *theta, double *cov, int64_t *passes, sgfs_err *err);
 
 /* Posterior mean to the next order, from the change of the curvature around the mode:
  *     mean = mode - 1/2 A^-1 grad log det A

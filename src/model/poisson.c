@@ -239,6 +239,10 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     sgfsi_glm_to_user(m, theta, 1.0, user);
 }
 
+static void from_user(const sgfs_model *m, const double *user, double *theta) {
+    sgfsi_glm_from_user(m, user, 1.0, theta);
+}
+
 const sgfs_model_kind sgfs_model_poisson = {
     .name = "poisson",
     .help = "Poisson regression of counts, log link, with or without an exposure",
@@ -256,4 +260,5 @@ const sgfs_model_kind sgfs_model_poisson = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
+    .from_user = from_user,
 };

@@ -383,6 +383,10 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
     for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_to_user(m, theta + k, 1.0, user + k);
 }
 
+static void from_user(const sgfs_model *m, const double *user, double *theta) {
+    for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_from_user(m, user + k, 1.0, theta + k);
+}
+
 static const sgfs_option options[] = {
     {"model.reference_class", "reference-class", SGFS_TEXT, "auto", 1, 0, NULL,
      "label whose coefficients are 0 (auto: the first; none: all classes alike)"},
@@ -403,4 +407,5 @@ const sgfs_model_kind sgfs_model_softmax = {
     .resample = resample,
     .start = start,
     .to_user = to_user,
+    .from_user = from_user,
 };

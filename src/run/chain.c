@@ -38,10 +38,11 @@ static sgfs_status make_room(sgfsi_walk *w, bool full_moments, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* theta = the model's start + uniform(-radius, radius) x spread. */
+/* theta = --start, or the model's own, + uniform(-radius, radius) x spread. */
 static void place(sgfsi_walk *w, const sgfs_model *m, double radius) {
     sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
     m->kind->start(m, w->theta, w->limit);
+    if (w->plan->start != NULL) memcpy(w->theta, w->plan->start, (size_t)w->D * sizeof *w->theta);
     sgfsi_uniforms(&stream, w->D, w->start);
     for (int64_t j = 0; j < w->D; j++) {
         w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];
@@ -97,6 +98,7 @@ sgfs_status sgfsi_walk_open(sgfsi_walk *w, const sgfs_model *model, const sgfs_c
     w->sampler.fisher = kinds->fisher;
     w->sampler.cfg = cfg;
     w->sampler.arena = &w->arena;
+    w->sampler.start = plan->start;
     w->sampler.seed = plan->seed;
     w->sampler.chain = (uint32_t)w->index;
     w->sampler.model = model;

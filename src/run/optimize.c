@@ -14,6 +14,7 @@
 #include "model/prior.h"
 #include "run/curvature.h"
 #include "run/options.h"
+#include "run/start.h"
 
 const sgfs_option sgfsi_optimize_options[] = {
     {"optimize.method", "method", SGFS_CHOICE, "auto", 1, 0, "auto|fisher|lbfgs",
@@ -65,8 +66,12 @@ static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sg
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
     if (!sgfsi_config_auto(cfg, "run.threads")) plan.threads = sgfsi_config_int(cfg, "run.threads");
+    double *start = NULL;
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
+    if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);
+    plan.start = start;
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &s->arena, &s->found, err);
+    free(start);
     if (status != SGFS_OK) return status;
     s->shown.dim = m->D;
     s->shown.log_density = s->found.lp;

@@ -35,6 +35,8 @@ static const sgfs_option run_options[] = {
     {"run.seed", "seed", SGFS_INTEGER, "1", 0, 9e18, NULL, "same seed, same draws, bit for bit"},
     {"run.init", "init", SGFS_NUMBER, "0.5", 0, 1e6, NULL,
      "chains start uniformly within this radius (in units of the columns' scale)"},
+    {"run.start", "start", SGFS_TEXT, "", 1, 0, NULL,
+     "all chains start here: sgfs optimize's JSON, a run's last draw, or D numbers"},
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
      "chains run side by side (auto: all cores)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,

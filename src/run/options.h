@@ -26,10 +26,11 @@ typedef struct sgfsi_kinds {
 typedef struct sgfsi_plan {
     int64_t n, warmup, draws, thin, chains, threads;
     uint64_t seed;
-    int64_t chunk;     /* rows of a minibatch that are drawn together */
-    int64_t inner;     /* threads inside each chain, for passes over all rows */
-    double gamma, tau; /* tau: predicted, 0 when not known */
-    double ess;        /* the run goes on until every parameter has it; 0: it does not */
+    int64_t chunk;       /* rows of a minibatch that are drawn together */
+    int64_t inner;       /* threads inside each chain, for passes over all rows */
+    double gamma, tau;   /* tau: predicted, 0 when not known */
+    const double *start; /* D, of --start, on the chain's scale; NULL: not given */
+    double ess;          /* the run goes on until every parameter has it; 0: it does not */
 } sgfsi_plan;
 
 /* Read sampler, Fisher kind and batch scheme from cfg. "auto" is read as sgfs-f, which every model

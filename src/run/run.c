@@ -17,6 +17,7 @@
 #include "base/ticker.h"
 #include "run/curvature.h"
 #include "run/lengthen.h"
+#include "run/start.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
@@ -58,8 +59,20 @@ static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err
     return run->choice.automatic && anchored && failed;
 }
 
+/* At a point that was given chains begin exactly, unless --init says how far around it. */
+static sgfs_status find_start(sgfs_run *run, sgfs_err *err) {
+    if (run->start == NULL) {
+        sgfs_status status = sgfsi_start_read(run->model, run->cfg, &run->start, err);
+        if (status != SGFS_OK || run->start == NULL) return status;
+    }
+    run->plan.start = run->start;
+    if (sgfsi_config_given(run->cfg, "run.init")) return SGFS_OK;
+    return sgfsi_config_resolve(run->cfg, "run.init", "0", err);
+}
+
 static sgfs_status open_plan(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_resolve(run->cfg, run->model, &run->kinds, &run->plan, err);
+    if (status == SGFS_OK) status = find_start(run, err);
     return status == SGFS_OK ? open_chains(run, err) : status;
 }
 
@@ -174,6 +187,7 @@ void sgfs_run_free(sgfs_run *run) {
     if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
     close_chains(run);
     free(run->path);
+    free(run->start);
     sgfsi_aside_free(run->aside);
     free(run->describe);
     sgfsi_json_free(run->given);

@@ -16,6 +16,7 @@ struct sgfs_run {
     sgfsi_kinds kinds;
     sgfsi_plan plan;
     sgfsi_choice choice;
+    double *start;   /* D, of --start, or NULL */
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
     sgfsi_output out;
     sgfsi_walk *walk;   /* plan.chains */

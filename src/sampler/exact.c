@@ -75,10 +75,12 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
                           "--sampler nuts is exact, too, and needs no such thing.",
                           why, now->model->kind->name);
     }
-    if (sgfsi_config_given(cfg, "run.init")) {
+    const char *flag = sgfsi_start_given(cfg);
+    if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--init has no meaning for sampler exact: chains begin at draws of the "
-                          "Gaussian at the anchor.");
+                          "%s has no meaning for sampler exact: chains begin at draws of the "
+                          "Gaussian at the anchor.",
+                          flag);
     }
     return sgfsi_config_choose(cfg, "run.draws", 1000, err);
 }

@@ -18,8 +18,9 @@
  * 0.001 and it would be all there is. Shrinking towards the window's own variances has none, and
  * holds a matrix of more parameters than draws, too. "fisher" takes the mode, found before the
  * first iteration, and not a point that the chain came by: the metric is then the same for all
- * chains, known before any randomness, and the one the paper's HMC has. Chains still start where
- * --init puts them.
+ * chains, known before any randomness, and the one the paper's HMC has. Of several modes it is the
+ * one that a climb from --start (or the model's own start) comes to. Chains still start where --start
+ * and --init put them.
  *
  * All of this adapts in warm-up only: the draws come from a Markov chain with a fixed kernel.
  */

@@ -29,9 +29,11 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
                           "use --sampler sgfs-d for many parameters.",
                           (long long)now->D, (long long)now->D, (int)SGFSI_MOST_DENSE);
     }
-    if (sgfsi_config_given(cfg, "run.init")) {
+    const char *flag = sgfsi_start_given(cfg);
+    if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--init has no meaning for sampler laplace: every draw is independent.");
+                          "%s has no meaning for sampler laplace: every draw is independent.",
+                          flag);
     }
     sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", 0, err);
     return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.draws", 1000, err) : status;

@@ -56,7 +56,7 @@ sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *wha
                           what, (long long)m->D, (long long)m->D, (int)SGFSI_MOST_DENSE);
     }
     int64_t threads = sgfsi_config_int(sampler->cfg, "run.threads");
-    return sgfsi_mode_find(m, threads, mode, cov, passes, err);
+    return sgfsi_mode_find(m, sampler->start, threads, mode, cov, passes, err);
 }
 
 static sgfs_status not_definite(const sgfs_sampler *sampler, int64_t minor, sgfs_err *err) {

@@ -20,8 +20,9 @@ struct sgfs_sampler {
     const sgfs_model *model;
     const sgfs_layout *layout; /* of the Fisher matrix */
     int64_t D;
-    sgfsi_eval eval; /* minibatches; not open for kinds with full_data */
-    sgfsi_full full; /* all rows; open for kinds with full_data only */
+    sgfsi_eval eval;     /* minibatches; not open for kinds with full_data */
+    sgfsi_full full;     /* all rows; open for kinds with full_data only */
+    const double *start; /* D, of --start: where a search for a mode begins; NULL: not given */
     uint64_t seed;
     uint32_t chain;
     /* The run's first chain, opened before this one: what all chains share (a mode, a matrix) can
@@ -61,6 +62,12 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, sgfs_err *err);
 /* While walking: an anchor of this chain's own at theta, by one pass over all rows on the chain's
  * own thread; counted in s->reanchors. */
 sgfs_status sgfsi_sampler_reanchor(sgfs_sampler *s, const double *theta, sgfs_err *err);
+
+/* "--init" or "--start", whichever the user gave; NULL: neither. */
+static inline const char *sgfsi_start_given(const sgfs_config *cfg) {
+    if (sgfsi_config_given(cfg, "run.init")) return "--init";
+    return sgfsi_config_given(cfg, "run.start") ? "--start" : NULL;
+}
 
 /* ---- step sizes of the stochastic samplers (schedule.c) -------------------------------------- */
 

@@ -32,7 +32,7 @@ static void reference(const sgfs_model *m, double *mean, double *sd) {
     double origin[COLS + 2];
     sgfs_err err;
     int64_t D = m->D;
-    if (sgfsi_mode_find(m, 0, mode, cov, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
     m->kind->to_user(m, mode, mean);
     m->kind->to_user(m, zero, origin);
     for (int64_t j = 0; j < D; j++) {
@@ -135,7 +135,7 @@ static void check_rare(const char *sampler, const char *seed) {
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     assert_string_equal(run->kinds.name, sampler_of(sampler));
     sgfs_summary *s = sgfs_summary_new(run->out.memory, &err);
-    assert_int_equal(sgfsi_mode_find(m, 0, mode, cov, NULL, &err), SGFS_OK);
+    assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     for (int64_t j = 0; j < s->dim; j++) {
         double sd = sqrt(cov[j * m->D + j]), z = (s->row[j].mean - mode[j]) / sd;
         if (fabs(s->row[j].sd / sd - 1) > 0.15 || fabs(z) > 0.4 || s->row[j].r_hat > 1.03) {

@@ -80,7 +80,7 @@ static double full(const sgfs_model *m, const double *theta, double *G, double *
 
 static void mode_of(const sgfs_model *m, double *mode, double *cov) {
     sgfs_err err;
-    if (sgfsi_mode_find(m, 0, mode, cov, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
 }
 
 /* ---- with a reference class: logistic regression --------------------------------------------- */
@@ -438,14 +438,14 @@ static void test_without_a_prior_the_null_directions_are_named(void **state) {
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfsi_model_open(&sgfs_model_softmax, data, cfg, &err);
     assert_non_null(strstr(said, "--reference-class 0"));
-    assert_int_equal(sgfsi_mode_find(m, 0, mode, cov, NULL, &err), SGFS_ENUMERIC);
+    assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_ENUMERIC);
     assert_non_null(strstr(err.text, "singular"));
     sgfs_model_free(m);
     said[0] = '\0';
     assert_int_equal(sgfs_config_set(cfg, "model.reference_class", "0", NULL), SGFS_OK);
     m = sgfsi_model_open(&sgfs_model_softmax, data, cfg, &err);
     assert_string_equal(said, "");
-    assert_int_equal(sgfsi_mode_find(m, 0, mode, cov, NULL, &err), SGFS_OK);
+    assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     sgfs_model_free(m);
     sgfs_data_free(data);
     sgfs_config_free(cfg);

@@ -167,7 +167,7 @@ enum { SETUPS = sizeof setups / sizeof setups[0] };
 static void is_near_the_mode(const bench *b, const sgfsi_anchor *a) {
     int64_t D = b->m->D;
     double *mode = zeros(D), *cov = zeros(D * D);
-    assert_int_equal(sgfsi_mode_find(b->m, 0, mode, cov, NULL, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_mode_find(b->m, NULL, 0, mode, cov, NULL, NULL), SGFS_OK);
     double away = apart(D, a->L, a->theta, mode);
     assert_true(a->distance < 0.01);
     assert_near(away, a->distance, 0.02 * a->distance + 1e-7, "the distance it says");

@@ -46,7 +46,7 @@ static void test_the_page_compiles_and_samples(void **state) {
     sgfs_summary *s = sgfs_summary_new(draws, &err);
     assert_non_null(s);
     double mode[3], cov[9];
-    assert_int_equal(sgfsi_mode_find(m, 0, mode, cov, NULL, &err), SGFS_OK);
+    assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     for (int64_t j = 0; j < 3; j++) {
         assert_true(fabs(s->row[j].mean - mode[j]) < 5 * s->row[j].mcse + 0.1 * s->row[j].sd);
         assert_true(fabs(s->row[j].mean - truth[j]) < 4 * s->row[j].sd);
