@@ -178,7 +178,7 @@ def picture(found, pen, name, families, behind):
                 shape, size = (7, 0.5) if grey else (LOOK[family][1], 1.1)
                 plots += [f"${block}_line with lines {colour} lw 1", f"${block} with points {colour} pt {shape} ps {size}",
                           f"${block}_open with points {colour} pt 6 ps {1.2 * size}"]
-                labels += [] if grey else ends(points, family, key)
+                labels += [] if grey else ends(points, family, key, xrange)
             panels.append(panel(found, key, T, plots, labels))
     key = [(f"points {mark(f)} ps 1.3", TITLE[f]) for f in families]
     key += [('points lc rgb "#bbbbbb" pt 7', "the paper's samplers")] if behind else []
@@ -192,14 +192,18 @@ set xrange [{xrange[0]:g}:{xrange[1]:g}]
     pen.plot(name, head + "".join(panels) + legend(key), tables, 1200, 760)
 
 
-def ends(points, family, key):
+def ends(points, family, key, xrange):
     """Labels of a family's first mark, above it, and of its last, below; of the one that mixes faster alone beside trR."""
     if len(points) < 2 or (key == "trR" and points[0][0]["family"] not in PAPERS):
         return []
     both = [(points[0], 0.8), (points[-1], -0.8)]
     both = [max(both, key=lambda b: b[0][1])] if key == "trR" else both
+
+    def place(x, up):  # inside the panel
+        return f"right offset 2,{abs(up)}" if x > xrange[1]**0.8 * xrange[0]**0.2 else f"offset 0.3,{up}"
+
     return [f'set label "{{/*0.8 {m["label"].replace("epsilon", "ε").replace("alpha", "α").replace(" leapfrog", " step")}}}" '
-            f'at {x:g},{y:g} offset 0.3,{up} tc rgb "{LOOK[family][0]}"' for (m, x, y), up in both]
+            f'at {x:g},{y:g} {place(x, up)} tc rgb "{LOOK[family][0]}"' for (m, x, y), up in both]
 
 
 def panel(found, key, T, plots, labels):
