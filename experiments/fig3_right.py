@@ -14,7 +14,7 @@ from scipy import stats
 
 from evidence.text import digits, seconds, table
 from lab import Job
-from pen import ink
+from pen import ink, legend
 
 IMAGES = ["mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz",
           "mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"]
@@ -170,29 +170,25 @@ def draw(found, pen):
               for m, r in runs.items()}
     floor = min(min(r["curve"]["error"]) for r in runs.values())
 
-    def lines(column, titled):
-        return ", \\\n     ".join(
-            f"${m.replace('-', '_').replace('/', '_')} using {column}:3 with lines {ink(m.split('/')[0])} "
-            f"lw {2.2 if m != 'sgfs-f' else 1.6} {'dt 2 ' if m == 'sgfs-f' else ''}" + (f'title "{SHOWN[m]}"' if titled else "")
-            for m in METHODS)
+    style = {m: f"lines {ink(m.split('/')[0])} lw {'1.6 dt 2' if m == 'sgfs-f' else '2.2'}" for m in METHODS}
 
-    pen.plot("fig3-right", f"""set multiplot layout 1,2
+    def lines(column):
+        return ", \\\n     ".join(f"${m.replace('-', '_').replace('/', '_')} using {column}:3 with {style[m]}" for m in METHODS)
+
+    pen.plot("fig3-right", f"""set multiplot layout 1,2 margins 0.075,0.98,0.25,0.97 spacing 0.08
 set logscale xy
 set yrange [{0.97 * floor:.4f}:0.5]
 set ytics (0.15, 0.16, 0.17, 0.18, 0.2, 0.22, 0.25, 0.3, 0.4, 0.5)
 set format x "10^{{%L}}"
 set ylabel "test error"
 set xlabel "iterations"
-unset key
-plot {lines(1, False)}
-set key bottom left reverse Left samplen 2
+plot {lines(1)}
 set format x "%g"
 set xlabel "seconds of one core"
 set xrange [0.01:*]
 unset ylabel
-plot {lines(2, True)}
-unset multiplot
-""", tables, 1000, 430)
+plot {lines(2)}
+""" + legend([(style[m], SHOWN[m]) for m in METHODS]), tables, 1000, 450)
 
 
 def rows(found):
