@@ -317,16 +317,16 @@ unset multiplot
 
 WHICH = {"whole": "the whole file, as in the paper", "tenth": """**the 10 % file**, the whole one is not here. It has
 one row in ten of seven labels and all rows of the other sixteen, so rare labels weigh about ten times as much and errors are not
-comparable with the paper's. The column *with the whole file's labels* gives each test row the weight that its label has in the whole file
-(counts by label from the literature); the model is still one of a tenth of the rows"""}
+comparable with the paper's. The column *with the whole file's labels* gives each test row the weight that its label has in the
+whole file (counts by label from the literature); the model is still one of a tenth of the rows"""}
 
 
 def page(found):
     n, best = found["rows"], found["runs"][found["picked"]["sgfs-f"]]
     short = [r for r in found["runs"].values() if not r["diverged"] and r["iterations"] < found["iterations"]]
     limit = f" (`--max-time {found['limit']:g}`)" if found["limit"] else ""
-    limits = (f"{len(short)} of {len(found['runs'])} runs have fewer than {found['iterations']:,} iterations, for want of time{limit}: "
-              "the table says how far each came.\n" if short else "")
+    limits = (f"{len(short)} of {len(found['runs'])} runs have fewer than {found['iterations']:,} iterations, for want of "
+              f"time{limit}: the table says how far each came.\n" if short else "")
     return f"""![Table 1](paper/table1.svg)
 
 The error of the validation rows with the settings picked: in burn-in, and for SGD, that of the point at hand, then that of the
@@ -336,19 +336,19 @@ averaged prediction.
 
 {table(["the paper", "here, its settings", "here, settings picked", "verdict"], claims(found))}
 
-Data: {WHICH[found['source']]}. {n['train']:,} rows are for training, {n['validation']:,} for validation, {n['test']:,} for the test:
-one row more or less is {1 / n['test']:.1e} of the error, and standard errors (binomial) are large beside the differences of the
-paper's table. Methods are therefore compared on the same rows: *alone* are rows that one of the two gets wrong and the other
-right, p is McNemar's exact test, two-sided, one comparison at a time. The paper's own rates are compared by the standard errors of its
-{PAPER_ROWS // 20:,} test rows. A setting is picked by the log loss of the validation part.
+Data: {WHICH[found['source']]}. {n['train']:,} rows are for training, {n['validation']:,} for validation, {n['test']:,} for the
+test: one row more or less is {1 / n['test']:.1e} of the error, and standard errors (binomial) are large beside the differences
+of the paper's table. Methods are therefore compared on the same rows: *alone* are rows that one of the two gets wrong and the other
+right, p is McNemar's exact test, two-sided, one comparison at a time. The paper's own rates are compared by the standard errors
+of its {PAPER_ROWS // 20:,} test rows. A setting is picked by the log loss of the validation part.
 
 Settings: {found['hidden']} hidden units, D = {found['dim']:,}, minibatches of {found['batch']}, lambda {LAMBDA}, columns
 standardised by the training rows, symbolic ones numbered, one chain, seed 1; SGD and SGLD step by a (1e5 + t)^-0.9.
 {limits}Burn-in is a tenth of the iterations, {best['warmup']:,} for SGFS-f with an update every 10th of them.
 
 Where we differ: the paper states neither batch, scaling nor burn-in. SGFS-d burns in with the larger steps that `sgfs` chooses by
-itself; SGFS-f keeps its alpha and averages the covariance of the scores with kappa = 1/t from the first step on, as the paper does:
-an average that forgets loses the rare labels' rows. {others(found)}
+itself; SGFS-f keeps its alpha and averages the covariance of the scores with kappa = 1/t from the first step on, as the paper
+does. {others(found)}
 How the rows were made, and one of the runs:
 
     {found['pack']}
