@@ -203,16 +203,14 @@ def probability(p):
 
 
 def claims(found):
-    """The paper, here with its settings, here with those picked, verdict."""
+    """The paper, here, verdict: by the paper's settings and by those picked."""
     lines = []
     for better, worse in (("sgfs-f", "sgd"), ("sgfs-d", "sgd"), ("sgfs-f", "sgld"), ("sgfs-d", "sgld"), ("sgld", "sgd")):
-        own, picked = (judge(found, better, worse, p) for p in (False, True))
-        lines.append([f"{cited(better)} has fewer errors than {cited(worse)}{doubt(better, worse)}", own[0], picked[0],
-                      both(own[1], picked[1])])
-    own, picked = (judge(found, "sgfs-f", "sgfs-d", p) for p in (False, True))
+        said, verdicts = zip(*(judge(found, better, worse, picked) for picked in (False, True)))
+        lines.append([f"{cited(better)} has fewer errors than {cited(worse)}{doubt(better, worse)}", both(*said), both(*verdicts)])
+    said, verdicts = zip(*(judge(found, "sgfs-f", "sgfs-d", picked) for picked in (False, True)))
     alike = {UNDECIDED: "no difference seen", "confirmed": "SGFS-f has fewer", "the other way round": "SGFS-d has fewer"}
-    lines.append([f"{cited('sgfs-f')} and {cited('sgfs-d')} are alike", own[0], picked[0],
-                  both(*(alike.get(v, v) for v in (own[1], picked[1])))])
+    lines.append([f"{cited('sgfs-f')} and {cited('sgfs-d')} are alike", both(*said), both(*(alike.get(v, v) for v in verdicts))])
     return lines + [level(found, m) for m in PAPER]
 
 
@@ -241,7 +239,7 @@ def level(found, method):
     away = (share - PAPER[method]) / (se ** 2 + standard_error(PAPER[method], PAPER_ROWS // 20) ** 2) ** 0.5
     differs = f"differs: {'larger' if away > 0 else 'smaller'} by {abs(away):.1f} standard errors"
     verdict = "confirmed" if abs(away) <= 2 else differs
-    return [f"{SHOWN[method]}: an error of {PAPER[method]:.1e}", *cells, f"picked: {verdict}"]
+    return [f"{SHOWN[method]}: an error of {PAPER[method]:.1e}", both(*cells), f"picked: {verdict}"]
 
 
 def rate(found, r):
@@ -334,7 +332,7 @@ averaged prediction.
 
 {table(*rows(found))}
 
-{table(["the paper", "here, its settings", "here, settings picked", "verdict"], claims(found))}
+{table(["the paper", "here", "verdict"], claims(found))}
 
 Data: {WHICH[found['source']]}. {n['train']:,} rows are for training, {n['validation']:,} for validation, {n['test']:,} for the
 test: one row more or less is {1 / n['test']:.1e} of the error, and standard errors (binomial) are large beside the differences
