@@ -99,10 +99,10 @@ def words(lab, s, files, rows):
     full = ["--fisher-every", s["every"], "--warmup-fisher-every", 10] if s["every"] else []
     if s["every"] and s["kind"] != "automatic":
         full += ["--kappa", "harmonic", "--warmup-alpha", s["value"], "--warmup-by", "scores"]
-    return ["drbm", "--data", files["train"], "--validate", files["validation"], "--standardize",
-            *KINDS[s["kind"]], "--hidden", hidden(lab), "--prior-precision", LAMBDA,
-            "--batch", batch(rows), "--batch-scheme", "with", "--sampler", s["method"], *steps, *full,
-            "--warmup", warmup, "--draws", draws, "--thin", thin, "--chains", 1, "--threads", 1, "--seed", 1,
+    # column transforms are done in the order of the words
+    return ["drbm", "--data", files["train"], "--validate", files["validation"], *KINDS[s["kind"]], "--standardize",
+            "--hidden", hidden(lab), "--prior-precision", LAMBDA, "--batch", batch(rows), "--batch-scheme", "with",
+            "--sampler", s["method"], *steps, *full, "--warmup", warmup, "--draws", draws, "--thin", thin, "--chains", 1, "--threads", 1, "--seed", 1,
             *(["--max-time", limit] if limit and lab.max_time else [])]
 
 
