@@ -102,7 +102,8 @@ def words(lab, s, files, rows):
     # column transforms are done in the order of the words
     return ["drbm", "--data", files["train"], "--validate", files["validation"], *KINDS[s["kind"]], "--standardize",
             "--hidden", hidden(lab), "--prior-precision", LAMBDA, "--batch", batch(rows), "--batch-scheme", "with",
-            "--sampler", s["method"], *steps, *full, "--warmup", warmup, "--draws", draws, "--thin", thin, "--chains", 1, "--threads", 1, "--seed", 1,
+            "--sampler", s["method"], *steps, *full,
+            "--warmup", warmup, "--draws", draws, "--thin", thin, "--chains", 1, "--threads", 1, "--seed", 1,
             *(["--max-time", limit] if limit and lab.max_time else [])]
 
 
@@ -207,7 +208,8 @@ def claims(found):
     lines = []
     for better, worse in (("sgfs-f", "sgd"), ("sgfs-d", "sgd"), ("sgfs-f", "sgld"), ("sgfs-d", "sgld"), ("sgld", "sgd")):
         said, verdicts = zip(*(judge(found, better, worse, picked) for picked in (False, True)))
-        lines.append([f"{cited(better)} has fewer errors than {cited(worse)}{doubt(better, worse)}", both(*said), both(*verdicts)])
+        lines.append([f"{cited(better)} has fewer errors than {cited(worse)}{doubt(better, worse)}",
+                      both(*said), both(*verdicts)])
     said, verdicts = zip(*(judge(found, "sgfs-f", "sgfs-d", picked) for picked in (False, True)))
     alike = {UNDECIDED: "no difference seen", "confirmed": "SGFS-f has fewer", "the other way round": "SGFS-d has fewer"}
     lines.append([f"{cited('sgfs-f')} and {cited('sgfs-d')} are alike", both(*said), both(*(alike.get(v, v) for v in verdicts))])
@@ -336,8 +338,8 @@ averaged prediction.
 
 Data: {WHICH[found['source']]}. {n['train']:,} rows are for training, {n['validation']:,} for validation, {n['test']:,} for the
 test: one row more or less is {1 / n['test']:.1e} of the error, and standard errors (binomial) are large beside the differences
-of the paper's table. Methods are therefore compared on the same rows: *alone* are rows that one of the two gets wrong and the other
-right, p is McNemar's exact test, two-sided, one comparison at a time. The paper's own rates are compared by the standard errors
+of the paper's table. Methods are therefore compared on the same rows: *alone* are rows that one of the two gets wrong and the
+other right, p is McNemar's exact test, two-sided, one comparison at a time. The paper's own rates are compared by the standard errors
 of its {PAPER_ROWS // 20:,} test rows. A setting is picked by the log loss of the validation part.
 
 Settings: {found['hidden']} hidden units, D = {found['dim']:,}, minibatches of {found['batch']}, lambda {LAMBDA}, columns
