@@ -300,7 +300,7 @@ def draw(found, pen):
     def curves(column, titled):
         return ", \\\n     ".join(
             f"${n} using {column}:($3 > 0 ? $3 : NaN) with lines {ink(r['method'])} lw 2.2 dt {DASHES[r['every']]}" +
-            (f' title "{called(r).replace("update ", "")}, {valued(r)}"' if titled else "") for n, r in lines.items())
+            (f' title "{called(r).replace("update ", "")}"' if titled else "") for n, r in lines.items())
 
     pen.plot("table1", f"""set multiplot layout 1,2
 set logscale xy
