@@ -47,8 +47,10 @@ def run(lab):
     made = perform(lab, files, rows, [setting(m, v) for m, values in grid.items() for v in values])
     best = {m: pick(made, m) for m in GRID}
     more = [setting("sgfs-f", best["sgfs-f"]["value"], every) for every in (1, 100)]
-    more += [setting("sgfs-d", best["sgfs-d"]["value"], kind="log1p"), setting("sgfs-d", GRID["sgfs-d"][0], kind="literal"),
-             *lab.by_scale([setting("sgfs-f", best["sgfs-f"]["value"], kind="automatic")], [], [])]
+    more.append(setting("sgfs-d", GRID["sgfs-d"][0], kind="literal"))
+    if lab.scale != "quick":
+        more += [setting("sgfs-d", best["sgfs-d"]["value"], kind="log1p"),
+                 setting("sgfs-f", best["sgfs-f"]["value"], kind="automatic")]
     made += perform(lab, files, rows, more)
     best["sgfs-f"] = pick(made, "sgfs-f")
     for r in made:
@@ -86,9 +88,9 @@ def lengths(lab, s):
     if s["method"] != "sgfs-f":
         return whole // 10, whole - whole // 10, max(1, whole // lab.by_scale(KEPT, 40, 5)), None
     warmup = lab.by_scale(2000, 100, 10)
-    draws = lab.by_scale(dict.fromkeys((1, 10, 100), whole - warmup), {1: 60, 10: 500, 100: 1500}, {1: 30, 10: 50, 100: 100})
+    draws = lab.by_scale(dict.fromkeys((1, 10, 100), whole - warmup), {1: 40, 10: 300, 100: 1000}, {1: 30, 10: 50, 100: 100})
     # a run that --max-time stops early needs some draws, too
-    thin = lab.by_scale({1: 10, 10: 50, 100: 200}, {1: 3, 10: 20, 100: 50}, {1: 6, 10: 10, 100: 20})
+    thin = lab.by_scale({1: 10, 10: 50, 100: 200}, {1: 2, 10: 15, 100: 50}, {1: 6, 10: 10, 100: 20})
     return warmup, draws[s["every"]], thin[s["every"]], None
 
 
@@ -193,7 +195,9 @@ def judge(found, better, worse, picked):
     if a["diverged"] or b["diverged"]:
         return "diverged", "not judged (diverged)"
     alone_a, alone_b, p = apart(a, b)
-    said = f"{len(a['test']['wrong'])} against {len(b['test']['wrong'])} wrong; {alone_a} and {alone_b} alone, p {probability(p)}"
+    said = f"{len(a['test']['wrong'])} against {len(b['test']['wrong'])} wrong, {alone_a} and {alone_b} alone, p {probability(p)}"
+    if a["iterations"] != b["iterations"]:
+        said += f", after {a['iterations']:,} against {b['iterations']:,} iterations"
     if p > CHANCE:
         return said, UNDECIDED
     return said, "confirmed" if alone_a < alone_b else "the other way round"
@@ -296,16 +300,16 @@ def draw(found, pen):
     def curves(column, titled):
         return ", \\\n     ".join(
             f"${n} using {column}:($3 > 0 ? $3 : NaN) with lines {ink(r['method'])} lw 2.2 dt {DASHES[r['every']]}" +
-            (f' title "{called(r)}, {valued(r)}"' if titled else "") for n, r in lines.items())
+            (f' title "{called(r).replace("update ", "")}"' if titled else "") for n, r in lines.items())
 
     pen.plot("table1", f"""set multiplot layout 1,2
 set logscale xy
-set yrange [{floor / 2:.2g}:1]
+set yrange [{floor / 1.5:.2g}:1]
 set format y "10^{{%L}}"
 set ylabel "error of the validation rows"
 set format x "10^{{%L}}"
 set xlabel "iterations"
-set key bottom left reverse Left samplen 2
+set key top right samplen 1.5
 plot {curves(1, True)}
 unset key
 unset ylabel
@@ -339,8 +343,8 @@ averaged prediction.
 Data: {WHICH[found['source']]}. {n['train']:,} rows are for training, {n['validation']:,} for validation, {n['test']:,} for the
 test: one row more or less is {1 / n['test']:.1e} of the error, and standard errors (binomial) are large beside the differences
 of the paper's table. Methods are therefore compared on the same rows: *alone* are rows that one of the two gets wrong and the
-other right, p is McNemar's exact test, two-sided, one comparison at a time. The paper's own rates are compared by the standard errors
-of its {PAPER_ROWS // 20:,} test rows. A setting is picked by the log loss of the validation part.
+other right, p is McNemar's exact test, two-sided, one comparison at a time. The paper's own rates are compared by the standard
+errors of its {PAPER_ROWS // 20:,} test rows. A setting is picked by the log loss of the validation part.
 
 Settings: {found['hidden']} hidden units, D = {found['dim']:,}, minibatches of {found['batch']}, lambda {LAMBDA}, columns
 standardised by the training rows, symbolic ones numbered, one chain, seed 1; SGD and SGLD step by a (1e5 + t)^-0.9.

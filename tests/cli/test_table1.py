@@ -19,6 +19,7 @@ ROWS = {"smurf": 500, "nmap": 40, "back": 60}
 
 def run(name, method, value, wrong, every=None):
     return {"name": name, "method": method, "value": value, "every": every, "kind": "", "diverged": False, "tested": True,
+            "iterations": 100,
             "test": {"wrong": wrong, "labels": ROWS, "error": len(wrong) / 600}}
 
 
@@ -45,7 +46,8 @@ def test_labels_of_the_whole_file():
 def test_comparison(alone, verdict):
     """Only rows that one of the two gets right count: 2/2^6 is below 0.05, 2/2^5 is not."""
     shared = [[i, "back"] for i in range(100, 120)]
-    f = found({"sgfs-d": shared + [[i, "smurf"] for i in range(alone[0])], "sgd": shared + [[i, "smurf"] for i in range(50, 50 + alone[1])]})
+    f = found({"sgfs-d": shared + [[i, "smurf"] for i in range(alone[0])],
+               "sgd": shared + [[i, "smurf"] for i in range(50, 50 + alone[1])]})
     first, second, p = table1.apart(f["runs"]["sgfs-d"], f["runs"]["sgd"])
     assert (first, second) == alone and p == pytest.approx(2 / 2 ** max(alone))
     assert table1.judge(f, "sgfs-d", "sgd", True)[1] == verdict
