@@ -127,6 +127,8 @@ def perform(lab, files, rows, settings):
 def told(record, warmup, most=100):
     if record["exit"] == 4:
         return {"diverged": True}
+    if not record["summary"].get("validation"):  # the time was over before its first draw
+        return {"diverged": True, "unfinished": True}
     s, points = record["summary"], record["summary"]["validation"]["curve"]
     at = np.unique(np.geomspace(1, len(points), min(most, len(points))).astype(int)) - 1
     each = s["sample_seconds"] / s["draws_made"] if s["draws_made"] > 1 else s["seconds"] / (warmup + 1)
