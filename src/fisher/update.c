@@ -11,15 +11,13 @@
 
 enum {
     CHOLESKY_LEAST_D = 200,   /* measured: at D = 100 still slower than potrf at any D/n */
-    CHOLESKY_LEAST_RATIO = 4, /* D/n, measured: 3.5 to 4.0 at D = 200, 400, 800, 1500 */
-    LARGE_D = 2000,           /* what reflections pass over is in no cache any more, and potrf is */
-    LARGE_LEAST_RATIO = 6,    /* at its best: measured 5.7 at D = 2647 */
+    CHOLESKY_LEAST_RATIO = 4, /* D/n, measured: 3.5 to 4.2 at D = 200, 400, 800, 2647 */
     WOODBURY_LEAST_RATIO = 4, /* D/n, measured: 2.7, 3.0, 3.6 at D = 50, 100, 200 */
     WOODBURY_MOST_ROWS = 80   /* measured: reflections win above n = 75 at D = 400, 90 at 800 */
 };
 
 const char *sgfsi_update_best(int64_t D, int64_t n, double alpha) {
     if (alpha == 0 && n <= WOODBURY_MOST_ROWS && D >= WOODBURY_LEAST_RATIO * n) return "woodbury";
-    int64_t ratio = D < LARGE_D ? CHOLESKY_LEAST_RATIO : LARGE_LEAST_RATIO;
-    return D >= CHOLESKY_LEAST_D && D >= ratio * n ? "cholesky" : "refactor";
+    if (D >= CHOLESKY_LEAST_D && D >= CHOLESKY_LEAST_RATIO * n) return "cholesky";
+    return "refactor";
 }
