@@ -74,18 +74,43 @@ def monte_carlo(draws, true_mean, true_cov, batches=25):
 # ---- autocorrelation time -------------------------------------------------------------------------
 
 
+def pooled_autocov(draws, true_mean, true_cov, lags):
+    """Autocovariances at lags 0 to lags, summed over the coordinates that the truth makes independent."""
+    T = len(draws)
+    z = np.linalg.solve(np.linalg.cholesky(true_cov), (draws - true_mean).T)
+    size = 1 << (T + lags).bit_length()
+    power = np.zeros(size // 2 + 1)
+    for row in z:  # one coordinate at a time: memory
+        power += np.abs(np.fft.rfft(row, size))**2
+    return np.fft.irfft(power, size)[:lags + 1] / (T - np.arange(lags + 1))
+
+
 def pooled_tau(draws, true_mean, true_cov, window):
     """1 + 2 sum of rho(s), s <= window, with rho averaged over the coordinates that the truth makes
     independent; and its standard error (Sokal 1997: relative variance 2(2 window + 1)/T each)."""
     T, D = draws.shape
-    z = np.linalg.solve(np.linalg.cholesky(true_cov), (draws - true_mean).T)
-    size = 1 << (T + window).bit_length()
-    power = np.zeros(size // 2 + 1)
-    for row in z:  # one coordinate at a time: memory
-        power += np.abs(np.fft.rfft(row, size))**2
-    autocov = np.fft.irfft(power, size)[:window + 1] / (T - np.arange(window + 1))
+    autocov = pooled_autocov(draws, true_mean, true_cov, window)
     value = 1 + 2 * autocov[1:].sum() / autocov[0]
     return value, value * np.sqrt(2 * (2 * window + 1) / (T * D))
+
+
+def sokal_tau(draws, true_mean, true_cov):
+    """pooled_tau with Sokal's window, the first that is five times what comes out (at least 10): tau and its standard
+    error, in draws; and whether the chain is long enough to know it, 50 tau. Where it is not, tau is a lower bound."""
+    T, D = draws.shape
+    most = max(1, T // 4)
+    autocov = pooled_autocov(draws, true_mean, true_cov, most)
+    values = 1 + 2 * np.cumsum(autocov[1:]) / autocov[0]
+    windows = np.arange(1, most + 1)
+    enough = np.flatnonzero(windows >= np.maximum(10, 5 * values))
+    at = enough[0] if len(enough) else most - 1
+    return values[at], abs(values[at]) * np.sqrt(2 * (2 * windows[at] + 1) / (T * D)), bool(T >= 50 * values[at])
+
+
+def own_tau(draws):
+    """sokal_tau over the parameters themselves, each about its own mean: what the autocorrelation time of a chain
+    commonly means. Slow directions count for more than in coordinates that the truth makes independent."""
+    return sokal_tau(draws, draws.mean(0), np.diag(draws.var(0)))
 
 
 # ---- linear theory --------------------------------------------------------------------------------
@@ -94,8 +119,9 @@ def pooled_tau(draws, true_mean, true_cov, window):
 class LinearChain:
     """theta += P (G + noise of covariance S) + noise of covariance Q, where G has the regression -A (theta -
     mean) on theta. A = C*^-1 holds exactly for the truth's covariance C* (Stein), so that this is the best
-    linear description of a chain that is near the truth. tau is pooled as in pooled_tau; trR and trR_error
-    are the expectation and standard error after T draws (about their own mean, which takes tau/T off)."""
+    linear description of a chain that is near the truth. tau is pooled as in pooled_tau, own_tau over the parameters
+    themselves; trR and trR_error are the expectation and standard error after T draws (about their own mean, which
+    takes tau/T off). stiffest: the largest of the eigenvalues of P A; the chain diverges beyond 2."""
 
     def __init__(self, true_cov, P, S, Q, T):
         D = len(true_cov)
@@ -105,7 +131,10 @@ class LinearChain:
         rate, basis = np.linalg.eigh(_whiten(true_cov, P))
         rho, var = 1 - rate, np.diag(basis.T @ _whiten(true_cov, cov) @ basis)
         tau = (1 + rho) / (1 - rho)
+        self.stiffest = rate[-1]
         self.tau = tau.mean()
+        parts = (np.linalg.cholesky(true_cov) @ basis)**2 * var  # each coordinate's share in each parameter's variance
+        self.own_tau = (parts @ tau / parts.sum(1)).mean()
         self.trR = (var * (1 - tau / T)).mean()
         self.trR_error = np.sqrt(2 * np.sum(var**2 * (1 + rho**2) / (1 - rho**2)) / T) / D
 
