@@ -134,10 +134,12 @@ static void print_crossing(const char *name, double at) {
     else printf("  %s from D/n = %.1f", name, at);
 }
 
-int main(void) {
-    static const int64_t sizes[] = {50, 100, 200, 400, 800};
+/* Other sizes D may be given. */
+int main(int argc, char **argv) {
+    static const int64_t usual[] = {50, 100, 200, 400, 800};
     static const double ratio[] = {0.25, 0.5, 1, 2, 4, 8, 16};
-    enum { SIZES = sizeof sizes / sizeof sizes[0], RATIOS = sizeof ratio / sizeof ratio[0] };
+    enum { USUAL = sizeof usual / sizeof usual[0], RATIOS = sizeof ratio / sizeof ratio[0] };
+    int count = argc > 1 ? argc - 1 : USUAL;
     double worst = 1;
     (void)sgfsi_blas_threads(1);
     printf("one update of a full Fisher matrix, one thread, best of %d rounds (OpenBLAS %s); in "
@@ -145,21 +147,22 @@ int main(void) {
            ROUNDS, sgfsi_blas_core());
     printf("  %5s %5s %6s %12s %20s %20s   rule (alpha > 0, = 0)\n", "D", "n", "D/n", way_name[0],
            way_name[1], way_name[2]);
-    for (int d = 0; d < SIZES; d++) {
+    for (int d = 0; d < count; d++) {
+        int64_t D = argc > 1 ? atoll(argv[d + 1]) : usual[d];
+        if (D < 16) give_up("sizes are whole numbers from 16 on");
         double gain[WAYS][RATIOS];
         for (int k = 0; k < RATIOS; k++) {
             double us[WAYS];
-            int64_t n = (int64_t)round((double)sizes[d] / ratio[k]);
-            measure(sizes[d], n, us);
+            int64_t n = (int64_t)round((double)D / ratio[k]);
+            measure(D, n, us);
             for (int way = 0; way < WAYS; way++) gain[way][k] = us[0] / us[way];
-            worst = fmax(worst, regret(sizes[d], n, 1, us));
-            worst = fmax(worst, regret(sizes[d], n, 0, us));
+            worst = fmax(worst, regret(D, n, 1, us));
+            worst = fmax(worst, regret(D, n, 0, us));
             printf("  %5lld %5lld %6.2f %9.1f us %9.1f us (%5.2f) %9.1f us (%5.2f)   %s, %s\n",
-                   (long long)sizes[d], (long long)n, ratio[k], us[0], us[1], gain[1][k], us[2],
-                   gain[2][k], sgfsi_update_best(sizes[d], n, 1),
-                   sgfsi_update_best(sizes[d], n, 0));
+                   (long long)D, (long long)n, ratio[k], us[0], us[1], gain[1][k], us[2],
+                   gain[2][k], sgfsi_update_best(D, n, 1), sgfsi_update_best(D, n, 0));
         }
-        printf("  D = %lld, cheaper than refactor:", (long long)sizes[d]);
+        printf("  D = %lld, cheaper than refactor:", (long long)D);
         for (int way = 1; way < WAYS; way++)
             print_crossing(way_name[way], crossing(RATIOS, ratio, gain[way]));
         printf("\n");

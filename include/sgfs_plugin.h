@@ -125,6 +125,7 @@ typedef struct sgfs_backend {
     void (*syrk_t)(int64_t m, int64_t k, double a, const double *X, double b, double *C);
     /* lower triangle of A -> L with A = L L'; returns 0, or the order of the minor that failed */
     int64_t (*potrf)(int64_t D, double *A);
+    void (*unpotrf)(int64_t D, double *L); /* and back: L -> lower triangle of L L' */
     /* lower triangle of L -> lower triangle of (L L')^-1 */
     void (*potri)(int64_t D, double *L);
     /* L -> the Cholesky factor of L L' + X'X, X n x D (destroyed); work:

@@ -61,6 +61,33 @@ static int64_t potrf(int64_t D, double *A) {
     return failed;
 }
 
+/* n rows and columns of a matrix with rows of length D:
+ *     [A 0; B C] [A' B'; 0 C'] = [A A'  .; B A'  B B' + C C'],
+ * halves of halves down to SMALL, where rows are multiplied one by one, from the last up. */
+static void multiply_back(int64_t n, int64_t D, double *L) {
+    enum { SMALL = 64 };
+    if (n <= SMALL) {
+        for (int64_t i = n - 1; i >= 0; i--) {
+            double *row = L + i * D;
+            row[i] = dot(i + 1, row, row);
+            for (int64_t j = i - 1; j >= 0; j--) row[j] = dot(j + 1, L + j * D, row);
+        }
+        return;
+    }
+    int64_t half = n / 2, rest = n - half;
+    double *B = L + half * D, *C = B + half;
+    multiply_back(rest, D, C);
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)rest, (int)half, 1, B, (int)D, 1, C,
+                (int)D);
+    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)rest,
+                (int)half, 1, L, (int)D, B, (int)D);
+    multiply_back(half, D, L);
+}
+
+static void unpotrf(int64_t D, double *L) {
+    multiply_back(D, D, L);
+}
+
 static void potri(int64_t D, double *L) {
     (void)LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, L, (lapack_int)D);
 }
@@ -165,6 +192,7 @@ const sgfs_backend sgfs_backend_blas = {
     .gemm_nn = gemm_nn,
     .syrk_t = syrk_t,
     .potrf = potrf,
+    .unpotrf = unpotrf,
     .potri = potri,
     .chol_update = chol_update,
     .inv_update = inv_update,

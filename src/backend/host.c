@@ -85,6 +85,16 @@ static int64_t potrf(int64_t D, double *A) {
     return 0;
 }
 
+/* Row i of L L' is the product of the leading i x i part of L with row i of L: from the last row
+ * up, nothing is needed that is already overwritten. */
+static void unpotrf(int64_t D, double *L) {
+    for (int64_t i = D - 1; i >= 0; i--) {
+        double *row = L + i * D;
+        row[i] = dot(i + 1, row, row);
+        for (int64_t j = i - 1; j >= 0; j--) row[j] = dot(j + 1, L + j * D, row);
+    }
+}
+
 /* L -> L^-1 -> P = L^-T L^-1, both in place. */
 static void potri(int64_t D, double *L) {
     for (int64_t i = 0; i < D; i++) { /* row i of L^-1; those above are done */
@@ -185,6 +195,7 @@ const sgfs_backend sgfs_backend_host = {
     .gemm_nn = gemm_nn,
     .syrk_t = syrk_t,
     .potrf = potrf,
+    .unpotrf = unpotrf,
     .potri = potri,
     .chol_update = chol_update,
     .inv_update = inv_update,

@@ -54,15 +54,8 @@ static int64_t factor(sgfs_sym *A) {
     return A->be->potrf(A->D, A->a);
 }
 
-/* Row i of L L' is the product of the leading i x i part of L with row i of L: from the last row
- * up, nothing is needed that is already overwritten. */
 static void unfactor(sgfs_sym *L) {
-    int64_t D = L->D;
-    for (int64_t i = D - 1; i >= 0; i--) {
-        double *row = L->a + i * D;
-        row[i] = L->be->dot(i + 1, row, row);
-        for (int64_t j = i - 1; j >= 0; j--) row[j] = L->be->dot(j + 1, L->a + j * D, row);
-    }
+    L->be->unpotrf(L->D, L->a);
 }
 
 static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,

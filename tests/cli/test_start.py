@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--start FILE: chains, climbs and metrics begin at a given point, on the scale that results have.
+"""--start FILE: chains, climbs and metrics begin at a given point, on the scale that results have; and
+--warmup-fisher-every, which changes the way from there.
 
 A chain of SGLD with steps of 1e-60 does not move: its only draw is where it began."""
 import json
@@ -207,3 +208,19 @@ def test_files_that_are_no_point(site, text, code, says):
 
 def test_no_such_file(site):
     assert "none.json: cannot open" in refused(site, "--sampler", "nuts", "--start", "none.json", code=IO)
+
+
+# ---- seldom updates in warm-up -------------------------------------------------------------------
+
+@pytest.mark.parametrize("model, data, words", [
+    ("logistic", "rows.csv", ("--sampler", "sgfs-f")),
+    ("logistic", "rows.csv", ("--sampler", "sgfs-cv")),
+    ("logistic", "rows.csv", ("--sampler", "sgfs-cv", "--anchor", "off", "--curvature", "scores")),
+    ("mlp", "rows.csv", ("--sampler", "sgfs-cv", "--hidden", "2")),
+], ids=["sgfs", "anchored", "plain", "network"])
+def test_every_sampler_with_a_matrix_reads_it(site, model, data, words):
+    words = (*words, "--standardize", *SHORT)
+    before = sample(site, model, data, *words)
+    assert np.array_equal(before, sample(site, model, data, *words, "--warmup-fisher-every", "1"))
+    assert not np.array_equal(before, sample(site, model, data, *words, "--warmup-fisher-every", "9"))
+    assert "--warmup-fisher-every" in refused(site, "--sampler", "nuts", "--warmup-fisher-every", "9", code=USAGE)

@@ -206,6 +206,15 @@ static double *make_definite(int64_t D) {
     return A;
 }
 
+/* The upper triangle belongs to nobody and keeps its NaN. */
+static void assert_same_triangle(const char *backend, const char *what, int64_t D,
+                                 const double *got, const double *wanted, double tolerance) {
+    for (int64_t i = 0; i < D; i++) {
+        assert_same(backend, what, i + 1, got + i * D, wanted + i * D, tolerance);
+        for (int64_t j = i + 1; j < D; j++) assert_true(isnan(got[i * D + j]) != 0);
+    }
+}
+
 static void test_factor_times_its_transpose_is_the_matrix(void **state) {
     (void)state;
     EACH_BACKEND(be) {
@@ -220,6 +229,11 @@ static void test_factor_times_its_transpose_is_the_matrix(void **state) {
                     for (int64_t t = 0; t <= j; t++) sum += L[i * D + t] * L[j * D + t];
                     assert_near(sum, A[i * D + j], rounding(D), be->name);
                 }
+                for (int64_t j = i + 1; j < D; j++) assert_true(isnan(L[i * D + j]) != 0);
+            }
+            be->unpotrf(D, L);
+            assert_same_triangle(be->name, "unpotrf", D, L, A, rounding(D));
+            for (int64_t i = 0; i < D; i++) {
                 for (int64_t j = i + 1; j < D; j++) assert_true(isnan(L[i * D + j]) != 0);
             }
             free(A);
@@ -308,15 +322,6 @@ static void test_symv_reads_the_lower_triangle(void **state) {
 static void copy_triangle(int64_t D, const double *from, double *to) {
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j <= i; j++) to[i * D + j] = from[i * D + j];
-    }
-}
-
-/* The upper triangle belongs to nobody and keeps its NaN. */
-static void assert_same_triangle(const char *backend, const char *what, int64_t D,
-                                 const double *got, const double *wanted, double tolerance) {
-    for (int64_t i = 0; i < D; i++) {
-        assert_same(backend, what, i + 1, got + i * D, wanted + i * D, tolerance);
-        for (int64_t j = i + 1; j < D; j++) assert_true(isnan(got[i * D + j]) != 0);
     }
 }
 
