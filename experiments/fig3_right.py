@@ -235,8 +235,8 @@ def page(found):
     return "\n\n".join([
         "![Figure 3, right](paper/fig3-right.svg)",
         f"The point at hand for {found['burn_in']} iterations, then the prediction averaged over the draws since; "
-        "SGD: the point at hand throughout. Lazy: the Fisher matrix is updated and factored at every 10th iteration after burn-in, as the program "
-        "does unless told otherwise; without the word at every iteration, as in the paper.",
+        "SGD: the point at hand throughout. Lazy: the Fisher matrix is updated and factored at every 10th iteration after burn-in, "
+        "as the program does unless told otherwise; without the word at every iteration, as in the paper.",
         ends(found), ways(found), others(found),
         table(["the paper", "here", "verdict"], claims(found)),
         f"Verdicts are paired t-tests over {len(projections(found))} random projections (one-sided, {CHANCE:g}). "
@@ -245,7 +245,8 @@ def page(found):
 
 def settings(found):
     return (f"lambda 0.001, n {found['batch']:,}, alpha 2 from the first iteration, a 1, b 1000, delta 1; the "
-            "relative ridge of the Fisher matrix is the automatic 1e-3, without which the first steps saturate the hidden units. SGFS-f, lazy or not: "
+            "relative ridge of the Fisher matrix is the automatic 1e-3, without which the first steps saturate the hidden units. "
+            "SGFS-f, lazy or not: "
             f"{lazy(found)}. One run:\n\n"
             f"    {of(found, 'sgfs-f/10')['command']}\n\n"
             "The paper does not say which projection it took; ours is another, and a projection moves all errors together "
