@@ -235,8 +235,8 @@ def page(found):
     return "\n\n".join([
         "![Figure 3, right](paper/fig3-right.svg)",
         f"The point at hand for {found['burn_in']} iterations, then the prediction averaged over the draws since; "
-        "SGD: the point at hand throughout. Lazy: the Fisher matrix is updated and factored at every 10th iteration after burn-in, "
-        "as the program does unless told otherwise; without the word at every iteration, as in the paper.",
+        "SGD: the point at hand throughout. Lazy: the Fisher matrix is updated and factored at every 10th iteration after "
+        "burn-in, as the program does unless told otherwise; without the word at every iteration, as in the paper.",
         ends(found), ways(found), others(found),
         table(["the paper", "here", "verdict"], claims(found)),
         f"Verdicts are paired t-tests over {len(projections(found))} random projections (one-sided, {CHANCE:g}). "
