@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from evidence.text import digits, seconds, table
-from lab import Job
+from lab import Failed, Job
 from pen import ink, legend
 
 IMAGES = ["mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz",
@@ -59,6 +59,8 @@ def run(lab):
 
 def curve_of(name, summary, most=150):
     """The numbers of a run that are kept: the curve at not more than so many points, evenly by the logarithm, and its end."""
+    if "validation" not in summary:
+        raise Failed(f"{name}: no draw within the time: give it a longer --max-time")
     points = summary["validation"]["curve"]
     drawn = [p for p in points if p["draws"] > 0]
     at = np.unique(np.geomspace(1, len(points), min(most, len(points))).astype(int)) - 1
