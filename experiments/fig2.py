@@ -118,7 +118,7 @@ def mixing(records, theory):
     """tau in iterations, its error, and where it comes from."""
     for r in reversed(records):
         of, thin = r["measured"], int(words_value(r, "--thin"))
-        if of.get("tau") and (thin == 1 or of["tau"] >= 10 or r is records[0]):
+        if (of.get("tau") or 0) > 0 and (thin == 1 or of["tau"] >= 10 or r is records[0]):
             if of["resolved"] or theory is None:
                 return {"tau": of["tau"] * thin, "tau_error": of["tau_error"] * thin,
                         "from": "run" if of["resolved"] else "bound"}

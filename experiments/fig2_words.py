@@ -163,8 +163,8 @@ def near_instability(found):
     if d < 1.5:
         return ""
     return (f"SGFS-d at alpha 0 is near instability: its stiffest direction moves by {d:.2f} of its distance from the mode "
-            f"at each step, where 2 diverges and SGFS-f moves by {f:.2f} (linear theory at the truth). So its variances there are "
-            "far too large, and with another projection of the pixels it may diverge. ")
+            f"at each step, where 2 diverges and SGFS-f moves by {f:.2f} (linear theory at the truth). So its variances there "
+            "are far too large, and with another projection of the pixels it may diverge. ")
 
 
 def page(found):

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from evidence.text import digits, seconds, table
-from lab import Job
+from lab import Failed, Job
 from pen import ink, legend
 
 IMAGES = ["mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz",
@@ -59,6 +59,8 @@ def run(lab):
 
 def curve_of(name, summary, most=150):
     """The numbers of a run that are kept: the curve at not more than so many points, evenly by the logarithm, and its end."""
+    if "validation" not in summary:
+        raise Failed(f"{name}: no draw within the time: give it a longer --max-time")
     points = summary["validation"]["curve"]
     drawn = [p for p in points if p["draws"] > 0]
     at = np.unique(np.geomspace(1, len(points), min(most, len(points))).astype(int)) - 1
@@ -235,8 +237,8 @@ def page(found):
     return "\n\n".join([
         "![Figure 3, right](paper/fig3-right.svg)",
         f"The point at hand for {found['burn_in']} iterations, then the prediction averaged over the draws since; "
-        "SGD: the point at hand throughout. Lazy: the Fisher matrix is updated and factored at every 10th iteration after burn-in, as the program "
-        "does unless told otherwise; without the word at every iteration, as in the paper.",
+        "SGD: the point at hand throughout. Lazy: the Fisher matrix is updated and factored at every 10th iteration after "
+        "burn-in, as the program does unless told otherwise; without the word at every iteration, as in the paper.",
         ends(found), ways(found), others(found),
         table(["the paper", "here", "verdict"], claims(found)),
         f"Verdicts are paired t-tests over {len(projections(found))} random projections (one-sided, {CHANCE:g}). "
@@ -245,7 +247,8 @@ def page(found):
 
 def settings(found):
     return (f"lambda 0.001, n {found['batch']:,}, alpha 2 from the first iteration, a 1, b 1000, delta 1; the "
-            "relative ridge of the Fisher matrix is the automatic 1e-3, without which the first steps saturate the hidden units. SGFS-f, lazy or not: "
+            "relative ridge of the Fisher matrix is the automatic 1e-3, without which the first steps saturate the hidden units. "
+            "SGFS-f, lazy or not: "
             f"{lazy(found)}. One run:\n\n"
             f"    {of(found, 'sgfs-f/10')['command']}\n\n"
             "The paper does not say which projection it took; ours is another, and a projection moves all errors together "

@@ -2,6 +2,7 @@
 """experiments/paper.py and what it stands on (lab.py, pen.py, get-data.sh): every experiment runs on data in miniature and
 fills its part of the page; docs/paper.md is what the committed numbers give; runs are made once, survive Ctrl-C, and
 leave nothing half done. Where runs have to be slow or to fail, a script of a few lines stands in for the program."""
+import contextlib
 import csv
 import hashlib
 import importlib
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as xml
 from types import SimpleNamespace
@@ -207,8 +209,8 @@ def test_copy_of_the_page(tmp_path):
 @pytest.mark.parametrize("words, said", [(["fig9"], "no experiment fig9"), (["fig1", "--jobs", "0"], "--jobs 0"),
                                          (["fig1", "--jobs", "many"], "--jobs"), (["fig1", "--max-time", "0"], "--max-time"),
                                          (["fig1", "--quick", "--smoke"], "not allowed")])
-def test_wrong_words(words, said):
-    done = perform(*words)
+def test_wrong_words(words, said, tmp_path):
+    done = perform(*words, "--out", tmp_path / "out", "--work", tmp_path / "work", "--data-dir", tmp_path / "none")
     assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
@@ -231,13 +233,18 @@ import json, os, pathlib, signal, sys, time
 words = sys.argv[1:]
 if words == ["--version"]:
     print(os.environ.get("PRETENDED", "sgfs 1"))
+elif words[0] == "export":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))
+    pathlib.Path("exporting").touch()
+    while pathlib.Path("hold-export").exists():
+        time.sleep(0.01)
 elif words[0] == "summary":
     print(pathlib.Path(words[1]).read_text())
 elif words[0] == "sample":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(75))
     name = words[1]
     with open("calls", "a") as calls:
-        calls.write(name + " " + str(os.getpid()) + "\\n")
+        calls.write(name + " " + str(os.getpid()) + " " + str(os.getsid(0)) + "\\n")
     hold, code = pathlib.Path("hold-" + name), pathlib.Path("exit-" + name)
     while hold.exists():
         time.sleep(0.01)
@@ -274,6 +281,21 @@ def lab(tmp_path, pretender):
         return made[-1]
 
     return make
+
+
+@contextlib.contextmanager
+def held(lab, *names, limit=15):
+    """These runs wait, but not for ever: a test that would hang fails."""
+    files = [lab.work / f"hold-{name}" for name in names]
+    for file in files:
+        file.touch()
+    timer = threading.Timer(limit, lambda: [file.unlink(missing_ok=True) for file in files])
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.function()
 
 
 def calls(lab):
@@ -341,8 +363,6 @@ def test_what_makes_a_run_another(lab, tmp_path, monkeypatch):
 
     one = count()
     count()
-    count("--alpha", 1)
-    count("--alpha", 1, max_time=0.01)
     file.write_text("1\n2\n")
     count()
     monkeypatch.setenv("PRETENDED", "sgfs 2")
@@ -352,7 +372,9 @@ def test_what_makes_a_run_another(lab, tmp_path, monkeypatch):
     (one.work / "a.record.json").write_text('{"key"')
     count()
     count()
-    assert made == [1, 1, 2, 3, 4, 5, 6, 7, 7]
+    count("--alpha", 1)
+    count("--alpha", 1, max_time=0.01)
+    assert made == [1, 1, 2, 3, 4, 5, 5, 6, 7]
 
 
 def test_run_files_that_are_not_kept(lab):
@@ -367,19 +389,42 @@ def test_run_files_that_are_not_kept(lab):
 def test_failure_stops_the_others(lab):
     """Not when the slow first one has ended, but at once; what is complete is kept, what is under way is not."""
     one = lab(jobs=3)
-    (one.work / "hold-a").touch()
     (one.work / "exit-c").write_text("3")
-    begin = time.monotonic()
-    with pytest.raises(laboratory.Failed, match="(?s)sgfs sample c .*exit 3.*something is wrong"):
+    with held(one, "a"), pytest.raises(laboratory.Failed, match="(?s)sgfs sample c .*exit 3.*something is wrong"):
         one.samples([laboratory.Job(n, [n]) for n in "abcde"])
-    assert time.monotonic() - begin < 10 and not alive(one) and not halves(one.work)
+    assert not alive(one) and not halves(one.work)
     records = {p.name[0] for p in one.work.glob("*.record.json")}
     assert "a" not in records and "c" not in records
-    (one.work / "hold-a").unlink()
     (one.work / "exit-c").unlink()
     again = lab()
     again.samples([laboratory.Job(n, [n]) for n in "abcde"])
     assert all(calls(again).count(n) == 1 for n in records)
+
+
+def test_stopped_while_measuring(lab):
+    """What a measure has of a program that was stopped is not taken for a result."""
+    one = lab()
+
+    def after(run):
+        one.sgfs("export", run.name)
+        return {"half": True}
+
+    (one.work / "exit-b").write_text("3")
+    with held(one, "export", "b"):
+        release = threading.Thread(target=lambda: (until((one.work / "exporting").exists), (one.work / "hold-b").unlink()))
+        release.start()
+        with pytest.raises(laboratory.Failed, match="sgfs sample b"):
+            one.samples([laboratory.Job("a", ["a"], after=after), laboratory.Job("b", ["b"])])
+        release.join()
+    assert not list(one.work.glob("*.record.json"))
+
+
+def test_runs_have_sessions_of_their_own(lab):
+    """Ctrl-C in a terminal goes to all processes of its session: a run would end with 75, as if its time were up."""
+    one = lab()
+    one.samples([laboratory.Job("a", ["a"])])
+    _, process, session = (one.work / "calls").read_text().split()
+    assert process == session
 
 
 def test_measure_that_fails(lab):
@@ -493,17 +538,14 @@ def test_interrupted(tmp_path, pretender, how):
     numbers are those of a run that nobody stopped."""
     probe, work = Probe(tmp_path, pretender), tmp_path / "work" / "full" / "probe"
     work.mkdir(parents=True)
-    (work / "hold-d").touch()
-    (work / "hold-e").touch()
     here = SimpleNamespace(work=work)
-    stopped = interrupted(probe.command(tmp_path / "work"),
-                          lambda: len(calls(here)) == 5 and len(list(work.glob("*.record.json"))) == 3, how)
+    with held(here, "d", "e"):
+        stopped = interrupted(probe.command(tmp_path / "work"),
+                              lambda: len(calls(here)) == 5 and len(list(work.glob("*.record.json"))) == 3, how)
     assert stopped.returncode == 75 and "goes on from here" in stopped.stderr and "Traceback" not in stopped.stderr
     assert not alive(here) and not halves(tmp_path)
     assert {p.name[0] for p in work.glob("*.record.json")} == set("abc")
     assert not (probe.folder / "docs" / "paper" / "probe.json").exists()
-    for name in "de":
-        (work / f"hold-{name}").unlink()
     done = subprocess.run(probe.command(tmp_path / "work"), capture_output=True, text=True)
     assert done.returncode == 0 and "3 runs (3 more are there already)" in done.stderr
     assert sorted(calls(here)) == list("abcddeef")
