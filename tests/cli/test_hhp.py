@@ -114,6 +114,16 @@ def test_names():
     assert {k: hhp.NAMES[k - 1] for k in places} == places
 
 
+def test_codes():
+    assert hhp.STAYS == {"1 day": 1, "2 days": 2, "3 days": 3, "4 days": 4, "5 days": 5, "6 days": 6, "1- 2 weeks": 11,
+                         "2- 4 weeks": 21, "4- 8 weeks": 42, "26+ weeks": 180}
+    assert hhp.MONTHS == {"": -1, "0- 1 month": 1, "1- 2 months": 2, "2- 3 months": 3, "3- 4 months": 4, "4- 5 months": 5,
+                          "5- 6 months": 6, "6- 7 months": 7, "7- 8 months": 8, "8- 9 months": 9, "9-10 months": 10,
+                          "10-11 months": 11, "11-12 months": 12}
+    assert hhp.CHARLSON == {"0": 0, "1-2": 2, "3-4": 4, "5+": 6}
+    assert [len(levels) for levels in (hhp.AGES, hhp.SEXES, *hhp.LEVELS.values())] == [10, 3, 46, 13, 18, 9]
+
+
 def program(*words):
     return subprocess.run([sys.executable, "-B", EXPERIMENTS / "hhp.py", *map(str, words)], capture_output=True, text=True)
 
