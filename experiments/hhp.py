@@ -31,15 +31,18 @@ import numpy as np
 
 AGES = ["0-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "70-79", "80+", ""]
 SEXES = ["M", "F", ""]
-CONDITIONS = ("MSC2a3 METAB3 ARTHSPIN NEUMENT RESPR4 MISCHRT SKNAUT GIBLEED INFEC4 TRAUMA HEART2 RENAL3 ROAMI MISCL5 ODaBNCA UTI COPD "
-              "GYNEC1 CANCRB FXDISLC AMI PRGNCY HEMTOL HEART4 SEIZURE APPCHOL CHF GYNECA - PNEUM RENAL2 GIOBSENT STROKE CANCRA "
-              "FLaELEC MISCL1 HIPFX METAB1 PERVALV LIVERDZ CATAST CANCRM PERINTL PNCRDZ RENAL1 SEPSIS").replace("-", "").split(" ")
-SPECIALTIES = ["Internal", "Laboratory", "General Practice", "Surgery", "Diagnostic Imaging", "Emergency", "Other", "Pediatrics",
-               "Rehabilitation", "Obstetrics and Gynecology", "Anesthesiology", "Pathology", ""]
+CONDITIONS = ("MSC2a3 METAB3 ARTHSPIN NEUMENT RESPR4 MISCHRT SKNAUT GIBLEED INFEC4 TRAUMA HEART2 RENAL3 ROAMI MISCL5 ODaBNCA "
+              "UTI COPD GYNEC1 CANCRB FXDISLC AMI PRGNCY HEMTOL HEART4 SEIZURE APPCHOL CHF GYNECA - PNEUM RENAL2 GIOBSENT "
+              "STROKE CANCRA FLaELEC MISCL1 HIPFX METAB1 PERVALV LIVERDZ CATAST CANCRM PERINTL PNCRDZ RENAL1 "
+              "SEPSIS").replace("-", "").split(" ")
+SPECIALTIES = ["Internal", "Laboratory", "General Practice", "Surgery", "Diagnostic Imaging", "Emergency", "Other",
+               "Pediatrics", "Rehabilitation", "Obstetrics and Gynecology", "Anesthesiology", "Pathology", ""]
 PROCEDURES = "EM PL MED SCS RAD SDS SIS SMS ANES SGS SEOA SRS SNS SAS SUS - SMCD SO".replace("-", "").split(" ")
-PLACES = ["Office", "Independent Lab", "Urgent Care", "Outpatient Hospital", "Inpatient Hospital", "Ambulance", "Other", "Home", ""]
+PLACES = ["Office", "Independent Lab", "Urgent Care", "Outpatient Hospital", "Inpatient Hospital", "Ambulance", "Other", "Home",
+          ""]
 LEVELS = {"condition": CONDITIONS, "specialty": SPECIALTIES, "procedure": PROCEDURES, "place": PLACES}
-STAYS = {"1 day": 1, **{f"{d} days": d for d in range(2, 7)}, "1- 2 weeks": 11, "2- 4 weeks": 21, "4- 8 weeks": 42, "26+ weeks": 180}
+STAYS = {"1 day": 1, **{f"{d} days": d for d in range(2, 7)}, "1- 2 weeks": 11, "2- 4 weeks": 21, "4- 8 weeks": 42,
+         "26+ weeks": 180}
 MONTHS = {"": -1, "0- 1 month": 1, **{f"{m:d}-{m + 1:2d} months": m + 1 for m in range(1, 12)}}
 CHARLSON = {"0": 0, "1-2": 2, "3-4": 4, "5+": 6}
 RELEASE = {"DaysInHospital_Y2.csv": 76_038, "DaysInHospital_Y3.csv": 71_435, "Claims.csv": 2_668_990}  # rows
@@ -80,8 +83,8 @@ def features(rows, truncated, age, sex, claims, drugs, labs, fractional=False):
     pay, stay, month, charlson = (_moments(rows, at, claims[k], fractional) for k in ("pay_delay", "stay", "month", "charlson"))
     no_stay, kept_secret = claims["stay"] < 0, claims["suppressed"] > 0
     table = [truncated, *(age == k for k in range(len(AGES))), *(sex == k for k in range(len(SEXES))), count,
-             *(_distinct(rows, at, claims[k], LEVELS.get(k)) for k in ("provider", "vendor", "pcp", "place", "specialty", "condition",
-                                                                        "procedure")),
+             *(_distinct(rows, at, claims[k], LEVELS.get(k))
+               for k in ("provider", "vendor", "pcp", "place", "specialty", "condition", "procedure")),
              pay["max"], pay["min"], pay["mean"], pay["sd"],
              stay["max"], stay["min"], stay["mean"], _sd(stay, count),
              *(np.bincount(at[which], minlength=rows) for which in (no_stay & ~kept_secret, no_stay & kept_secret, ~no_stay)),
@@ -195,10 +198,10 @@ def whole(path, codes):
 def read(folder, fractional=False, say=lambda text: None):
     """The table of the release in folder, rows x 140: NAMES, then DaysInHospital."""
     folder, members = pathlib.Path(folder), Numbered()
-    days = [whole(folder / f"DaysInHospital_Y{y}.csv", {"MemberID": members, "ClaimsTruncated": numbers(1), "DaysInHospital": numbers(15)})
-            for y in (2, 3)]
-    expect(say, "DaysInHospital_Y2.csv", len(days[0]["MemberID"]))
-    expect(say, "DaysInHospital_Y3.csv", len(days[1]["MemberID"]))
+    codes = {"MemberID": members, "ClaimsTruncated": numbers(1), "DaysInHospital": numbers(15)}
+    days = [whole(folder / name, codes) for name in ("DaysInHospital_Y2.csv", "DaysInHospital_Y3.csv")]
+    for year, part in enumerate(days):
+        expect(say, f"DaysInHospital_Y{year + 2}.csv", len(part["MemberID"]))
     known = len(members)
     row_of = np.full((3, known + 1), -1)  # year of the claims x member; the last place is for members without days
     first = 0
@@ -219,8 +222,9 @@ def read(folder, fractional=False, say=lambda text: None):
     member = np.concatenate([part["MemberID"] for part in days])
 
     year = {"Y1": 0, "Y2": 1, "Y3": 2}
-    counted = [_of_rows(whole(folder / f"{kind}.csv", {"MemberID": of_member, "Year": year, kind: numbers(top, "+")}), row_of, kind)
-               for kind, top in (("DrugCount", 7), ("LabCount", 10))]
+    records = {kind: whole(folder / f"{kind}.csv", {"MemberID": of_member, "Year": year, kind: numbers(top, "+")})
+               for kind, top in (("DrugCount", 7), ("LabCount", 10))}
+    counted = [_of_rows(of, row_of, kind) for kind, of in records.items()]
     claims = _claims(folder / "Claims.csv", of_member, year, row_of, say)
     bare = first - len(np.unique(claims["row"]))
     if bare:
@@ -251,7 +255,7 @@ def _claims(path, of_member, year, row_of, say):
         say(f"{path.name}: {seen:,} of about {RELEASE['Claims.csv']:,} lines, {time.monotonic() - start:.0f} s")
     expect(say, "Claims.csv", seen)
     if stays.others:
-        say(f"note: LengthOfStay of {stays.others:,} claims has no number among the ten of the definition, and counts as missing")
+        say(f"note: LengthOfStay of {stays.others:,} claims is none of the ten that the definition has a number for: missing")
     return {k: np.concatenate([p[k] for p in parts] or [np.empty(0, np.int64)]) for k in ("row", *names)}
 
 
@@ -284,11 +288,13 @@ def synthetic(rows, seed=1):
     place = level(len(PLACES), 0.45, tilt)
     inpatient = place == PLACES.index("Inpatient Hospital")
     provider = rng.geometric(0.35, some)
-    claims = {"row": at, "provider": provider, "vendor": provider // 2, "pcp": (rng.random(some) < 0.1).astype(int), "place": place,
+    days = np.array(list(STAYS.values()))[level(len(STAYS), 0.8, tilt)]
+    claims = {"row": at, "provider": provider, "vendor": provider // 2, "pcp": (rng.random(some) < 0.1).astype(int),
+              "place": place,
               "specialty": level(len(SPECIALTIES), 0.3, tilt), "procedure": level(len(PROCEDURES), 0.35, tilt),
               "condition": np.where(again, own[at, rng.integers(0, 3, some)], level(len(CONDITIONS), 0.13, tilt)),
               "pay_delay": np.minimum(162, rng.gamma(2.0, 20, some)).astype(int),
-              "stay": np.where(inpatient & (rng.random(some) < 0.6), np.array(list(STAYS.values()))[level(len(STAYS), 0.8, tilt)], -1),
+              "stay": np.where(inpatient & (rng.random(some) < 0.6), days, -1),
               "month": np.where(rng.random(some) < 0.02, -1, 1 + (rng.random(some) * rng.integers(1, 13, rows)[at]).astype(int)),
               "charlson": 2 * level(4, 1.6, 3 * tilt), "suppressed": (rng.random(some) < 0.02).astype(int)}
     drugs, labs = ({"row": np.repeat(np.arange(rows), months), "count": 1 + level(top, 0.35, np.repeat(0.4 * frail, months))}
@@ -328,7 +334,8 @@ def write(path, table):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", help="Claims.csv, Members.csv, DaysInHospital_Y2.csv, ..._Y3.csv, DrugCount.csv, LabCount.csv")
+    parser.add_argument("folder", nargs="?",
+                        help="Claims.csv, Members.csv, DaysInHospital_Y2.csv, DaysInHospital_Y3.csv, DrugCount.csv, LabCount.csv")
     parser.add_argument("out", help=".csv, or .npy without names")
     parser.add_argument("--fractional-means", action="store_true", help="do not cut means to integers")
     parser.add_argument("--synthetic", action="store_true", help="made-up claims instead of the release")
@@ -348,7 +355,7 @@ def main():
         write(args.out, table)
     except (Unreadable, OSError) as reason:
         raise SystemExit(f"{parser.prog}: {reason}")
-    say(f"{args.out}: {len(table):,} rows, {len(NAMES)} columns and DaysInHospital, {np.mean(table[:, -1] == 0):.1%} of which are 0"
+    say(f"{args.out}: {len(table):,} rows, {len(NAMES)} columns and DaysInHospital, {np.mean(table[:, -1] == 0):.1%} of them 0"
         + (" (SYNTHETIC)" if args.synthetic else ""))
 
 

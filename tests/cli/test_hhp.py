@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The columns of the Heritage Health Prize (experiments/hhp.py) from a release of a few made-up members, against numbers worked out
-by hand; what is said about files that are not of the release; and the shape of the synthetic table."""
+"""The columns of the Heritage Health Prize (experiments/hhp.py) from a release of a few made-up members, against numbers worked
+out by hand; what is said about files that are not of the release; and the shape of the synthetic table."""
 import math
 import os
 import pathlib
@@ -21,8 +21,8 @@ FILES = {
     "DaysInHospital_Y2.csv": ["MemberID,ClaimsTruncated,DaysInHospital", "7,0,0", "8,1,15"],
     "DaysInHospital_Y3.csv": ["MemberID,ClaimsTruncated,DaysInHospital", "9,0,3", "7,1,1", "5,0,0"],
     "Members.csv": ["MemberID,AgeAtFirstClaim,Sex", "7,80+,F", "8,,M", "9,0-9,", "1234,20-29,F"],  # 5 is not there
-    "DrugCount.csv": ["MemberID,Year,DSFS,DrugCount", "7,Y1,0- 1 month,7+", "7,Y1,1- 2 months,2", "7,Y1,4- 5 months,1", "7,Y3,0- 1 month,5",
-                      "9,Y2,0- 1 month,4", "1234,Y1,0- 1 month,1"],
+    "DrugCount.csv": ["MemberID,Year,DSFS,DrugCount", "7,Y1,0- 1 month,7+", "7,Y1,1- 2 months,2", "7,Y1,4- 5 months,1",
+                      "7,Y3,0- 1 month,5", "9,Y2,0- 1 month,4", "1234,Y1,0- 1 month,1"],
     "LabCount.csv": ["MemberID,Year,DSFS,LabCount", "7,Y1,0- 1 month,10+", "7,Y1,3- 4 months,1", "8,Y2,0- 1 month,9"],
     "Claims.csv": [
         CLAIMS,
@@ -106,11 +106,22 @@ def test_fractional_means(release):
 
 def test_names():
     assert len(hhp.NAMES) == len(set(hhp.NAMES)) == 139
-    places = {1: "claims_truncated", 2: "age_0_9", 11: "age_missing", 12: "sex_male", 15: "claims", 22: "procedures", 23: "pay_delay_max",
-              30: "stay_sd", 33: "stay_known", 36: "month_range", 41: "charlson_mean", 44: "condition_MSC2a3", 72: "condition_missing",
-              89: "condition_SEPSIS", 90: "specialty_Internal", 103: "procedure_EM", 120: "procedure_SO", 129: "place_missing",
-              130: "drugs_max", 137: "labs_months", 138: "no_labs", 139: "no_drugs"}
+    places = {1: "claims_truncated", 2: "age_0_9", 11: "age_missing", 12: "sex_male", 15: "claims", 22: "procedures",
+              23: "pay_delay_max", 30: "stay_sd", 33: "stay_known", 36: "month_range", 41: "charlson_mean",
+              44: "condition_MSC2a3", 72: "condition_missing", 89: "condition_SEPSIS",
+              90: "specialty_Internal", 103: "procedure_EM", 120: "procedure_SO",
+              129: "place_missing", 130: "drugs_max", 137: "labs_months", 138: "no_labs", 139: "no_drugs"}
     assert {k: hhp.NAMES[k - 1] for k in places} == places
+
+
+def test_codes():
+    assert hhp.STAYS == {"1 day": 1, "2 days": 2, "3 days": 3, "4 days": 4, "5 days": 5, "6 days": 6, "1- 2 weeks": 11,
+                         "2- 4 weeks": 21, "4- 8 weeks": 42, "26+ weeks": 180}
+    assert hhp.MONTHS == {"": -1, "0- 1 month": 1, "1- 2 months": 2, "2- 3 months": 3, "3- 4 months": 4, "4- 5 months": 5,
+                          "5- 6 months": 6, "6- 7 months": 7, "7- 8 months": 8, "8- 9 months": 9, "9-10 months": 10,
+                          "10-11 months": 11, "11-12 months": 12}
+    assert hhp.CHARLSON == {"0": 0, "1-2": 2, "3-4": 4, "5+": 6}
+    assert [len(levels) for levels in (hhp.AGES, hhp.SEXES, *hhp.LEVELS.values())] == [10, 3, 46, 13, 18, 9]
 
 
 def program(*words):
