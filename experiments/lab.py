@@ -121,7 +121,9 @@ class Lab:
                 with self.lock:
                     for child in self.children:
                         child.terminate()
-                raise Stopped from None if isinstance(reason, KeyboardInterrupt) else reason
+                if isinstance(reason, KeyboardInterrupt):
+                    raise Stopped from None
+                raise
         self.made += len(jobs)
         self.wall += sum(job.record["wall"] for job in jobs)
         return [job.record for job in jobs]
@@ -163,7 +165,7 @@ class Lab:
             raise RuntimeError(f"{spelt(words)}: exit {child.returncode}\n{said}")
         record = {"key": self._key(job), "name": job.name, "command": spelt(words), "exit": child.returncode,
                   "wall": time.monotonic() - start, "run": str(run), "said": said, "summary": {}, "measured": {}}
-        if child.returncode in (0, 75):
+        if child.returncode in (0, 75) and "before the first draw" not in said:
             record["summary"] = self.json("summary", run.name)
             record["summary"].pop("params", None)
             record["measured"] = job.after(run) if job.after else {}

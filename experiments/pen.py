@@ -9,7 +9,8 @@ import subprocess
 # colour and gnuplot's point type
 LOOK = {"truth": ("#000000", 1), "sgfs-f": ("#E69F00", 9), "sgfs-d": ("#56B4E9", 5), "sgld": ("#CC79A7", 11),
         "sgd": ("#777777", 2), "hmc": ("#D55E00", 13), "hmc fisher": ("#882255", 12), "nuts": ("#0072B2", 4),
-        "sgfs-cv": ("#009E73", 7), "exact": ("#332288", 6)}
+        "sgfs-cv": ("#009E73", 7), "exact": ("#332288", 6),
+        "sgfs-f default": ("#E69F00", 8)}
 
 STYLE = """
 set encoding utf8
@@ -39,6 +40,27 @@ class Pen:
                 raise RuntimeError(f"gnuplot, {name}: {done.stderr}")
         picture = self.folder / f"{name}.svg"
         picture.write_text(re.sub(r"\n<desc>.*?</desc>", "", picture.read_text(), flags=re.S))
+
+
+def legend(entries, height=0.1):
+    """The last panel of a multiplot: one legend for all of them, a strip at the bottom. entries: (style, title)."""
+    return f"""unset logscale
+unset label
+unset title
+unset xlabel
+unset ylabel
+unset border
+unset tics
+unset grid
+set margins 0,0,0,0
+set origin 0,0
+set size 1,{height:g}
+set xrange [0:1]
+set yrange [0:1]
+set key center center horizontal samplen 1.5
+plot {", ".join(f'NaN with {style} title "{title}"' for style, title in entries)}
+unset multiplot
+"""
 
 
 def rows_of(rows):

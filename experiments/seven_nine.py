@@ -3,7 +3,10 @@
 
 The recipe is that of docs/math.md, section 9 (tests/stat/mnist79.py): D = 51, N = 10,000, lambda = 1. The truth is a long
 HMC run in numpy that shares no code with the program (tests/stat/hmc.py), with Stein's control variates on the moments."""
+import os
+
 import hmc
+import measures
 import mnist79
 import numpy as np
 
@@ -15,10 +18,26 @@ FILES = ["mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz"]
 def rows(lab):
     """The file of the rows, for --data; x with ones in front, and y."""
     x, y = mnist79.load([lab.file(f) for f in FILES])
-    path = lab.common / "seven-nine.npy"
-    if not path.exists():
-        np.save(path, np.column_stack([x, y]))
-    return path, np.column_stack([np.ones(len(y)), x]), y
+    path, whole = lab.common / "seven-nine.npy", np.column_stack([x, y])
+    if not path.exists() or not np.array_equal(np.load(path), whole):
+        np.save(path, whole)
+    return os.path.relpath(path, lab.work), np.column_stack([np.ones(len(y)), x]), y
+
+
+def about(y):
+    """The data in words."""
+    short = "" if len(y) == mnist79.N else f", only {len(y):,} rows where the recipe has {mnist79.N:,}"
+    return f"MNIST 7 against 9, first {len(y):,} training images of the two{short}"
+
+
+def batch(y):
+    """The paper's, or less where there are few rows."""
+    return min(500, len(y) // 4)
+
+
+def words(data, *more, seed=1):
+    """Behind `sgfs sample`: one chain on one core."""
+    return ["logistic", "--data", data, "--prior-precision", f"{mnist79.LAMBDA:g}", *more, "--chains", 1, "--threads", 1, "--seed", seed]
 
 
 def truth(lab, x, y):
@@ -37,3 +56,53 @@ def _moments(t):
             "draws": t.count, "acceptance": t.acceptance, "mode": t.mode.tolist(),
             "E1_noise": half * t.mean_error.sum() / np.abs(t.mean).sum(),
             "E2_noise": half * t.cov_error.sum() / np.abs(t.cov).sum()}
+
+
+def gauge(lab, reference):
+    """For Job.after: E1, E2 and trR over every iteration, kept or not, by `sgfs compare`; tau in kept draws, its error, and
+    whether the run is long enough to know it."""
+    def measure(path):
+        told = lab.json("compare", path, "--reference", reference)
+        found = {k: told[k] for k in ("E1", "E2", "trR")}
+        draws = exported(lab, path)
+        if len(draws) >= 40:
+            found["tau"], found["tau_error"], found["resolved"] = measures.own_tau(draws)
+        return found
+
+    return measure
+
+
+def exported(lab, path):
+    """The kept draws of a run of one chain."""
+    file = path.with_suffix(".npy")
+    lab.sgfs("export", path, file, "--overwrite", "--quiet")
+    draws = np.load(file)[0]
+    file.unlink()
+    return draws
+
+
+# ---- linear theory ---------------------------------------------------------------------------------
+
+
+class Theory:
+    """The samplers of the paper as linear chains around the truth (measures.LinearChain), with replacement."""
+
+    def __init__(self, x, y, truth):
+        self.N, self.n = len(y), batch(y)
+        self.mean, self.cov = np.array(truth["mean"]), np.array(truth["cov"])
+        rng = np.random.default_rng(1)
+        places = rng.multivariate_normal(self.mean, self.cov, 20)
+        scores = ((y - 1 / (1 + np.exp(-(x @ theta))))[:, None] * x for theta in places)
+        self.score_cov = sum(np.cov(g, rowvar=False) for g in scores) / len(places)
+
+    def sgfs(self, alpha, diagonal):
+        matrix = (self.N + self.n) / self.n * self.N * self.score_cov
+        matrix = np.diag(np.diag(matrix)) if diagonal else matrix
+        P = 2 / (1 + alpha**2) * np.linalg.inv(matrix)
+        return self._chain(P, alpha**2 * P @ matrix @ P)
+
+    def sgld(self, epsilon):
+        return self._chain(epsilon / 2 * np.eye(len(self.mean)), epsilon * np.eye(len(self.mean)))
+
+    def _chain(self, P, Q):
+        return measures.LinearChain(self.cov, P, self.N**2 / self.n * self.score_cov, Q, np.inf)

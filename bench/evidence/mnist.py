@@ -53,7 +53,8 @@ def measure(lab, truth, sampler, h, batch, iterations):
     run = lab.sample("logistic", "mnist.npy", sampler, *words)
     of = lab.compare("mnist.json")
     draws = lab.draws()[0]
-    tau = pooled(draws, truth) * thin if sampler in ("sgfs-cv", "exact", "nuts") else iterations / run["ess_min"]
+    pooled = sampler in ("sgfs-cv", "exact", "nuts")
+    tau = measures.sokal_tau(draws, truth.mean, truth.cov)[0] * thin if pooled else iterations / run["ess_min"]
     noise = measures.monte_carlo(draws, truth.mean, truth.cov)
     m = {"sampler": sampler, "h": h, "batch": batch, "iterations": iterations, "tau": tau, "noise": noise,
          "E1": of["E1"], "E2": of["E2"], "trR": of["trR"], "us": 1e6 * run["sample_seconds"] / iterations,
@@ -64,17 +65,6 @@ def measure(lab, truth, sampler, h, batch, iterations):
           f"{m['anchors']} new anchors",
           flush=True)
     return m
-
-
-def pooled(draws, truth):
-    """tau averaged over the coordinates that the truth makes independent, in kept draws."""
-    window = 10
-    for _ in range(10):  # Sokal's window: five times what comes out
-        tau, _error = measures.pooled_tau(draws, truth.mean, truth.cov, window)
-        if window >= 5 * tau:
-            break
-        window = min(len(draws) // 4, int(6 * tau) + 10)
-    return tau
 
 
 def step_taken(lab):

@@ -88,14 +88,33 @@ def pooled_tau(draws, true_mean, true_cov, window):
     return value, value * np.sqrt(2 * (2 * window + 1) / (T * D))
 
 
+def sokal_tau(draws, true_mean, true_cov):
+    """pooled_tau with Sokal's window, five times what comes out: tau and its standard error, in draws; and whether
+    the chain is long enough to know it, 50 tau. Where it is not, tau is a lower bound."""
+    window = 10
+    for _ in range(10):
+        tau, error = pooled_tau(draws, true_mean, true_cov, min(window, len(draws) // 4))
+        if window >= min(5 * tau, len(draws) // 4):
+            break
+        window = int(6 * tau) + 10
+    return tau, error, bool(len(draws) >= 50 * tau)
+
+
+def own_tau(draws):
+    """sokal_tau over the parameters themselves, each about its own mean: what the autocorrelation time of a chain
+    commonly means. Slow directions count for more than in coordinates that the truth makes independent."""
+    return sokal_tau(draws, draws.mean(0), np.diag(draws.var(0)))
+
+
 # ---- linear theory --------------------------------------------------------------------------------
 
 
 class LinearChain:
     """theta += P (G + noise of covariance S) + noise of covariance Q, where G has the regression -A (theta -
     mean) on theta. A = C*^-1 holds exactly for the truth's covariance C* (Stein), so that this is the best
-    linear description of a chain that is near the truth. tau is pooled as in pooled_tau; trR and trR_error
-    are the expectation and standard error after T draws (about their own mean, which takes tau/T off)."""
+    linear description of a chain that is near the truth. tau is pooled as in pooled_tau, own_tau over the parameters
+    themselves; trR and trR_error are the expectation and standard error after T draws (about their own mean, which
+    takes tau/T off). stiffest: the largest of the eigenvalues of P A; the chain diverges beyond 2."""
 
     def __init__(self, true_cov, P, S, Q, T):
         D = len(true_cov)
@@ -105,7 +124,10 @@ class LinearChain:
         rate, basis = np.linalg.eigh(_whiten(true_cov, P))
         rho, var = 1 - rate, np.diag(basis.T @ _whiten(true_cov, cov) @ basis)
         tau = (1 + rho) / (1 - rho)
+        self.stiffest = rate[-1]
         self.tau = tau.mean()
+        parts = (np.linalg.cholesky(true_cov) @ basis)**2 * var  # each coordinate's share in each parameter's variance
+        self.own_tau = (parts @ tau / parts.sum(1)).mean()
         self.trR = (var * (1 - tau / T)).mean()
         self.trR_error = np.sqrt(2 * np.sum(var**2 * (1 + rho**2) / (1 - rho**2)) / T) / D
 
