@@ -5,14 +5,16 @@ A run is a `Job`: a name, the words behind `sgfs sample`, and how long it is lik
 makes those that the work folder does not have yet, side by side on the cores there are, and hands back a record
 for each:
 
-    command    the words, as they would be typed
+    command    the words, as they would be typed beside the folder of the data
     summary    of `sgfs summary --json`, without the parameters
     measured   what job.after(run file) found: a dictionary
     wall       seconds of the process
     run        the run file
 
 A record is written when its run is complete, so an interrupted experiment goes on with the run that it was in. It counts
-for the same words, version of the program and data files only."""
+for the same words, version of the program and data files only. A run that fails stops the others, and so does Ctrl-C: no
+process is left behind, and no half of a record."""
+import fcntl
 import json
 import math
 import os
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Callable
 
@@ -39,6 +41,10 @@ class Stopped(Exception):
     """The user wants to stop; what is complete is kept."""
 
 
+class Failed(Exception):
+    """A run that should have worked did not, and what it said."""
+
+
 @dataclass
 class Job:
     name: str  # of the files in the work folder: letters, digits, - and .
@@ -46,7 +52,7 @@ class Job:
     expected: float = 1.0  # seconds, for the time left
     after: Callable = None  # run file -> dictionary of numbers, kept in the record
     keep: bool = True  # the run file itself
-    tolerated: tuple = ()  # exit codes other than 0 and 75 that are a result: 4 where a sampler may diverge
+    tolerated: tuple = ()  # exit codes other than 0 (and 75 at --max-time) that are a result: 4 where a sampler may diverge
     record: dict = field(default=None, repr=False)
 
 
@@ -62,9 +68,10 @@ class Lab:
         self.common = args.work / args.scale / "common"  # what several experiments use
         for folder in (self.work, self.common):
             folder.mkdir(parents=True, exist_ok=True)
-        self.version = self.sgfs("--version").stdout.strip()
         self.stopping = threading.Event()
         self.children, self.lock = set(), threading.Lock()
+        self.claim = claimed(self.work)
+        self.version = self.sgfs("--version").stdout.strip()
         self.made, self.wall = 0, 0.0  # runs, and the seconds of one core that they took, now or when they were made
 
     def by_scale(self, full, quick, smoke):
@@ -82,10 +89,36 @@ class Lab:
 
     def sgfs(self, *words):
         """Runs the program in the work folder."""
-        done = subprocess.run([self.program, *map(str, words)], cwd=self.work, capture_output=True, text=True)
+        done = self._call(words)
         if done.returncode not in (0, 75):
-            raise RuntimeError(f"{spelt(words)}: exit {done.returncode}\n{done.stderr}")
+            raise Failed(f"{self._spelt(words)}: exit {done.returncode}\n{done.stderr}")
         return done
+
+    def _call(self, words):
+        """The program in a session of its own: Ctrl-C reaches this program alone, which then stops its children."""
+        with self.lock:
+            if self.stopping.is_set():
+                raise Stopped
+            child = subprocess.Popen([str(self.program), *map(str, words)], cwd=self.work, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+            self.children.add(child)
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            child.terminate()
+            child.wait()
+            raise
+        finally:
+            with self.lock:
+                self.children.discard(child)
+        if self.stopping.is_set():
+            raise Stopped
+        return subprocess.CompletedProcess(words, child.returncode, out, err)
+
+    def _spelt(self, words):
+        """As one would type it: files by their place in the data folder, or by name."""
+        return "sgfs " + shlex.join(shown(w, self.data) for w in words)
 
     def json(self, *words):
         return json.loads(self.sgfs(*words, "--json").stdout)
@@ -112,21 +145,25 @@ class Lab:
         with ThreadPoolExecutor(self.jobs) as pool, progress:
             waiting = [pool.submit(self._make, job, progress) for job in todo]
             try:
-                for future in waiting:
+                for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
                     future.result()
             except BaseException as reason:
-                self.stopping.set()
-                for future in waiting:
-                    future.cancel()
-                with self.lock:
-                    for child in self.children:
-                        child.terminate()
+                self._stop(waiting)
                 if isinstance(reason, KeyboardInterrupt):
                     raise Stopped from None
                 raise
         self.made += len(jobs)
         self.wall += sum(job.record["wall"] for job in jobs)
         return [job.record for job in jobs]
+
+    def _stop(self, waiting):
+        """No run begins any more, and those that are under way end."""
+        with self.lock:
+            self.stopping.set()
+            for child in self.children:
+                child.terminate()
+        for future in waiting:
+            future.cancel()
 
     def _words(self, job):
         words = [str(w) for w in job.words]
@@ -137,35 +174,26 @@ class Lab:
 
     def _kept(self, job):
         path = self.work / f"{job.name}.record.json"
-        if not path.exists():
+        try:
+            record = json.loads(path.read_text())
+            same = record["key"] == self._key(job)
+            gone = job.keep and record["exit"] in (0, 75) and not pathlib.Path(record["run"]).exists()
+        except (FileNotFoundError, ValueError, KeyError):
             return None
-        record = json.loads(path.read_text())
-        whole = record["key"] == self._key(job) and (not job.keep or record["exit"] != 0 or pathlib.Path(record["run"]).exists())
-        return record if whole else None
+        return record if same and not gone else None
 
     def _make(self, job, progress):
-        if self.stopping.is_set():
-            return
-        run = self.work / f"{job.name}.run"
+        run, key = self.work / f"{job.name}.run", self._key(job)
         words = ["sample", *self._words(job), "--out", run.name, "--overwrite"]
         progress.begin(job)
         start = time.monotonic()
-        with self.lock:
-            # Ctrl-C reaches this program alone, which then stops its children
-            child = subprocess.Popen([str(self.program), *words, "--quiet"], cwd=self.work, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
-            self.children.add(child)
-        said = child.communicate()[1]
-        with self.lock:
-            self.children.discard(child)
-        if self.stopping.is_set():
-            return
-        if child.returncode not in (0, 75, *job.tolerated):
-            raise RuntimeError(f"{spelt(words)}: exit {child.returncode}\n{said}")
-        record = {"key": self._key(job), "name": job.name, "command": spelt(words), "exit": child.returncode,
-                  "wall": time.monotonic() - start, "run": str(run), "said": said, "summary": {}, "measured": {}}
-        if child.returncode in (0, 75) and "before the first draw" not in said:
+        done = self._call([*words, "--quiet"])
+        wall = time.monotonic() - start
+        if not self._is_result(job, done.returncode, wall):
+            raise Failed(f"{self._spelt(words)}: exit {done.returncode}\n{done.stderr}")
+        record = {"key": key, "name": job.name, "command": self._spelt(words), "exit": done.returncode, "wall": wall,
+                  "run": str(run), "said": done.stderr, "summary": {}, "measured": {}}
+        if done.returncode in (0, 75) and "before the first draw" not in done.stderr:
             record["summary"] = self.json("summary", run.name)
             record["summary"].pop("params", None)
             record["measured"] = job.after(run) if job.after else {}
@@ -174,6 +202,13 @@ class Lab:
             run.unlink()
         job.record = record
         progress.end(job)
+
+    def _is_result(self, job, code, wall):
+        """75 is a result at the time limit alone: someone else may have stopped the process."""
+        words = self._words(job)
+        if code == 75:
+            return "--max-time" in words and wall >= float(words[words.index("--max-time") + 1])
+        return code in (0, *job.tolerated)
 
 
 class Progress:
@@ -203,6 +238,8 @@ class Progress:
         self.over.set()
         if self.todo:
             self.thread.join()
+            if self.terminal:
+                sys.stderr.write("\r\033[K")
 
     def begin(self, job):
         with self.lock:
@@ -246,8 +283,23 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
 
-def spelt(words):
-    return "sgfs " + shlex.join(str(w) for w in words)
+def shown(word, data):
+    """A word of a command; a file in the folder of the data as data/..., another one by its name, so that no folder of this
+    machine gets into what is kept."""
+    path = pathlib.Path(str(word))
+    if not path.is_absolute():
+        return str(word)
+    return f"data/{path.relative_to(data)}" if path.is_relative_to(data) else path.name
+
+
+def claimed(folder):
+    """The folder for this process alone, until it ends."""
+    lock = open(folder / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise Failed(f"another process is at work in {folder}: wait for it, or give --work another folder") from None
+    return lock
 
 
 def stamps(words, folder):
@@ -262,9 +314,12 @@ def stamps(words, folder):
 
 def write_whole(path, text):
     """The file appears when it is complete."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    os.replace(part, path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def rounded(value, count=6):
@@ -273,6 +328,8 @@ def rounded(value, count=6):
         return {k: rounded(v, count) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [rounded(v, count) for v in value]
+    if type(value).__module__ == "numpy":
+        return rounded(value.tolist(), count)
     if isinstance(value, float):
         return float(f"{value:.{count}g}") if math.isfinite(value) else None
     return value

@@ -21,7 +21,9 @@ An experiment is a module here with four functions:
 Numbers go to docs/paper/NAME.json and NAME.csv, pictures to NAME.svg and NAME.png, and docs/paper.md shows them between
 NAME's two markers. --quick does a tenth of the work and --smoke next to nothing: their numbers and pictures stay
 in the work folder (--out for another). A run that is complete is not made again: after Ctrl-C, the same command goes on.
---show makes pictures and page anew from the numbers that are there."""
+--show makes pictures and page anew from the numbers that are there.
+
+Exit codes: 0 done; 1 an experiment failed; 2 wrong words; 3 no experiment could run, for want of data; 75 stopped."""
 import argparse
 import csv
 import importlib
@@ -30,6 +32,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import time
 
@@ -40,7 +43,7 @@ sys.dont_write_bytecode = True
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from evidence.text import machine, seconds, table, write_block  # noqa: E402
-from lab import Lab, Missing, Stopped, rounded, write_whole  # noqa: E402
+from lab import Failed, Lab, Missing, Stopped, rounded, write_whole  # noqa: E402
 
 MODULES = {"fig1": "fig1", "fig2": "fig2", "fig3-left": "fig3_left", "fig3-right": "fig3_right", "table1": "table1",
            "fig4-5": "fig4_5"}
@@ -79,6 +82,10 @@ def parse():
     unknown = [n for n in wanted if n not in MODULES]
     if unknown:
         parser.error(f"there is no experiment {', '.join(unknown)}: {', '.join(MODULES)}")
+    if args.jobs is not None and args.jobs < 1:
+        parser.error(f"--jobs {args.jobs}: at least one run at a time")
+    if args.max_time is not None and not args.max_time > 0:
+        parser.error(f"--max-time {args.max_time:g}: a number of seconds above 0")
     args.names = [n for n in MODULES if n in wanted]
     args.data_dir, args.work = args.data_dir.resolve(), args.work.resolve()
     return args
@@ -92,8 +99,7 @@ class Book:
         if args.out or args.scale != "full":
             out = args.out or args.work / args.scale
             out.mkdir(parents=True, exist_ok=True)
-            if not (out / "paper.md").exists():
-                shutil.copy(self.page, out / "paper.md")
+            copy_page(self.page, out / "paper.md")
             self.page, self.folder = out / "paper.md", out / "paper"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.pictures = not args.no_pictures
@@ -126,7 +132,14 @@ class Book:
                 made = found["made"]
                 lines.append([f"[{name}](#{name})", made["runs"], seconds(made["core_seconds"]), made["scale"], made["machine"]])
         head = ["experiment", "runs of `sgfs`", "seconds of one core, all runs together", "scale", "machine"]
-        write_block(self.page, "contents", "make paper", table(head, lines))
+        write_block(self.page, "contents", "make paper", table(head, lines) if lines else "")
+
+
+def copy_page(page, copy):
+    """The page's text as it is now, with what the copy has between its markers: never numbers of another scale."""
+    blocks = re.compile(r"(<!-- ([\w-]+): made by make paper -->\n)(.*?)(<!-- end of \2 -->)", re.S)
+    have = {m[2]: m[3] for m in blocks.finditer(copy.read_text())} if copy.exists() else {}
+    write_whole(copy, blocks.sub(lambda m: m[1] + have.get(m[2], "") + m[4], page.read_text()))
 
 
 def legible(found):
@@ -153,8 +166,9 @@ def perform(name, module, args):
 
 def main():
     args = parse()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whoever ends this ends its runs
     book = Book(args)
-    left_out = 0
+    left_out, failed = 0, 0
     for name in args.names:
         start = time.monotonic()
         module = importlib.import_module(MODULES[name])
@@ -167,13 +181,17 @@ def main():
             left_out += 1
             print(f"{name}: left out: {reason}", file=sys.stderr)
             continue
+        except (Failed, OSError) as reason:
+            failed += 1
+            print(f"{name}: failed: {reason}", file=sys.stderr)
+            continue
         except (Stopped, KeyboardInterrupt):
             print(f"{name}: stopped. The runs that are complete are kept: the same command goes on from here.", file=sys.stderr)
             return 75
         print(f"{name}: {book.folder / name}.json, .csv" + (", .svg, .png" if book.pictures else "") +
               f"; {seconds(time.monotonic() - start)}", file=sys.stderr)
     book.contents()
-    return 3 if left_out == len(args.names) else 0
+    return 1 if failed else 3 if left_out == len(args.names) else 0
 
 
 if __name__ == "__main__":

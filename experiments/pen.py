@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 
+from lab import Failed
+
 # colour and gnuplot's point type
 LOOK = {"truth": ("#000000", 1), "sgfs-f": ("#E69F00", 9), "sgfs-d": ("#56B4E9", 5), "sgld": ("#CC79A7", 11),
         "sgd": ("#777777", 2), "hmc": ("#D55E00", 13), "hmc fisher": ("#882255", 12), "nuts": ("#0072B2", 4),
@@ -37,7 +39,7 @@ class Pen:
             text = f"{data}set terminal {terminal}\nset output '{out}'\n{STYLE}\n{script}\n"
             done = subprocess.run(["gnuplot", "-"], input=text, capture_output=True, text=True)
             if done.returncode != 0 or "warning" in done.stderr.lower():
-                raise RuntimeError(f"gnuplot, {name}: {done.stderr}")
+                raise Failed(f"gnuplot, {name}: {done.stderr}")
         picture = self.folder / f"{name}.svg"
         picture.write_text(re.sub(r"\n<desc>.*?</desc>", "", picture.read_text(), flags=re.S))
 

@@ -6,7 +6,7 @@
  * kappa: the paper's 1/t from t = 1 keeps the huge scores of a poor start for ever. The default
  * forgets in warm-up (kappa = max(1/t, 1/window)) and then averages from there on (kappa =
  * 1/(window + t - t_warm)); kappa.c has this and the other schedules. Updates are counted, not
- * iterations, so --fisher-every changes nothing here.
+ * iterations, so --fisher-every and --warmup-fisher-every change nothing here.
  *
  * The three parts of an update can be had one by one, for a caller who keeps a factor and changes
  * it by the same batch: kappa = next(), weight(kappa), and then `add_cov` or `update`.
@@ -18,6 +18,8 @@
 const sgfs_option sgfsi_average_options[] = {
     {"fisher.every", "fisher-every", SGFS_INTEGER, "auto", 1, 1e9, NULL,
      "update and factor the matrix every k-th draw (auto: 10; 1 for diag)"},
+    {"fisher.warmup_every", "warmup-fisher-every", SGFS_INTEGER, "1", 1, 1e9, NULL,
+     "the same in warm-up, where the matrix is learned: every k-th iteration"},
     {"fisher.kappa", "kappa", SGFS_CHOICE, "window", 1, 0,
      "window|harmonic|floor|constant|power|forget",
      "weight of a new batch; window: forget in warm-up, then average"},

@@ -89,6 +89,11 @@ sgfs_status sgfsi_start_read(const sgfs_model *m, const sgfs_config *cfg, double
     const char *path = sgfsi_config_text(cfg, "run.start");
     *theta = NULL;
     if (path[0] == '\0') return SGFS_OK;
+    if (m->kind->to_user != NULL && m->kind->from_user == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--start: model %s cannot say where a point of its results is.",
+                          m->kind->name);
+    }
     const sgfsi_naming j = {.path = path,
                             .what = "starting point",
                             .whose = "model",

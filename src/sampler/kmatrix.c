@@ -126,6 +126,7 @@ static void open_counts(sgfsi_kmatrix *k, const sgfs_sampler *sampler) {
                *update = sgfsi_config_text(cfg, "fisher.update");
     k->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
     k->every = sgfsi_config_int(cfg, "fisher.every");
+    k->warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every");
     k->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
     k->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
     k->by_model = e->model_y != NULL && strcmp(by, "model") == 0;
@@ -290,20 +291,22 @@ sgfs_status sgfsi_kmatrix_fill(sgfsi_kmatrix *k, sgfs_sampler *sampler, const do
     return status;
 }
 
-/* Warm-up learns from every batch, the draws from every k-th one until the matrix is frozen. */
+/* Warm-up and draws learn from every k-th batch, each with a k of its own, until the matrix is
+ * frozen. */
 static bool is_due(const sgfsi_kmatrix *k, const sgfs_step *now) {
     int64_t after = now->t - now->warmup;
     bool frozen = k->freeze >= 0 && after > k->freeze;
-    if (k->source == NULL || after <= 0) return true;
+    if (k->source == NULL) return true; /* the first iteration of all */
+    if (after <= 0) return now->t % k->warmup_every == 0;
     if (k->source != &k->scores) return true; /* the first iteration after warm-up */
     return !frozen && (after == 1 || after % k->every == 0);
 }
 
 sgfs_status sgfsi_kmatrix_renew(sgfsi_kmatrix *k, sgfs_sampler *sampler, const sgfs_step *now,
                                 double alpha, const double *theta, sgfs_err *err) {
-    /* what the way to the mode looked like is of no use there (unless warm-up is too short to fill
-     * anew) */
-    bool enough = now->warmup / 2 > k->fill;
+    /* what the way to the mode looked like is of no use there (unless warm-up has too few updates to
+     * fill anew) */
+    bool enough = now->warmup / 2 / k->warmup_every > k->fill;
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
     k->passing = k->by_model && enough && now->t < now->warmup / 2;
     if (!is_due(k, now)) {

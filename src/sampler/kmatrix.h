@@ -42,6 +42,7 @@ typedef struct sgfsi_kmatrix {
     double ridge_full;     /* rho right after a factorisation; fading takes it from there */
     double shrink;         /* tr K / tr M: what B leaves of the step */
     double alpha;          /* that the factor was made with (matters where B is not K) */
+    int64_t warmup_every;  /* iterations of warm-up from one update to the next */
     int64_t every, freeze; /* updates; iterations after warm-up without a further one, -1: never */
     int64_t fill;          /* batches before the first move */
     bool by_model;         /* warm-up steps use the model's information */

@@ -50,11 +50,11 @@ typedef struct sgfs_cv {
     bool anchored;    /* --anchor on: differences of scores */
     bool from_scores; /* --curvature scores */
     bool begun;
-    int64_t every, freeze;  /* as for sgfs */
-    double around;          /* noise at the anchor, from the probes */
-    double limit;           /* re-anchor when the noise is so many times that */
-    int64_t missed;         /* times on end that there was no R */
-    int64_t seen;           /* batches measured since the last anchor */
+    int64_t every, warmup_every, freeze; /* as for sgfs */
+    double around;                       /* noise at the anchor, from the probes */
+    double limit;                        /* re-anchor when the noise is so many times that */
+    int64_t missed;                      /* times on end that there was no R */
+    int64_t seen;                        /* batches measured since the last anchor */
     sgfsi_reanchor *moving; /* anchors that follow the chain; NULL: there is one mode */
 } sgfs_cv;
 
@@ -400,6 +400,7 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->anchored = is(cfg, "sampler.anchor", "on");
     s->from_scores = is(cfg, "sampler.curvature", "scores");
     s->every = sgfsi_config_int(cfg, "fisher.every");
+    s->warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every");
     s->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
     sgfs_status status = sgfsi_general_open(&s->step, sampler, err);
@@ -431,13 +432,16 @@ static sgfs_status begin(sgfs_sampler *sampler, sgfs_cv *s, double *theta, sgfs_
     return SGFS_OK;
 }
 
-/* Every k-th batch, and in warm-up every one, where that is cheap, until S is frozen. */
+/* Every k-th batch, in warm-up with a k of its own (1, where that is cheap), until S is frozen. */
 static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_step *now) {
     const sgfsi_eval *e = &sampler->eval;
     int64_t after = now->t - now->warmup;
     bool small = (double)e->n * (double)e->D * (double)e->D < cheap;
     if (!s->step.ready) return true;
-    if (after <= 0) return sampler->anchor == NULL || small || now->t % s->every == 0;
+    if (after <= 0) {
+        bool own = sampler->anchor == NULL || small || s->warmup_every > s->every;
+        return now->t % (own ? s->warmup_every : s->every) == 0;
+    }
     if (s->freeze >= 0 && after > s->freeze) return false;
     return after == 1 || after % s->every == 0;
 }

@@ -314,6 +314,27 @@ static void test_draws_are_distributed_as_predicted(void **state) {
 
 /* ---- the user's scale ------------------------------------------------------------------------ */
 
+/* The way back from the user's scale (--start) is the inverse of the way there, to rounding. */
+static void check_back(bench *b) {
+    double *user = zeros(b->D), *back = zeros(b->D);
+    if (b->is.kind->to_user != NULL) {
+        assert_non_null(b->is.kind->from_user);
+        b->is.kind->to_user(b->m, b->theta, user);
+        b->is.kind->from_user(b->m, user, back);
+        for (int64_t j = 0; j < b->D; j++) {
+            double size = fabs(b->theta[j]) + 30 * b->unit[j]; /* means are 14 sd from 0 */
+            assert_near(back[j] / size, b->theta[j] / size, 1e-13, b->label);
+        }
+    }
+    free(user);
+    free(back);
+}
+
+static void test_the_users_scale_leads_back(void **state) {
+    (void)state;
+    for_each(check_back);
+}
+
 static void to_user(const bench *b, double *user) {
     if (b->is.kind->to_user != NULL) b->is.kind->to_user(b->m, b->theta, user);
     else memcpy(user, b->theta, (size_t)b->D * sizeof *user);
@@ -441,6 +462,7 @@ static void test_a_model_opened_again_on_other_rows_is_the_same(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_users_scale_leads_back),
         cmocka_unit_test(test_curvature_is_the_hessian_of_canonical_links),
         cmocka_unit_test(test_curvature_honours_weights),
         cmocka_unit_test(test_curvature_is_the_expected_information),

@@ -6,6 +6,7 @@
 #include "stat/closed.h"
 
 #include "model/mode.h"
+#include "sampler/kmatrix.h"
 
 /* A run opened on a small regression; the caller closes it. */
 typedef struct opened {
@@ -190,6 +191,36 @@ static void test_fisher_every_k(void **state) {
     close_all(&o);
 }
 
+/* In warm-up, too: the first iteration and every k-th. Half-way I1hat begins anew, where updates
+ * enough to fill the matrix are left; else it keeps what it has. */
+static void test_warmup_fisher_every_k(void **state) {
+    (void)state;
+    static const struct {
+        const char *every;
+        int64_t factored, batches; /* batches: in I1hat at the end of warm-up */
+    } cases[] = {{"1", 40, 21}, {"6", 1 + 6, 3}, {"20", 1 + 2, 1 + 1 + 2}, {"50", 1, 1 + 1}};
+    sgfs_fisher_kind kind = sgfs_fisher_full;
+    kind.factor = counting_factor;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const setting settings[] = {{"run.chains", "1"},
+                                    {"run.warmup", "40"},
+                                    {"run.draws", "100"},
+                                    {"fisher.every", "7"},
+                                    {"fisher.warmup_every", cases[i].every},
+                                    {NULL, NULL}};
+        opened o = open_with(300, 3, settings, &kind);
+        const sgfsi_kmatrix *K = o.run->walk[0].sampler.state; /* the state begins with it */
+        assert_int_equal(K->fill, 1);
+        factored = refused = 0;
+        assert_int_equal(sgfs_run_step(o.run, 40, NULL), SGFS_OK);
+        assert_int_equal(factored, cases[i].factored);
+        assert_int_equal(K->scores.updates, cases[i].batches);
+        assert_int_equal(sgfs_run_all(o.run, NULL), SGFS_OK);
+        assert_int_equal(factored, cases[i].factored + 1 + 100 / 7);
+        close_all(&o);
+    }
+}
+
 /* Frozen after k: the k-th iteration after warm-up may still update, the next may not. */
 static void test_fisher_freeze_k(void **state) {
     (void)state;
@@ -284,6 +315,7 @@ int main(void) {
         cmocka_unit_test(test_automatic_lengths),
         cmocka_unit_test(test_pilot_knows_the_curvature),
         cmocka_unit_test(test_fisher_every_k),
+        cmocka_unit_test(test_warmup_fisher_every_k),
         cmocka_unit_test(test_fisher_freeze_k),
         cmocka_unit_test(test_a_late_failure_keeps_the_draws),
         cmocka_unit_test(test_failed_factorisations_are_counted),

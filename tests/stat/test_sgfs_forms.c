@@ -247,6 +247,30 @@ static void test_updated_matrices_are_exact(void **state) {
     problem_free(&q);
 }
 
+/* Few updates in warm-up, whatever an update weighs and however the factor is made: exact. */
+static void test_seldom_updates_in_warmup_are_exact(void **state) {
+    (void)state;
+    problem q = regression(2000, 6, 3.0, 4, 59);
+    static const char *const forms[][2] = {{"window", "woodbury"},
+                                           {"harmonic", "cholesky"},
+                                           {"power", "refactor"},
+                                           {"forget", "cholesky"}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const setting settings[] = {COMMON,
+                                    LONG,
+                                    {"sampler.alpha", "0"},
+                                    {"sampler.warmup_alpha", "0"},
+                                    {"fisher.warmup_every", "17"},
+                                    {"fisher.kappa", forms[i][0]},
+                                    {"fisher.update", forms[i][1]},
+                                    {NULL, NULL}};
+        char what[64];
+        snprintf(what, sizeof what, "warm-up 1 in 17, %s, %s", forms[i][0], forms[i][1]);
+        expect_exact(&q, what, settings);
+    }
+    problem_free(&q);
+}
+
 /* ---- frozen, block, annealed, cyclical ------------------------------------------------------- */
 
 static void test_frozen_matrix_is_exact(void **state) {
@@ -391,6 +415,7 @@ int main(void) {
         cmocka_unit_test(test_small_eps_is_preconditioned_sgld),
         cmocka_unit_test(test_updates_give_the_same_draws),
         cmocka_unit_test(test_updated_matrices_are_exact),
+        cmocka_unit_test(test_seldom_updates_in_warmup_are_exact),
         cmocka_unit_test(test_frozen_matrix_is_exact),
         cmocka_unit_test(test_blocks_between_full_and_diagonal),
         cmocka_unit_test(test_annealed_and_cyclical_are_exact),
