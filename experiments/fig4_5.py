@@ -11,7 +11,7 @@ import numpy as np
 
 import six_classes
 from fig1 import TRUTH, ellipse, scores
-from fig4_5_words import SHOWN, label_of, page, rows, speed  # noqa: F401
+from fig4_5_words import SHOWN, best, extremes, label_of, page, rows, speed, stayed  # noqa: F401
 from lab import Job, stamps, write_reference
 from pen import ink, legend, mark
 from seven_nine import exported
@@ -30,7 +30,7 @@ def run(lab):
     whole, different, about = six_classes.files(lab)
     start = mode(lab, different, "mode.json")
     z_start = mode(lab, different, "mode-standardised.json", "--standardize")
-    count, length = lab.by_scale((30, 4000), (10, 500), (4, 100))
+    count, length = lab.by_scale((30, 4000), (10, 1200), (4, 100))
     warmup = lab.by_scale(500, 200, 50)
     few, short = lab.by_scale((4, 1500), (4, 300), (2, 50))  # of the columns with variance 1
 
@@ -41,7 +41,7 @@ def run(lab):
 
     jobs = [hmc(f"hmc-{k + 1}", start, k + 1, length) for k in range(count)]
     jobs += [hmc(f"hmc-standardised-{k + 1}", z_start, k + 1, short, "--standardize") for k in range(few)]
-    n, draws, thin = min(BATCH, about["rows"] // 4), lab.by_scale(1_000_000, 50_000, 500), lab.by_scale(50, 10, 1)
+    n, draws, thin = min(BATCH, about["rows"] // 4), lab.by_scale(1_000_000, 40_000, 500), lab.by_scale(50, 10, 1)
     methods = list(settings(n))
     jobs += [Job(f"{family}-{label}".replace(" ", "-"), ["drbm", "--data", whole, *MODEL, *words, "--start", start["file"],
                                                          "--warmup", lab.by_scale(2000, 1000, 100), "--draws", draws, "--thin", thin,
@@ -58,12 +58,13 @@ def run(lab):
     mean, cov = np.array(truth.pop("mean")), np.array(truth.pop("cov"))
     top = correlated(cov)
     found = [method(lab, m, r, reference, (mean, cov), top, point, classes) for m, r in zip(methods, chains)]
+    only_shown(found)
     return {"data": "KDD Cup 1999, 10 % file, six classes" + lab.by_scale("", ", every tenth row", ", some hundreds of the rows"), **about,
-            "D": len(mean), "lambda": LAMBDA, "batch": n, "warmup": lab.by_scale(2000, 1000, 100), "draws": draws,
+            "D": len(mean), "lambda": LAMBDA, "hidden": HIDDEN, "batch": n, "warmup": lab.by_scale(2000, 1000, 100), "draws": draws,
             "c2": measures.c2(cov), "mode": {k: start[k] for k in ("command", "log_density")},
-            "hmc": {**truth, "runs": count, "draws": length, "warmup": warmup, **told(literal)},
+            "hmc": {**{k: v for k, v in truth.items() if k != "names"}, "runs": count, "draws": length, "warmup": warmup, **told(literal)},
             "standardised": {"runs": few, "draws": short, **told(z_scored), "rhat": rhat([exported(lab, path(lab, r)) for r in z_scored]),
-                             "rhat_here": rhat([d[:short] for d in runs[:few]]), "log_density": z_start["log_density"]},
+                             "rhat_here": rhat([d[:short] for d in runs[:few]])},
             "pairs": [{"names": [start["names"][k] for k in p], "mean": mean[p].tolist(), "cov": cov[np.ix_(p, p)].tolist()} for p in top],
             "methods": found}
 
@@ -75,7 +76,7 @@ def settings(n):
         yield "sgfs-f", f"alpha {a}", ["--sampler", "sgfs-f", "--alpha", a, "--fisher-ridge", 0, *rows], 250
     for e in EPSILONS:
         yield "sgld", f"epsilon {e:g}", ["--sampler", "sgld", "--epsilon", f"{e:g}", *rows], 200
-    yield "sgfs-f default", "alpha 0", ["--sampler", "sgfs-f", "--alpha", 0, "--fisher-ridge", 0, *rows], 250
+    yield "sgfs-f default", "alpha 0", ["--sampler", "sgfs-f", "--alpha", 0, *rows], 250
     yield "sgfs-cv", "default", ["--sampler", "sgfs-cv", *rows], 400
 
 
@@ -109,19 +110,21 @@ def told(records):
 
 
 def pooled(runs, point, classes):
-    """Moments of all runs, and how far they can be trusted."""
+    """Moments of all runs, and how far they can be trusted: what two halves say of each other, as it would be for the whole.
+    trR_right: what trR of faultless draws would be, beyond 1 because the inverse of an estimated matrix is too large."""
     draws = np.concatenate(runs)
     mean, cov = draws.mean(0), np.cov(draws, rowvar=False)
     tau = [measures.own_tau(d)[0] for d in runs]
     rng, apart = np.random.default_rng(1), []
-    for _ in range(20):  # the difference of two halves has twice the error of the whole
+    for _ in range(20):  # halves have twice the whole's bias, and their difference twice its error
         half = rng.permutation(len(runs)) < len(runs) // 2
         a, b = (np.concatenate([d for d, h in zip(runs, half) if h == side]) for side in (True, False))
         apart.append([np.abs(a.mean(0) - b.mean(0)).sum() / np.abs(mean).sum() / 2,
-                      np.abs(np.cov(a, rowvar=False) - np.cov(b, rowvar=False)).sum() / np.abs(cov).sum() / 2])
+                      np.abs(np.cov(a, rowvar=False) - np.cov(b, rowvar=False)).sum() / np.abs(cov).sum() / 2,
+                      1 + (measures.trR(np.cov(a, rowvar=False), np.cov(b, rowvar=False)) - 1) / 2])
+    E1, E2, trR = np.mean(apart, 0).tolist()
     return {"mean": mean.tolist(), "cov": cov.tolist(), "tau": float(np.mean(tau)), "effective": float(len(draws) / np.mean(tau)),
-            "rhat": rhat(runs), "E1_noise": float(np.mean(apart, 0)[0]), "E2_noise": float(np.mean(apart, 0)[1]),
-            "elsewhere": float(np.mean([elsewhere(d, point, classes) for d in runs]))}
+            "rhat": rhat(runs), "E1_noise": E1, "E2_noise": E2, "trR_right": trR, "elsewhere": float(np.mean([elsewhere(d, point, classes) for d in runs]))}
 
 
 def rhat(runs):
@@ -158,6 +161,15 @@ def correlated(cov):
     return [[int(i[k]), int(j[k])] for k in order]
 
 
+def only_shown(methods):
+    """Leaves the clouds of the two pairs that figure 4 shows, and drops the others: they are most of the numbers."""
+    ours = best({"methods": methods}, "sgfs-f")
+    for m in methods:
+        for k, pair in enumerate(m.get("pairs", [])):
+            if m is not ours or k not in extremes(m):
+                del pair["cloud"]
+
+
 def method(lab, setting, record, reference, truth, top, point, classes):
     """One chain: errors, speed, and its marginals of the pairs."""
     family, label, *_ = setting
@@ -177,3 +189,92 @@ def method(lab, setting, record, reference, truth, top, point, classes):
             "E1_noise": noise[0], "E2_noise": noise[1], "trR_noise": noise[2], "elsewhere": elsewhere(draws, point, classes),
             "pairs": [{"score": float(score[i, j]), "mean": draws.mean(0)[[i, j]].tolist(), "cov": ours[np.ix_([i, j], [i, j])].tolist(),
                        "cloud": some[:, [i, j]].tolist()} for i, j in top]}
+
+
+# ---- pictures ---------------------------------------------------------------------------------------
+
+
+def draw(found, pen):
+    marginals(found, pen)
+    errors(found, pen)
+
+
+def marginals(found, pen):
+    """Figure 4: the best and the worst of the pairs as they are, and all of them in units of the truth's standard deviations."""
+    ours, other = best(found, "sgfs-f"), best(found, "sgld")
+    tables, panels = {}, []
+    for k, title, y in zip(extremes(ours), ("the best", "the hardest"), (0.60, 0.16)):
+        pair = found["pairs"][k]
+        tables[f"cloud{k}"] = ours["pairs"][k]["cloud"]
+        curves = curves_of(tables, f"big{k}", [(pair, TRUTH), *((m["pairs"][k], look(m)) for m in (other, ours) if m)])
+        panels.append(area(0.065, 0.345, y, y + 0.35) + f"""set title "{title} of the {len(found['pairs'])} pairs: {k + 1}" offset 0,-0.6
+set xlabel "{pair['names'][0]}" noenhanced offset 0,0.4
+set ylabel "{pair['names'][1]}" noenhanced offset 1,0
+plot $cloud{k} with points {mark('sgfs-f')} ps 0.3, {curves}
+""")
+    panels.append("unset xlabel\nunset ylabel\nunset xtics\nunset ytics\nset border 15\nset xrange [-3:3]\nset yrange [-3:3]\n")
+    for k, pair in enumerate(found["pairs"]):
+        left, top = 0.385 + 0.122 * (k % 5), 0.95 - 0.163 * (k // 5)
+        curves = curves_of(tables, f"small{k}", [(scaled(pair, pair), TRUTH), *((scaled(m["pairs"][k], pair), look(m)) for m in (other, ours) if m)])
+        panels.append(area(left, left + 0.115, top - 0.15, top) + f"""unset title
+set label 1 "{{/*0.8 {k + 1}}}" at graph 0.04,0.9
+plot {curves}
+""")
+    key = [(f"lines {TRUTH}", "HMC, two standard deviations"), *((f"lines {look(m)}", f"{SHOWN[m['family']]}, {label_of(m)}") for m in (ours, other) if m)]
+    pen.plot("fig4", "set multiplot\n" + "".join(panels) + "unset label 1\n" + legend(key, 0.09), tables, 1200, 760)
+
+
+def scaled(pair, truth):
+    """A pair's moments in units of the truth's standard deviations, from its mean."""
+    sd = np.sqrt(np.diag(truth["cov"]))
+    return {"mean": (np.array(pair["mean"]) - truth["mean"]) / sd, "cov": np.array(pair["cov"]) / np.outer(sd, sd)}
+
+
+def look(m):
+    return f"{ink(m['family'])} lw {2.5 if m['family'] == 'sgfs-f' else 1.2}"
+
+
+def curves_of(tables, name, pairs):
+    """Ellipses, as words for gnuplot's plot; the first one, the truth's, on top."""
+    for i, (pair, _) in enumerate(pairs):
+        tables[f"{name}_{i}"] = ellipse(pair["mean"], pair["cov"])
+    return ", ".join(f"${name}_{i} with lines {style}" for i, (_, style) in [*enumerate(pairs)][::-1])
+
+
+def area(left, right, bottom, top):
+    return f"set margins at screen {left:g}, screen {right:g}, screen {bottom:g}, screen {top:g}\n"
+
+
+def errors(found, pen):
+    """Figure 5: errors against 1/ATUC; open marks where a run is too short to know tau."""
+    tables, panels = {}, []
+    seen = [m for m in found["methods"] if stayed(m)]
+    for key, title in (("E1", "error of the means, E1"), ("E2", "error of the covariances, E2"), ("trR", "variances, trR (1 is right)")):
+        plots, labels = [], []
+        for family in SHOWN:
+            points = [(m, speed(m), m[key]) for m in seen if m["family"] == family]
+            if not points:
+                continue
+            block = f"{family}_{key}".replace("-", "_").replace(" ", "_")
+            tables[block + "_line"] = [(x, y) for _, x, y in points]
+            plots.append(f"${block}_line with lines {ink(family)} lw 1")
+            for m, x, y in points:
+                point = f"{block}_{len(tables)}"
+                tables[point] = [(x, y)]
+                plots.append(f"${point} with points {mark(family) if m['resolved'] else ink(family) + ' pt 6'} ps 1.3")
+                labels.append(f'set label "{{/*0.75 {label_of(m).split(" ")[-1]}}}" at {x:g},{y:g} offset 0.6,0.6 tc {ink(family)[3:]}')
+        of = found["hmc"]
+        level = of["trR_right"] if key == "trR" else of[f"{key}_noise"]
+        tables[f"hmc_{key}"] = [(speed(of), level)]
+        plots += [f"{level:g} with lines {TRUTH}", f"$hmc_{key} with points {mark('hmc fisher')} ps 1.4"]
+        panels.append(f"""set title "{title}"
+set xlabel "1/ATUC, independent draws a second"
+unset label
+{chr(10).join(labels)}
+plot {", ".join(plots)}
+""")
+    key = [(f"points {mark(f)} ps 1.3", SHOWN[f]) for f in SHOWN if any(m["family"] == f for m in seen)]
+    key += [(f"points {mark('hmc fisher')} ps 1.4", "HMC, the truth"), ('points lc rgb "#666666" pt 6 ps 1.3', "open: too short to know tau"),
+            (f"lines {TRUTH}", "what the truth's own error gives")]
+    head = "set multiplot layout 1,3 margins 0.05,0.985,0.24,0.92 spacing 0.05,0.1\nset logscale xy\nset format x \"10^{%L}\"\n"
+    pen.plot("fig5", head + "".join(panels) + legend(key, 0.12), tables, 1200, 460)
