@@ -27,13 +27,14 @@ def run(lab):
         told = lab.json("compare", path, "--reference", reference)
         return {**pairs(seven_nine.exported(lab, path), mean, cov), **{k: told[k] for k in ("E1", "E2", "trR")}}
 
-    jobs = [Job(s, seven_nine.words(data, "--preset", "paper", "--sampler", s, "--alpha", 0, "--batch", n, "--warmup",
-                                    lab.count(WARMUP), "--draws", draws), lab.by_scale(8, 1, 0.1), measure, False) for s in SAMPLERS]
+    fixed = ["--preset", "paper", "--alpha", 0, "--batch", n, "--warmup", lab.count(WARMUP), "--draws", draws]
+    jobs = [Job(s, seven_nine.words(data, "--sampler", s, *fixed), lab.by_scale(8, 1, 0.1), measure, False) for s in SAMPLERS]
     made = dict(zip(SAMPLERS, lab.samples(jobs)))
     effective = draws / measures.tau2((len(y) + n) / n, 0)
     return {"data": seven_nine.about(y), "batch": n, "warmup": lab.count(WARMUP), "draws": draws, "truth_draws": truth["draws"],
             "names": truth["names"], "chance": chance(cov, effective), "E2_chance": measures.c2(cov) / np.sqrt(effective),
-            "samplers": {s: {**r["measured"], "command": r["command"], "seconds": r["summary"]["seconds"]} for s, r in made.items()}}
+            "samplers": {s: {**r["measured"], "command": r["command"], "seconds": r["summary"]["seconds"]}
+                         for s, r in made.items()}}
 
 
 def scores(ours, cov):
@@ -54,15 +55,16 @@ def pairs(draws, mean, cov):
     for name, at in zip(PAIRS, (np.nanargmin(score), np.nanargmax(score))):
         both = sorted(int(k) for k in np.unravel_index(at, score.shape))
         block = np.ix_(both, both)
-        found[name] = {"pair": both, "score": float(score[tuple(both)]), "mean": draws.mean(0)[both].tolist(), "cov": ours[block].tolist(),
-                       "true_mean": mean[both].tolist(), "true_cov": cov[block].tolist(), "cloud": some[:, both].tolist()}
+        found[name] = {"pair": both, "score": float(score[tuple(both)]), "mean": draws.mean(0)[both].tolist(),
+                       "cov": ours[block].tolist(), "true_mean": mean[both].tolist(), "true_cov": cov[block].tolist(),
+                       "cloud": some[:, both].tolist()}
     return found
 
 
 def chance(cov, effective, times=40):
     """What the worst pair's difference is by sampling error alone (19 of 20 times less than this), with so many
-    independent draws. In whitened coordinates an estimated covariance is I + noise: entries N(0, 1/effective), N(0, 2/effective) on
-    the diagonal."""
+    independent draws. In whitened coordinates an estimated covariance is I + noise: entries N(0, 1/effective), and
+    N(0, 2/effective) on the diagonal."""
     rng, L, D = np.random.default_rng(1), np.linalg.cholesky(cov), len(cov)
     worst = []
     for _ in range(times):
@@ -127,33 +129,37 @@ def furthest(of):
 def claims(found):
     """The paper's claims, what came out, and the verdict."""
     f, d = (found["samplers"][s] for s in SAMPLERS)
-    by_chance = "no more than sampling error alone" if f["worst"]["score"] <= found["chance"] else "more than sampling error alone"
+    by_chance = ("no more" if f["worst"]["score"] <= found["chance"] else "more") + " than sampling error alone"
     near, far = furthest(f["worst"]), furthest(d["worst"])
     yield ["SGFS-f's marginals nearly coincide with the truth, even for the worst pair",
-           f"worst pair {100 * f['worst']['score']:.2g} % off, {by_chance} ({100 * found['chance']:.2g} % for the worst of all pairs); standard "
-           f"deviations and correlation within {100 * near:.2g} %",
+           f"worst pair {100 * f['worst']['score']:.2g} % off, {by_chance} ({100 * found['chance']:.2g} % for the worst of all "
+           f"pairs); standard deviations and correlation within {100 * near:.2g} %",
            "confirmed" if near <= NEAR else "confirmed up to sampling error" if f["worst"]["score"] <= found["chance"] else
            f"not confirmed: more than {100 * NEAR:g} % and more than chance"]
-    yield ["SGFS-d's differ visibly", f"worst pair {100 * d['worst']['score']:.2g} % off, best pair {100 * d['best']['score']:.2g} %; standard "
-           f"deviations or correlation off by up to {100 * far:.2g} %", "confirmed" if far >= FAR else f"not confirmed: less than {100 * FAR:g} %"]
+    yield ["SGFS-d's differ visibly",
+           f"worst pair {100 * d['worst']['score']:.2g} % off, best pair {100 * d['best']['score']:.2g} %; standard deviations "
+           f"or correlation off by up to {100 * far:.2g} %",
+           "confirmed" if far >= FAR else f"not confirmed: less than {100 * FAR:g} %"]
 
 
 def page(found):
     f, d = (found["samplers"][s] for s in SAMPLERS)
     widths = [shape(d[which])[0].mean() for which in PAIRS]
+    how = "narrow" if max(widths) < 1 else "wide" if min(widths) > 1 else "narrow or too wide"
     return f"""![Figure 1: ellipses of SGFS-f lie on those of the truth, those of SGFS-d do not](paper/fig1.svg)
 
 {table(*rows(found))}
 
-Difference: of the four entries of a pair's covariance, the mean difference from the truth in units of its standard deviations. Best and worst
-of all pairs of the {len(found['names'])} parameters.
+Difference: of the four entries of a pair's covariance, the mean difference from the truth in units of its standard
+deviations. Best and worst of all pairs of the {len(found['names'])} parameters.
 
 {table(["the paper", "here", "verdict"], claims(found))}
 
-Settings: alpha 0, n {found['batch']}, lambda 1, {found['warmup']:,} iterations of burn-in and {found['draws']:,} draws, one chain; truth:
-{found['truth_draws']:,} draws of HMC. `{f['command']}` and the same with `sgfs-d` ({digits(f['seconds'])} s and {digits(d['seconds'])} s).
+Settings: alpha 0, n {found['batch']}, lambda 1, {found['warmup']:,} iterations of burn-in and {found['draws']:,} draws, one
+chain; truth: {found['truth_draws']:,} draws of HMC. `{f['command']}` and the same with `sgfs-d` ({digits(f['seconds'])} s
+and {digits(d['seconds'])} s).
 
 Where we may differ: which pair is the best and which the worst depends on the measure; ours is the one above. A diagonal matrix
-does not know which combinations of parameters are stiff: at the largest step it inflates those (trR {d['trR']:.2f}; SGFS-f {f['trR']:.3f}), and
-the marginals of single parameters come out too {'narrow' if max(widths) < 1 else 'wide' if min(widths) > 1 else 'narrow or too wide'}
+does not know which combinations of parameters are stiff: at the largest step it inflates those (trR {d['trR']:.2f}; SGFS-f
+{f['trR']:.3f}), and the marginals of single parameters come out too {how}
 (E2 {d['E2']:.2f}; SGFS-f {f['E2']:.3f}, of which sampling error alone makes about {found['E2_chance']:.3f})."""

@@ -39,11 +39,14 @@ def words(shares, more=()):
 
 
 def parts(lab, path, shares, more=()):
-    """Packed files of training, validation and test rows, by name of the part: read once, not in every run."""
-    made = {p: lab.common / f"kdd-{p}.sgd" for p in ("train", "validation", "test")}
-    def make():
-        return {p: lab.json("pack", path, *words(shares, more), "--part", p, "--out", out, "--overwrite")["rows"] for p, out in made.items()}
+    """Packed files of training, validation and test rows in the experiment's work folder, by name of the part, and their
+    numbers of rows: read once, not in every run."""
+    made = {p: f"kdd-{p}.sgd" for p in ("train", "validation", "test")}
 
-    if not all(p.exists() for p in made.values()):
-        (lab.common / "kdd-parts.json").unlink(missing_ok=True)
-    return made, lab.once("kdd-parts", [words(shares, more), lab.version, stamps([str(path)], path.parent)], make)
+    def make():
+        return {p: lab.json("pack", path, *words(shares, more), "--part", p, "--out", out, "--overwrite")["rows"]
+                for p, out in made.items()}
+
+    if not all((lab.work / f).exists() for f in made.values()):
+        (lab.common / f"{lab.name}-parts.json").unlink(missing_ok=True)
+    return made, lab.once(f"{lab.name}-parts", [words(shares, more), lab.version, stamps([str(path)], path.parent)], make)

@@ -91,7 +91,7 @@ class Lab:
         """Runs the program in the work folder."""
         done = self._call(words)
         if done.returncode not in (0, 75):
-            raise Failed(f"{self._spelt(words)}: exit {done.returncode}\n{done.stderr}")
+            raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
         return done
 
     def _call(self, words):
@@ -115,10 +115,6 @@ class Lab:
         if self.stopping.is_set():
             raise Stopped
         return subprocess.CompletedProcess(words, child.returncode, out, err)
-
-    def _spelt(self, words):
-        """As one would type it: files by their place in the data folder, or by name."""
-        return "sgfs " + shlex.join(shown(w, self.data) for w in words)
 
     def json(self, *words):
         return json.loads(self.sgfs(*words, "--json").stdout)
@@ -190,8 +186,8 @@ class Lab:
         done = self._call([*words, "--quiet"])
         wall = time.monotonic() - start
         if not self._is_result(job, done.returncode, wall):
-            raise Failed(f"{self._spelt(words)}: exit {done.returncode}\n{done.stderr}")
-        record = {"key": key, "name": job.name, "command": self._spelt(words), "exit": done.returncode, "wall": wall,
+            raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
+        record = {"key": key, "name": job.name, "command": spelt(words, self.data), "exit": done.returncode, "wall": wall,
                   "run": str(run), "said": done.stderr, "summary": {}, "measured": {}}
         if done.returncode in (0, 75) and "before the first draw" not in done.stderr:
             record["summary"] = self.json("summary", run.name)
@@ -283,13 +279,18 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
 
+def spelt(words, data=None):
+    """The command, as one would type it beside the folder of the data."""
+    return "sgfs " + shlex.join(shown(w, data) for w in words)
+
+
 def shown(word, data):
     """A word of a command; a file in the folder of the data as data/..., another one by its name, so that no folder of this
     machine gets into what is kept."""
     path = pathlib.Path(str(word))
     if not path.is_absolute():
         return str(word)
-    return f"data/{path.relative_to(data)}" if path.is_relative_to(data) else path.name
+    return f"data/{path.relative_to(data)}" if data and path.is_relative_to(data) else path.name
 
 
 def claimed(folder):

@@ -27,6 +27,7 @@ Exit codes: 0 done; 1 an experiment failed; 2 wrong words; 3 no experiment could
 import argparse
 import csv
 import importlib
+import io
 import json
 import os
 import pathlib
@@ -116,8 +117,9 @@ class Book:
     def show(self, name, module):
         found = self.numbers(name)
         head, rows = module.rows(found)
-        with open(self.folder / f"{name}.csv", "w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([head, *rows])
+        lines = io.StringIO()
+        csv.writer(lines, lineterminator="\n").writerows([head, *rows])
+        write_whole(self.folder / f"{name}.csv", lines.getvalue())
         if self.pictures:
             from pen import Pen
             module.draw(found, Pen(self.folder))
@@ -132,7 +134,8 @@ class Book:
                 made = found["made"]
                 lines.append([f"[{name}](#{name})", made["runs"], seconds(made["core_seconds"]), made["scale"], made["machine"]])
         head = ["experiment", "runs of `sgfs`", "seconds of one core, all runs together", "scale", "machine"]
-        write_block(self.page, "contents", "make paper", table(head, lines) if lines else "")
+        if lines:
+            write_block(self.page, "contents", "make paper", table(head, lines))
 
 
 def copy_page(page, copy):

@@ -14,7 +14,9 @@ def write_block(page, name, maker, text):
     if begin not in whole or end not in whole:
         raise SystemExit(f"{page} has no markers for {name}")
     before, rest = whole.split(begin, 1)
-    page.write_text(before + begin + text.strip() + "\n" + rest[rest.index(end):])
+    part = page.with_name(page.name + ".part")
+    part.write_text(before + begin + text.strip() + "\n" + rest[rest.index(end):])
+    os.replace(part, page)
 
 
 def machine():

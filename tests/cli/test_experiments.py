@@ -127,7 +127,8 @@ def test_pictures(smoke, name):
 @pytest.mark.parametrize("name", paper.MODULES)
 def test_no_folder_of_this_machine(smoke, name):
     out = smoke(name)
-    text = (out / "paper" / f"{name}.json").read_text() + (out / "paper" / f"{name}.csv").read_text() + blocks((out / "paper.md").read_text())[name]
+    text = "".join((out / "paper" / f"{name}.{kind}").read_text() for kind in ("json", "csv"))
+    text += blocks((out / "paper.md").read_text())[name]
     for folder in (smoke.folder, smoke.data, SOURCE):
         assert str(folder) not in text
 
@@ -149,10 +150,14 @@ def test_shown_again(smoke, name, tmp_path):
 def test_continued_after_ctrl_c(smoke, data, tmp_path):
     """Figure 3 right, stopped in its third run and continued, has the numbers of one that was not."""
     whole = json.loads((smoke("fig3-right") / "paper" / "fig3-right.json").read_text())
-    words = ["fig3-right", "--smoke", "--jobs", 1, "--out", tmp_path / "out", "--work", tmp_path / "work", "--data-dir", data, "--no-pictures"]
+    words = ["fig3-right", "--smoke", "--jobs", 1, "--out", tmp_path / "out", "--work", tmp_path / "work", "--data-dir", data,
+             "--no-pictures"]
     work, hold, slow = tmp_path / "work" / "smoke" / "fig3-right", tmp_path / "hold", tmp_path / "slow"
     hold.touch()
-    slow.write_text(f"#!/bin/sh\ncase \"$*\" in *'--out sgfs-d-1.run'*) while [ -e {hold} ]; do sleep 0.05; done;; esac\nexec {PROGRAM} \"$@\"\n")
+    slow.write_text(f"""#!/bin/sh
+case "$*" in *'--out sgfs-d-1.run'*) while [ -e {hold} ]; do sleep 0.05; done;; esac
+exec {PROGRAM} "$@"
+""")
     slow.chmod(0o755)
     stopped = interrupted(experiment(*words, program=slow), lambda: len(list(work.glob("*.record.json"))) == 2)
     assert stopped.returncode == 75 and "same command goes on" in stopped.stderr, stopped.stderr
@@ -199,15 +204,17 @@ def test_copy_of_the_page(tmp_path):
 
 # ---- words
 
-@pytest.mark.parametrize("words, said", [(["fig9"], "no experiment fig9"), (["fig1", "--jobs", "0"], "--jobs 0"), (["fig1", "--jobs", "many"], "--jobs"),
-                                         (["fig1", "--max-time", "0"], "--max-time"), (["fig1", "--quick", "--smoke"], "not allowed")])
+@pytest.mark.parametrize("words, said", [(["fig9"], "no experiment fig9"), (["fig1", "--jobs", "0"], "--jobs 0"),
+                                         (["fig1", "--jobs", "many"], "--jobs"), (["fig1", "--max-time", "0"], "--max-time"),
+                                         (["fig1", "--quick", "--smoke"], "not allowed")])
 def test_wrong_words(words, said):
     done = perform(*words)
     assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
 def test_without_data(tmp_path):
-    done = perform("fig1", "fig3-right", "--smoke", "--out", tmp_path / "out", "--work", tmp_path / "work", "--data-dir", tmp_path / "none")
+    done = perform("fig1", "fig3-right", "--smoke", "--out", tmp_path / "out", "--work", tmp_path / "work",
+                   "--data-dir", tmp_path / "none")
     assert done.returncode == 3
     assert done.stderr.count("left out") == 2 and "get-data.sh" in done.stderr and "--data-dir" in done.stderr
 
@@ -261,7 +268,8 @@ def lab(tmp_path, pretender):
     def make(**options):
         for one in made:
             one.claim.close()
-        args = {"scale": "full", "data_dir": tmp_path / "data", "program": pretender, "max_time": None, "jobs": 2, "work": tmp_path / "work"}
+        args = {"scale": "full", "data_dir": tmp_path / "data", "program": pretender, "max_time": None, "jobs": 2,
+                "work": tmp_path / "work"}
         made.append(laboratory.Lab("probe", SimpleNamespace(**{**args, **options})))
         return made[-1]
 
@@ -420,7 +428,8 @@ def test_full_disk(lab, monkeypatch):
 
 def test_made_once_in_python(lab):
     one = lab()
-    assert [one.once("x", [1, (2, 3)], lambda: 5), one.once("x", [1, (2, 3)], lambda: 6), one.once("x", [2], lambda: 7)] == [5, 5, 7]
+    found = [one.once("x", key, lambda: value) for key, value in (([1, (2, 3)], 5), ([1, (2, 3)], 6), ([2], 7))]
+    assert found == [5, 5, 7]
 
 
 def test_commands_name_no_folder(lab, tmp_path):
@@ -433,7 +442,8 @@ def test_commands_name_no_folder(lab, tmp_path):
 
 def test_rounded():
     numpy = importlib.import_module("numpy")
-    found = laboratory.rounded({"a": [1.23456789, numpy.float64(1e-9), numpy.int64(3), float("nan")], "b": numpy.arange(2.0), "c": True})
+    found = laboratory.rounded({"a": [1.23456789, numpy.float64(1e-9), numpy.int64(3), float("nan")], "b": numpy.arange(2.0),
+                                "c": True})
     assert found == {"a": [1.23457, 1e-9, 3, None], "b": [0.0, 1.0], "c": True}
     assert json.loads(json.dumps(found)) == found
 
@@ -465,7 +475,8 @@ class Probe:
     def __init__(self, folder, program):
         self.folder, self.program = folder / "repository", program
         (self.folder / "docs").mkdir(parents=True)
-        (self.folder / "docs" / "paper.md").write_text("".join(f"<!-- {n}: made by make paper -->\n<!-- end of {n} -->\n" for n in ("contents", "probe")))
+        self.page = self.folder / "docs" / "paper.md"
+        self.page.write_text("".join(f"<!-- {n}: made by make paper -->\n<!-- end of {n} -->\n" for n in ("contents", "probe")))
         (self.folder / "probe.py").write_text(PROBE)
         (self.folder / "driver.py").write_text(DRIVER.format(experiments=str(EXPERIMENTS), folder=str(self.folder)))
 
@@ -484,10 +495,10 @@ def test_interrupted(tmp_path, pretender, how):
     work.mkdir(parents=True)
     (work / "hold-d").touch()
     (work / "hold-e").touch()
-    stopped = interrupted(probe.command(tmp_path / "work"), lambda: (work / "calls").exists() and len((work / "calls").read_text().splitlines()) == 5
-                          and len(list(work.glob("*.record.json"))) == 3, how)
-    assert stopped.returncode == 75 and "goes on from here" in stopped.stderr and "Traceback" not in stopped.stderr
     here = SimpleNamespace(work=work)
+    stopped = interrupted(probe.command(tmp_path / "work"),
+                          lambda: len(calls(here)) == 5 and len(list(work.glob("*.record.json"))) == 3, how)
+    assert stopped.returncode == 75 and "goes on from here" in stopped.stderr and "Traceback" not in stopped.stderr
     assert not alive(here) and not halves(tmp_path)
     assert {p.name[0] for p in work.glob("*.record.json")} == set("abc")
     assert not (probe.folder / "docs" / "paper" / "probe.json").exists()
@@ -496,10 +507,10 @@ def test_interrupted(tmp_path, pretender, how):
     done = subprocess.run(probe.command(tmp_path / "work"), capture_output=True, text=True)
     assert done.returncode == 0 and "3 runs (3 more are there already)" in done.stderr
     assert sorted(calls(here)) == list("abcddeef")
-    found, page = probe.numbers(), (probe.folder / "docs" / "paper.md").read_text()
+    found, text = probe.numbers(), blocks(probe.page.read_text())["probe"].splitlines()[0]
     assert subprocess.run(probe.command(tmp_path / "elsewhere"), capture_output=True).returncode == 0
     assert timeless(probe.numbers()) == timeless(found)
-    assert blocks((probe.folder / "docs" / "paper.md").read_text())["probe"].splitlines()[0] == blocks(page)["probe"].splitlines()[0]
+    assert blocks(probe.page.read_text())["probe"].splitlines()[0] == text
 
 
 def test_failure_is_told(tmp_path, pretender):
@@ -508,7 +519,8 @@ def test_failure_is_told(tmp_path, pretender):
     (work / "exit-b").write_text("3")
     done = subprocess.run(probe.command(tmp_path / "work"), capture_output=True, text=True)
     assert done.returncode == 1
-    assert re.search("(?s)probe: failed: sgfs sample b .*exit 3.*something is wrong", done.stderr) and "Traceback" not in done.stderr
+    assert re.search("(?s)probe: failed: sgfs sample b .*exit 3.*something is wrong", done.stderr)
+    assert "Traceback" not in done.stderr
 
 
 # ---- get-data.sh
@@ -523,7 +535,8 @@ def fetch(tmp_path, data):
     text = re.sub(r"https?://[\w./-]+", f"file://{tmp_path}/nowhere", (EXPERIMENTS / "get-data.sh").read_text())
     for name in NAMES:
         place = pathlib.Path(name).name
-        text, count = re.subn(rf"({re.escape(place)}) [0-9a-f]{{64}}", rf"\1 {hashlib.sha256((data / name).read_bytes()).hexdigest()}", text)
+        sum256 = hashlib.sha256((data / name).read_bytes()).hexdigest()
+        text, count = re.subn(rf"({re.escape(place)}) [0-9a-f]{{64}}", rf"\1 {sum256}", text)
         assert count == 1, name
     (tmp_path / "get-data.sh").write_text(text)
 
@@ -551,7 +564,8 @@ def test_get_data(fetch, data, tmp_path):
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_get_data_wrong(fetch, data, tmp_path):
-    """A mirror with another file, one without it, and a file that is wrong already: told apart, no half file, nothing overwritten."""
+    """A mirror with another file, one without it, and a file that is wrong already: told apart; no half file, nothing
+    overwritten."""
     mirror, to = tmp_path / "mirror", tmp_path / "to"
     shutil.copytree(data, mirror)
     (mirror / NAMES[0]).write_bytes(b"not found, said with code 200")

@@ -74,30 +74,37 @@ def monte_carlo(draws, true_mean, true_cov, batches=25):
 # ---- autocorrelation time -------------------------------------------------------------------------
 
 
+def pooled_autocov(draws, true_mean, true_cov, lags):
+    """Autocovariances at lags 0 to lags, summed over the coordinates that the truth makes independent."""
+    T = len(draws)
+    z = np.linalg.solve(np.linalg.cholesky(true_cov), (draws - true_mean).T)
+    size = 1 << (T + lags).bit_length()
+    power = np.zeros(size // 2 + 1)
+    for row in z:  # one coordinate at a time: memory
+        power += np.abs(np.fft.rfft(row, size))**2
+    return np.fft.irfft(power, size)[:lags + 1] / (T - np.arange(lags + 1))
+
+
 def pooled_tau(draws, true_mean, true_cov, window):
     """1 + 2 sum of rho(s), s <= window, with rho averaged over the coordinates that the truth makes
     independent; and its standard error (Sokal 1997: relative variance 2(2 window + 1)/T each)."""
     T, D = draws.shape
-    z = np.linalg.solve(np.linalg.cholesky(true_cov), (draws - true_mean).T)
-    size = 1 << (T + window).bit_length()
-    power = np.zeros(size // 2 + 1)
-    for row in z:  # one coordinate at a time: memory
-        power += np.abs(np.fft.rfft(row, size))**2
-    autocov = np.fft.irfft(power, size)[:window + 1] / (T - np.arange(window + 1))
+    autocov = pooled_autocov(draws, true_mean, true_cov, window)
     value = 1 + 2 * autocov[1:].sum() / autocov[0]
     return value, value * np.sqrt(2 * (2 * window + 1) / (T * D))
 
 
 def sokal_tau(draws, true_mean, true_cov):
-    """pooled_tau with Sokal's window, five times what comes out: tau and its standard error, in draws; and whether
-    the chain is long enough to know it, 50 tau. Where it is not, tau is a lower bound."""
-    window = 10
-    for _ in range(10):
-        tau, error = pooled_tau(draws, true_mean, true_cov, min(window, len(draws) // 4))
-        if window >= min(5 * tau, len(draws) // 4):
-            break
-        window = int(6 * tau) + 10
-    return tau, error, bool(len(draws) >= 50 * tau)
+    """pooled_tau with Sokal's window, the first that is five times what comes out (at least 10): tau and its standard
+    error, in draws; and whether the chain is long enough to know it, 50 tau. Where it is not, tau is a lower bound."""
+    T, D = draws.shape
+    most = max(1, T // 4)
+    autocov = pooled_autocov(draws, true_mean, true_cov, most)
+    values = 1 + 2 * np.cumsum(autocov[1:]) / autocov[0]
+    windows = np.arange(1, most + 1)
+    enough = np.flatnonzero(windows >= np.maximum(10, 5 * values))
+    at = enough[0] if len(enough) else most - 1
+    return values[at], abs(values[at]) * np.sqrt(2 * (2 * windows[at] + 1) / (T * D)), bool(T >= 50 * values[at])
 
 
 def own_tau(draws):

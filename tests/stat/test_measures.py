@@ -67,7 +67,7 @@ def setting(theirs, values, key="E2"):
     runs = [{"E1": 0.002, "E2": 0.07, "trR": 1.0, "tau": 19.0, "resolved": True, "draws": 100_000, key: v} for v in values]
     for k, r in enumerate(runs):  # the others vary, too
         r.update({other: r[other] * (1 + 0.01 * (-1)**k) for other in ("E1", "E2", "trR", "tau") if other != key})
-    return {"theirs": theirs, "runs": runs, "same": True, "within": None}
+    return {"name": "SGFS-f", "theirs": theirs, "runs": runs, "same": True, "within": None}
 
 
 def test_printed_numbers():
