@@ -3,24 +3,46 @@
 classes). Figure 4: marginals of the 25 pairs of parameters that the truth says are most correlated. Figure 5: errors of means and
 covariances against how fast chains mix.
 
-The truth is HMC with one leapfrog step, as in the paper: runs that all start at the mode, with the Fisher information there as
-mass. It is judged before it is used: R-hat over the runs, and how far halves of them are apart. The same on columns with mean 0 and
-variance 1 is run beside it, to show why columns here are between 0 and 1."""
+The truth is HMC with one leapfrog step, as in the paper: runs that all start at the mode, with the Fisher information there
+as mass. It is judged before it is used: R-hat over the runs, and how far halves of them are apart. The same on columns with
+mean 0 and variance 1 is run beside it, to show why columns here are between 0 and 1."""
+from dataclasses import dataclass
+
 import measures
 import numpy as np
 
 import six_classes
 from fig1 import TRUTH, ellipse, scores
-from fig4_5_words import SHOWN, best, extremes, label_of, page, rows, speed, stayed  # noqa: F401
-from lab import Job, stamps, write_reference
-from pen import ink, legend, mark
+from fig2 import limits
+from fig4_5_words import PAPERS, SHOWN, best, extremes, label_of, page, rows, speed, stayed  # noqa: F401
+from lab import Job, spelt, stamps, write_reference
+from pen import LOOK, ink, legend, mark
 from seven_nine import exported
 
 LAMBDA, HIDDEN, BATCH = 10, 2, 500
 ALPHAS = (2, 3, 4, 5, 10)
 EPSILONS = (5e-4, 1e-4, 5e-5, 1e-5, 5e-6)
 PAIRS, CLOUD = 25, 250
+TITLES = {"E1": "error of the means, E1", "E2": "error of the covariances, E2", "trR": "variances, trR (1 is right)"}
 MODEL = ["--hidden", HIDDEN, "--prior-precision", LAMBDA]
+
+
+@dataclass
+class Plan:
+    """How much of it."""
+    runs: int  # of HMC
+    length: int  # draws of each, after `warmup`
+    warmup: int
+    few: int  # runs of HMC on columns of variance 1
+    short: int  # draws of each
+    burn: int  # warm-up of chains of minibatches
+    draws: int  # their iterations, of which one in `thin` is kept
+    thin: int
+
+
+FULL = Plan(runs=30, length=4000, warmup=500, few=4, short=1500, burn=2000, draws=1_000_000, thin=50)
+QUICK = Plan(runs=10, length=1200, warmup=200, few=4, short=300, burn=1000, draws=40_000, thin=10)
+SMOKE = Plan(runs=4, length=100, warmup=50, few=2, short=50, burn=100, draws=400, thin=1)
 
 
 # ---- runs -------------------------------------------------------------------------------------------
@@ -28,55 +50,55 @@ MODEL = ["--hidden", HIDDEN, "--prior-precision", LAMBDA]
 
 def run(lab):
     whole, different, about = six_classes.files(lab)
+    n, plan = min(BATCH, about["rows"] // 4), lab.by_scale(FULL, QUICK, SMOKE)
     start = mode(lab, different, "mode.json")
-    z_start = mode(lab, different, "mode-standardised.json", "--standardize")
-    count, length = lab.by_scale((30, 4000), (10, 1200), (4, 100))
-    warmup = lab.by_scale(500, 200, 50)
-    few, short = lab.by_scale((4, 1500), (4, 300), (2, 50))  # of the columns with variance 1
-
-    def hmc(name, start, seed, draws, *more):
-        words = ["drbm", "--data", different, *MODEL, *more, "--sampler", "hmc", "--leapfrog", 1, "--metric", "fisher", "--target-accept", 0.8,
-                 "--start", start["file"], "--warmup", warmup, "--draws", draws, "--chains", 1, "--threads", 1, "--seed", seed]
-        return Job(name, words, 3e-7 * about["different"] * (warmup + draws))
-
-    jobs = [hmc(f"hmc-{k + 1}", start, k + 1, length) for k in range(count)]
-    jobs += [hmc(f"hmc-standardised-{k + 1}", z_start, k + 1, short, "--standardize") for k in range(few)]
-    n, draws, thin = min(BATCH, about["rows"] // 4), lab.by_scale(1_000_000, 40_000, 500), lab.by_scale(50, 10, 1)
+    other = mode(lab, different, "mode-standardised.json", "--standardize")
+    once = 250e-9 * about["different"]
+    hmc = [hmc_job(f"hmc-{k}", plan, different, start, k, plan.length, once) for k in range(1, plan.runs + 1)]
+    z_scored = [hmc_job(f"hmc-standardised-{k}", plan, different, other, k, plan.short, once, "--standardize")
+                for k in range(1, plan.few + 1)]
     methods = list(settings(n))
-    jobs += [Job(f"{family}-{label}".replace(" ", "-"), ["drbm", "--data", whole, *MODEL, *words, "--start", start["file"],
-                                                         "--warmup", lab.by_scale(2000, 1000, 100), "--draws", draws, "--thin", thin,
-                                                         "--chains", 1, "--threads", 1, "--seed", 1], us * 1e-6 * draws, tolerated=(4,))
-             for family, label, words, us in methods]
-    records = lab.samples(jobs)
-    literal, z_scored, chains = records[:count], records[count:count + few], records[count + few:]
+    chains = [chain_job(plan, whole, start, *m) for m in methods]
+    made = lab.samples(hmc + z_scored + chains)
+    hmc, z_scored, chains = made[:plan.runs], made[plan.runs:plan.runs + plan.few], made[plan.runs + plan.few:]
 
-    point, classes = np.array(start["mean"]), len(about["classes"])
-    runs = [exported(lab, path(lab, r)) for r in literal]
-    truth = {"names": start["names"], **pooled(runs, point, classes)}
-    reference = lab.work / "truth.json"
-    write_reference(reference, truth)
-    mean, cov = np.array(truth.pop("mean")), np.array(truth.pop("cov"))
-    top = correlated(cov)
-    found = [method(lab, m, r, reference, (mean, cov), top, point, classes) for m, r in zip(methods, chains)]
+    runs, z_runs = ([exported(lab, path(lab, r)) for r in records] for records in (hmc, z_scored))
+    truth = Truth(lab, runs, start, len(about["classes"]))
+    found = [method(lab, m, r, truth) for m, r in zip(methods, chains)]
     only_shown(found)
-    return {"data": "KDD Cup 1999, 10 % file, six classes" + lab.by_scale("", ", every tenth row", ", some hundreds of the rows"), **about,
-            "D": len(mean), "lambda": LAMBDA, "hidden": HIDDEN, "batch": n, "warmup": lab.by_scale(2000, 1000, 100), "draws": draws,
-            "c2": measures.c2(cov), "mode": {k: start[k] for k in ("command", "log_density")},
-            "hmc": {**{k: v for k, v in truth.items() if k != "names"}, "runs": count, "draws": length, "warmup": warmup, **told(literal)},
-            "standardised": {"runs": few, "draws": short, **told(z_scored), "rhat": rhat([exported(lab, path(lab, r)) for r in z_scored]),
-                             "rhat_here": rhat([d[:short] for d in runs[:few]])},
-            "pairs": [{"names": [start["names"][k] for k in p], "mean": mean[p].tolist(), "cov": cov[np.ix_(p, p)].tolist()} for p in top],
-            "methods": found}
+    which = lab.by_scale("", ", every tenth row", ", some hundreds of the rows")
+    return {"data": f"KDD Cup 1999, 10 % file, six classes{which}", **about, "D": len(truth.mean), "lambda": LAMBDA,
+            "hidden": HIDDEN, "batch": n, "warmup": plan.burn, "draws": plan.draws, "mode": start["command"],
+            "hmc": {**truth.judged, **told(hmc), "runs": plan.runs, "draws": plan.length, "warmup": plan.warmup},
+            "standardised": {**told(z_scored), "runs": plan.few, "draws": plan.short, "rhat": rhat(z_runs),
+                             "rhat_here": rhat([d[:plan.short] for d in runs[:plan.few]])},
+            "pairs": truth.pairs(), "methods": found}
+
+
+def hmc_job(name, plan, data, start, seed, draws, seconds, *more):
+    """seconds: of a pass over the rows."""
+    words = ["drbm", "--data", data, *MODEL, *more, "--sampler", "hmc", "--leapfrog", 1, "--metric", "fisher",
+             "--target-accept", 0.8, "--start", start["file"], "--warmup", plan.warmup, "--draws", draws,
+             "--chains", 1, "--threads", 1, "--seed", seed]
+    return Job(name, words, seconds * (plan.warmup + draws))
+
+
+def chain_job(plan, data, start, family, label, words, us):
+    draws = plan.draws if family in PAPERS else plan.draws // 2
+    words = ["drbm", "--data", data, *MODEL, *words, "--start", start["file"], "--warmup", plan.burn, "--draws", draws,
+             "--thin", plan.thin, "--chains", 1, "--threads", 1, "--seed", 1]
+    return Job(f"{family}-{label}".replace(" ", "-"), words, us * 1e-6 * (plan.burn + draws), tolerated=(4,))
 
 
 def settings(n):
     """Every chain of minibatches: family, setting in words, options, a guess of its microseconds an iteration."""
     rows = ["--batch", n, "--batch-scheme", "without"]
     for a in ALPHAS:
-        yield "sgfs-f", f"alpha {a}", ["--sampler", "sgfs-f", "--alpha", a, "--fisher-ridge", 0, *rows], 250
+        yield "sgfs-f", f"alpha {a}", ["--sampler", "sgfs-f", "--alpha", a, "--fisher-ridge", 0, *rows], 200
     for e in EPSILONS:
-        yield "sgld", f"epsilon {e:g}", ["--sampler", "sgld", "--epsilon", f"{e:g}", *rows], 200
-    yield "sgfs-f default", "alpha 0", ["--sampler", "sgfs-f", "--alpha", 0, *rows], 250
+        yield "sgld", f"epsilon {e:g}", ["--sampler", "sgld", "--epsilon", f"{e:g}", *rows], 170
+    yield "literal", "alpha 10", ["--preset", "paper", "--sampler", "sgfs-f", "--alpha", 10, "--batch", n], 1
+    yield "sgfs-f default", "alpha 0", ["--sampler", "sgfs-f", "--alpha", 0, *rows], 200
     yield "sgfs-cv", "default", ["--sampler", "sgfs-cv", *rows], 400
 
 
@@ -87,7 +109,7 @@ def mode(lab, data, name, *more):
 
     def make():
         found = lab.json(*words)
-        return {"file": str(file), "command": lab._spelt(words), **{k: found[k] for k in ("names", "mean", "log_density")}}
+        return {"file": str(file), "command": spelt(words, lab.data), "names": found["names"], "mean": found["mean"]}
 
     if not file.exists():
         (lab.common / f"fig4-5-{name}").unlink(missing_ok=True)
@@ -109,22 +131,39 @@ def told(records):
 # ---- measures ---------------------------------------------------------------------------------------
 
 
-def pooled(runs, point, classes):
-    """Moments of all runs, and how far they can be trusted: what two halves say of each other, as it would be for the whole.
-    trR_right: what trR of faultless draws would be, beyond 1 because the inverse of an estimated matrix is too large."""
+class Truth:
+    """Moments of all runs of HMC, and how far they can be trusted."""
+
+    def __init__(self, lab, runs, start, classes):
+        self.names, self.point, self.classes = start["names"], np.array(start["mean"]), classes
+        draws = np.concatenate(runs)
+        self.mean, self.cov = draws.mean(0), np.cov(draws, rowvar=False)
+        self.judged = {**halves(runs), "rhat": rhat(runs), "elsewhere": elsewhere(draws, self.point, classes)}
+        self.top = correlated(self.cov)
+        self.file = lab.work / "truth.json"
+        write_reference(self.file, {"names": self.names, "mean": self.mean.tolist(), "cov": self.cov.tolist()})
+
+    def pairs(self):
+        return [{"names": [self.names[k] for k in p], "mean": self.mean[p].tolist(), "cov": self.cov[np.ix_(p, p)].tolist()}
+                for p in self.top]
+
+
+def halves(runs, times=20):
+    """tau of the runs, and what their halves say of each other, as it would be for all of them: E1 and E2 by sampling error, and
+    what trR of faultless draws would be: beyond 1, because the inverse of an estimated matrix is too large."""
     draws = np.concatenate(runs)
     mean, cov = draws.mean(0), np.cov(draws, rowvar=False)
-    tau = [measures.own_tau(d)[0] for d in runs]
+    tau = np.mean([measures.sokal_tau(d, mean, np.diag(np.diag(cov)))[0] for d in runs])
     rng, apart = np.random.default_rng(1), []
-    for _ in range(20):  # halves have twice the whole's bias, and their difference twice its error
-        half = rng.permutation(len(runs)) < len(runs) // 2
-        a, b = (np.concatenate([d for d, h in zip(runs, half) if h == side]) for side in (True, False))
-        apart.append([np.abs(a.mean(0) - b.mean(0)).sum() / np.abs(mean).sum() / 2,
-                      np.abs(np.cov(a, rowvar=False) - np.cov(b, rowvar=False)).sum() / np.abs(cov).sum() / 2,
-                      1 + (measures.trR(np.cov(a, rowvar=False), np.cov(b, rowvar=False)) - 1) / 2])
+    for _ in range(times):
+        first = rng.permutation(len(runs)) < len(runs) // 2
+        a, b = (np.concatenate([d for d, f in zip(runs, first) if f == side]) for side in (True, False))
+        A, B = np.cov(a, rowvar=False), np.cov(b, rowvar=False)
+        # halves have twice the bias of the whole, and their difference twice its error
+        apart.append([np.abs(a.mean(0) - b.mean(0)).sum() / np.abs(mean).sum() / 2, np.abs(A - B).sum() / np.abs(cov).sum() / 2,
+                      1 + (measures.trR(A, B) - 1) / 2])
     E1, E2, trR = np.mean(apart, 0).tolist()
-    return {"mean": mean.tolist(), "cov": cov.tolist(), "tau": float(np.mean(tau)), "effective": float(len(draws) / np.mean(tau)),
-            "rhat": rhat(runs), "E1_noise": E1, "E2_noise": E2, "trR_right": trR, "elsewhere": float(np.mean([elsewhere(d, point, classes) for d in runs]))}
+    return {"tau": float(tau), "effective": float(len(draws) / tau), "E1_noise": E1, "E2_noise": E2, "trR_right": trR}
 
 
 def rhat(runs):
@@ -170,25 +209,27 @@ def only_shown(methods):
                 del pair["cloud"]
 
 
-def method(lab, setting, record, reference, truth, top, point, classes):
+def method(lab, setting, record, truth):
     """One chain: errors, speed, and its marginals of the pairs."""
     family, label, *_ = setting
     found = {"family": family, "label": label, "command": record["command"], "state": "diverged" if record["exit"] == 4 else ""}
     if found["state"]:
         return found
-    mean, cov = truth
     summary, run = record["summary"], path(lab, record)
-    compared = lab.json("compare", run, "--reference", reference)
-    draws = exported(lab, run)
-    ours, thin = np.cov(draws, rowvar=False), summary["draws_made"] / len(draws)
-    tau, error, resolved = measures.own_tau(draws)
-    score, some = scores(ours, cov), draws[np.linspace(0, len(draws) - 1, min(CLOUD, len(draws))).astype(int)]
-    noise = measures.monte_carlo(draws, mean, cov, 20)
-    return {**found, **{k: compared[k] for k in ("E1", "E2", "trR")}, "draws": summary["draws_made"], "seconds": summary["seconds"],
-            "us": 1e6 * summary["sample_seconds"] / summary["draws_made"], "tau": tau * thin, "tau_error": error * thin, "resolved": resolved,
-            "E1_noise": noise[0], "E2_noise": noise[1], "trR_noise": noise[2], "elsewhere": elsewhere(draws, point, classes),
-            "pairs": [{"score": float(score[i, j]), "mean": draws.mean(0)[[i, j]].tolist(), "cov": ours[np.ix_([i, j], [i, j])].tolist(),
-                       "cloud": some[:, [i, j]].tolist()} for i, j in top]}
+    compared, draws = lab.json("compare", run, "--reference", truth.file), exported(lab, run)
+    thin, (tau, error, resolved) = summary["draws_made"] / len(draws), measures.own_tau(draws)
+    E1_noise, E2_noise, _ = measures.monte_carlo(draws, truth.mean, truth.cov, 20)
+    return {**found, **{k: compared[k] for k in ("E1", "E2", "trR")}, "E1_noise": E1_noise, "E2_noise": E2_noise,
+            "draws": summary["draws_made"], "us": 1e6 * summary["sample_seconds"] / summary["draws_made"],
+            "tau": tau * thin, "tau_error": error * thin, "resolved": resolved,
+            "elsewhere": elsewhere(draws, truth.point, truth.classes), "pairs": marginals_of(draws, truth)}
+
+
+def marginals_of(draws, truth):
+    mean, ours = draws.mean(0), np.cov(draws, rowvar=False)
+    score, some = scores(ours, truth.cov), draws[np.linspace(0, len(draws) - 1, min(CLOUD, len(draws))).astype(int)]
+    return [{"score": float(score[tuple(p)]), "mean": mean[p].tolist(), "cov": ours[np.ix_(p, p)].tolist(),
+             "cloud": some[:, p].tolist()} for p in truth.top]
 
 
 # ---- pictures ---------------------------------------------------------------------------------------
@@ -200,28 +241,31 @@ def draw(found, pen):
 
 
 def marginals(found, pen):
-    """Figure 4: the best and the worst of the pairs as they are, and all of them in units of the truth's standard deviations."""
-    ours, other = best(found, "sgfs-f"), best(found, "sgld")
+    """Figure 4: the best and the hardest of the pairs as they are, and all in units of the truth's standard deviations."""
+    ours = best(found, "sgfs-f")
+    both = [m for m in (best(found, "sgld"), ours) if m]
     tables, panels = {}, []
-    for k, title, y in zip(extremes(ours), ("the best", "the hardest"), (0.60, 0.16)):
+    for k, title, y in zip(extremes(ours), ("the best", "the hardest"), (0.64, 0.185)):
         pair = found["pairs"][k]
         tables[f"cloud{k}"] = ours["pairs"][k]["cloud"]
-        curves = curves_of(tables, f"big{k}", [(pair, TRUTH), *((m["pairs"][k], look(m)) for m in (other, ours) if m)])
-        panels.append(area(0.065, 0.345, y, y + 0.35) + f"""set title "{title} of the {len(found['pairs'])} pairs: {k + 1}" offset 0,-0.6
+        curves = ellipses(tables, f"big{k}", pair, [(m["pairs"][k], look(m)) for m in both])
+        panels.append(f"""{area(0.065, 0.345, y, y + 0.31)}
+set title "{title} of the {len(found['pairs'])} pairs: {k + 1}" offset 0,-0.6
 set xlabel "{pair['names'][0]}" noenhanced offset 0,0.4
 set ylabel "{pair['names'][1]}" noenhanced offset 1,0
 plot $cloud{k} with points {mark('sgfs-f')} ps 0.3, {curves}
 """)
-    panels.append("unset xlabel\nunset ylabel\nunset xtics\nunset ytics\nset border 15\nset xrange [-3:3]\nset yrange [-3:3]\n")
+    panels.append("unset xlabel\nunset ylabel\nunset tics\nunset title\nset border 15\nset xrange [-3.2:3.2]\n"
+                  "set yrange [-3.2:3.2]\n")
     for k, pair in enumerate(found["pairs"]):
         left, top = 0.385 + 0.122 * (k % 5), 0.95 - 0.163 * (k // 5)
-        curves = curves_of(tables, f"small{k}", [(scaled(pair, pair), TRUTH), *((scaled(m["pairs"][k], pair), look(m)) for m in (other, ours) if m)])
-        panels.append(area(left, left + 0.115, top - 0.15, top) + f"""unset title
+        curves = ellipses(tables, f"small{k}", scaled(pair, pair), [(scaled(m["pairs"][k], pair), look(m)) for m in both])
+        panels.append(f"""{area(left, left + 0.115, top - 0.15, top)}
 set label 1 "{{/*0.8 {k + 1}}}" at graph 0.04,0.9
 plot {curves}
 """)
-    key = [(f"lines {TRUTH}", "HMC, two standard deviations"), *((f"lines {look(m)}", f"{SHOWN[m['family']]}, {label_of(m)}") for m in (ours, other) if m)]
-    pen.plot("fig4", "set multiplot\n" + "".join(panels) + "unset label 1\n" + legend(key, 0.09), tables, 1200, 760)
+    key = [(f"lines {TRUTH}", "HMC"), *((f"lines {look(m)}", f"{SHOWN[m['family']]}, {label_of(m)}") for m in both[::-1])]
+    pen.plot("fig4", "set multiplot\n" + "".join(panels) + legend(key, 0.09), tables, 1200, 760)
 
 
 def scaled(pair, truth):
@@ -234,47 +278,58 @@ def look(m):
     return f"{ink(m['family'])} lw {2.5 if m['family'] == 'sgfs-f' else 1.2}"
 
 
-def curves_of(tables, name, pairs):
-    """Ellipses, as words for gnuplot's plot; the first one, the truth's, on top."""
-    for i, (pair, _) in enumerate(pairs):
+def ellipses(tables, name, truth, others):
+    """Words for gnuplot's plot; the truth's on top."""
+    curves = [*others, (truth, TRUTH)]
+    for i, (pair, _) in enumerate(curves):
         tables[f"{name}_{i}"] = ellipse(pair["mean"], pair["cov"])
-    return ", ".join(f"${name}_{i} with lines {style}" for i, (_, style) in [*enumerate(pairs)][::-1])
+    return ", ".join(f"${name}_{i} with lines {style}" for i, (_, style) in enumerate(curves))
 
 
 def area(left, right, bottom, top):
-    return f"set margins at screen {left:g}, screen {right:g}, screen {bottom:g}, screen {top:g}\n"
+    return f"set margins at screen {left:g}, screen {right:g}, screen {bottom:g}, screen {top:g}"
 
 
 def errors(found, pen):
     """Figure 5: errors against 1/ATUC; open marks where a run is too short to know tau."""
-    tables, panels = {}, []
-    seen = [m for m in found["methods"] if stayed(m)]
-    for key, title in (("E1", "error of the means, E1"), ("E2", "error of the covariances, E2"), ("trR", "variances, trR (1 is right)")):
-        plots, labels = [], []
-        for family in SHOWN:
-            points = [(m, speed(m), m[key]) for m in seen if m["family"] == family]
-            if not points:
-                continue
-            block = f"{family}_{key}".replace("-", "_").replace(" ", "_")
-            tables[block + "_line"] = [(x, y) for _, x, y in points]
-            plots.append(f"${block}_line with lines {ink(family)} lw 1")
-            for m, x, y in points:
-                point = f"{block}_{len(tables)}"
-                tables[point] = [(x, y)]
-                plots.append(f"${point} with points {mark(family) if m['resolved'] else ink(family) + ' pt 6'} ps 1.3")
-                labels.append(f'set label "{{/*0.75 {label_of(m).split(" ")[-1]}}}" at {x:g},{y:g} offset 0.6,0.6 tc {ink(family)[3:]}')
-        of = found["hmc"]
-        level = of["trR_right"] if key == "trR" else of[f"{key}_noise"]
-        tables[f"hmc_{key}"] = [(speed(of), level)]
-        plots += [f"{level:g} with lines {TRUTH}", f"$hmc_{key} with points {mark('hmc fisher')} ps 1.4"]
+    truth, tables, panels = found["hmc"], {}, []
+    seen = [m for m in found["methods"] if m["family"] in LOOK and stayed(m)]
+    families = [f for f in SHOWN if any(m["family"] == f for m in seen)]
+    left, right = limits([speed(m) for m in (*seen, truth)])
+    for key, title in TITLES.items():
+        level = truth["trR_right" if key == "trR" else f"{key}_noise"]
+        bottom, top = limits([m[key] for m in seen] + [level])
+        tables[f"hmc_{key}"] = [(speed(truth), level)]
+        plots, labels = [f"{level:g} with lines {TRUTH}"], []
+        for family in families:
+            marks(tables, plots, labels, key, [m for m in seen if m["family"] == family])
         panels.append(f"""set title "{title}"
 set xlabel "1/ATUC, independent draws a second"
+set yrange [{bottom:g}:{top:g}]
 unset label
 {chr(10).join(labels)}
-plot {", ".join(plots)}
+plot {", ".join(plots)}, $hmc_{key} with points {mark('hmc fisher')} ps 1.4
 """)
-    key = [(f"points {mark(f)} ps 1.3", SHOWN[f]) for f in SHOWN if any(m["family"] == f for m in seen)]
-    key += [(f"points {mark('hmc fisher')} ps 1.4", "HMC, the truth"), ('points lc rgb "#666666" pt 6 ps 1.3', "open: too short to know tau"),
-            (f"lines {TRUTH}", "what the truth's own error gives")]
-    head = "set multiplot layout 1,3 margins 0.05,0.985,0.24,0.92 spacing 0.05,0.1\nset logscale xy\nset format x \"10^{%L}\"\n"
-    pen.plot("fig5", head + "".join(panels) + legend(key, 0.12), tables, 1200, 460)
+    legends = [(f"points {mark(f)} ps 1.3", SHOWN[f]) for f in families]
+    legends += [(f"points {mark('hmc fisher')} ps 1.4", "HMC, the truth"), (f"lines {TRUTH}", "what its own error gives"),
+                ('points lc rgb "#666666" pt 6 ps 1.3', "open: too short to know tau")]
+    head = f"""set multiplot layout 1,3 margins 0.05,0.985,0.27,0.92 spacing 0.05,0.1
+set logscale xy
+set xrange [{left:g}:{right:g}]
+set format x "10^{{%L}}"
+"""
+    pen.plot("fig5", head + "".join(panels) + legend(legends, 0.12), tables, 1200, 460)
+
+
+def marks(tables, plots, labels, key, methods):
+    """A family's marks, its line and, in the paper's settings, their labels."""
+    family = methods[0]["family"]
+    block, colour = f"{family}_{key}".replace("-", "_").replace(" ", "_"), ink(family)
+    tables[block] = [(speed(m), m[key]) for m in methods]
+    plots.append(f"${block} with lines {colour} lw 1")
+    for name, known, style in (("known", True, mark(family)), ("open", False, f"{colour} pt 6")):
+        tables[f"{block}_{name}"] = [(speed(m), m[key]) for m in methods if m["resolved"] is known] or [(None, None)]
+        plots.append(f"${block}_{name} with points {style} ps 1.3")
+    if family in PAPERS:
+        labels += [f'set label "{{/*0.75 {label_of(m).split()[-1]}}}" at {speed(m):g},{m[key]:g} offset 0.6,0.6 tc {colour[3:]}'
+                   for m in methods]

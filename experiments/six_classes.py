@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The rows of figures 4 and 5: the six most populous classes of KDD Cup 1999, every column between 0 and 1.
 
-Words of the three symbolic columns become their number in order of appearance; `num_outbound_cmds`, always 0, is left out. The
-same rows twice: all of them, for minibatches, and the different ones with how often each occurs (`--weights`), which give
-sums over all rows for a third of the work."""
+Words of the three symbolic columns become their number in order of appearance; `num_outbound_cmds`, always 0, is left
+out. The same rows twice: all of them, for minibatches, and the different ones with how often each occurs (`--weights`), which
+give sums over all rows for a third of the work."""
 import gzip
 
 import numpy as np
@@ -56,12 +56,16 @@ def read(source, every):
         order.append(index.setdefault(line, len(index)))
     cells = np.array([line.split(",") for line in index])
     x = np.column_stack([numbers(cells[:, j], c) for j, c in enumerate(COLUMNS) if c != LEFT_OUT])
+    times = np.bincount(order)
+    mean = np.average(x, 0, times)
+    spread = np.sqrt(np.average((x - mean)**2, 0, times))
+    furthest = float(np.max(np.abs(x - mean) / np.where(spread > 0, spread, 1)))
     low, high = x.min(0), x.max(0)
     x = (x - low) / np.where(high > low, high - low, 1)
     text = [",".join(f"{v:.9g}" for v in row) + f",{label}" for row, label in zip(x, cells[:, -1])]
     labels = cells[:, -1][order]
     constant = [c for c, a, b in zip((c for c in COLUMNS if c != LEFT_OUT), low, high) if a == b]
-    about = {"rows": len(order), "different": len(text), "columns": x.shape[1], "constant": constant,
+    about = {"rows": len(order), "different": len(text), "columns": x.shape[1], "constant": constant, "furthest": furthest,
              "classes": {c: int((labels == c).sum()) for c in CLASSES if (labels == c).any()}}
     return order, text, about
 
