@@ -15,7 +15,7 @@ import six_classes
 from fig1 import TRUTH, ellipse, scores
 from fig2 import limits
 from fig4_5_words import PAPERS, SHOWN, best, extremes, label_of, page, rows, speed, stayed  # noqa: F401
-from lab import Job, spelt, stamps, write_reference
+from lab import Failed, Job, spelt, stamps, write_reference
 from pen import LOOK, ink, legend, mark
 from seven_nine import exported
 
@@ -40,7 +40,7 @@ class Plan:
     thin: int
 
 
-FULL = Plan(runs=30, length=4000, warmup=500, few=4, short=1500, burn=2000, draws=1_000_000, thin=50)
+FULL = Plan(runs=30, length=4000, warmup=300, few=4, short=1500, burn=2000, draws=1_000_000, thin=50)
 QUICK = Plan(runs=10, length=1200, warmup=200, few=4, short=300, burn=1000, draws=40_000, thin=10)
 SMOKE = Plan(runs=4, length=100, warmup=50, few=2, short=50, burn=100, draws=400, thin=1)
 
@@ -53,7 +53,7 @@ def run(lab):
     n, plan = min(BATCH, about["rows"] // 4), lab.by_scale(FULL, QUICK, SMOKE)
     start = mode(lab, different, "mode.json")
     other = mode(lab, different, "mode-standardised.json", "--standardize")
-    once = 250e-9 * about["different"]
+    once = 260e-9 * about["different"]
     hmc = [hmc_job(f"hmc-{k}", plan, different, start, k, plan.length, once) for k in range(1, plan.runs + 1)]
     z_scored = [hmc_job(f"hmc-standardised-{k}", plan, different, other, k, plan.short, once, "--standardize")
                 for k in range(1, plan.few + 1)]
@@ -65,11 +65,13 @@ def run(lab):
     runs, z_runs = ([exported(lab, path(lab, r)) for r in records] for records in (hmc, z_scored))
     truth = Truth(lab, runs, start, len(about["classes"]))
     found = [method(lab, m, r, truth) for m, r in zip(methods, chains)]
+    if not best({"methods": found}, "sgfs-f"):
+        raise Failed("every chain of SGFS-f has left the mode: there is nothing to show")
     only_shown(found)
     which = lab.by_scale("", ", every tenth row", ", some hundreds of the rows")
     return {"data": f"KDD Cup 1999, 10 % file, six classes{which}", **about, "D": len(truth.mean), "lambda": LAMBDA,
             "hidden": HIDDEN, "batch": n, "warmup": plan.burn, "draws": plan.draws, "mode": start["command"],
-            "hmc": {**truth.judged, **told(hmc), "runs": plan.runs, "draws": plan.length, "warmup": plan.warmup},
+            "hmc": {**truth.judged, **told(hmc), "runs": plan.runs, "draws": min(map(len, runs)), "warmup": plan.warmup},
             "standardised": {**told(z_scored), "runs": plan.few, "draws": plan.short, "rhat": rhat(z_runs),
                              "rhat_here": rhat([d[:plan.short] for d in runs[:plan.few]])},
             "pairs": truth.pairs(), "methods": found}
@@ -306,6 +308,7 @@ def errors(found, pen):
         panels.append(f"""set title "{title}"
 set xlabel "1/ATUC, independent draws a second"
 set yrange [{bottom:g}:{top:g}]
+set ytics {"(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100)" if key == "trR" else "auto"}
 unset label
 {chr(10).join(labels)}
 plot {", ".join(plots)}, $hmc_{key} with points {mark('hmc fisher')} ps 1.4
@@ -315,7 +318,7 @@ plot {", ".join(plots)}, $hmc_{key} with points {mark('hmc fisher')} ps 1.4
                 ('points lc rgb "#666666" pt 6 ps 1.3', "open: too short to know tau")]
     head = f"""set multiplot layout 1,3 margins 0.05,0.985,0.27,0.92 spacing 0.05,0.1
 set logscale xy
-set xrange [{left:g}:{right:g}]
+set xrange [{left:g}:{2.5 * right:g}]
 set format x "10^{{%L}}"
 """
     pen.plot("fig5", head + "".join(panels) + legend(legends, 0.12), tables, 1200, 460)
@@ -331,5 +334,12 @@ def marks(tables, plots, labels, key, methods):
         tables[f"{block}_{name}"] = [(speed(m), m[key]) for m in methods if m["resolved"] is known] or [(None, None)]
         plots.append(f"${block}_{name} with points {style} ps 1.3")
     if family in PAPERS:
-        labels += [f'set label "{{/*0.75 {label_of(m).split()[-1]}}}" at {speed(m):g},{m[key]:g} offset 0.6,0.6 tc {colour[3:]}'
-                   for m in methods]
+        labels += [label(m, key, i == 0, i == len(methods) - 1) for i, m in enumerate(methods)]
+
+
+def label(m, key, first, last):
+    """A setting beside its mark; the first with its letter, the last below."""
+    letter, value = label_of(m).split()
+    text = ("αε"[letter == "epsilon"] + " = " if first else "") + value
+    return (f'set label "{{/*0.75 {text}}}" at {speed(m):g},{m[key]:g} offset 0.6,{-0.6 if last else 0.6} '
+            f'tc {ink(m["family"])[3:]}')

@@ -145,7 +145,7 @@ def claims(found):
 
 
 def page(found):
-    of, ours = found["hmc"], best(found, "sgfs-f") or found["methods"][0]
+    of, ours = found["hmc"], best(found, "sgfs-f")
     return f"""![Figure 4](paper/fig4.svg)
 
 Left: draws of SGFS-f and ellipses at two standard deviations. Right: all {len(found['pairs'])} pairs, in units of the truth's
