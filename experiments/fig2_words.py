@@ -139,7 +139,7 @@ def further(found):
     if not cv or not f:
         return ""
     top, of = fastest(found, "sgfs-cv"), fastest(found, "sgfs-f")
-    return (f"With control variates a draw no longer costs a pass over the data: {name(top)} mixes "
+    return (f"With control variates the noise of minibatches no longer limits the step: {name(top)} mixes "
             f"{digits(speed(top) / speed(of))} times as fast as {name(of)}, the paper's fastest. The smallest E2 after "
             f"{found['times'][1]:g} s is {digits(cv['long']['E2'])} ({cv['label']}) against {digits(f['long']['E2'])} "
             f"({f['label']}). " +

@@ -28,7 +28,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Callable
 
-from evidence.text import seconds
+from evidence.text import machine, seconds
 
 SCALES = ("full", "quick", "smoke")
 
@@ -72,6 +72,7 @@ class Lab:
         self.children, self.lock = set(), threading.Lock()
         self.claim = claimed(self.work)
         self.version = self.sgfs("--version").stdout.strip()
+        self.machines, self.side_by_side = set(), 0  # where and how the runs were made
         self.made, self.wall = 0, 0.0  # runs, and the seconds of one core that they took, now or when they were made
 
     def by_scale(self, full, quick, smoke):
@@ -149,6 +150,8 @@ class Lab:
                     raise Stopped from None
                 raise
         self.made += len(jobs)
+        self.machines |= {job.record["machine"] for job in jobs}
+        self.side_by_side = max([self.side_by_side, *(job.record["side_by_side"] for job in jobs)])
         self.wall += sum(job.record["wall"] for job in jobs)
         return [job.record for job in jobs]
 
@@ -188,6 +191,7 @@ class Lab:
         if not self._is_result(job, done.returncode, wall):
             raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
         record = {"key": key, "name": job.name, "command": spelt(words, self.data), "exit": done.returncode, "wall": wall,
+                  "machine": machine(), "side_by_side": self.jobs,
                   "run": str(run), "said": done.stderr, "summary": {}, "measured": {}}
         if done.returncode in (0, 75) and "before the first draw" not in done.stderr:
             record["summary"] = self.json("summary", run.name)
@@ -245,7 +249,7 @@ class Progress:
         with self.lock:
             took = time.monotonic() - self.running.pop(job.name)[1]
             self.done.append(job)
-            left = f"; about {seconds(self._left())} left" if len(self.done) < len(self.todo) else ""
+            left = f"; {self._left()}" if len(self.done) < len(self.todo) else ""
             self._say(f"{self.count - len(self.todo) + len(self.done)}/{self.count} {job.name}: {seconds(took)}{left}", True)
 
     def _left(self):
@@ -255,7 +259,8 @@ class Progress:
         made += sum(min(now - since, j.expected) for j, since in self.running.values())
         rest = max(0.0, sum(j.expected for j in self.todo) - made)
         elapsed = now - self.start
-        return rest * elapsed / made if elapsed > 5 and made > 0 else rest / self.cores
+        left = rest * elapsed / made if elapsed > 5 and made > 0 else rest / self.cores
+        return f"about {seconds(left)} left" if left >= 1 else "nearly done"
 
     def _tick(self):
         last = time.monotonic()
@@ -267,7 +272,7 @@ class Progress:
                 if self.running:
                     names = ", ".join(f"{n} {seconds(last - since)}" for n, (_, since) in self.running.items())
                     self._say(f"{self.count - len(self.todo) + len(self.done)}/{self.count} done; running {names}; "
-                              f"about {seconds(self._left())} left", False)
+                              f"{self._left()}", False)
 
     def _say(self, text, stays):
         line = f"{self.name}: {text}"

@@ -43,7 +43,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "bench"), str(ROOT / "tests" / "stat")]
 sys.dont_write_bytecode = True
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from evidence.text import machine, seconds, table, write_block  # noqa: E402
+from evidence.text import seconds, table, write_block  # noqa: E402
 from lab import Failed, Lab, Missing, Stopped, rounded, write_whole  # noqa: E402
 
 MODULES = {"fig1": "fig1", "fig2": "fig2", "fig3-left": "fig3_left", "fig3-right": "fig3_right", "table1": "table1",
@@ -162,8 +162,8 @@ def perform(name, module, args):
         shutil.rmtree(lab.work)
         lab.work.mkdir(parents=True)
     found = module.run(lab)
-    found["made"] = {"name": name, "scale": lab.scale, "runs": lab.made, "core_seconds": lab.wall, "jobs": lab.jobs,
-                     "machine": machine(), "version": lab.version, "data": found.pop("data")}
+    found["made"] = {"name": name, "scale": lab.scale, "runs": lab.made, "core_seconds": lab.wall, "jobs": lab.side_by_side,
+                     "machine": " and ".join(sorted(lab.machines)), "version": lab.version, "data": found.pop("data")}
     return rounded(found)
 
 

@@ -145,10 +145,10 @@ def rows(settings):
     for s in settings:
         us = statistics.median(r["us"] for r in s["runs"])
         pairs = [cell for key, text in zip(MEASURES, s["theirs"]) for cell in (shown(s, key), text or "-")]
-        yield [s["name"], *pairs, f"{digits(us)}", s["theirs"][4], f"{digits(middle(s['theirs'][4]) / us)} x", verdict(s, level)]
+        yield [s["name"], *pairs, f"{digits(us)}", s["theirs"][4], f"{digits(middle(s['theirs'][4]) / us)}", verdict(s, level)]
 
 
-HEAD = ["", *(f"{k} {who}" for k in MEASURES for who in ("here", "prototype")), "us here", "us prototype", "faster", "verdict"]
+HEAD = ["", *(f"{k} {who}" for k in MEASURES for who in ("here", "prototype")), "us here", "us prototype (Zen 4)", "prototype's / ours", "verdict"]
 
 
 def page(settings):
@@ -159,4 +159,4 @@ def page(settings):
     iterations = f"{len(first['runs'])} seeds"
     return (f"{table(HEAD, rows(settings))}\n\nMean and standard deviation over {iterations}. "
             f"SGFS-f with `--preset paper` at alpha 0 took {digits(seconds)} s of one core for burn-in and "
-            f"{first['runs'][0]['draws']:,} draws.")
+            f"{first['runs'][0]['draws']:,} draws. Times compare two machines as well as two programs.")

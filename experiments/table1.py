@@ -54,13 +54,13 @@ def run(lab):
     made += perform(lab, files, rows, more)
     best["sgfs-f"] = pick(made, "sgfs-f")
     for r in made:
-        r["tested"] = not r["diverged"] and (r["value"] == GRID[r["method"]][0] or r["value"] == best[r["method"]]["value"])
+        r["tested"] = not r["failed"] and (r["value"] == GRID[r["method"]][0] or r["value"] == best[r["method"]]["value"])
         if r["tested"]:
             r["test"] = lab.once(f"table1-{r['name']}", r["key"], lambda r=r: score(lab, r, files["test"]))
     shown = {r["name"]: {k: v for k, v in r.items() if k not in ("key", "run")} for r in made}
     return {"data": "KDD Cup 1999, the whole file" if which == "whole" else "KDD Cup 1999, the 10 % file", "source": which,
             "rows": rows, "counts": counts, "pack": pack, "hidden": hidden(lab), "batch": batch(rows),
-            "iterations": lab.count(ITERATIONS, 60), "dim": next(r["dim"] for r in made if not r["diverged"]),
+            "iterations": lab.count(ITERATIONS, 60), "dim": next(r["dim"] for r in made if not r["failed"]),
             "limit": lab.max_time, "runs": shown, "picked": {m: r["name"] for m, r in best.items()}}
 
 
@@ -126,13 +126,13 @@ def perform(lab, files, rows, settings):
 
 def told(record, warmup, most=100):
     if record["exit"] == 4:
-        return {"diverged": True}
+        return {"failed": "diverged"}
     if not record["summary"].get("validation"):  # the time was over before its first draw
-        return {"diverged": True, "unfinished": True}
+        return {"failed": "no draw in the time"}
     s, points = record["summary"], record["summary"]["validation"]["curve"]
     at = np.unique(np.geomspace(1, len(points), min(most, len(points))).astype(int)) - 1
     each = s["sample_seconds"] / s["draws_made"] if s["draws_made"] > 1 else s["seconds"] / (warmup + 1)
-    return {"diverged": False, "dim": s["dim"], "warmup": warmup, "iterations": warmup + s["draws_made"], "kept": s["draws"],
+    return {"failed": "", "dim": s["dim"], "warmup": warmup, "iterations": warmup + s["draws_made"], "kept": s["draws"],
             "seconds": s["seconds"], "ms": 1000 * each, **{k: s["validation"][k] for k in ("error", "log_loss")},
             "curve": {"iteration": [points[i]["iteration"] for i in at], "seconds": [points[i]["seconds"] for i in at],
                       "error": [points[i]["error" if points[i]["draws"] else "error_now"] for i in at]}}
@@ -140,7 +140,7 @@ def told(record, warmup, most=100):
 
 def pick(made, method):
     """The run of a method that predicts the validation part best, by its log loss."""
-    return min((r for r in made if r["method"] == method and not r["diverged"] and not r["kind"]), key=lambda r: r["log_loss"])
+    return min((r for r in made if r["method"] == method and not r["failed"] and not r["kind"]), key=lambda r: r["log_loss"])
 
 
 def score(lab, r, rows):
@@ -164,7 +164,7 @@ def tested(found, method, picked):
     if picked:
         return found["runs"][found["picked"][method]]
     own = [r for r in found["runs"].values() if r["method"] == method and r["value"] == GRID[method][0] and not r["kind"]]
-    return next((r for r in own if not r["diverged"]), own[0])
+    return next((r for r in own if not r["failed"]), own[0])
 
 
 def standard_error(share, rows):
@@ -194,8 +194,8 @@ def apart(a, b):
 def judge(found, better, worse, picked):
     """What the test part says of "better has fewer errors than worse": a text and a verdict."""
     a, b = tested(found, better, picked), tested(found, worse, picked)
-    if a["diverged"] or b["diverged"]:
-        return "diverged", "not judged (diverged)"
+    if a["failed"] or b["failed"]:
+        return a["failed"] or b["failed"], f"not judged: {a['failed'] or b['failed']}"
     alone_a, alone_b, p = apart(a, b)
     said = f"{len(a['test']['wrong'])} against {len(b['test']['wrong'])} wrong, {alone_a} and {alone_b} alone, p {probability(p)}"
     if a["iterations"] != b["iterations"]:
@@ -242,8 +242,8 @@ def level(found, method):
     cells = []
     for picked in (False, True):
         r = tested(found, method, picked)
-        share, se = (None, None) if r["diverged"] else rate(found, r)
-        cells.append("diverged" if r["diverged"] else f"{share:.1e} +- {se:.0e}")
+        share, se = (None, None) if r["failed"] else rate(found, r)
+        cells.append(r["failed"] if r["failed"] else f"{share:.1e} +- {se:.0e}")
     away = (share - PAPER[method]) / (se ** 2 + standard_error(PAPER[method], PAPER_ROWS // 20) ** 2) ** 0.5
     differs = f"differs: {'larger' if away > 0 else 'smaller'} by {abs(away):.1f} standard errors"
     verdict = "confirmed" if abs(away) <= 2 else differs
@@ -281,8 +281,8 @@ def rows(found):
 
 def _row(found, r):
     first, last = [called(r), valued(r), role(found, r)], f"{PAPER[r['method']]:.1e}" if role(found, r) else ""
-    if r["diverged"]:
-        return first + ["diverged"] + [""] * 8 + [last]
+    if r["failed"]:
+        return first + [r["failed"]] + [""] * 8 + [last]
     first += [f"{r['iterations']:,}", digits(r["ms"]), digits(r["seconds"], 3), f"{r['log_loss']:.4f}", f"{r['error']:.1e}"]
     if not r["tested"]:
         return first + [""] * 4 + [last]
@@ -294,7 +294,7 @@ def _row(found, r):
 
 def draw(found, pen):
     alpha = found["runs"][found["picked"]["sgfs-f"]]["value"]
-    lines = {n.translate(str.maketrans("-.", "__")): r for n, r in found["runs"].items() if not r["diverged"] and not r["kind"]
+    lines = {n.translate(str.maketrans("-.", "__")): r for n, r in found["runs"].items() if not r["failed"] and not r["kind"]
              and (n in found["picked"].values() or r["every"] and r["value"] == alpha)}
     tables = {n: list(zip(r["curve"]["iteration"], r["curve"]["seconds"], r["curve"]["error"])) for n, r in lines.items()}
     floor = min(e for r in lines.values() for e in r["curve"]["error"] if e > 0)
@@ -329,7 +329,7 @@ whole file (counts by label from the literature); the model is still one of a te
 
 def page(found):
     n, best = found["rows"], found["runs"][found["picked"]["sgfs-f"]]
-    short = [r for r in found["runs"].values() if not r["diverged"] and r["iterations"] < found["iterations"]]
+    short = [r for r in found["runs"].values() if not r["failed"] and r["iterations"] < found["iterations"]]
     limit = f" (`--max-time {found['limit']:g}`)" if found["limit"] else ""
     limits = (f"{len(short)} of {len(found['runs'])} runs have fewer than {found['iterations']:,} iterations, for want of "
               f"time{limit}: the table says how far each came.\n" if short else "")
@@ -368,8 +368,8 @@ def others(found):
     own, literal, told = kinds.get("automatic"), kinds["literal"], ""
     if own:
         told += "With the automatic burn-in (alpha 0, by the model's information) the same setting " + (
-            "diverges. " if own["diverged"] else f"ends at a log loss of {own['log_loss']:.3g} on the validation part. ")
-    if literal["diverged"]:
+            f"came to nothing: {own['failed']}. " if own["failed"] else f"ends at a log loss of {own['log_loss']:.3g} on the validation part. ")
+    if literal["failed"]:
         told += ("The paper's SGFS-d to the letter (`--preset paper`: no prior in the matrix, no ridge) diverges: where a column "
                  "is constant, as `is_host_login` here, its matrix has no curvature.")
     return told

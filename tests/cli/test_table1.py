@@ -18,7 +18,7 @@ ROWS = {"smurf": 500, "nmap": 40, "back": 60}
 
 
 def run(name, method, value, wrong, every=None):
-    return {"name": name, "method": method, "value": value, "every": every, "kind": "", "diverged": False, "tested": True,
+    return {"name": name, "method": method, "value": value, "every": every, "kind": "", "failed": "", "tested": True,
             "iterations": 100,
             "test": {"wrong": wrong, "labels": ROWS, "error": len(wrong) / 600}}
 
@@ -56,15 +56,15 @@ def test_comparison(alone, verdict):
 def test_picked_by_validation():
     a, b, c = ({**run(n, "sgld", v, []), "log_loss": x} for n, v, x in (("a", 0.1, 0.02), ("b", 1, 0.01), ("c", 10, 0.001)))
     assert table1.pick([a, b, {**c, "kind": "log1p"}], "sgld") is b
-    assert table1.pick([a, b, {**c, "diverged": True}], "sgld") is b
+    assert table1.pick([a, b, {**c, "failed": "diverged"}], "sgld") is b
 
 
 def test_diverged_is_said():
     f = copy.deepcopy(found({}))
     f["picked"]["sgld"] = "other"
     f["runs"]["other"] = run("other", "sgld", 1, [[1, "smurf"]])
-    f["runs"]["sgld"]["diverged"] = True
+    f["runs"]["sgld"]["failed"] = "diverged"
     lines = {line[0]: line for line in table1.claims(f)}
     line = next(v for k, v in lines.items() if k.startswith("SGLD (6.6e-04) has fewer"))
-    assert "its settings: diverged" in line[1] and "not judged (diverged)" in line[2]
+    assert "its settings: diverged" in line[1] and "not judged: diverged" in line[2]
     assert all(cell for line in lines.values() for cell in line)
