@@ -101,8 +101,10 @@ $(VENV)/paper: experiments/requirements.txt | test-deps
 	@echo "Preparing the Python side of the experiments"
 	@python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r experiments/requirements.txt && touch $@
 
-paper-deps: all $(VENV)/paper
+paper-deps: deps $(VENV)/paper
 	$(call install_packages,$(PAPER_DEPS))
+	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
+	@cmake --build $(BUILD) -j$(JOBS) --target sgfs > $(BUILD)/paper-build.log || { cat $(BUILD)/paper-build.log; exit 1; }
 
 paper:
 	@sh experiments/run.sh $(PAPER)

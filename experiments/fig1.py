@@ -100,7 +100,8 @@ plot ${block}_cloud with points {mark(s)} ps 0.3, ${block}_ours with lines {ink(
 
 
 def rows(found):
-    head = ["sampler", "pair", "parameters", "difference", "sd / truth", "correlation", "true correlation"]
+    head = ["sampler", "pair", "first", "second", "difference", "sd of the first / truth", "sd of the second / truth", "correlation",
+            "true correlation"]
     return head, [[title, which, *_row(found, s, which)] for s, title in SAMPLERS.items() for which in PAIRS]
 
 
@@ -113,8 +114,8 @@ def shape(of):
 def _row(found, s, which):
     of = found["samplers"][s][which]
     sd, correlation, true = shape(of)
-    return [" and ".join(found["names"][k] for k in of["pair"]), f"{100 * of['score']:.2g} %", f"{sd[0]:.3f}, {sd[1]:.3f}",
-            f"{correlation:.3f}", f"{true:.3f}"]
+    return [*(found["names"][k] for k in of["pair"]), f"{of['score']:.2g}", f"{sd[0]:.3f}", f"{sd[1]:.3f}", f"{correlation:.3f}",
+            f"{true:.3f}"]
 
 
 # ---- the page ---------------------------------------------------------------------------------------

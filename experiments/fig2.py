@@ -161,7 +161,7 @@ def limits(values):
 def picture(found, pen, name, families, behind):
     """Two rows of panels, one for each T; behind: families in grey."""
     tables, panels = {}, []
-    xrange = limits([x for when in TIMES for _, x, _ in seen(found, when, "E1")])
+    xrange = limits([x for when in TIMES for m, x, _ in seen(found, when, "E1") if m["family"] in (*families, *behind)])
     for when, T in zip(TIMES, found["times"]):
         for key in ("E1", "E2", "trR"):
             marks, plots, labels = seen(found, when, key), [], []
@@ -202,7 +202,7 @@ def ends(points, family, key, xrange):
     def place(x, up):  # inside the panel
         return f"right offset 2,{abs(up)}" if x > xrange[1]**0.8 * xrange[0]**0.2 else f"offset 0.3,{up}"
 
-    return [f'set label "{{/*0.8 {m["label"].replace("epsilon", "ε").replace("alpha", "α").replace(" leapfrog", " step")}}}" '
+    return [f'set label "{{/*0.8 {m["label"].replace("epsilon", "ε").replace("alpha", "α").replace(" leapfrogs", " steps").replace(" leapfrog", " step")}}}" '
             f'at {x:g},{y:g} {place(x, up)} tc rgb "{LOOK[family][0]}"' for (m, x, y), up in both]
 
 

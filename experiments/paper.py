@@ -120,9 +120,12 @@ class Book:
         lines = io.StringIO()
         csv.writer(lines, lineterminator="\n").writerows([head, *rows])
         write_whole(self.folder / f"{name}.csv", lines.getvalue())
+        self.drawn = []
         if self.pictures:
             from pen import Pen
-            module.draw(found, Pen(self.folder))
+            pen = Pen(self.folder)
+            module.draw(found, pen)
+            self.drawn = pen.drawn
         write_block(self.page, name, "make paper", module.page(found) + "\n\n" + footnote(found["made"]))
 
     def contents(self):
@@ -133,7 +136,7 @@ class Book:
             if found:
                 made = found["made"]
                 lines.append([f"[{name}](#{name})", made["runs"], seconds(made["core_seconds"]), made["scale"], made["machine"]])
-        head = ["experiment", "runs of `sgfs`", "seconds of one core, all runs together", "scale", "machine"]
+        head = ["experiment", "runs of `sgfs`", "time on one core, all runs together", "scale", "machine"]
         if lines:
             write_block(self.page, "contents", "make paper", table(head, lines))
 
@@ -152,7 +155,7 @@ def legible(found):
 
 def footnote(made):
     return (f"*`experiments/run.sh {made['name']}`, {made['scale']} scale: {made['runs']} runs of {made['version']}, "
-            f"{seconds(made['core_seconds'])} of one core in all, {made['jobs']} side by side, {made['machine']}; data: {made['data']}.*")
+            f"{seconds(made['core_seconds'])} of one core in all, {min(made['jobs'], made['runs'])} side by side, {made['machine']}; data: {made['data']}.*")
 
 
 def perform(name, module, args):
@@ -180,6 +183,8 @@ def main():
                 book.enter(name, module, perform(name, module, args))
             elif book.numbers(name):
                 book.show(name, module)
+            else:
+                raise Missing(f"there are no numbers of it in {book.folder} yet: run it without --show")
         except Missing as reason:
             left_out += 1
             print(f"{name}: left out: {reason}", file=sys.stderr)
@@ -191,8 +196,8 @@ def main():
         except (Stopped, KeyboardInterrupt):
             print(f"{name}: stopped. The runs that are complete are kept: the same command goes on from here.", file=sys.stderr)
             return 75
-        print(f"{name}: {book.folder / name}.json, .csv" + (", .svg, .png" if book.pictures else "") +
-              f"; {seconds(time.monotonic() - start)}", file=sys.stderr)
+        print(f"{name}: {book.folder / name}.json, .csv{''.join(', ' + p for p in book.drawn)}; "
+              f"{seconds(time.monotonic() - start)}", file=sys.stderr)
     book.contents()
     return 1 if failed else 3 if left_out == len(args.names) else 0
 

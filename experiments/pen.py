@@ -10,9 +10,9 @@ from lab import Failed
 
 # colour and gnuplot's point type
 LOOK = {"truth": ("#000000", 1), "sgfs-f": ("#E69F00", 9), "sgfs-d": ("#56B4E9", 5), "sgld": ("#CC79A7", 11),
-        "sgd": ("#777777", 2), "hmc": ("#D55E00", 13), "hmc fisher": ("#882255", 12), "nuts": ("#0072B2", 4),
-        "sgfs-cv": ("#009E73", 7), "exact": ("#332288", 6),
-        "sgfs-f default": ("#E69F00", 8)}
+        "sgd": ("#777777", 2), "hmc": ("#D55E00", 13), "hmc fisher": ("#882255", 13), "nuts": ("#0072B2", 5),
+        "sgfs-cv": ("#009E73", 7), "exact": ("#332288", 15),
+        "sgfs-f default": ("#E69F00", 9)}
 
 STYLE = """
 set encoding utf8
@@ -27,12 +27,14 @@ class Pen:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.drawn = []  # files
         if shutil.which("gnuplot") is None:
             raise SystemExit("Pictures need gnuplot: `make paper` installs it (package gnuplot-nox), or give --no-pictures.")
 
     def plot(self, name, script, tables, width=900, height=400):
         """Writes NAME.svg and NAME.png. tables: datablock -> rows of numbers, for `plot $block using 1:2`."""
         data = "".join(f"${block} << EOD\n{rows_of(rows)}EOD\n" for block, rows in tables.items())
+        self.drawn += [f"{name}.svg", f"{name}.png"]
         for kind, terminal in (("svg", f'svg size {width},{height} font "sans-serif,13" background rgb "white"'),
                                ("png", f'pngcairo size {2 * width},{2 * height} font "sans-serif,24" linewidth 2 pointscale 2')):
             out = self.folder / f"{name}.{kind}"

@@ -4,5 +4,13 @@
 # Builds the program and installs what is missing (gnuplot; numpy and scipy into build-venv) first.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-make --no-print-directory -C "$here/.." paper-deps
+for word in "$@"; do
+    case $word in -h | --help) if command -v python3 > /dev/null; then exec python3 "$here/paper.py" --help; fi ;; esac
+done
+# one at a time: two builds of one folder would break each other
+if command -v flock > /dev/null; then
+    flock "$here/run.sh" make --no-print-directory -C "$here/.." paper-deps
+else
+    make --no-print-directory -C "$here/.." paper-deps
+fi
 exec "$here/../build-venv/bin/python" "$here/paper.py" "$@"

@@ -113,7 +113,7 @@ def disagreements(setting, level):
         low, high = interval(values, key != "trR", level)
         theirs = printed(text)
         if theirs[1] < low or theirs[0] > high:
-            found.append(f"{key} expected {digits(low)} to {digits(high)}")
+            found.append(f"{key} {text} of the prototype is outside of {digits(low)} to {digits(high)}")
     return found
 
 
@@ -159,4 +159,6 @@ def page(settings):
     iterations = f"{len(first['runs'])} seeds"
     return (f"{table(HEAD, rows(settings))}\n\nMean and standard deviation over {iterations}. "
             f"SGFS-f with `--preset paper` at alpha 0 took {digits(seconds)} s of one core for burn-in and "
-            f"{first['runs'][0]['draws']:,} draws. Times compare two machines as well as two programs.")
+            f"{first['runs'][0]['draws']:,} draws. Times compare two machines as well as two programs. *Agrees*: each of the prototype's numbers is "
+            "where one more seed of ours would be expected, but for one chance in twenty in the whole table. *Thresholds*: those "
+            "of [math.md](math.md), section 9, for one run.")

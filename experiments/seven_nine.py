@@ -4,20 +4,24 @@
 The recipe is that of docs/math.md, section 9 (tests/stat/mnist79.py): D = 51, N = 10,000, lambda = 1. The truth is a long
 HMC run in numpy that shares no code with the program (tests/stat/hmc.py), with Stein's control variates on the moments."""
 import os
+import zlib
 
 import hmc
 import measures
 import mnist79
 import numpy as np
 
-from lab import stamps, write_reference
+from lab import Failed, stamps, write_reference
 
 FILES = ["mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz"]
 
 
 def rows(lab):
     """The file of the rows, for --data; x with ones in front, and y."""
-    x, y = mnist79.load([lab.file(f) for f in FILES])
+    try:
+        x, y = mnist79.load([lab.file(f) for f in FILES])
+    except (OSError, EOFError, ValueError, zlib.error) as reason:
+        raise Failed(f"{', '.join(FILES)} in {lab.data}: damaged ({reason}); `sh experiments/get-data.sh --check {lab.data}` says which")
     x = x[:, :max(2, len(y) // 20)]  # of few rows, as tests have, fewer columns
     path, whole = lab.common / "seven-nine.npy", np.column_stack([x, y])
     if not path.exists() or not np.array_equal(np.load(path), whole):
