@@ -194,8 +194,8 @@ set xrange [{xrange[0]:g}:{xrange[1]:g}]
 
 def ends(points, family, key, xrange):
     """Labels of a family's first mark, above it, and of its last, below; of the one that mixes faster alone beside trR."""
-    if len(points) < 2 or (key == "trR" and points[0][0]["family"] not in PAPERS):
-        return []
+    if len(points) < 2 or family not in (*PAPERS, "sgfs-cv") or (key == "trR" and family not in PAPERS):
+        return []  # in the thick of it labels would lie on each other
     both = [(points[0], 0.8), (points[-1], -0.8)]
     both = [max(both, key=lambda b: b[0][1])] if key == "trR" else both
 
