@@ -120,6 +120,8 @@ def disagreements(setting, level):
 def verdict(setting, level):
     if not setting["same"]:
         return "not judged: shorter run, or fewer rows"
+    if not comparisons([setting]):
+        return "nothing to compare"
     off = disagreements(setting, level)
     said = "differs: " + ", ".join(off) if off else "agrees"
     if off and setting["name"] in HMC:

@@ -26,7 +26,7 @@ def run(name, method, value, wrong, every=None):
 def found(wrong):
     """One run of each method, with the paper's setting, that is picked as well."""
     runs = {m: run(m, m, table1.GRID[m][0], wrong.get(m, []), 10 if m == "sgfs-f" else None) for m in table1.GRID}
-    return {"source": "tenth", "counts": COUNTS, "rows": {"test": 600}, "runs": runs, "picked": {m: m for m in runs}}
+    return {"source": "tenth", "counts": COUNTS, "rows": {"test": 600}, "iterations": 100, "runs": runs, "picked": {m: m for m in runs}}
 
 
 def test_labels_of_the_whole_file():
@@ -68,3 +68,14 @@ def test_diverged_is_said():
     line = next(v for k, v in lines.items() if k.startswith("SGLD (6.6e-04) has fewer"))
     assert "its settings: diverged" in line[1] and "not judged: diverged" in line[2]
     assert all(cell for line in lines.values() for cell in line)
+
+
+def test_stopped_early_is_not_judged():
+    """A run of a tenth of the other's iterations loses nothing by its errors; one of a quarter may."""
+    f = found({"sgfs-f": [[i, "smurf"] for i in range(20)]})
+    assert table1.judge(f, "sgfs-f", "sgd", True)[1] == "the other way round"
+    f["runs"]["sgfs-f"]["iterations"] = 25
+    assert table1.judge(f, "sgfs-f", "sgd", True)[1] == "the other way round" and "too early" not in table1.level(f, "sgfs-f")[2]
+    f["runs"]["sgfs-f"]["iterations"] = 10
+    assert table1.judge(f, "sgfs-f", "sgd", True)[1] == "not judged: SGFS-f was stopped far too early"
+    assert "too early" in table1.level(f, "sgfs-f")[2]
