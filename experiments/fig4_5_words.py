@@ -7,7 +7,7 @@ from evidence.text import digits, table
 SHOWN = {"sgfs-f": "SGFS-f", "sgld": "SGLD", "literal": "SGFS-f to the letter", "sgfs-f default": "SGFS-f by default (ours)",
          "sgfs-cv": "sgfs-cv (ours)"}
 NEAR = 0.1  # a pair's score: an ellipse that the eye hardly tells from the truth's
-RHAT = 1.05
+RHAT, ENOUGH = 1.05, 1000  # over the runs of HMC, and their effective draws: the limits of a truth
 PAPERS = ("sgfs-f", "sgld")
 
 
@@ -100,7 +100,9 @@ def judge_truth(found):
     here = (f"R-hat {of['rhat']:.3f}, {digits(of['effective'])} effective draws of {of['runs'] * of['draws']:,}, "
             f"step {of['step']:.2f}, acceptance {of['acceptance']:.2f}. On columns of variance 1: step {z['step']:.3f}, "
             f"R-hat {z['rhat']:.2f} of {z['runs']} runs of {z['draws']:,} (as many here: {z['rhat_here']:.2f})")
-    return here, "confirmed, for columns between 0 and 1" if of["rhat"] < RHAT else f"not confirmed: R-hat is above {RHAT}"
+    if of["rhat"] >= RHAT:
+        return here, f"not confirmed: R-hat is above {RHAT}"
+    return here, "confirmed, for columns between 0 and 1" if of["effective"] > ENOUGH else "not confirmed: too few effective draws"
 
 
 def judge_pairs(found):
@@ -108,6 +110,8 @@ def judge_pairs(found):
     if not ours:
         return "SGFS-f left the mode", "not confirmed"
     limit, total = NEAR + 2 * chance(found, ours), len(ours["pairs"])
+    if limit > 3 * NEAR:
+        return f"sampling error alone makes {chance(found, ours):.2f} of a score", "not judged: too few effective draws"
     far = sum(p["score"] > limit for p in ours["pairs"])
     here = (f"SGFS-f, {label_of(ours)}: {total - far} of {total} pairs within {limit:.2f} ({NEAR} to the eye, and twice the "
             f"sampling error of both), mean score {score(ours):.3f}, hardest {max(p['score'] for p in ours['pairs']):.3f}")
@@ -117,8 +121,9 @@ def judge_pairs(found):
 def judge_mixing(found):
     """Is there, for every step of SGLD, an SGFS-f that mixes faster with errors that are not larger?"""
     sgfs, sgld = ([m for m in found["methods"] if m["family"] == f and stayed(m)] for f in PAPERS)
-    if not sgld or not sgfs:
-        return "nothing to compare: chains left the mode", "not confirmed"
+    if not sgld or not any(m["resolved"] for m in sgfs):
+        return "nothing to compare: chains left the mode, or are too short", "not confirmed"
+    sgfs = [m for m in sgfs if m["resolved"]]
     beaten = sum(any(speed(f) > speed(m) and no_worse(found, f, m) for f in sgfs) for m in sgld)
     gone = sum(m["family"] == "sgld" and not stayed(m) for m in found["methods"])
     more = f" ({gone} more left the mode)" if gone else ""
@@ -173,6 +178,9 @@ first command finds.
     {found['mode']}
     {of['command']}
     {ours['command']}
+
+All chains begin at one point, so R-hat cannot tell whether others would have come here too: what is measured is the posterior around this
+mode.
 
 {differences(found)}"""
 

@@ -15,6 +15,7 @@ A record is written when its run is complete, so an interrupted experiment goes 
 for the same words, version of the program and data files only. A run that fails stops the others, and so does Ctrl-C: no
 process is left behind, and no half of a record."""
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -29,9 +30,6 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from evidence.text import machine, seconds
-
-SCALES = ("full", "quick", "smoke")
-
 
 class Missing(Exception):
     """An experiment cannot run here, and why."""
@@ -71,6 +69,7 @@ class Lab:
         self.stopping = threading.Event()
         self.children, self.lock = set(), threading.Lock()
         self.claim = claimed(self.work)
+        self.program_sum = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]  # rebuilt: made again
         self.version = self.sgfs("--version").stdout.strip()
         self.machines, self.side_by_side = set(), 0  # where and how the runs were made
         self.made, self.wall = 0, 0.0  # runs, and the seconds of one core that they took, now or when they were made
@@ -169,13 +168,15 @@ class Lab:
         return words + ["--max-time", f"{self.max_time:g}"] if self.max_time and "--max-time" not in words else words
 
     def _key(self, job):
-        return {"words": self._words(job), "version": self.version, "files": stamps(job.words, self.work)}
+        return {"words": [str(w) for w in job.words], "version": self.version, "program": self.program_sum,
+                "files": stamps(job.words, self.work)}
 
     def _kept(self, job):
         path = self.work / f"{job.name}.record.json"
         try:
             record = json.loads(path.read_text())
-            same = record["key"] == self._key(job)
+            # a run that came to its end would have done so with any limit
+            same = record["key"] == self._key(job) and (record["exit"] != 75 or record["limit"] == self.max_time)
             gone = job.keep and record["exit"] in (0, 75) and not pathlib.Path(record["run"]).exists()
         except (FileNotFoundError, ValueError, KeyError):
             return None
@@ -191,8 +192,8 @@ class Lab:
         if not self._is_result(job, done.returncode, wall):
             raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
         record = {"key": key, "name": job.name, "command": spelt(words, self.data), "exit": done.returncode, "wall": wall,
-                  "machine": machine(), "side_by_side": self.jobs,
-                  "run": str(run), "said": done.stderr, "summary": {}, "measured": {}}
+                  "machine": machine(), "side_by_side": self.jobs, "limit": self.max_time, "run": str(run), "said": done.stderr,
+                  "summary": {}, "measured": {}}
         if done.returncode in (0, 75) and "before the first draw" not in done.stderr:
             record["summary"] = self.json("summary", run.name)
             record["summary"].pop("params", None)

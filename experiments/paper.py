@@ -162,8 +162,8 @@ def perform(name, module, args):
     lab = Lab(name, args)
     lab.hhp = args.hhp
     if args.fresh:
-        shutil.rmtree(lab.work)
-        lab.work.mkdir(parents=True)
+        for record in lab.work.glob("*.record.json"):
+            record.unlink()
     found = module.run(lab)
     found["made"] = {"name": name, "scale": lab.scale, "runs": lab.made, "core_seconds": lab.wall, "jobs": lab.side_by_side,
                      "machine": " and ".join(sorted(lab.machines)), "version": lab.version, "data": found.pop("data")}
@@ -172,7 +172,8 @@ def perform(name, module, args):
 
 def main():
     args = parse()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: whoever ends this ends its runs
+    for kind in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(kind, signal.default_int_handler)  # as Ctrl-C: whoever ends this ends its runs
     book = Book(args)
     left_out, failed = 0, 0
     for name in args.names:

@@ -69,7 +69,7 @@ def gather(made, truth, N):
                  "seconds": r["summary"]["seconds"], "draws": r["summary"]["draws_made"]} for r in records]
         if runs:
             found.append({"name": name, "theirs": theirs, "runs": runs, "command": records[0]["command"],
-                          "same": bool(runs[0]["draws"] == HMC.get(name, (0, DRAWS))[1] and N == 10_000),
+                          "same": N == 10_000 and all(r["draws"] == HMC.get(name, (0, DRAWS))[1] for r in runs),
                           "within": sum(within(r, truth, limits) for r in runs) if limits else None})
     return found
 

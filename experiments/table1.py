@@ -15,7 +15,7 @@ from scipy import stats
 
 import kdd
 from evidence.text import digits, table
-from lab import Job, spelt
+from lab import Failed, Job, spelt
 from pen import ink
 
 PAPER = {"sgd": 8.0e-4, "sgld": 6.6e-4, "sgfs-d": 4.2e-4, "sgfs-f": 4.4e-4}
@@ -154,6 +154,8 @@ def score(lab, r, rows):
         said, true = head.index("prediction"), head.index("target")
         wrong = [[i, line[true].rstrip(".")] for i, line in enumerate(lines) if line[said] != line[true]]
     out.unlink()
+    if len(wrong) != round(scores["error"] * sum(e["rows"] for e in scores["labels"])):
+        raise Failed(f"{r['name']}: {len(wrong)} rows of the predictions are wrong, the program says an error of {scores['error']}")
     return {"error": scores["error"], "log_loss": scores["log_loss"], "log_loss_se": scores["log_loss_se"], "wrong": wrong,
             "labels": {e["label"].rstrip("."): e["rows"] for e in scores["labels"]}}
 
@@ -250,7 +252,7 @@ def level(found, method):
     away = (share - PAPER[method]) / (se ** 2 + standard_error(PAPER[method], PAPER_ROWS // 20) ** 2) ** 0.5
     differs = f"differs: {'larger' if away > 0 else 'smaller'} by {abs(away):.1f} standard errors"
     early = found["iterations"] > EVEN * r["iterations"]
-    verdict = "not judged: stopped far too early" if early else "confirmed" if abs(away) <= 2 else differs
+    verdict = "not judged: stopped far too early" if early else "compatible" if abs(away) <= 2 else differs
     return [f"{SHOWN[method]}: an error of {PAPER[method]:.1e}", both(*cells), f"picked: {verdict}"]
 
 

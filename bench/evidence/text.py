@@ -14,7 +14,7 @@ def write_block(page, name, maker, text):
     if begin not in whole or end not in whole:
         raise SystemExit(f"{page} has no markers for {name}")
     before, rest = whole.split(begin, 1)
-    part = page.with_name(page.name + ".part")
+    part = page.with_name(f"{page.name}.{os.getpid()}.part")
     part.write_text(before + begin + text.strip() + "\n" + rest[rest.index(end):])
     os.replace(part, page)
 

@@ -319,7 +319,7 @@ def halves(folder):
     return [str(p) for p in folder.rglob("*.part")]
 
 
-def until(condition, limit=20):
+def until(condition, limit=120):
     end = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < end, "waited in vain"
