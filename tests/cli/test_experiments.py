@@ -114,6 +114,19 @@ def test_page(smoke, name):
     assert not re.search(r"\bnan\b|\bNone\b|\binf\b", text), text
 
 
+def test_weighted_rows_are_all_rows(smoke):
+    """Figures 4 and 5: the different rows with their counts have the posterior of all rows; softmax has one mode."""
+    smoke("fig4-5")
+    modes = []
+    for file in ("six-all.sgd", "six-different.sgd"):
+        words = ["optimize", "softmax", "--data", smoke.folder / "work" / "smoke" / "common" / file, "--threads", 1, "--json"]
+        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        modes.append(json.loads(done.stdout))
+    assert modes[0]["names"] == modes[1]["names"]
+    assert modes[0]["mean"] == pytest.approx(modes[1]["mean"], rel=1e-5, abs=1e-6)
+
+
 @pytest.mark.skipif(not GNUPLOT, reason="gnuplot is not installed")
 @pytest.mark.parametrize("name", paper.MODULES)
 def test_pictures(smoke, name):
