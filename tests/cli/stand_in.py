@@ -51,5 +51,6 @@ def write_kdd(folder, rng):
             for j in CONSTANT:
                 cells[j] = "0"
             rows.append(",".join([*cells, label + "."]))
+    rows += rows[:2] * 150  # the same rows again and again, as in the real file
     rng.shuffle(rows)
     (folder / "kddcup.data_10_percent.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode(), 1))

@@ -178,7 +178,8 @@ exec {PROGRAM} "$@"
     assert stopped.returncode == 75 and "same command goes on" in stopped.stderr, stopped.stderr
     before = {p: p.stat().st_mtime_ns for p in work.glob("*.record.json")}
     assert len(before) == 2
-    done = perform(*words)
+    hold.unlink()
+    done = perform(*words, program=slow)
     assert done.returncode == 0 and "(2 more are there already)" in done.stderr, done.stderr
     assert all(p.stat().st_mtime_ns == at for p, at in before.items())
     assert timeless(json.loads((tmp_path / "out" / "paper" / "fig3-right.json").read_text())) == timeless(whole)
