@@ -179,10 +179,17 @@ first command finds.
     {of['command']}
     {ours['command']}
 
-All chains begin at one point, so R-hat cannot tell whether others would have come here too: what is measured is the posterior around this
+{stopped(found)}All chains begin at one point, so R-hat cannot tell whether others would have come here too: what is measured is the posterior around this
 mode.
 
 {differences(found)}"""
+
+
+def stopped(found):
+    """Chains that ended before their iterations did."""
+    short = [m for m in found["methods"] if m["family"] in PAPERS and stayed(m) and m["draws"] < found["draws"]]
+    return (f"{len(short)} chains of SGFS-f and SGLD were stopped before their {found['draws']:,} iterations, for want of time: the table "
+            "says how far each came. " if short else "")
 
 
 def differences(found):
