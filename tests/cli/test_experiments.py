@@ -363,8 +363,9 @@ def test_run_once(lab):
     assert len(calls(again)) == 3 and again.made == 3 and again.wall == one.wall
 
 
-def test_what_makes_a_run_another(lab, tmp_path, monkeypatch):
-    """Words, the program's version, a file that the words name, a run file that is gone, a record that cannot be read."""
+def test_what_makes_a_run_another(lab, tmp_path, pretender, monkeypatch):
+    """Words, the program's version, a file that the words name, a run file that is gone, a record that cannot be read, another
+    limit of a run that came to its limit (one that came to its end is as good with any), the program itself."""
     file = tmp_path / "rows.csv"
     file.write_text("1\n")
     made = []
@@ -388,7 +389,12 @@ def test_what_makes_a_run_another(lab, tmp_path, monkeypatch):
     count()
     count("--alpha", 1)
     count("--alpha", 1, max_time=0.01)
-    assert made == [1, 1, 2, 3, 4, 5, 5, 6, 7]
+    count("--alpha", 2, max_time=0.01)
+    count("--alpha", 2, max_time=0.01)
+    count("--alpha", 2, max_time=0.02)
+    pretender.write_text(pretender.read_text() + "# built again\n")
+    count("--alpha", 2, max_time=0.02)
+    assert made == [1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9]
 
 
 def test_run_files_that_are_not_kept(lab):
