@@ -12,7 +12,7 @@ for each:
     run        the run file
 
 A record is written when its run is complete, so an interrupted experiment goes on with the run that it was in. It counts
-for the same words, version of the program and data files only. A run that fails stops the others, and so does Ctrl-C: no
+for the same words, program and data files only. A run that fails stops the others, and so does Ctrl-C: no
 process is left behind, and no half of a record."""
 import fcntl
 import hashlib
@@ -29,7 +29,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Callable
 
-from evidence.text import machine, seconds
+from evidence.text import machine, seconds, write_whole
+
 
 class Missing(Exception):
     """An experiment cannot run here, and why."""
@@ -317,16 +318,6 @@ def stamps(words, folder):
         if len(word) < 1000 and path.is_file():
             found[word] = [path.stat().st_size, path.stat().st_mtime_ns]
     return found
-
-
-def write_whole(path, text):
-    """The file appears when it is complete."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def rounded(value, count=6):

@@ -7,6 +7,16 @@ import platform
 import re
 
 
+def write_whole(path, text):
+    """The file appears when it is complete."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def write_block(page, name, maker, text):
     """Replaces what stands between the two markers of `name` in the page."""
     whole = page.read_text()
@@ -14,9 +24,7 @@ def write_block(page, name, maker, text):
     if begin not in whole or end not in whole:
         raise SystemExit(f"{page} has no markers for {name}")
     before, rest = whole.split(begin, 1)
-    part = page.with_name(f"{page.name}.{os.getpid()}.part")
-    part.write_text(before + begin + text.strip() + "\n" + rest[rest.index(end):])
-    os.replace(part, page)
+    write_whole(page, before + begin + text.strip() + "\n" + rest[rest.index(end):])
 
 
 def machine():
