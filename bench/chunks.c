@@ -16,8 +16,8 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "data/packed.h"
-#include "run/run.h"
+#include "chain/run.h"
+#include "files/packed/packed.h"
 
 enum { P = 8, COLS = P + 1, BATCH = 500, ROUNDS = 12, STEPS = 1000, BLOCK = 1024 };
 

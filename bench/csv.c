@@ -16,7 +16,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "data/table.h"
+#include "rows/table.h"
 
 enum { ROUNDS = 7, COLUMNS = 20, DIFFERENT_ROWS = 20000 };
 static const double BYTES = 64e6;

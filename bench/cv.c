@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "run/run.h"
+#include "chain/run.h"
 
 enum { ROUNDS = 5, SIZES = 4, BATCHES = 6 };
 
@@ -51,7 +51,7 @@ typedef struct floor_room {
 } floor_room;
 
 static double time_floor(floor_room *f, int64_t steps) {
-    const sgfs_backend *be = &sgfs_backend_blas;
+    const sgfs_device *be = &sgfs_device_blas;
     double before = sgfsi_now();
     for (int64_t t = 0; t < steps; t++) {
         sgfsi_stream s = sgfsi_stream_at(3, 0, t, SGFSI_ROWS);
@@ -125,8 +125,8 @@ static measure look(const sgfs_data *data, const double *rows, int64_t N, int64_
         if (us < out.us) out.us = us;
         if (bare < out.floor) out.floor = bare;
     }
-    out.h = run->walk[0].stats[1];
-    out.noise = run->walk[0].stats[4];
+    out.h = run->chain[0].stats[1];
+    out.noise = run->chain[0].stats[4];
     close_floor(&f);
     sgfs_run_free(run);
     sgfs_model_free(m);

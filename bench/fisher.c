@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend/backend.h"
 #include "base/rng.h"
+#include "context/device/device.h"
 #include "fisher/fisher.h"
 
 enum { ROUNDS = 15, WAYS = 3 };
@@ -38,7 +38,7 @@ static void give_up(const char *what) {
 
 static sgfs_sym open_sym(bench *b, const sgfs_fisher_kind *f, const sgfs_layout *layout) {
     sgfs_sym A;
-    if (sgfsi_sym_open(&A, f, &sgfs_backend_blas, layout, &b->arena, NULL) != SGFS_OK)
+    if (sgfsi_sym_open(&A, f, &sgfs_device_blas, layout, &b->arena, NULL) != SGFS_OK)
         give_up("out of memory");
     return A;
 }

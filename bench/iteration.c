@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "run/run.h"
+#include "chain/run.h"
 
 enum { N = 10000, P = 50, D = 51, BATCH = 500, ROUNDS = 12, STEPS = 400 };
 
@@ -72,8 +72,8 @@ static double time_bare(const double *g, const double *spd, double *A) {
     double before = sgfsi_now();
     for (int k = 0; k < STEPS; k++) {
         memcpy(A, spd, sizeof(double) * D * D);
-        sgfs_backend_blas.syrk_t(BATCH, D, 1e-3, g, 0.9, A);
-        if (sgfs_backend_blas.potrf(D, A) != 0) give_up("potrf failed");
+        sgfs_device_blas.syrk_t(BATCH, D, 1e-3, g, 0.9, A);
+        if (sgfs_device_blas.potrf(D, A) != 0) give_up("potrf failed");
     }
     return 1e6 * (sgfsi_now() - before) / STEPS;
 }

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "run/run.h"
+#include "chain/run.h"
 
 enum { N = 20000, ROUNDS = 4, STEPS = 3, HALF = ROUNDS * STEPS + 1 };
 
@@ -60,7 +60,7 @@ static void make_data(const network *of, double *x, double *y) {
     for (int64_t i = 0; i < N; i++) {
         double most = -INFINITY;
         for (int64_t k = 0; k < K; k++) {
-            double eta = sgfs_backend_blas.dot(p, form + k * p, x + i * p);
+            double eta = sgfs_device_blas.dot(p, form + k * p, x + i * p);
             if (eta > most) y[i] = (double)k;
             most = fmax(most, eta);
         }
@@ -121,8 +121,8 @@ static void time_contender(contender *c) {
 static double time_bare(const network *of, const double *g, const double *spd, double *A) {
     memcpy(A, spd, (size_t)(of->D * of->D) * sizeof *A);
     double before = now();
-    sgfs_backend_blas.syrk_t(of->n, of->D, 1e-3, g, 0.9, A);
-    if (sgfs_backend_blas.potrf(of->D, A) != 0) give_up("potrf failed");
+    sgfs_device_blas.syrk_t(of->n, of->D, 1e-3, g, 0.9, A);
+    if (sgfs_device_blas.potrf(of->D, A) != 0) give_up("potrf failed");
     return 1e3 * (now() - before);
 }
 

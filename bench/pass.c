@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "model/posterior.h"
+#include "posterior/posterior.h"
 
 enum { ROUNDS = 15, BLOCK = 1024 };
 
@@ -26,8 +26,8 @@ static double time_bare(int64_t N, int64_t p, const double *x, const double *the
     double before = sgfsi_now();
     for (int64_t first = 0; first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
-        sgfs_backend_blas.gemv(n, p, 1, x + first * p, theta, 0, r);
-        sgfs_backend_blas.gemv_t(n, p, 1, x + first * p, r, 1, G);
+        sgfs_device_blas.gemv(n, p, 1, x + first * p, theta, 0, r);
+        sgfs_device_blas.gemv_t(n, p, 1, x + first * p, r, 1, G);
     }
     return sgfsi_now() - before;
 }
@@ -37,7 +37,7 @@ static double time_square(int64_t N, int64_t p, const double *x, double *A) {
     double before = sgfsi_now();
     for (int64_t first = 0; first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
-        sgfs_backend_blas.syrk_t(n, p, 1, x + first * p, 1, A);
+        sgfs_device_blas.syrk_t(n, p, 1, x + first * p, 1, A);
     }
     return sgfsi_now() - before;
 }

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "model/remembered.h"
+#include "posterior/remembered.h"
 
 enum { ROUNDS = 15 };
 

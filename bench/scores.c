@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "model/posterior.h"
+#include "posterior/posterior.h"
 
 enum { ROUNDS = 9 };
 static const double round_seconds = 0.05;
@@ -20,7 +20,7 @@ typedef struct bench_case {
     int64_t cols, classes;
     /* Products and exponentials: from numbers in (0, 1) at `in` (n x widest) to `out` and `other`
      * of the same size. */
-    void (*bare)(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
+    void (*bare)(const sgfs_device *be, int64_t n, const double *theta, const double *in,
                  double *out, double *other);
     int64_t widest;
 } bench_case;
@@ -33,7 +33,7 @@ static void give_up(const char *what) {
 /* ---- the cases ------------------------------------------------------------------------------- */
 
 /* 20-30-10: forward n x 21 x 30 and n x 31 x 10, back n x 10 x 31, an exp for each of 40 units. */
-static void bare_mlp(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
+static void bare_mlp(const sgfs_device *be, int64_t n, const double *theta, const double *in,
                      double *out, double *other) {
     be->gemm_nt(n, 30, 21, -1, in, theta, 0, out);
     be->exp(n * 30, out, out);
@@ -46,7 +46,7 @@ static const char *const mlp_options[][2] = {{"model.hidden", "30"}, {NULL, NULL
 
 /* 41 units, 40 columns and a bias, 23 classes: X W', and an exp for each row, unit and class, in
  * runs of one row. */
-static void bare_drbm(const sgfs_backend *be, int64_t n, const double *theta, const double *in,
+static void bare_drbm(const sgfs_device *be, int64_t n, const double *theta, const double *in,
                       double *out, double *other) {
     be->gemm_nt(n, 41, 41, 1, in, theta, 0, other);
     for (int64_t i = 0; i < n; i++) be->exp(41 * 23, in + i * 41 * 23, out);

@@ -5,7 +5,7 @@ if(TARGET sgfs)
 endif()
 install(TARGETS sgfs_shared sgfs_static EXPORT sgfs-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES include/sgfs.h include/sgfs_plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/sgfs.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 file(RELATIVE_PATH SGFS_PC_TO_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 configure_file(cmake/sgfs.pc.in sgfs.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sgfs.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

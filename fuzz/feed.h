@@ -25,12 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/data.h"
-#include "data/flow.h"
-#include "data/flow_table.h"
-#include "data/packed.h"
-#include "data/rows.h"
-#include "data/stream.h"
+#include "files/flow.h"
+#include "files/flow_table.h"
+#include "files/packed/packed.h"
+#include "files/stream.h"
+#include "rows/data.h"
+#include "rows/rows.h"
 
 #ifndef FEED_FAIL
 #define FEED_FAIL(...) (fprintf(stderr, "fuzz: " __VA_ARGS__), fputc('\n', stderr), abort())
@@ -403,7 +403,7 @@ static inline void feed_again(const sgfs_data *d, const char *path,
     sgfs_err err = {SGFS_OK, ""};
     if (feature == NULL) FEED_FAIL("no memory");
     for (int64_t j = 0; j < d->features; j++) feature[j] = d->feature[j].name;
-    const sgfsi_asked asked = {d->features, feature, .named = d->table.named};
+    const sgfsi_wanted asked = {d->features, feature, .named = d->table.named};
     sgfs_status status = sgfsi_incoming_open(&rows, path, &asked, options, &err);
     feed_check(status, &err, false);
     if (status == SGFS_OK) feed_walk(d, rows);

@@ -293,10 +293,10 @@ typedef struct sgfs_trajectories {
 } sgfs_trajectories;
 
 /* What sampler exact tells of its proposals: means over the kept draws. */
-typedef struct sgfs_asked {
+typedef struct sgfs_exact_stats {
     bool known;                   /* false: another sampler */
     double acceptance, rows, rho; /* accepted; rows asked for each draw; see --rho */
-} sgfs_asked;
+} sgfs_exact_stats;
 
 /* A point of the curve of "run.validate": rows kept aside, predicted by the draws so far. */
 typedef struct sgfs_curve_point {
@@ -337,7 +337,7 @@ typedef struct sgfs_summary {
     const char *title; /* model, sampler and data in one line */
     const char *state; /* "complete", "stopped early", "failed: ..." or "unfinished" */
     sgfs_trajectories trajectories;
-    sgfs_asked asked;
+    sgfs_exact_stats asked;
     /* Kept draws of SGFS by phase: alpha <= 1, where most of the noise is the minibatch's,
      * and alpha > 1, where most is injected. Both positive: alpha changes (--anneal, --cycles). */
     double gaussian_draws, langevin_draws;

@@ -6,7 +6,26 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "sgfs_plugin.h"
+
+typedef enum sgfs_option_type {
+    SGFS_NUMBER,
+    SGFS_INTEGER,
+    SGFS_FLAG, /* "true" or "false"; on the command line --name or --no-name */
+    SGFS_TEXT,
+    SGFS_CHOICE
+} sgfs_option_type;
+
+/* One row. A table of them ends with a row whose key is NULL. A key may appear in the tables of
+ * several kinds; type and default must then agree. */
+typedef struct sgfs_option {
+    const char *key;  /* "sampler.alpha" */
+    const char *flag; /* "alpha" */
+    sgfs_option_type type;
+    const char *value;   /* default; "auto": the program chooses, and says what; "": none */
+    double min, max;     /* bounds of numbers, both allowed; min > max means free */
+    const char *choices; /* SGFS_CHOICE: "with|without" */
+    const char *help;    /* one line, no full stop */
+} sgfs_option;
 
 /* One owner of options and its rows: {"sampler", "sgfs", rows}; kind "" where the stage owns them.
  */

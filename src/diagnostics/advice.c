@@ -142,7 +142,7 @@ static void judge_numbers(list *out) {
 }
 
 static double mean_of_chain(const list *out, int64_t k, int64_t i) {
-    const sgfsi_chain *c = &out->draws->chain[out->used->chain[k]];
+    const sgfsi_chain_draws *c = &out->draws->chain[out->used->chain[k]];
     double sum = 0;
     for (int64_t t = 0; t < out->used->draws; t++) sum += c->theta[t * out->draws->D + i];
     return sum / (double)out->used->draws;

@@ -88,12 +88,12 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
     return fill_bfmi(d, used, arena, out, err);
 }
 
-sgfs_asked sgfsi_asked_of(const sgfs_draws *d, const sgfsi_used *used) {
+sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *used) {
     double count = (double)used->chains * (double)used->draws;
     bool known = sgfsi_export_stat(d, "accept") >= 0 && sgfsi_export_stat(d, "rows") >= 0;
-    if (!known || !(count > 0)) return (sgfs_asked){.known = false};
-    return (sgfs_asked){.known = true,
-                        .acceptance = sum_of(d, used, "accept", NAN) / count,
-                        .rows = sum_of(d, used, "rows", NAN) / count,
-                        .rho = sum_of(d, used, "rho", NAN) / count};
+    if (!known || !(count > 0)) return (sgfs_exact_stats){.known = false};
+    return (sgfs_exact_stats){.known = true,
+                              .acceptance = sum_of(d, used, "accept", NAN) / count,
+                              .rows = sum_of(d, used, "rows", NAN) / count,
+                              .rho = sum_of(d, used, "rho", NAN) / count};
 }

@@ -15,7 +15,7 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
                                   sgfs_trajectories *out, sgfs_err *err);
 
 /* The same of sampler exact. */
-sgfs_asked sgfsi_asked_of(const sgfs_draws *d, const sgfsi_used *used);
+sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *used);
 
 /* Draws used whose statistic `name` is `value`; 0 without such a statistic. */
 double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char *name,

@@ -190,7 +190,7 @@ static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summa
     if (out->curve == NULL) return sgfsi_fail_memory(err, "the validation curve");
     out->error = out->log_loss = 0;
     for (int64_t c = 0; c < used->chains; c++) {
-        const sgfsi_chain *chain = &d->chain[used->chain[c]];
+        const sgfsi_chain_draws *chain = &d->chain[used->chain[c]];
         const double *last =
             chain->points > 0 ? chain->curve + (chain->points - 1) * SGFSI_POINT : NULL;
         for (int64_t i = 0; i < chain->points; i++)
@@ -261,7 +261,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     status = fill_rows(d, &used, s, err);
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, &s->shown);
-    s->shown.asked = sgfsi_asked_of(d, &used);
+    s->shown.asked = sgfsi_exact_stats_of(d, &used);
     status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
     if (status != SGFS_OK) return status;
     status = fill_curve(d, &used, s, err);

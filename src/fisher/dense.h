@@ -6,10 +6,10 @@
 #ifndef SGFSI_DENSE_H
 #define SGFSI_DENSE_H
 
-#include "sgfs_plugin.h"
+#include "stages.h"
 
 typedef struct sgfsi_dense {
-    const sgfs_backend *be;
+    const sgfs_device *be;
     int64_t first, d;
     double *a; /* d x d */
 } sgfsi_dense;

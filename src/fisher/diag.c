@@ -53,7 +53,7 @@ static void sum_sparse(const sgfs_score_block *b, int64_t n, double *ss) {
 }
 
 /* Sums over the rows of squared scores of one block -> ss (rows*cols). */
-static void sum_squares(const sgfs_backend *be, const sgfs_score_block *b, int64_t n, double *ss,
+static void sum_squares(const sgfs_device *be, const sgfs_score_block *b, int64_t n, double *ss,
                         double *room, int64_t room_size) {
     int64_t d = b->rows * b->cols;
     if (b->dense != NULL) {

@@ -190,14 +190,14 @@ static int64_t whole_lanes(int64_t n) {
 
 /* x = exp(x) in whole lanes, for which x has room: a few last numbers would cost as much as many.
  */
-static void exp_lanes(const sgfs_backend *be, int64_t n, double *x) {
+static void exp_lanes(const sgfs_device *be, int64_t n, double *x) {
     for (int64_t i = n; i < whole_lanes(n); i++) x[i] = 0;
     be->exp(whole_lanes(n), x, x);
 }
 
 /* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE: no infinities, none of
  * the slow roads of exp. */
-static void both_powers(const sgfs_backend *be, int64_t n, const double *x, double *up,
+static void both_powers(const sgfs_device *be, int64_t n, const double *x, double *up,
                         double *down) {
     for (int64_t i = 0; i < n; i++) up[i] = fabs(x[i]) <= SAFE ? x[i] : copysign(SAFE, x[i]);
     exp_lanes(be, n, up);
@@ -217,7 +217,7 @@ static void look_at(const sgfs_model *m, const double *theta, place *out) {
 }
 
 /* t = exp(-|a|), units x K */
-static void half_exp(const sgfs_backend *be, const tile *is, double *t) {
+static void half_exp(const sgfs_device *be, const tile *is, double *t) {
     int64_t K = is->K;
     for (int64_t j = 0; j < is->units; j++) {
         for (int64_t k = 0; k < K; k++) t[j * K + k] = -fabs(is->s[j] + is->U[j * K + k]);
@@ -277,7 +277,7 @@ static inline void sum_classes(const tile *is, int how, double *l, double *q) {
 }
 
 /* The classes' logits l (K) gain what the units of the tile add. */
-static void add_tile(const sgfs_backend *be, tile *is, double *l) {
+static void add_tile(const sgfs_device *be, tile *is, double *l) {
     double t[TILE], up[TILE], positive[TILE], q[TILE];
     bool product = is->U_up != NULL;
     if (product) both_powers(be, is->units, is->s, up, t);
@@ -324,7 +324,7 @@ static void fill_logits(const sgfs_model *m, const place *at, const double *s, c
 }
 
 /* Level l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
-static double normalise(const sgfs_backend *be, int64_t K, double *l) {
+static double normalise(const sgfs_device *be, int64_t K, double *l) {
     double sum = 0;
     exp_lanes(be, K, l);
     for (int64_t k = 0; k < K; k++) sum += l[k];

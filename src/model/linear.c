@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "model/glm.h"
-#include "model/tails.h"
+#include "model/taylor_remainder.h"
 
 typedef struct linear {
     bool known;          /* sigma is given */

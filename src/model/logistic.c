@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "model/glm.h"
-#include "model/tails.h"
+#include "model/taylor_remainder.h"
 
 static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->outputs = 2;

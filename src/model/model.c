@@ -98,7 +98,7 @@ sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *dat
     m->kind = kind;
     m->data = data;
     m->cfg = m->own_cfg = sgfsi_config_copy(cfg);
-    m->be = sgfsi_backend_find(sgfsi_config_text(cfg, "run.backend"));
+    m->be = sgfsi_device_find(sgfsi_config_text(cfg, "run.backend"));
     m->extra = sgfsi_json_object();
     m->cautions = sgfsi_json_array();
     m->events = data->total;

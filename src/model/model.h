@@ -4,9 +4,9 @@
 #ifndef SGFSI_MODEL_H
 #define SGFSI_MODEL_H
 
-#include "backend/backend.h"
-#include "data/data.h"
+#include "context/device/device.h"
 #include "model/labels.h"
+#include "rows/data.h"
 
 enum {
     SGFSI_MOST_BLOCKS = 64, /* of parameters */
@@ -22,7 +22,7 @@ struct sgfs_model {
     const sgfs_data *data;
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
-    const sgfs_backend *be;
+    const sgfs_device *be;
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;

@@ -19,7 +19,7 @@
 /* ---- activations ----------------------------------------------------------------------------- */
 
 /* f = 1/(1 + exp(-a)), f' = f (1 - f) */
-static void logistic(const sgfs_backend *be, int64_t n, int64_t h, double *sums, double *right) {
+static void logistic(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right) {
     be->exp(n * h, sums, sums);
     for (int64_t i = 0; i < n; i++, sums += h, right += h + 1) {
         right[0] = 1;
@@ -35,7 +35,7 @@ static void logistic_chain(int64_t n, int64_t h, const double *right, const doub
 }
 
 /* f = 1 - 2/(1 + exp(2 a)), f' = 1 - f^2 */
-static void hyperbolic(const sgfs_backend *be, int64_t n, int64_t h, double *sums, double *right) {
+static void hyperbolic(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right) {
     be->exp(n * h, sums, sums);
     for (int64_t i = 0; i < n; i++, sums += h, right += h + 1) {
         right[0] = 1;
@@ -51,7 +51,7 @@ static void hyperbolic_chain(int64_t n, int64_t h, const double *right, const do
 }
 
 /* f = max(0, a), f' = 1 for a > 0, else 0: also at 0. */
-static void rectified(const sgfs_backend *be, int64_t n, int64_t h, double *sums, double *right) {
+static void rectified(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right) {
     (void)be;
     for (int64_t i = 0; i < n; i++, sums += h, right += h + 1) {
         right[0] = 1;
@@ -84,7 +84,7 @@ int64_t sgfsi_network_scratch(const sgfsi_network *net) {
     return 2 * net->widest + 1;
 }
 
-void sgfsi_network_forward(const sgfsi_network *net, const sgfs_backend *be, const double *theta,
+void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *be, const double *theta,
                            const sgfs_batch *b, sgfs_score_block *keep, double *eta,
                            double *scratch) {
     const double *input = b->x;
@@ -101,7 +101,7 @@ void sgfsi_network_forward(const sgfsi_network *net, const sgfs_backend *be, con
     }
 }
 
-void sgfsi_network_backward(const sgfsi_network *net, const sgfs_backend *be, const double *theta,
+void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *be, const double *theta,
                             int64_t n, sgfs_score_block *block, double *scratch) {
     double *back = scratch + n * net->widest; /* n x in */
     for (int64_t l = net->layers - 1; l > 0; l--) {

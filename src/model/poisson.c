@@ -15,7 +15,7 @@
 
 #include "base/number.h"
 #include "model/glm.h"
-#include "model/tails.h"
+#include "model/taylor_remainder.h"
 
 enum { TABLE = 1024 }; /* where the first term left out of Stirling's series is 1e-18 */
 

@@ -22,7 +22,7 @@
 #include "base/number.h"
 #include "model/glm.h"
 #include "model/prior.h"
-#include "model/tails.h"
+#include "model/taylor_remainder.h"
 
 enum { ROOM = 4096, NAME = 1024 }; /* numbers on the stack; bytes of a name */
 

@@ -464,8 +464,8 @@ const sgfs_model_kind *sgfsi_user_load(const char *path, sgfs_err *err) {
     return NULL;
 }
 
-sgfs_model *sgfsi_user_open(const sgfs_model_kind *kind, const sgfs_data *data,
-                            const sgfs_config *cfg, sgfs_err *err) {
+sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, sgfs_err *err) {
     sgfs_model *m = sgfsi_model_open(kind, data, cfg, err);
     if (m == NULL) sgfsi_user_free(kind);
     else if (kind->user != NULL) m->own_kind = kind;
@@ -498,5 +498,5 @@ sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *
     bool named = user_model->name != NULL && user_model->name[0] != '\0';
     const sgfs_model_kind *kind =
         make_kind(user_model, named ? user_model->name : "user", NULL, err);
-    return kind != NULL ? sgfsi_user_open(kind, data, cfg, err) : NULL;
+    return kind != NULL ? sgfsi_model_create(kind, data, cfg, err) : NULL;
 }

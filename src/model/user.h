@@ -13,11 +13,11 @@
 /* Is this a file rather than the name of a model? With a slash, or ending in .so or .dylib. */
 bool sgfsi_user_is_file(const char *name);
 /* The kind in a shared object, named by its path; NULL with a sentence. Free it with
- * sgfsi_user_free, or hand it to sgfsi_user_open. */
+ * sgfsi_user_free, or hand it to sgfsi_model_create. */
 const sgfs_model_kind *sgfsi_user_load(const char *path, sgfs_err *err);
 /* A model that owns its kind, which is freed at once where opening fails. */
-sgfs_model *sgfsi_user_open(const sgfs_model_kind *kind, const sgfs_data *data,
-                            const sgfs_config *cfg, sgfs_err *err);
+sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, sgfs_err *err);
 /* Takes NULL, and kinds of the table, which are not freed. */
 void sgfsi_user_free(const sgfs_model_kind *kind);
 

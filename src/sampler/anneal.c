@@ -33,7 +33,7 @@ sgfsi_anneal sgfsi_anneal_open(const sgfs_config *cfg) {
     return a;
 }
 
-sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_step *now) {
+sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_iteration *now) {
     int64_t after = now->t - now->warmup;
     if (after <= 0) return (sgfsi_alpha){.alpha = a->warmup, .phase = 1};
     sgfsi_alpha at = {.alpha = a->from};

@@ -20,7 +20,7 @@ typedef struct sgfsi_alpha {
 } sgfsi_alpha;
 
 sgfsi_anneal sgfsi_anneal_open(const sgfs_config *cfg);
-sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_step *now);
+sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_iteration *now);
 double sgfsi_anneal_mean(const sgfsi_anneal *a);
 
 #endif

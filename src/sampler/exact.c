@@ -35,8 +35,8 @@
 
 #include "base/number.h"
 #include "base/rng.h"
-#include "model/rest.h"
-#include "model/veto.h"
+#include "posterior/nongaussian.h"
+#include "posterior/thinning.h"
 #include "sampler/sampler.h"
 
 enum { SELDOM = 10, LADDER = 9, SHORTER = 4 };
@@ -50,10 +50,10 @@ typedef struct rung {
 } rung;
 
 typedef struct exact {
-    sgfsi_psi psi; /* the first chain's; others have its pointer */
-    const sgfsi_psi *table;
-    sgfsi_veto veto;
-    sgfsi_rest rest;
+    sgfsi_row_bounds psi; /* the first chain's; others have its pointer */
+    const sgfsi_row_bounds *table;
+    sgfsi_thinning veto;
+    sgfsi_nongaussian rest;
     double *z, *z_to, *theta_to; /* D each */
     double here, there;          /* rest at z and at z' */
     double rho;                  /* NaN: not yet chosen */
@@ -66,9 +66,9 @@ typedef struct exact {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* The sampler's options are complete before the model is looked at. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     const char *why = sgfsi_anchor_refuses(now->model);
-    if (why == NULL) why = sgfsi_psi_refuses(now->model);
+    if (why == NULL) why = sgfsi_row_bounds_refuses(now->model);
     if (why != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sampler exact cannot draw from this posterior: %s (model %s). "
@@ -85,9 +85,9 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
     return sgfsi_config_choose(cfg, "run.draws", 1000, err);
 }
 
-static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
+static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
     char rows[SGFSI_NUM_CHARS], all[SGFSI_NUM_CHARS], table[64] = "";
-    double expected = fmin(sgfsi_psi_expected(psi), (double)psi->N);
+    double expected = fmin(sgfsi_row_bounds_expected(psi), (double)psi->N);
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_num(o, "psi_total", psi->total);
     sgfsi_json_num(o, "rows_per_draw", expected);
@@ -109,17 +109,18 @@ static void tell(const sgfs_sampler *s, const sgfsi_psi *psi) {
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
     if (s->first != NULL) {
         e->table = ((const exact *)s->first->state)->table;
-        return sgfsi_veto_open(&e->veto, e->table, s->arena, err);
+        return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
     }
     int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
     int64_t most = sgfsi_config_int(s->cfg, "sampler.psi_entries");
-    sgfs_status status = sgfsi_psi_open(&e->psi, s->model, s->anchor, sgfsi_psi_radius(s->D), most,
-                                        threads > 0 ? threads : 0, s->arena, err);
+    sgfs_status status =
+        sgfsi_row_bounds_open(&e->psi, s->model, s->anchor, sgfsi_row_bounds_radius(s->D), most,
+                              threads > 0 ? threads : 0, s->arena, err);
     if (status != SGFS_OK) return status;
     s->full.rows_touched += e->psi.N;
     e->table = &e->psi;
     tell(s, e->table);
-    return sgfsi_veto_open(&e->veto, e->table, s->arena, err);
+    return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
 }
 
 static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
@@ -133,7 +134,8 @@ static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
     e->rho = sgfsi_config_num(s->cfg, "sampler.rho"); /* NaN: auto */
     e->asks = s->model->kind->whole == NULL;
     sgfs_status status = sgfsi_sampler_anchor(s, err);
-    if (status == SGFS_OK) status = sgfsi_rest_open(&e->rest, s->model, s->anchor, s->arena, err);
+    if (status == SGFS_OK)
+        status = sgfsi_nongaussian_open(&e->rest, s->model, s->anchor, s->arena, err);
     if (status == SGFS_OK && e->asks) status = open_table(s, e, err);
     if (status == SGFS_OK && e->asks) s->visit = e->veto.visit;
     return status;
@@ -143,7 +145,7 @@ static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
 
 /* theta = theta* + L^-T z */
 static void place(const sgfs_sampler *s, const double *z, double *theta) {
-    const sgfs_backend *be = s->model->be;
+    const sgfs_device *be = s->model->be;
     memcpy(theta, z, (size_t)s->D * sizeof *z);
     be->trsv(s->D, s->anchor->L, true, theta);
     be->axpy(s->D, 1.0, s->anchor->theta, theta);
@@ -154,7 +156,7 @@ static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err
     sgfsi_normals(&stream, s->D, e->z);
     place(s, e->z, theta);
     e->begun = true;
-    return sgfsi_rest_at(&e->rest, theta, e->z, &e->here, err);
+    return sgfsi_nongaussian_at(&e->rest, theta, e->z, &e->here, err);
 }
 
 static double uniform_at(const sgfs_sampler *s, int64_t t) {
@@ -173,14 +175,14 @@ static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, b
     sgfsi_normals(&stream, s->D, e->z_to);
     for (int64_t j = 0; j < s->D; j++) e->z_to[j] = rho * e->z[j] + wide * e->z_to[j];
     place(s, e->z_to, e->theta_to);
-    sgfs_status status = sgfsi_rest_at(&e->rest, e->theta_to, e->z_to, &e->there, err);
+    sgfs_status status = sgfsi_nongaussian_at(&e->rest, e->theta_to, e->z_to, &e->there, err);
     if (status != SGFS_OK) return status;
     double gain = e->there - e->here; /* NaN: not accepted */
     *accepted = gain >= 0 || log(uniform_at(s, t)) < gain;
     if (*accepted && e->asks) {
         const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t};
         bool vetoed;
-        status = sgfsi_veto_ask(&e->veto, &asked, &vetoed, err);
+        status = sgfsi_thinning_ask(&e->veto, &asked, &vetoed, err);
         *accepted = !vetoed;
     }
     return status;
@@ -238,7 +240,7 @@ static void learn(exact *e, int64_t D, int64_t k, bool accepted, double rows) {
 
 /* ---- one iteration --------------------------------------------------------------------------- */
 
-static sgfs_status step(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,
+static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err) {
     exact *e = s->state;
     sgfs_status status = e->begun ? SGFS_OK : begin(s, e, theta, err);

@@ -19,7 +19,7 @@
 #include "base/matrix.h"
 #include "base/number.h"
 #include "base/rng.h"
-#include "model/mode.h"
+#include "posterior/mode.h"
 #include "sampler/precondition.h"
 
 typedef struct gauss {
@@ -43,7 +43,7 @@ static const sgfs_option options[] = {
     SGFSI_PRECONDITION_ROWS,
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     (void)now;
     sgfs_status status = sgfsi_precondition_resolve(cfg, err);
     return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.warmup", 0, err) : status;
@@ -67,7 +67,7 @@ static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const c
 static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     const char *mean = sgfsi_config_text(sampler->cfg, "sampler.gauss_mean");
     const char *precision = sgfsi_config_text(sampler->cfg, "sampler.gauss_precision");
-    const sgfs_backend *be = sampler->model->be;
+    const sgfs_device *be = sampler->model->be;
     int64_t D = sampler->D, passes = 0;
     sgfs_status status = SGFS_OK;
     if (mean[0] == '\0' || precision[0] == '\0') {
@@ -105,7 +105,7 @@ static void times_factor(const sgfsi_precondition *c, bool transposed, double *X
 }
 
 /* Does shift I - M have a Cholesky factor? work: D x D */
-static bool is_above(const sgfs_backend *be, int64_t D, const double *M, double shift,
+static bool is_above(const sgfs_device *be, int64_t D, const double *M, double shift,
                      double *work) {
     for (int64_t i = 0; i < D * D; i++) work[i] = -M[i];
     for (int64_t i = 0; i < D; i++) work[i * D + i] += shift;
@@ -113,7 +113,7 @@ static bool is_above(const sgfs_backend *be, int64_t D, const double *M, double 
 }
 
 /* An upper bound of M's largest eigenvalue, within a relative 1e-6. */
-static double largest_eigenvalue(const sgfs_backend *be, int64_t D, const double *M, double *work) {
+static double largest_eigenvalue(const sgfs_device *be, int64_t D, const double *M, double *work) {
     double low = 0, high = 0;
     for (int64_t i = 0; i < D; i++) {
         double row = 0;
@@ -150,7 +150,7 @@ static sgfs_status choose_step(gauss *s, const sgfs_sampler *sampler, double mos
 
 /* M = R'P R -> the step; drift = eps/2 C P and F F' = eps I - eps^2/4 M. */
 static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, sgfs_err *err) {
-    const sgfs_backend *be = sampler->model->be;
+    const sgfs_device *be = sampler->model->be;
     int64_t D = sampler->D;
     memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
     times_factor(&s->C, false, s->drift); /* P R */
@@ -222,10 +222,10 @@ static void begin(const sgfs_sampler *sampler, gauss *s, double *theta) {
     for (int64_t j = 0; j < sampler->D; j++) theta[j] = s->mean[j] + s->z[j];
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     gauss *s = sampler->state;
-    const sgfs_backend *be = sampler->model->be;
+    const sgfs_device *be = sampler->model->be;
     int64_t D = sampler->D;
     (void)err;
     if (now->t == 1) begin(sampler, s, theta);

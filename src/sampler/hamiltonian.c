@@ -35,7 +35,7 @@ enum { MOST_LOST = 30 }; /* iterations in a row whose trajectories led nowhere *
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", 1000, err);
     if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "run.draws", 1000, err);
     if (status != SGFS_OK) return status;
@@ -117,7 +117,7 @@ static sgfs_status open_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
     sgfs_sampler *s = h->sampler;
     bool fisher = is_metric(s->cfg, "fisher"), dense = fisher || is_metric(s->cfg, "dense");
     const sgfs_fisher_kind *kind = dense ? &sgfs_fisher_full : &sgfs_fisher_diag;
-    const sgfs_backend *be = s->model->be;
+    const sgfs_device *be = s->model->be;
     h->adapts = metric_adapts(s->cfg);
     sgfs_status status = sgfsi_sym_open(&h->W, kind, be, s->layout, s->arena, err);
     if (status == SGFS_OK) status = sgfsi_sym_open(&h->C, kind, be, s->layout, s->arena, err);
@@ -163,7 +163,7 @@ static sgfs_status evaluate(sgfsi_hamiltonian *h, sgfsi_point *z, sgfs_err *why)
 }
 
 sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgfs_err *err) {
-    const sgfs_backend *be = h->W.be;
+    const sgfs_device *be = h->W.be;
     int64_t D = h->W.D;
     sgfs_err why;
     be->axpy(D, eps / 2, z->G, z->p);
@@ -278,8 +278,8 @@ static sgfs_status arrive(sgfsi_hamiltonian *h, const double *theta, sgfs_err *e
     return status;
 }
 
-sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_step *now, const double *theta,
-                                    double *energy, sgfs_err *err) {
+sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *now,
+                                    const double *theta, double *energy, sgfs_err *err) {
     const sgfs_sampler *s = h->sampler;
     h->momentum = sgfsi_stream_at(s->seed, s->chain, now->t, SGFSI_MOMENTUM);
     sgfs_status status = arrive(h, theta, err);
@@ -302,8 +302,8 @@ static sgfs_status check_moves(sgfsi_hamiltonian *h, double acceptance, sgfs_err
         (int)MOST_LOST, h->why.text[0] != '\0' ? "; at last " : "", h->why.text);
 }
 
-sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, double acceptance,
-                                  sgfs_err *err) {
+sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *now,
+                                  double acceptance, sgfs_err *err) {
     sgfs_status status = check_moves(h, acceptance, err);
     if (status != SGFS_OK) return status;
     if (now->t > now->warmup) return status;

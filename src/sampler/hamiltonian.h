@@ -49,7 +49,7 @@ typedef struct sgfsi_hamiltonian {
 } sgfsi_hamiltonian;
 
 /* Defaults as Stan's: warm-up 1000, draws 1000, and the metric that "auto" stands for. */
-sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err);
+sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err);
 const char *sgfsi_hamiltonian_caution(const sgfs_config *cfg, const char *fisher);
 sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, sgfs_err *err);
 bool sgfsi_point_open(sgfsi_point *z, int64_t D, sgfsi_arena *arena);       /* false: no memory */
@@ -57,15 +57,15 @@ void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* a
 
 /* Start iteration now->t at theta: h->here gets density, gradient and a fresh momentum; the first
  * time a step size is found. *energy: of h->here. */
-sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_step *now, const double *theta,
-                                    double *energy, sgfs_err *err);
+sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *now,
+                                    const double *theta, double *energy, sgfs_err *err);
 /* One leapfrog step of size eps (may be negative). Where the density or its gradient is not finite
  * z->lp becomes -infinity, which is no error. */
 sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgfs_err *err);
 /* -lp + p'W p/2, infinity where that is not a number; z->v = W p. */
 double sgfsi_hamiltonian_energy(const sgfsi_hamiltonian *h, sgfsi_point *z);
 /* End iteration now->t, whose acceptance was this, with h->here the draw: warm-up learns. */
-sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_step *now, double acceptance,
-                                  sgfs_err *err);
+sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *now,
+                                  double acceptance, sgfs_err *err);
 
 #endif

@@ -50,8 +50,8 @@ static sgfs_status travel(hmc *s, double eps, int64_t *steps, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     hmc *s = sampler->state;
     sgfsi_hamiltonian *h = &s->h;
     double before, uniform[2];

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "model/mode.h"
+#include "posterior/mode.h"
 #include "sampler/sampler.h"
 
 typedef struct laplace {
@@ -22,7 +22,7 @@ typedef struct laplace {
 } laplace;
 
 /* The sampler's options are complete before the model is looked at. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     if (now->D > SGFSI_MOST_DENSE) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sampler laplace needs a %lld x %lld matrix, and makes none above %d: "
@@ -65,11 +65,11 @@ static sgfs_status open_laplace(sgfs_sampler *sampler, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     (void)err;
     const laplace *s = sampler->state;
-    const sgfs_backend *be = sampler->model->be;
+    const sgfs_device *be = sampler->model->be;
     int64_t D = sampler->D;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, D, s->z);

@@ -105,7 +105,7 @@ static double log_sum(double a, double b) {
 }
 
 /* Do both ends still move along r1 + r2? */
-static bool is_straight(const sgfs_backend *be, int64_t D, const double *va, const double *vb,
+static bool is_straight(const sgfs_device *be, int64_t D, const double *va, const double *vb,
                         const double *r1, const double *r2) {
     return be->dot(D, va, r1) + be->dot(D, va, r2) > 0 &&
            be->dot(D, vb, r1) + be->dot(D, vb, r2) > 0;
@@ -129,7 +129,7 @@ static void plant(tree *t, const sgfsi_point *z, double energy, double log_weigh
 /* a and then b become a; b is left as room for another. biased: between the trajectory's halves.
  * False: the tree turned. */
 static bool join(nuts *s, tree *a, tree *b, bool biased) {
-    const sgfs_backend *be = s->h.W.be;
+    const sgfs_device *be = s->h.W.be;
     int64_t D = s->h.W.D;
     double sum = log_sum(a->log_weight, b->log_weight);
     bool straight = is_straight(be, D, a->begin.v, b->end.v, a->rho, b->rho) &&
@@ -209,8 +209,8 @@ static int64_t grow_trajectory(nuts *s, sgfs_err *err) {
     return depth;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     nuts *s = sampler->state;
     sgfsi_hamiltonian *h = &s->h;
     size_t bytes = (size_t)sampler->D * sizeof *theta;

@@ -11,7 +11,7 @@
 enum { POWER_STEPS = 60 };
 
 sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_backend *be = sampler->model->be;
+    const sgfs_device *be = sampler->model->be;
     const sgfs_config *cfg = sampler->cfg;
     p->stiff = 1;
     p->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
@@ -52,7 +52,7 @@ sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sg
 
 /* y = L^-1 (Lfull Lfull') L^-T x */
 static void apply(const sgfsi_precision *p, const double *full, double *x) {
-    const sgfs_backend *be = p->A.be;
+    const sgfs_device *be = p->A.be;
     p->L.kind->solve(&p->L, true, x);
     be->trmv(p->A.D, full, true, x);
     be->trmv(p->A.D, full, false, x);
@@ -62,7 +62,7 @@ static void apply(const sgfsi_precision *p, const double *full, double *x) {
 /* By the power method, from a vector that no one chose; a tenth is added, for it comes from below.
  */
 static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
-    const sgfs_backend *be = p->A.be;
+    const sgfs_device *be = p->A.be;
     int64_t D = p->A.D;
     sgfsi_stream stream = sgfsi_stream_at(seed, 0, (int64_t)1 << 50, SGFSI_PROBE);
     double largest = 1;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "model/mode.h"
+#include "posterior/mode.h"
 
 sgfs_status sgfsi_precondition_resolve(sgfs_config *cfg, sgfs_err *err) {
     const char *kind = sgfsi_config_text(cfg, "sampler.precondition");

@@ -7,11 +7,11 @@
 
 #include "sampler/sampler.h"
 
-typedef enum sgfsi_shape { SGFSI_IDENTITY, SGFSI_DIAGONAL, SGFSI_DENSE } sgfsi_shape;
+typedef enum sgfsi_precond_form { SGFSI_IDENTITY, SGFSI_DIAGONAL, SGFSI_DENSE } sgfsi_precond_form;
 
 typedef struct sgfsi_precondition {
-    const sgfs_backend *be;
-    sgfsi_shape shape;
+    const sgfs_device *be;
+    sgfsi_precond_form shape;
     int64_t D;
     double *R;      /* D x D lower, or the D roots of a diagonal; NULL for the identity */
     int64_t passes; /* over the data, that finding it took */

@@ -35,7 +35,7 @@ static const sgfs_option options[] = {
      "added to the root of that average, so that no step is infinite"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     double unit = 1 / (now->N * sqrt((double)now->n));
     return sgfsi_schedule_resolve(cfg, now, unit, 0.5, err);
 }
@@ -61,8 +61,8 @@ static void update_scale(psgld *s, int64_t D, const double *gbar) {
     s->begun = true;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     psgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
     sgfsi_pace pace;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "sampler/kmatrix.h"
+#include "sampler/sgfs_matrix.h"
 
 enum { PARTS = 4, MOST_KEPT = 2048, FIRST_ROUNDS = 40, LATER_ROUNDS = 10 };
 /* Numbers of all sums, and of the scores that are kept. */
@@ -31,7 +31,7 @@ bool sgfsi_reanchor_needed(const sgfs_model *m) {
 /* ---- choices --------------------------------------------------------------------------------- */
 
 /* The options of SGFS as --sampler sgfs would choose them, without a word; the caller frees. */
-static sgfs_config *options_of_sgfs(const sgfs_config *cfg, const sgfs_situation *now,
+static sgfs_config *options_of_sgfs(const sgfs_config *cfg, const sgfs_problem *now,
                                     sgfs_err *err) {
     sgfs_config *own = sgfsi_config_copy(cfg);
     if (own == NULL) return sgfsi_fail_memory(err, "the warm-up"), NULL;
@@ -41,7 +41,7 @@ static sgfs_config *options_of_sgfs(const sgfs_config *cfg, const sgfs_situation
     return NULL;
 }
 
-sgfs_status sgfsi_reanchor_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+sgfs_status sgfsi_reanchor_resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     bool exact_noise = strcmp(sgfsi_config_text(cfg, "sampler.noise_matrix"), "full") == 0;
     double ridge = now->model->kind->redundant && exact_noise ? 1e-3 : 0; /* as for SGFS */
     sgfs_status status = sgfsi_config_choose(cfg, "fisher.ridge", ridge, err);
@@ -79,14 +79,14 @@ static double automatic_every(const sgfs_sampler *sampler, const sgfs_sym *A) {
 static sgfs_status open_warm(sgfsi_reanchor *r, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_model *m = sampler->model;
     const sgfsi_eval *e = &sampler->eval;
-    const sgfs_situation now = {.model = m,
-                                .fisher = sampler->fisher->name,
-                                .N = e->total,
-                                .n = e->n,
-                                .D = e->D,
-                                .block = largest_block(m),
-                                .events = m->events,
-                                .gamma = e->gamma};
+    const sgfs_problem now = {.model = m,
+                              .fisher = sampler->fisher->name,
+                              .N = e->total,
+                              .n = e->n,
+                              .D = e->D,
+                              .block = largest_block(m),
+                              .events = m->events,
+                              .gamma = e->gamma};
     r->warm = *sampler;
     r->warm.kind = &sgfs_sampler_sgfs;
     memset(&r->warm.eval, 0, sizeof r->warm.eval);
@@ -163,7 +163,7 @@ sgfs_status sgfsi_reanchor_open(sgfsi_reanchor *r, sgfs_sampler *sampler, int64_
 
 /* ---- warm-up --------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_reanchor_warm(sgfsi_reanchor *r, sgfs_sampler *sampler, const sgfs_step *now,
+sgfs_status sgfsi_reanchor_warm(sgfsi_reanchor *r, sgfs_sampler *sampler, const sgfs_iteration *now,
                                 double *theta, double *stats, sgfs_err *err) {
     sgfs_sampler *warm = &r->warm;
     double all[8]; /* what SGFS tells: two more than we do */

@@ -44,12 +44,12 @@ typedef struct sgfsi_reanchor {
 /* Must anchors follow the chain for this model? */
 bool sgfsi_reanchor_needed(const sgfs_model *m);
 /* Put numbers in place of "auto": lengths, and what the warm-up by SGFS asks for. */
-sgfs_status sgfsi_reanchor_resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err);
+sgfs_status sgfsi_reanchor_resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err);
 /* threads: for a pass; the same bits for any number. */
 sgfs_status sgfsi_reanchor_open(sgfsi_reanchor *r, sgfs_sampler *sampler, int64_t threads,
                                 sgfs_err *err);
 /* A step of warm-up; stats: {"lp", "step_size", "grad_norm", "ridges"}. */
-sgfs_status sgfsi_reanchor_warm(sgfsi_reanchor *r, sgfs_sampler *sampler, const sgfs_step *now,
+sgfs_status sgfsi_reanchor_warm(sgfsi_reanchor *r, sgfs_sampler *sampler, const sgfs_iteration *now,
                                 double *theta, double *stats, sgfs_err *err);
 /* Before each iteration after warm-up: is it time for a new anchor? */
 bool sgfsi_reanchor_due(sgfsi_reanchor *r);

@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "fisher/fisher.h"
-#include "model/anchor.h"
-#include "model/posterior.h"
+#include "posterior/anchor.h"
+#include "posterior/posterior.h"
 
 struct sgfs_sampler {
     const sgfs_sampler_kind *kind;
@@ -37,7 +37,7 @@ struct sgfs_sampler {
     char fallback[400];
     sgfsi_json *facts; /* the first chain's: what it found while opening; "sampler_info" of the
                             * run file. NULL for the others */
-    const sgfsi_visit *visit; /* of rows read by neither eval nor full; NULL: there are none */
+    const sgfsi_pages *visit; /* of rows read by neither eval nor full; NULL: there are none */
     bool exploring; /* set by step: theta is on its way, not a draw (cyclical schedules) */
     void *state;
 };
@@ -120,10 +120,10 @@ typedef struct sgfsi_pace {
  * tenth to the variance, with lengths to match. unit: half of the --epsilon that would be a whole
  * Newton step where a row has one unit of information; power: with which power of that information
  * it falls (0: not at all, the steps are shaped by a matrix). */
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, double unit,
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_problem *now, double unit,
                                    double power, sgfs_err *err);
 sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
-sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now);
+sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now);
 
 /* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the
  * eta of the last iteration, 0 at the first; becomes now. */
@@ -132,7 +132,7 @@ void sgfsi_momentum_rescale(int64_t D, double *v, double *before, double now);
 /* How an iteration of these samplers begins: this step's pace, the gradient at theta, whether it is
  * exploring, and the statistics {"lp", "step_size", "grad_norm"}. */
 sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
-                                    const sgfs_step *now, const double *theta, double *G,
+                                    const sgfs_iteration *now, const double *theta, double *G,
                                     double *stats, sgfsi_pace *pace, sgfs_err *err);
 
 #endif

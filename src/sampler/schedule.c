@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "model/mode.h"
+#include "posterior/mode.h"
 #include "sampler/sampler.h"
 
 static const double excess = 0.1;       /* of the variance, by the automatic step */
@@ -61,7 +61,7 @@ static sgfs_status choose_lengths(sgfs_config *cfg, double h, double slow, sgfs_
     return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.draws", draws, err) : status;
 }
 
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_situation *now, double unit,
+sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_problem *now, double unit,
                                    double power, sgfs_err *err) {
     sgfs_status status = check_given(cfg, err);
     if (status != SGFS_OK) return status;
@@ -122,12 +122,12 @@ sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err) {
 }
 
 /* Larger steps in the first half of warm-up, falling geometrically. */
-static double warmup_boost(const sgfsi_schedule *s, const sgfs_step *now) {
+static double warmup_boost(const sgfsi_schedule *s, const sgfs_iteration *now) {
     double left = 1 - 2 * (double)(now->t - 1) / (double)now->warmup;
     return now->t <= now->warmup && left > 0 ? pow(s->warmup_factor, left) : 1;
 }
 
-sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now) {
+sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now) {
     sgfsi_cycle c = sgfsi_cycle_at(s->cycles, s->explore, now->t - now->warmup, now->draws);
     double eps = isnan(s->a) ? s->constant : s->a * pow(s->b + (double)now->t, -s->delta);
     if (s->warmup_factor > 1) eps *= warmup_boost(s, now);
@@ -135,7 +135,7 @@ sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_step *now) {
 }
 
 sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
-                                    const sgfs_step *now, const double *theta, double *G,
+                                    const sgfs_iteration *now, const double *theta, double *G,
                                     double *stats, sgfsi_pace *pace, sgfs_err *err) {
     *pace = sgfsi_schedule_at(s, now);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, G,

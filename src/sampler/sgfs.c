@@ -26,10 +26,10 @@
 
 #include "base/rng.h"
 #include "sampler/anneal.h"
-#include "sampler/kmatrix.h"
+#include "sampler/sgfs_matrix.h"
 
 typedef struct sgfs {
-    sgfsi_kmatrix K;
+    sgfsi_sgfs_matrix K;
     sgfsi_anneal anneal;
     double *G, *z;      /* D each */
     double *root_prior; /* D, Lambda^1/2 */
@@ -83,7 +83,7 @@ static bool has_own_b(const sgfs_config *cfg) {
            !sgfsi_config_auto(cfg, "sampler.b_file");
 }
 
-static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, const sgfs_situation *now,
+static sgfs_status resolve_alpha(sgfs_config *cfg, bool full, const sgfs_problem *now,
                                  sgfs_err *err) {
     bool eps_given = !sgfsi_config_auto(cfg, "sampler.epsilon");
     if (eps_given && !sgfsi_config_auto(cfg, "sampler.alpha")) {
@@ -159,11 +159,11 @@ static sgfs_status resolve_b(sgfs_config *cfg, sgfs_err *err) {
 }
 
 /* The whole matrix, by its factor or by its inverse. */
-static bool is_whole(const sgfs_situation *now) {
+static bool is_whole(const sgfs_problem *now) {
     return strcmp(now->fisher, "full") == 0 || strcmp(now->fisher, "inverse") == 0;
 }
 
-static sgfs_status check_update(const sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status check_update(const sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     const char *update = sgfsi_config_text(cfg, "fisher.update");
     bool inverse = strcmp(now->fisher, "inverse") == 0, woodbury = strcmp(update, "woodbury") == 0;
     if (inverse && !woodbury) {
@@ -188,7 +188,7 @@ static sgfs_status check_update(const sgfs_config *cfg, const sgfs_situation *no
 }
 
 /* Whichever takes least time (bench/fisher.c). */
-static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now) {
+static const char *best_update(const sgfs_config *cfg, const sgfs_problem *now) {
     int64_t size = sgfsi_config_int(cfg, "fisher.block_size");
     if (strcmp(now->fisher, "inverse") == 0) return "woodbury";
     if (strcmp(now->fisher, "diag") == 0) return "refactor";
@@ -198,7 +198,7 @@ static const char *best_update(const sgfs_config *cfg, const sgfs_situation *now
     return sgfsi_update_best(now->D, now->n, is_silent_throughout(cfg) ? 0 : 1);
 }
 
-static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     if (sgfsi_config_auto(cfg, "fisher.update")) {
         sgfs_status status = sgfsi_config_resolve(cfg, "fisher.update", best_update(cfg, now), err);
         if (status != SGFS_OK) return status;
@@ -209,7 +209,7 @@ static sgfs_status resolve_update(sgfs_config *cfg, const sgfs_situation *now, s
 /* Combinations of parameters that the data hardly know have hardly any information, and a step by
  * its inverse throws them away: without a ridge networks saturate in their first steps, and the
  * coefficients of a label of few rows run far away. The ridge is matched by noise, and as exact. */
-static sgfs_status resolve_ridge(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve_ridge(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     bool redundant = now->model != NULL && now->model->kind->redundant;
     bool rare = now->events < few_events;
     return sgfsi_config_choose(cfg, "fisher.ridge", redundant || rare ? 1e-3 : 0, err);
@@ -217,7 +217,7 @@ static sgfs_status resolve_ridge(sgfs_config *cfg, const sgfs_situation *now, sg
 
 /* Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
  * changes no measure that the tests know, and a full one costs more than all the rest of a step. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     bool full = is_whole(now), diag = strcmp(now->fisher, "diag") == 0;
     sgfs_status status = resolve_alpha(cfg, full, now, err);
     if (status == SGFS_OK) status = resolve_anneal(cfg, err);
@@ -228,7 +228,7 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err
         status = sgfsi_config_choose(cfg, "sampler.warmup_alpha", alpha, err);
     }
     if (status == SGFS_OK) status = resolve_b(cfg, err);
-    if (status == SGFS_OK) status = sgfsi_kmatrix_check(cfg, now->fisher, err);
+    if (status == SGFS_OK) status = sgfsi_sgfs_matrix_check(cfg, now->fisher, err);
     if (status == SGFS_OK) status = resolve_update(cfg, now, err);
     if (status == SGFS_OK) status = resolve_ridge(cfg, now, err);
     if (status == SGFS_OK && full && now->D > large) {
@@ -254,7 +254,7 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     for (int64_t j = 0; j < D; j++) s->root_prior[j] = sqrt(sampler->model->precision[j]);
     s->anneal = sgfsi_anneal_open(sampler->cfg);
     sgfs_status status = sgfsi_cycle_check(sampler->cfg, err);
-    return status == SGFS_OK ? sgfsi_kmatrix_open(&s->K, sampler, err) : status;
+    return status == SGFS_OK ? sgfsi_sgfs_matrix_open(&s->K, sampler, err) : status;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -273,7 +273,7 @@ static void add_noise(const sgfs_sampler *sampler, sgfs *s, int64_t t, uint32_t 
 
 /* What K has beyond gamma N I1hat + Lambda is matched by noise: slower, but as exact. */
 static void add_prior_noise(const sgfs_sampler *sampler, sgfs *s, int64_t t, double *x) {
-    const sgfsi_kmatrix *K = &s->K;
+    const sgfsi_sgfs_matrix *K = &s->K;
     if (K->prior != NULL)
         add_noise(sampler, s, t, SGFSI_PRIOR, sqrt(K->share - 1), s->root_prior, x);
     if (K->ridge_now > 0) add_noise(sampler, s, t, SGFSI_RIDGE, sqrt(K->ridge_now), NULL, x);
@@ -306,20 +306,22 @@ static double solve_step(const sgfs_sampler *sampler, sgfs *s, int64_t t, double
     return ours ? 2 / (1 + alpha * alpha) : 2;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     sgfs *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    const sgfs_backend *be = sampler->model->be;
+    const sgfs_device *be = sampler->model->be;
     sgfsi_alpha at = sgfsi_anneal_at(&s->anneal, now);
     double before = (double)sampler->interventions;
 
-    sgfs_status status = s->filled ? SGFS_OK : sgfsi_kmatrix_fill(&s->K, sampler, theta, s->G, err);
+    sgfs_status status =
+        s->filled ? SGFS_OK : sgfsi_sgfs_matrix_fill(&s->K, sampler, theta, s->G, err);
     if (status != SGFS_OK) return status;
     s->filled = true;
     status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
                                  now->want_lp ? &stats[0] : NULL, err);
-    if (status == SGFS_OK) status = sgfsi_kmatrix_renew(&s->K, sampler, now, at.alpha, theta, err);
+    if (status == SGFS_OK)
+        status = sgfsi_sgfs_matrix_renew(&s->K, sampler, now, at.alpha, theta, err);
     if (status != SGFS_OK) return status;
     double shrink = 1 / (1 + at.alpha * at.alpha);
     if (!s->K.B.is_fisher) { /* the alpha that is in the factor, and what its B makes of the step */

@@ -35,16 +35,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "sampler/general.h"
-#include "sampler/kmatrix.h"
+#include "context/device/device.h"
+#include "sampler/corrected_step.h"
 #include "sampler/reanchor.h"
+#include "sampler/sgfs_matrix.h"
 
 typedef struct sgfs_cv {
-    sgfsi_general step; /* first: tests look at it */
+    sgfsi_corrected step; /* first: tests look at it */
     sgfsi_control control;
     double *G, *mean; /* D each: gradient; mean of the chain's recent places */
     bool anchored;    /* --anchor on: differences of scores */
@@ -110,8 +110,7 @@ static int64_t batch(int64_t W, int64_t D) {
     return n < most ? n : most;
 }
 
-static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *now,
-                                  sgfs_err *err) {
+static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     bool plain = is_plain(cfg), moving = !plain && sgfsi_reanchor_needed(now->model);
     const char *const no_mode = "the posterior may have many modes, and anchors follow the chain";
     const struct {
@@ -159,7 +158,7 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_situation *
 
 /* What h will come out as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature,
  * that of others more. */
-static double expected_tau(const sgfs_config *cfg, const sgfs_situation *now) {
+static double expected_tau(const sgfs_config *cfg, const sgfs_problem *now) {
     bool plain = is(cfg, "sampler.anchor", "off");
     double s = plain ? now->gamma - 1 : 1.5 * (double)(now->D + 1) / (double)now->n;
     double h = fmin(1, 2 / (1 + (1 + margin) * s));
@@ -168,7 +167,7 @@ static double expected_tau(const sgfs_config *cfg, const sgfs_situation *now) {
 }
 
 /* A chain that begins with a draw of the Gaussian has little to forget. */
-static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     double tau = expected_tau(cfg, now);
     double warmup = is_plain(cfg) ? fmax(1000, 10 * tau) : 200 + 5 * tau;
     double draws = fmax(1000, ceil(400 * tau)), thin = ceil(draws / 1000);
@@ -180,10 +179,10 @@ static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_situation *now, 
     return sgfsi_config_choose(cfg, "run.draws", ceil(draws / kept) * kept, err);
 }
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     bool diag = strcmp(now->fisher, "diag") == 0;
     sgfs_status status = refuse_options(cfg, now, err);
-    if (status == SGFS_OK) status = sgfsi_kmatrix_check(cfg, now->fisher, err);
+    if (status == SGFS_OK) status = sgfsi_sgfs_matrix_check(cfg, now->fisher, err);
     if (status == SGFS_OK && sgfsi_config_auto(cfg, "fisher.update"))
         status = sgfsi_config_resolve(cfg, "fisher.update", "refactor", err);
     if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err);
@@ -205,7 +204,8 @@ static double most_of(const sgfs_cv *s) {
 
 static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
     double h = s->step.h, most = 2 / s->step.P.stiff;
-    double largest = sgfsi_general_largest(&s->step, &sampler->eval, fmin(h, 0.95 * most), margin);
+    double largest =
+        sgfsi_corrected_largest(&s->step, &sampler->eval, fmin(h, 0.95 * most), margin);
     return sgfsi_fail(err, code,
                       "--step %.4g leaves no room for the noise of the gradient: the largest that "
                       "is possible with --batch %lld is about %.3g (a larger --batch allows more)",
@@ -215,21 +215,21 @@ static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status cod
 /* h and R from what is known of S: the step that was given must be possible, another is found.
  * code: what an impossible one is. */
 static sgfs_status settle(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
-    sgfsi_general *g = &s->step;
+    sgfsi_corrected *g = &s->step;
     const sgfsi_eval *e = &sampler->eval;
     if (g->given) {
-        if (g->h * g->P.stiff < 2 && sgfsi_general_factor(g, e)) return SGFS_OK;
+        if (g->h * g->P.stiff < 2 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
         return impossible(sampler, s, code, err);
     }
-    g->h = sgfsi_general_largest(g, e, most_of(s), margin);
-    if (g->h > 0 && sgfsi_general_factor(g, e)) return SGFS_OK;
+    g->h = sgfsi_corrected_largest(g, e, most_of(s), margin);
+    if (g->h > 0 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENUMERIC,
                       "the gradient's noise is not finite: no step is small enough");
 }
 
 /* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
  * an average that has no window any more for as long as it took to come by it. */
-static int64_t patience_of(const sgfsi_general *g) {
+static int64_t patience_of(const sgfsi_corrected *g) {
     int64_t window = (int64_t)g->I1.window;
     return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
 }
@@ -238,8 +238,8 @@ static int64_t patience_of(const sgfsi_general *g) {
  * One that was given stays, with the last R that there was: the average of S wanders before it
  * settles, and may wander too far. Where it does not come back, the chain stops. */
 static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    sgfsi_general *g = &s->step;
-    if (!isnan(g->h) && sgfsi_general_factor(g, &sampler->eval)) {
+    sgfsi_corrected *g = &s->step;
+    if (!isnan(g->h) && sgfsi_corrected_factor(g, &sampler->eval)) {
         s->missed = 0;
         return SGFS_OK;
     }
@@ -270,7 +270,7 @@ static int64_t probes_of(const sgfsi_eval *e) {
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
 static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
-    sgfsi_general *g = &s->step;
+    sgfsi_corrected *g = &s->step;
     int64_t count = probes_of(e);
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
     sgfsi_ticker ticker =
@@ -287,7 +287,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
         sgfsi_stream signs = sgfsi_stream_at(sampler->seed, sampler->chain,
                                              ((int64_t)1 << 49) + first + i, SGFSI_PROBE);
         sgfsi_normals(&signs, e->D, g->z);
-        if (status == SGFS_OK) sgfsi_general_learn(g, e, true, 1 / (double)(i + 1));
+        if (status == SGFS_OK) sgfsi_corrected_learn(g, e, true, 1 / (double)(i + 1));
         if (sampler->first == NULL && first == 0)
             sgfsi_tick(&ticker, (double)(i + 1) / (double)count);
     }
@@ -300,7 +300,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
 /* A from the scores at the anchor: N Cov(g), from batches without differences. */
 static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
-    sgfsi_general *g = &s->step;
+    sgfsi_corrected *g = &s->step;
     int64_t count = (2 * PROBE_ROWS * e->D + e->n - 1) / e->n;
     sgfs_status status = SGFS_OK;
     sampler->eval.control = NULL;
@@ -310,7 +310,7 @@ static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err 
                                      sampler->anchor->theta, s->G, NULL, err);
         if (status == SGFS_OK) {
             g->I1.window = (double)count; /* a plain mean */
-            sgfsi_general_learn(g, e, true, 0);
+            sgfsi_corrected_learn(g, e, true, 0);
         }
     }
     return status == SGFS_OK ? sgfsi_precision_of_scores(&g->P, sampler, &g->I1.I1, err) : status;
@@ -318,7 +318,7 @@ static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err 
 
 /* A, S and h around the anchor at hand. */
 static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
-    sgfsi_general *g = &s->step;
+    sgfsi_corrected *g = &s->step;
     double window = g->I1.window;
     s->control = sgfsi_anchor_control(sampler->anchor);
     sgfs_status status = s->from_scores ? scores_at_anchor(sampler, s, err)
@@ -363,7 +363,7 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
     if (status != SGFS_OK) return status;
     if (sampler->first != NULL) {
         const sgfs_cv *first = sampler->first->state;
-        sgfsi_general_copy(&s->step, &first->step);
+        sgfsi_corrected_copy(&s->step, &first->step);
         s->control = first->control;
         s->around = first->around;
         memcpy(s->mean, sampler->anchor->theta, (size_t)sampler->D * sizeof *s->mean);
@@ -403,7 +403,7 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every");
     s->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
-    sgfs_status status = sgfsi_general_open(&s->step, sampler, err);
+    sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
     if (status != SGFS_OK || is_plain(cfg)) return status;
     return sgfsi_reanchor_needed(sampler->model) ? open_moving(sampler, s, err)
                                                  : open_anchored(sampler, s, err);
@@ -419,7 +419,7 @@ static sgfs_status fill(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, 
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
         status = sgfsi_eval_gradient(&sampler->eval, i, SGFSI_FILL, theta, s->G, NULL, err);
-        if (status == SGFS_OK) sgfsi_general_learn(&s->step, e, true, 0);
+        if (status == SGFS_OK) sgfsi_corrected_learn(&s->step, e, true, 0);
     }
     return status;
 }
@@ -433,7 +433,7 @@ static sgfs_status begin(sgfs_sampler *sampler, sgfs_cv *s, double *theta, sgfs_
 }
 
 /* Every k-th batch, in warm-up with a k of its own (1, where that is cheap), until S is frozen. */
-static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_step *now) {
+static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_iteration *now) {
     const sgfsi_eval *e = &sampler->eval;
     int64_t after = now->t - now->warmup;
     bool small = (double)e->n * (double)e->D * (double)e->D < cheap;
@@ -456,7 +456,7 @@ static double batches_of(const sgfs_cv *s) {
  * moved as well. F times the noise belongs to a distance of (F - 1) D squared standard deviations;
  * half of it is beyond what a mean of so many places shows by chance (about D/60). */
 static bool has_left(const sgfs_sampler *sampler, sgfs_cv *s) {
-    sgfsi_general *g = &s->step;
+    sgfsi_corrected *g = &s->step;
     const sgfsi_anchor *a = sampler->anchor;
     int64_t D = sampler->D;
     if (g->noise <= s->limit * s->around) return false;
@@ -495,20 +495,21 @@ static bool is_time(sgfs_cv *s) {
     return sgfsi_reanchor_due(r) || noisy;
 }
 
-static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_step *now, sgfs_err *err) {
-    sgfsi_general *g = &s->step;
+static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_iteration *now,
+                         sgfs_err *err) {
+    sgfsi_corrected *g = &s->step;
     bool moves = sampler->anchor == NULL; /* A is the scores' own, and follows them */
     double kappa = moves ? 0 : 1 / batches_of(s);
-    sgfsi_general_learn(g, &sampler->eval, now->t <= now->warmup, kappa);
+    sgfsi_corrected_learn(g, &sampler->eval, now->t <= now->warmup, kappa);
     sgfs_status status = SGFS_OK;
     if (moves) status = sgfsi_precision_of_scores(&g->P, sampler, &g->I1.I1, err);
     return status == SGFS_OK ? renew(sampler, s, err) : status;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     sgfs_cv *s = sampler->state;
-    sgfsi_general *g = &s->step;
+    sgfsi_corrected *g = &s->step;
     double before = (double)sampler->interventions;
     stats[4] = stats[5] = 0;
     if (s->moving != NULL && now->t <= now->warmup)
@@ -517,7 +518,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     if (status == SGFS_OK && s->moving != NULL && is_time(s))
         status = move_anchor(sampler, s, theta, err);
     if (status != SGFS_OK) return status;
-    sgfsi_general_draw(g, sampler, now->t);
+    sgfsi_corrected_draw(g, sampler, now->t);
     status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
                                  now->want_lp ? &stats[0] : NULL, err);
     bool due = is_due(sampler, s, now);
@@ -525,7 +526,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *the
     if (status != SGFS_OK) return status;
     stats[1] = g->h;
     stats[2] = sqrt(sampler->model->be->dot(sampler->D, s->G, s->G));
-    sgfsi_general_move(g, s->G, theta);
+    sgfsi_corrected_move(g, s->G, theta);
     if (due && sampler->anchor != NULL) status = follow(sampler, s, theta, err);
     stats[3] = (double)sampler->interventions - before;
     stats[4] = g->noise;

@@ -44,7 +44,7 @@ static const sgfs_option options[] = {
      "inject less noise by what the minibatch brings, estimated from its scores"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     double unit = sgfsi_config_num(cfg, "sampler.friction") / now->N;
     return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
@@ -101,11 +101,11 @@ static sgfs_status scale_noise(const sgfs_sampler *sampler, sghmc *s, double eta
     return SGFS_OK;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     sghmc *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    const sgfs_backend *be = e->model->be;
+    const sgfs_device *be = e->model->be;
     bool warmup = now->t <= now->warmup;
     sgfsi_pace pace;
     sgfs_status status =

@@ -26,7 +26,7 @@ static const sgfs_option options[] = {SGFSI_EPSILON_ROWS, SGFSI_CYCLE_ROWS, SGFS
                                       SGFSI_OPTIONS_END};
 
 /* A preconditioner is taken to be of the size of the posterior's covariance: eps of order 1. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     sgfs_status status = sgfsi_precondition_resolve(cfg, err);
     if (status != SGFS_OK) return status;
     bool shaped = sgfsi_precondition_given(cfg);
@@ -49,8 +49,8 @@ static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
 }
 
 /* The half that SGD has too. */
-static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                          sgfs_err *err) {
+static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                          double *stats, sgfs_err *err) {
     sgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
     sgfsi_pace pace;
@@ -63,8 +63,8 @@ static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_step *now, double *t
     return SGFS_OK;
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     sgld *s = sampler->state;
     sgfs_status status = ascend(sampler, now, theta, stats, err);
     if (status != SGFS_OK || sampler->exploring) return status;

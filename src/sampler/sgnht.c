@@ -42,7 +42,7 @@ static const sgfs_option options[] = {
      "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_situation *now, sgfs_err *err) {
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     double unit = sgfsi_config_num(cfg, "sampler.friction") / now->N;
     return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
 }
@@ -70,11 +70,11 @@ static sgfs_status regulate(sgnht *s, double temperature, double eta, sgfs_err *
     return sgfsi_fail(err, SGFS_ENUMERIC, "the thermostat has run away");
 }
 
-static sgfs_status step(sgfs_sampler *sampler, const sgfs_step *now, double *theta, double *stats,
-                        sgfs_err *err) {
+static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                        double *stats, sgfs_err *err) {
     sgnht *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    const sgfs_backend *be = e->model->be;
+    const sgfs_device *be = e->model->be;
     bool large = s->schedule.warmup_factor > 1 && 2 * now->t <= now->warmup;
     sgfsi_pace pace;
     sgfs_status status =

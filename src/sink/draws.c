@@ -155,7 +155,7 @@ static bool grow(double **array, int64_t wanted, int64_t width) {
     return true;
 }
 
-static sgfs_status make_room(sgfs_draws *d, sgfsi_chain *c, int64_t count, sgfs_err *err) {
+static sgfs_status make_room(sgfs_draws *d, sgfsi_chain_draws *c, int64_t count, sgfs_err *err) {
     int64_t wanted;
     if (__builtin_add_overflow(c->draws, count, &wanted)) return sgfsi_fail_memory(err, "draws");
     if (wanted <= c->capacity) return SGFS_OK;
@@ -175,7 +175,7 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
                           (long long)d->chains);
     }
     if (count == 0) return SGFS_OK;
-    sgfsi_chain *c = &d->chain[chain];
+    sgfsi_chain_draws *c = &d->chain[chain];
     sgfs_status status = make_room(d, c, count, err);
     if (status != SGFS_OK) return status;
     memcpy(c->theta + c->draws * d->D, theta, (size_t)(count * d->D) * sizeof(double));
@@ -229,7 +229,7 @@ const char *const sgfsi_point_names[SGFSI_POINT] = {
 
 sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, const double *curve,
                                    sgfs_err *err) {
-    sgfsi_chain *c = &d->chain[chain];
+    sgfsi_chain_draws *c = &d->chain[chain];
     if (count < 1) return SGFS_OK;
     if (!grow(&c->curve, c->points + count, SGFSI_POINT)) {
         return sgfsi_fail_memory(err, "the validation curve");
@@ -281,7 +281,7 @@ const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain) {
 void sgfs_draws_free(sgfs_draws *draws) {
     if (draws == NULL) return;
     for (int64_t c = 0; draws->chain != NULL && c < draws->chains; c++) {
-        sgfsi_chain *chain = &draws->chain[c];
+        sgfsi_chain_draws *chain = &draws->chain[c];
         free(chain->theta);
         free(chain->stats);
         free(chain->info.mean);
@@ -305,7 +305,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
 /* ---- copying --------------------------------------------------------------------------------- */
 
 static sgfs_status copy_chain(sgfs_draws *to, const sgfs_draws *from, int64_t c, sgfs_err *err) {
-    const sgfsi_chain *chain = &from->chain[c];
+    const sgfsi_chain_draws *chain = &from->chain[c];
     sgfs_status status = sgfsi_draws_append(to, c, chain->draws, chain->theta, chain->stats, err);
     if (status == SGFS_OK) status = sgfsi_draws_set_info(to, c, &chain->info, err);
     return status == SGFS_OK ? sgfsi_draws_add_points(to, c, chain->points, chain->curve, err)

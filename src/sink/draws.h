@@ -37,21 +37,21 @@ enum {
 };
 extern const char *const sgfsi_point_names[SGFSI_POINT];
 
-typedef struct sgfsi_chain {
+typedef struct sgfsi_chain_draws {
     int64_t draws, capacity;
     double *theta; /* draws x D, row-major, on the user's scale */
     double *stats; /* draws x S */
     sgfsi_chain_info info;
     int64_t points;
     double *curve; /* points x SGFSI_POINT, in time's order; NULL without --validate */
-} sgfsi_chain;
+} sgfsi_chain_draws;
 
 struct sgfs_draws {
     sgfsi_json *header; /* the run file's header, see docs/formats.md */
     int64_t chains, D, S;
-    char **param;       /* D names, malloc'ed */
-    char **stat;        /* S names, malloc'ed; stat[0] is "lp" */
-    sgfsi_chain *chain; /* chains */
+    char **param;             /* D names, malloc'ed */
+    char **stat;              /* S names, malloc'ed; stat[0] is "lp" */
+    sgfsi_chain_draws *chain; /* chains */
     int64_t thin;
     char *state;       /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
     sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */

@@ -174,7 +174,7 @@ static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
 
 /* All draws of one chain for one variable, draws x size, into w->numbers. */
 static void gather(const writer *w, const field *f, int64_t k) {
-    const sgfsi_chain *c = &w->d->chain[w->view.used[k]];
+    const sgfsi_chain_draws *c = &w->d->chain[w->view.used[k]];
     const double *from = f->stat ? c->stats : c->theta;
     int64_t width = f->stat ? w->d->S : w->d->D, size = f->rows * f->cols;
     for (int64_t t = 0; t < w->view.draws; t++) {

@@ -164,16 +164,16 @@ static void write_number(FILE *f, double x) {
 }
 
 /* Statistic `column` of draw t, or what stands in for one that the sampler does not have. */
-static double stat_at(const writer *w, const sgfsi_chain *c, int64_t t, int64_t column,
+static double stat_at(const writer *w, const sgfsi_chain_draws *c, int64_t t, int64_t column,
                       double otherwise) {
     return column < 0 ? otherwise : c->stats[t * w->d->S + column];
 }
 
-static double step_at(const writer *w, const sgfsi_chain *c, int64_t t) {
+static double step_at(const writer *w, const sgfsi_chain_draws *c, int64_t t) {
     return stat_at(w, c, t, w->step, sgfsi_json_get_num(w->d->header, "step_size", NAN));
 }
 
-static void write_draws(FILE *f, const writer *w, const sgfsi_chain *c) {
+static void write_draws(FILE *f, const writer *w, const sgfsi_chain_draws *c) {
     for (int64_t t = 0; t < w->view.draws && !ferror(f); t++) {
         write_number(f, stat_at(w, c, t, w->lp, NAN));
         fputc(',', f);
@@ -195,14 +195,14 @@ static void write_draws(FILE *f, const writer *w, const sgfsi_chain *c) {
 }
 
 /* Mean of parameter i over the draws that are exported. */
-static double mean_of(const writer *w, const sgfsi_chain *c, int64_t i) {
+static double mean_of(const writer *w, const sgfsi_chain_draws *c, int64_t i) {
     double sum = 0;
     for (int64_t t = 0; t < w->view.draws; t++) sum += c->theta[t * w->d->D + i];
     return sum / (double)w->view.draws;
 }
 
 /* Covariance of parameters i and j: the run's own over all iterations, otherwise over the draws. */
-static double cov_of(const writer *w, const sgfsi_chain *c, int64_t i, int64_t j) {
+static double cov_of(const writer *w, const sgfsi_chain_draws *c, int64_t i, int64_t j) {
     int64_t D = w->d->D, n = w->view.draws;
     if (c->info.cov != NULL) return c->info.cov[i * D + j];
     if (i == j && c->info.var != NULL) return c->info.var[i];
@@ -213,7 +213,7 @@ static double cov_of(const writer *w, const sgfsi_chain *c, int64_t i, int64_t j
     return n > 1 ? sum / (double)(n - 1) : 1;
 }
 
-static void write_metric(FILE *f, const writer *w, const sgfsi_chain *c) {
+static void write_metric(FILE *f, const writer *w, const sgfsi_chain_draws *c) {
     int64_t D = w->d->D;
     bool dense = strcmp(w->metric, "dense_e") == 0, unit = strcmp(w->metric, "unit_e") == 0;
     for (int64_t i = 0; i < D; i++) w->work[i] = mean_of(w, c, i);
@@ -230,7 +230,7 @@ static void write_metric(FILE *f, const writer *w, const sgfsi_chain *c) {
 }
 
 static void write_chain(FILE *f, const writer *w, int64_t chain) {
-    const sgfsi_chain *c = &w->d->chain[chain];
+    const sgfsi_chain_draws *c = &w->d->chain[chain];
     write_config(f, w, chain);
     write_columns(f, w);
     fputs("# Adaptation terminated\n# Step size = ", f);

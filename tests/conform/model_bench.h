@@ -15,7 +15,7 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "model/posterior.h"
+#include "posterior/posterior.h"
 #include "tools/check.h"
 
 enum { ROWS = 1301, COLS = 3 }; /* more rows than one block of a full pass (1024) */

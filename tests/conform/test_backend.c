@@ -8,21 +8,21 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "backend/backend.h"
+#include "context/device/device.h"
 #include "tools/check.h"
 
 enum { SHAPES = 6, FACTORS = 3 };
 static const int64_t shape[SHAPES] = {1, 2, 3, 7, 51, 129};
 static const double factor[FACTORS] = {0, 1, -0.7};
 
-static const sgfs_backend *const host = &sgfs_backend_host;
+static const sgfs_device *const host = &sgfs_device_host;
 
 static double rounding(int64_t k) {
     return (double)((k + 2) * (k + 2)) * DBL_EPSILON;
 }
 
 #define EACH_BACKEND(be)                                                                           \
-    for (const sgfs_backend *const *row = sgfsi_backends, *be; (be = *row) != NULL; row++)
+    for (const sgfs_device *const *row = sgfsi_devices, *be; (be = *row) != NULL; row++)
 
 static void assert_same(const char *backend, const char *what, int64_t n, const double *got,
                         const double *wanted, double tolerance) {
@@ -71,7 +71,7 @@ static void test_dot_and_axpy(void **state) {
     }
 }
 
-static void check_gemv(const sgfs_backend *be, int64_t m, int64_t k, double a, double b) {
+static void check_gemv(const sgfs_device *be, int64_t m, int64_t k, double a, double b) {
     double *X = numbers(m * k, 21), *v = numbers(k, 22), *u = numbers(m, 23);
     double *got = old_values(m, b, 24), *wanted = copy_of(got, m);
     be->gemv(m, k, a, X, v, b, got);
@@ -98,7 +98,7 @@ static void check_gemv(const sgfs_backend *be, int64_t m, int64_t k, double a, d
     free(wanted_t);
 }
 
-static void check_gemm_tn(const sgfs_backend *be, int64_t m, int64_t r, int64_t c, double a,
+static void check_gemm_tn(const sgfs_device *be, int64_t m, int64_t r, int64_t c, double a,
                           double b) {
     double *A = numbers(m * r, 31), *B = numbers(m * c, 32);
     double *got = old_values(r * c, b, 33), *wanted = copy_of(got, r * c);
@@ -116,7 +116,7 @@ static void check_gemm_tn(const sgfs_backend *be, int64_t m, int64_t r, int64_t 
     free(wanted);
 }
 
-static void check_gemm_nt(const sgfs_backend *be, int64_t m, int64_t r, int64_t k, double a,
+static void check_gemm_nt(const sgfs_device *be, int64_t m, int64_t r, int64_t k, double a,
                           double b) {
     double *A = numbers(m * k, 34), *B = numbers(r * k, 35);
     double *got = old_values(m * r, b, 36), *wanted = copy_of(got, m * r);
@@ -133,7 +133,7 @@ static void check_gemm_nt(const sgfs_backend *be, int64_t m, int64_t r, int64_t 
     free(wanted);
 }
 
-static void check_gemm_nn(const sgfs_backend *be, int64_t m, int64_t r, int64_t k, double a,
+static void check_gemm_nn(const sgfs_device *be, int64_t m, int64_t r, int64_t k, double a,
                           double b) {
     double *A = numbers(m * k, 37), *B = numbers(k * r, 38);
     double *got = old_values(m * r, b, 39), *wanted = copy_of(got, m * r);
@@ -151,7 +151,7 @@ static void check_gemm_nn(const sgfs_backend *be, int64_t m, int64_t r, int64_t 
 }
 
 /* Only the lower triangle may be written: the upper one holds 2.385 and keeps it. */
-static void check_syrk_t(const sgfs_backend *be, int64_t m, int64_t k, double a, double b) {
+static void check_syrk_t(const sgfs_device *be, int64_t m, int64_t k, double a, double b) {
     double *X = numbers(m * k, 41), *got = old_values(k * k, b, 42), *wanted = copy_of(got, k * k);
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j < k; j++) {
@@ -352,7 +352,7 @@ static void test_potri_inverts(void **state) {
 /* Both against refactorising A + X'X with host. Eigenvalues of the sum lie between 1/2 and 2 + n,
  * so errors of the inverse may be 4 (n + 2) times those of the sums. Room that the work area must
  * not pass holds 2.385. */
-static void check_updates(const sgfs_backend *be, int64_t D, int64_t n) {
+static void check_updates(const sgfs_device *be, int64_t D, int64_t n) {
     int64_t size = SGFS_UPDATE_WORK(D, n);
     double *L = make_definite(D), *P = copy_of(L, D * D), *wanted = copy_of(L, D * D);
     double *X = numbers(n * D, 56), *Y = copy_of(X, n * D), *work = zeros(size + 8);
@@ -465,10 +465,10 @@ static void test_exp_and_log1p_over_their_whole_range(void **state) {
 static void test_every_backend_is_found_by_name(void **state) {
     (void)state;
     EACH_BACKEND(be) {
-        assert_ptr_equal(sgfsi_backend_find(be->name), be);
+        assert_ptr_equal(sgfsi_device_find(be->name), be);
         assert_true(be->help != NULL && be->help[0] != '\0');
     }
-    assert_null(sgfsi_backend_find("abacus"));
+    assert_null(sgfsi_device_find("abacus"));
 }
 
 int main(void) {

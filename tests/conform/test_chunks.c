@@ -6,7 +6,7 @@
  * (scores of a batch are close to normal): a false alarm in fewer than 1 of 20,000 choices of the
  * seed, and the seed is fixed.
  */
-#include "data/batch.h"
+#include "rows/batch.h"
 #include "tools/check.h"
 
 enum { SEED = 20120626, MOST = 4096 };

@@ -10,10 +10,10 @@
  */
 #include <stdio.h>
 
-#include "backend/backend.h"
 #include "base/rng.h"
+#include "chain/plan.h"
+#include "context/device/device.h"
 #include "fisher/fisher.h"
-#include "run/options.h"
 #include "tools/check.h"
 
 enum { MOST = 16, MOST_ROWS = 19, MOST_BLOCKS = 4 };
@@ -146,7 +146,7 @@ static const sgfs_layout *layout_of(int64_t D, sgfsi_arena *arena) {
 
 static sgfs_sym open_sym(sgfsi_arena *arena, const sgfs_fisher_kind *f, int64_t D) {
     sgfs_sym A;
-    assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_backend_blas, layout_of(D, arena), arena, NULL),
+    assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_device_blas, layout_of(D, arena), arena, NULL),
                      SGFS_OK);
     return A;
 }
@@ -371,8 +371,8 @@ static int64_t describe(const sgfs_fisher_kind *f, const sgfs_layout *layout, do
     make_batch(&two, 4, 3, 62);
     double *work = SGFSI_DOUBLES(&arena, f->work(layout, MOST_ROWS)), *x = numbers(13, 63);
     sgfs_sym A, L;
-    assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_backend_blas, layout, &arena, NULL), SGFS_OK);
-    assert_int_equal(sgfsi_sym_open(&L, f, &sgfs_backend_blas, layout, &arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_device_blas, layout, &arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&L, f, &sgfs_device_blas, layout, &arena, NULL), SGFS_OK);
     f->add_cov(&A, 0, 0.1, &one.s, one.gbar, work);
     f->add_diag(&A, 0.2, NULL);
     unfold(&A, out);
@@ -420,7 +420,7 @@ static void test_blocks_may_cut_those_of_the_model(void **state) {
         const sgfs_layout *layout = sgfsi_layout_open(13, 0, blocks[k], first[k], &arena);
         double V[MOST * MOST] = {0}, *work = SGFSI_DOUBLES(&arena, f->work(layout, MOST_ROWS));
         sgfs_sym A;
-        assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_backend_blas, layout, &arena, NULL), SGFS_OK);
+        assert_int_equal(sgfsi_sym_open(&A, f, &sgfs_device_blas, layout, &arena, NULL), SGFS_OK);
         f->add_cov(&A, 0, 0.31, &b.s, b.gbar, work);
         add_dense(V, 0.31, &b, true);
         assert_is(&A, V, "blocks that cut blocks");
@@ -568,7 +568,7 @@ static double error_of(const sgfs_sym *L, const exact *e, const double *g) {
     return sqrt(off / norm);
 }
 
-static void check_long(const sgfs_fisher_kind *f, const sgfs_backend *be, double smallest) {
+static void check_long(const sgfs_fisher_kind *f, const sgfs_device *be, double smallest) {
     sgfsi_arena arena = {NULL};
     const sgfs_layout *layout = sgfsi_layout_open(LONG_D, 15, 0, NULL, &arena);
     exact *e = sgfsi_arena_alloc(&arena, 1, sizeof *e);
@@ -611,8 +611,8 @@ static void test_1000_updates_keep_the_solution(void **state) {
     (void)state;
     static const double smallest[] = {1, 1e-2, 1e-3, 1e-4};
     EACH_FISHER(f) {
-        for (int k = 0; k < 4; k++) check_long(f, &sgfs_backend_blas, smallest[k]);
-        check_long(f, &sgfs_backend_host, 1e-3);
+        for (int k = 0; k < 4; k++) check_long(f, &sgfs_device_blas, smallest[k]);
+        check_long(f, &sgfs_device_host, 1e-3);
     }
 }
 
@@ -656,7 +656,7 @@ static void test_definite_after_1000_updates(void **state) {
             sgfsi_arena arena = {NULL};
             sgfs_config *cfg = config(kappas[k], "50", "n-1");
             sgfsi_average a = {.updates = 0};
-            assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, layout_of(13, &arena), 2,
+            assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(13, &arena), 2,
                                                 cfg, &arena, NULL),
                              SGFS_OK);
             for (uint64_t t = 0; t < 1000; t++) {
@@ -713,7 +713,7 @@ static void run_average(const plan *p, void (*say)(const plan *p, int64_t t, dou
         sgfsi_arena arena = {NULL};
         sgfs_config *cfg = config_of(p);
         sgfsi_average a = {.updates = 0};
-        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, layout_of(1, &arena), 2, cfg,
+        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(1, &arena), 2, cfg,
                                             &arena, NULL),
                          SGFS_OK);
         for (int64_t t = 1; t <= p->total; t++) {
@@ -859,10 +859,10 @@ static void test_an_update_in_parts_is_the_update(void **state) {
         sgfsi_arena arena = {NULL};
         sgfs_config *cfg = config("window", "6", "n-1");
         sgfsi_average a = {.updates = 0}, parts = {.updates = 0};
-        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_backend_blas, layout_of(13, &arena),
+        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(13, &arena),
                                             MOST_ROWS, cfg, &arena, NULL),
                          SGFS_OK);
-        assert_int_equal(sgfsi_average_open(&parts, f, &sgfs_backend_blas, layout_of(13, &arena),
+        assert_int_equal(sgfsi_average_open(&parts, f, &sgfs_device_blas, layout_of(13, &arena),
                                             MOST_ROWS, cfg, &arena, NULL),
                          SGFS_OK);
         sgfs_sym L = open_sym(&arena, f, 13);

@@ -113,7 +113,7 @@ static void structured(const char *fisher, const double *A, double *out) {
     sgfs_sym K;
     assert_non_null(layout);
     assert_int_equal(
-        sgfsi_sym_open(&K, sgfsi_fisher_find(fisher), &sgfs_backend_host, layout, &arena, NULL), 0);
+        sgfsi_sym_open(&K, sgfsi_fisher_find(fisher), &sgfs_device_host, layout, &arena, NULL), 0);
     K.kind->from_dense(&K, A);
     for (int j = 0; j < DIM; j++) {
         double unit[DIM] = {0};
@@ -499,7 +499,7 @@ static void the_gaussian_chain_is_exact_at_every_step(void **state) {
         theory t = {.q = &target, .cfg = s.run->cfg};
         preconditioner(&t, C);
         check_lag_one(&s, step, C);
-        assert_int_equal(s.run->walk[1].sampler.full.rows_touched, 0);
+        assert_int_equal(s.run->chain[1].sampler.full.rows_touched, 0);
         stop(&s);
     }
 }

@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 
-#include "data/batch.h"
+#include "rows/batch.h"
 #include "tools/check.h"
 
 enum { SEED = 20120626, MOST = 1024 };

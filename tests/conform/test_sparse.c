@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "chain/run.h"
 #include "fisher/fisher.h"
-#include "model/posterior.h"
-#include "run/run.h"
-#include "run/score.h"
+#include "jobs/tune/heldout_loss.h"
+#include "posterior/posterior.h"
 #include "tools/check.h"
 
 enum { N = 1301, P = 9, EMPTY = 6, BATCH = 140 }; /* column 6 has no entry at all */
@@ -343,7 +343,7 @@ static void test_blocks_of_several_rows(void **state) {
         double *work = SGFSI_DOUBLES(&arena, kind->work(layout, n));
         for (int k = 0; k < 2; k++) {
             const sgfs_scores scores = {.n = n, .D = D, .blocks = 1, .block = &block[k]};
-            sgfsi_sym_open(&A[k], kind, &sgfs_backend_blas, layout, &arena, NULL);
+            sgfsi_sym_open(&A[k], kind, &sgfs_device_blas, layout, &arena, NULL);
             kind->add_cov(&A[k], 0.0, 1.0 / n, &scores, i == 0 ? NULL : gbar, work);
             for (int64_t j = 0; i == 0 && j < D; j++) {
                 assert_near(A[k].a[j], want[j], 1e-13, "mean square");
@@ -404,12 +404,12 @@ static void check_held_out(pair *q) {
     double *theta = zeros(2 * q->D);
     for (int64_t i = 0; i < HELD; i++) row[i] = (i * 13 + 5) % N;
     for (int64_t j = 0; j < 2 * q->D; j++) theta[j] = q->theta[j % q->D] * (j < q->D ? 1 : 0.8);
-    sgfsi_chain chain = {.draws = 2, .theta = theta};
+    sgfsi_chain_draws chain = {.draws = 2, .theta = theta};
     const sgfs_draws draws = {.chains = 1, .D = q->D, .chain = &chain};
-    sgfsi_score score[2];
+    sgfsi_heldout score[2];
     for (int k = 0; k < 2; k++) {
         sgfs_err err;
-        if (sgfsi_score_rows(q->m[k], &draws, row, HELD, 1, NULL, &score[k], &err) != SGFS_OK)
+        if (sgfsi_heldout_score(q->m[k], &draws, row, HELD, 1, NULL, &score[k], &err) != SGFS_OK)
             fail_msg("%s: %s", q->label, err.text);
     }
     compare(q, 1, &score[0].loss, &score[1].loss, 1, "held-out loss");

@@ -8,10 +8,10 @@
  */
 #include <stdio.h>
 
-#include "model/mode.h"
-#include "model/posterior.h"
-#include "run/run.h"
-#include "run/score.h"
+#include "chain/run.h"
+#include "jobs/tune/heldout_loss.h"
+#include "posterior/mode.h"
+#include "posterior/posterior.h"
 #include "tools/check.h"
 
 enum { N = 1301, P = 3, MOST_WEIGHT = 4 }; /* more rows than one block of a full pass (1024) */
@@ -502,14 +502,14 @@ static void test_held_out_losses_are_weighted(void **state) {
         row[i] = i;
         for (int k = 0; k < (int)t->w[i]; k++) copy[n++] = at + k;
     }
-    sgfsi_chain chain = {.draws = 2, .theta = theta};
+    sgfsi_chain_draws chain = {.draws = 2, .theta = theta};
     const sgfs_draws draws = {.chains = 1, .D = P + 1, .chain = &chain};
     sgfs_model *a = open_model(&sgfs_model_logistic, t->weighted, t->cfg),
                *b = open_model(&sgfs_model_logistic, t->copies, t->cfg);
-    sgfsi_score score[2];
+    sgfsi_heldout score[2];
     sgfs_err err;
-    if (sgfsi_score_rows(a, &draws, row, HELD, 1, NULL, &score[0], &err) != SGFS_OK ||
-        sgfsi_score_rows(b, &draws, copy, n, 1, NULL, &score[1], &err) != SGFS_OK) {
+    if (sgfsi_heldout_score(a, &draws, row, HELD, 1, NULL, &score[0], &err) != SGFS_OK ||
+        sgfsi_heldout_score(b, &draws, copy, n, 1, NULL, &score[1], &err) != SGFS_OK) {
         fail_msg("%s", err.text);
     }
     assert_near(score[0].loss, score[1].loss, 1e-13, "loss");
@@ -518,7 +518,7 @@ static void test_held_out_losses_are_weighted(void **state) {
     for (int64_t i = 0, k = 0; k < 3; i++) {
         if (t->w[i] == 0) none[k++] = i;
     }
-    assert_int_equal(sgfsi_score_rows(a, &draws, none, 3, 1, NULL, &score[0], &err), SGFS_EDATA);
+    assert_int_equal(sgfsi_heldout_score(a, &draws, none, 3, 1, NULL, &score[0], &err), SGFS_EDATA);
     assert_non_null(strstr(err.text, "weight 0"));
     sgfs_model_free(a);
     sgfs_model_free(b);

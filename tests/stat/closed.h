@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "run/run.h"
+#include "chain/run.h"
 
 typedef struct problem {
     int64_t N, D;
@@ -49,17 +49,17 @@ static void solve_closed_form(problem *q, const double *b) {
     int64_t D = q->D;
     double *L = need((size_t)(D * D), sizeof *L);
     memcpy(L, q->A, (size_t)(D * D) * sizeof *L);
-    assert_int_equal(sgfs_backend_host.potrf(D, L), 0);
+    assert_int_equal(sgfs_device_host.potrf(D, L), 0);
     q->C = need((size_t)(D * D), sizeof *q->C);
     q->mu = need((size_t)D, sizeof *q->mu);
     for (int64_t j = 0; j < D; j++) {
         q->C[j * D + j] = 1;
-        sgfs_backend_host.trsv(D, L, false, q->C + j * D);
-        sgfs_backend_host.trsv(D, L, true, q->C + j * D);
+        sgfs_device_host.trsv(D, L, false, q->C + j * D);
+        sgfs_device_host.trsv(D, L, true, q->C + j * D);
     }
     memcpy(q->mu, b, (size_t)D * sizeof *b);
-    sgfs_backend_host.trsv(D, L, false, q->mu);
-    sgfs_backend_host.trsv(D, L, true, q->mu);
+    sgfs_device_host.trsv(D, L, false, q->mu);
+    sgfs_device_host.trsv(D, L, true, q->mu);
     free(L);
 }
 

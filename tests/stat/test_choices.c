@@ -5,8 +5,8 @@
  */
 #include "stat/closed.h"
 
-#include "model/mode.h"
-#include "sampler/kmatrix.h"
+#include "posterior/mode.h"
+#include "sampler/sgfs_matrix.h"
 
 /* A run opened on a small regression; the caller closes it. */
 typedef struct opened {
@@ -209,7 +209,7 @@ static void test_warmup_fisher_every_k(void **state) {
                                     {"fisher.warmup_every", cases[i].every},
                                     {NULL, NULL}};
         opened o = open_with(300, 3, settings, &kind);
-        const sgfsi_kmatrix *K = o.run->walk[0].sampler.state; /* the state begins with it */
+        const sgfsi_sgfs_matrix *K = o.run->chain[0].sampler.state; /* the state begins with it */
         assert_int_equal(K->fill, 1);
         factored = refused = 0;
         assert_int_equal(sgfs_run_step(o.run, 40, NULL), SGFS_OK);
@@ -280,7 +280,7 @@ static void test_failed_factorisations_are_counted(void **state) {
     opened o = open_with(300, 3, settings, &kind);
     refused = 3; /* 0, 1e-10, 1e-8 fail; 1e-6 works */
     assert_int_equal(sgfs_run_all(o.run, NULL), SGFS_OK);
-    assert_int_equal(o.run->walk[0].sampler.interventions, 3);
+    assert_int_equal(o.run->chain[0].sampler.interventions, 3);
     close_all(&o);
     o = open_with(300, 3, settings, &kind);
     refused = 1000000; /* never: the chain stops and says where */

@@ -153,7 +153,7 @@ static void test_misspecified_noise(void **state) {
 static double lag1(const sgfs_draws *d, const problem *q) {
     double top = 0, bottom = 0;
     for (int64_t c = 0; c < d->chains; c++) {
-        const sgfsi_chain *k = &d->chain[c];
+        const sgfsi_chain_draws *k = &d->chain[c];
         for (int64_t t = 0; t + 1 < k->draws; t++) {
             for (int64_t j = 0; j < q->D; j++) {
                 double a = k->theta[t * q->D + j] - q->mu[j],

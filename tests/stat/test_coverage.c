@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "run/predict.h"
+#include "jobs/predict/predict.h"
 #include "tools/check.h"
 
 enum { REPLICATES = 300, TRAINING = 12, NEW = 60, P = 3, S = 600 };
@@ -111,14 +111,14 @@ static sgfs_prediction predict(const sgfs_draws *draws, sgfs_config *cfg, const 
     return r;
 }
 
-static double z_of(const sgfsi_moment *m, double wanted) {
-    return (sgfsi_moment_mean(m) - wanted) / sgfsi_moment_se(m);
+static double z_of(const sgfsi_mean_se *m, double wanted) {
+    return (sgfsi_mean_se_mean(m) - wanted) / sgfsi_mean_se_se(m);
 }
 
 static void test_linear_intervals_cover_what_they_say(void **state) {
     (void)state;
     uint64_t seed = 90385;
-    sgfsi_moment inside = {0}, under[3] = {{0}}, pit[10] = {{0}}, plug_in = {0};
+    sgfsi_mean_se inside = {0}, under[3] = {{0}}, pit[10] = {{0}}, plug_in = {0};
     sgfs_config *cfg = config();
     for (int r = 0; r < REPLICATES; r++) {
         truth t;
@@ -127,9 +127,9 @@ static void test_linear_intervals_cover_what_they_say(void **state) {
         sgfs_draws *draws = sample("linear", x, y, cfg);
         write_rows(&t, false, &seed);
         sgfs_prediction p = predict(draws, cfg, "auto");
-        sgfsi_moment_add(&inside, 1, p.coverage);
-        for (int k = 0; k < 3; k++) sgfsi_moment_add(&under[k], 1, p.under[k]);
-        for (int b = 0; b < 10; b++) sgfsi_moment_add(&pit[b], 1, (double)p.pit[b] / NEW);
+        sgfsi_mean_se_add(&inside, 1, p.coverage);
+        for (int k = 0; k < 3; k++) sgfsi_mean_se_add(&under[k], 1, p.under[k]);
+        for (int b = 0; b < 10; b++) sgfsi_mean_se_add(&pit[b], 1, (double)p.pit[b] / NEW);
         /* A plug-in: the mean of the draws, as many times over. */
         const double *theta = sgfs_draws_chain(draws, 0);
         for (int64_t s = 1; s < S; s++) {
@@ -138,13 +138,13 @@ static void test_linear_intervals_cover_what_they_say(void **state) {
         }
         for (int64_t s = 1; s < S; s++)
             memcpy(draws->chain[0].theta + s * draws->D, theta, (size_t)draws->D * sizeof *theta);
-        sgfsi_moment_add(&plug_in, 1, predict(draws, cfg, "auto").coverage);
+        sgfsi_mean_se_add(&plug_in, 1, predict(draws, cfg, "auto").coverage);
         sgfs_draws_free(draws);
     }
     double expected = 0.9 * (S - 1) / (S + 1);
-    print_message("coverage %.4f +- %.4f (plug-in: %.4f)\n", inside.mean, sgfsi_moment_se(&inside),
+    print_message("coverage %.4f +- %.4f (plug-in: %.4f)\n", inside.mean, sgfsi_mean_se_se(&inside),
                   plug_in.mean);
-    assert_true(sgfsi_moment_se(&inside) < 0.02 / 3); /* so that 2 % would be seen */
+    assert_true(sgfsi_mean_se_se(&inside) < 0.02 / 3); /* so that 2 % would be seen */
     assert_true(fabs(inside.mean - 0.9) < 0.02);
     assert_true(fabs(z_of(&inside, expected)) < z_most);
     assert_true(fabs(z_of(&under[0], 0.05)) < z_most);
@@ -161,7 +161,7 @@ static void test_linear_intervals_cover_what_they_say(void **state) {
 static void test_logistic_probabilities_come_true(void **state) {
     (void)state;
     uint64_t seed = 71385;
-    sgfsi_moment gap[10] = {{0}}, sure = {0};
+    sgfsi_mean_se gap[10] = {{0}}, sure = {0};
     sgfs_config *cfg = config();
     for (int r = 0; r < REPLICATES; r++) {
         truth t;
@@ -175,10 +175,10 @@ static void test_logistic_probabilities_come_true(void **state) {
             for (int b = 0; b < 10; b++) {
                 double rows = (double)p.bin[b].rows;
                 double d = rows > 0 ? rows * (p.bin[b].observed - p.bin[b].predicted) : 0;
-                if (!one) sgfsi_moment_add(&gap[b], 1, d);
+                if (!one) sgfsi_mean_se_add(&gap[b], 1, d);
                 all += b < 5 ? d : -d; /* one draw: too low below, too high above */
             }
-            if (one) sgfsi_moment_add(&sure, 1, all);
+            if (one) sgfsi_mean_se_add(&sure, 1, all);
         }
         sgfs_draws_free(draws);
     }

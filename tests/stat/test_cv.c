@@ -8,7 +8,7 @@
  * 1 % is 4.5 standard deviations; E2 within a factor of 1.5 of its noise, with rho = 1 - h. A
  * right chain fails the first once in 150,000 changes of a seed; seeds are fixed.
  */
-#include "sampler/general.h"
+#include "sampler/corrected_step.h"
 #include "stat/closed.h"
 
 static const char *number(double x, char room[32]) {
@@ -157,8 +157,8 @@ static void the_step_is_chosen(void **state) {
         sgfs_model *m = sgfs_model_open("linear", data, cfg, NULL);
         sgfs_run *run = sgfs_run_open(m, cfg, NULL);
         assert_non_null(run);
-        const sgfs_sampler *s = &run->walk[0].sampler;
-        const sgfsi_general *g = s->state, *other = run->walk[3].sampler.state;
+        const sgfs_sampler *s = &run->chain[0].sampler;
+        const sgfsi_corrected *g = s->state, *other = run->chain[3].sampler.state;
         double h = fmin(1, 2 / (1 + 1.5 * noise_of(q.D, batches[k])));
         double noise = sgfsi_json_get_num(s->facts, "noise", NAN);
         print_message("n %g: step %.3f (theory %.3f), noise %.3f (theory %.3f)\n", batches[k], g->h,
@@ -216,7 +216,7 @@ static void too_much_noise_is_said_while_opening(void **state) {
 static sgfs_status open_wrong(sgfs_sampler *s, double times, sgfs_err *err) {
     sgfs_status status = sgfs_sampler_sgfs_cv.open(s, err);
     if (status != SGFS_OK) return status;
-    sgfsi_general *g = s->state;
+    sgfsi_corrected *g = s->state;
     double h = g->h, q = (s->eval.gamma - 1) * s->eval.total;
     g->R.kind->combine(&g->R, h * (2 - h), &g->P.A, -times * h * h * q, &g->I1.I1);
     assert_int_equal(g->R.kind->factor(&g->R), 0);
@@ -404,11 +404,11 @@ static void sgfs_is_a_special_case(void **state) {
 /* An anchor moved `far` posterior standard deviations away, with the gradient of all rows there:
  * the gradient stays unbiased, and its noise is 1 + far^2/D times what was probed. */
 static void move_anchor(sgfs_run *run, const problem *q, double far) {
-    sgfsi_anchor *a = run->walk[0].sampler.anchor;
+    sgfsi_anchor *a = run->chain[0].sampler.anchor;
     double *step = need((size_t)q->D, sizeof *step), *A = need((size_t)(q->D * q->D), sizeof *A);
     double lp;
     step[1] = far;
-    sgfs_backend_host.trsv(q->D, a->L, true, step);
+    sgfs_device_host.trsv(q->D, a->L, true, step);
     for (int64_t j = 0; j < q->D; j++) a->theta[j] += step[j];
     assert_int_equal(sgfsi_posterior_full(run->model, a->theta, &lp, a->G, A, NULL), SGFS_OK);
     for (int64_t j = 0; j < q->D; j++) a->G[j] += q->lambda * a->theta[j]; /* without the prior */
@@ -438,7 +438,7 @@ static void a_chain_that_is_far_from_its_anchor_takes_another(void **state) {
     sgfs_model *m = sgfs_model_open("linear", data, cfg, NULL);
     sgfs_run *run = sgfs_run_open(m, cfg, NULL);
     assert_non_null(run);
-    double around = ((sgfsi_general *)run->walk[0].sampler.state)->noise;
+    double around = ((sgfsi_corrected *)run->chain[0].sampler.state)->noise;
     move_anchor(run, &q, 8);
     assert_int_equal(sgfs_run_all(run, NULL), SGFS_OK);
     assert_int_equal(sgfs_run_close(run, NULL), SGFS_OK);
@@ -446,12 +446,12 @@ static void a_chain_that_is_far_from_its_anchor_takes_another(void **state) {
     pool(&o, D);
     judge(&o, &q);
     for (int c = 0; c < 4; c++) {
-        const sgfs_sampler *s = &run->walk[c].sampler;
-        double noise = ((const sgfsi_general *)s->state)->noise;
+        const sgfs_sampler *s = &run->chain[c].sampler;
+        double noise = ((const sgfsi_corrected *)s->state)->noise;
         assert_int_equal(s->reanchors, 1);
         assert_int_equal(run->out.memory->chain[c].info.reanchors, 1);
         assert_true(fabs(noise / around - 1) < 0.5); /* 1 + 64/5 = 14 without */
-        assert_true(c == 0 || s->anchor != run->walk[0].sampler.anchor);
+        assert_true(c == 0 || s->anchor != run->chain[0].sampler.anchor);
         assert_true(s->anchor->distance < 2); /* a mean of 32 places, tau 3 */
         assert_true(run->out.memory->chain[c].stats[5] == 1);
     }

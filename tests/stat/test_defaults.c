@@ -9,7 +9,7 @@
  */
 #include "stat/closed.h"
 
-#include "model/mode.h"
+#include "posterior/mode.h"
 
 enum { COLS = 3 };
 

@@ -249,7 +249,7 @@ static verdict judge_draws(const small *q, const sampled *s, const char *what) {
                  .accept = exact ? mean_of(d, "accept") : 1,
                  .rows = exact ? mean_of(d, "rows") : 0,
                  .tau = longest,
-                 .distance = exact ? s->run->walk[0].sampler.anchor->distance : 0};
+                 .distance = exact ? s->run->chain[0].sampler.anchor->distance : 0};
     print_errors(q, d, what, &v);
     return v;
 }

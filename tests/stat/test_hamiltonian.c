@@ -211,11 +211,11 @@ static void test_metric_is_the_windows_regularised_covariance(void **state) {
         for (int64_t t = 1; t <= WARMUP; t++) {
             assert_int_equal(sgfs_run_step(s.run, 1, NULL), SGFS_OK);
             if (t < FIRST || t > LAST) continue;
-            memcpy(row + (t - FIRST) * D, s.run->walk[0].theta, D * sizeof *row);
-            for (int64_t j = 0; j < D; j++) mean[j] += s.run->walk[0].theta[j] / n;
+            memcpy(row + (t - FIRST) * D, s.run->chain[0].theta, D * sizeof *row);
+            for (int64_t j = 0; j < D; j++) mean[j] += s.run->chain[0].theta[j] / n;
         }
         for (int64_t t = 0; t < n; t++) add_square(S, row + t * D, mean, D);
-        const sgfs_sym *W = &((sgfsi_hamiltonian *)s.run->walk[0].sampler.state)->W;
+        const sgfs_sym *W = &((sgfsi_hamiltonian *)s.run->chain[0].sampler.state)->W;
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j <= i; j++) {
                 double wanted = n / (n + 5.0) * S[i * D + j] / (n - 1.0);

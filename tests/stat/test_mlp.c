@@ -9,8 +9,8 @@
  * comparisons, a false alarm in one of 40,000 choices of seeds. And a network with a hidden layer
  * learns what no regression can (exclusive or) by the default sampler.
  */
-#include "model/mode.h"
-#include "model/posterior.h"
+#include "posterior/mode.h"
+#include "posterior/posterior.h"
 #include "stat/sampled.h"
 #include "tools/check.h"
 

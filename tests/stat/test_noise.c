@@ -49,9 +49,9 @@ static problem rewhitened(const problem *from) {
     double *S = need((size_t)(D * D), sizeof *S), *mean = need((size_t)D, sizeof *mean);
     for (int64_t i = 0; i < N * D; i++) mean[i % D] += q.x[i] / (double)N;
     for (int64_t i = 0; i < N * D; i++) q.x[i] -= mean[i % D];
-    sgfs_backend_host.syrk_t(N, D, 1 / (double)N, q.x, 0, S);
-    assert_int_equal(sgfs_backend_host.potrf(D, S), 0);
-    for (int64_t i = 0; i < N; i++) sgfs_backend_host.trsv(D, S, false, q.x + i * D);
+    sgfs_device_host.syrk_t(N, D, 1 / (double)N, q.x, 0, S);
+    assert_int_equal(sgfs_device_host.potrf(D, S), 0);
+    for (int64_t i = 0; i < N; i++) sgfs_device_host.trsv(D, S, false, q.x + i * D);
     for (int64_t i = 0; i < N * D; i++) q.x[i] += 0.731 * (double)(i % D + 1);
     for (int64_t j = 0; j < D; j++) {
         for (int64_t k = 0; k < D; k++) {
@@ -306,8 +306,8 @@ static void normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *
 }
 
 /* Algorithm 1 with B = gamma N I1hat, and one mistake. */
-static sgfs_status step_wrong(sgfs_sampler *s, const sgfs_step *now, double *theta, double *stats,
-                              sgfs_err *err) {
+static sgfs_status step_wrong(sgfs_sampler *s, const sgfs_iteration *now, double *theta,
+                              double *stats, sgfs_err *err) {
     wrong *w = s->state;
     sgfsi_eval *e = &s->eval;
     const sgfs_fisher_kind *f = s->fisher;
@@ -455,7 +455,7 @@ static void test_decaying_steps(void **state) {
     sgfsi_schedule s = sgfsi_schedule_open(cfg);
     for (int64_t t = 1; t < 1000; t += 83) {
         double expected = 0.3 / pow(17 + (double)t, 0.9);
-        sgfs_step now = {.t = t, .draws = 1000};
+        sgfs_iteration now = {.t = t, .draws = 1000};
         assert_true(fabs(sgfsi_schedule_at(&s, &now).eps / expected - 1) < 1e-12);
     }
     sgfs_config_free(cfg);

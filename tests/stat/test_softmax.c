@@ -14,8 +14,8 @@
 
 #include "stat/sampled.h"
 
-#include "model/mode.h"
 #include "model/outcomes.h"
+#include "posterior/mode.h"
 #include "tools/check.h"
 
 enum { N = 700, P = 3, D = P + 1, CLASSES = 3 };

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "model/anchor.h"
-#include "model/mode.h"
 #include "model/prior.h"
-#include "model/remembered.h"
+#include "posterior/anchor.h"
+#include "posterior/mode.h"
+#include "posterior/remembered.h"
 #include "tools/check.h"
 
 /* ---- rows and models ------------------------------------------------------------------------- */

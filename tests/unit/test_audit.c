@@ -24,7 +24,7 @@
 #include "base/rng.h"
 #include "diagnostics/batchmeans.h"
 #include "diagnostics/student.h"
-#include "run/audit.h"
+#include "jobs/audit/audit.h"
 #include "sink/runblock.h"
 #include "tools/sample_run.h"
 
@@ -313,7 +313,7 @@ static void make_fake(fake *f, bool exact) {
     f->run.param = f->names;
     f->run.header = sgfsi_json_object();
     for (int j = 0; j < WIDE; j++) f->names[j] = name;
-    for (int i = 0; i < SGFSI_PROBES; i++)
+    for (int i = 0; i < SGFSI_REFERENCES; i++)
         f->a.probe[i].estimate = sgfsi_arena_alloc(&f->a.arena, WIDE, sizeof(sgfsi_estimate));
 }
 
@@ -325,10 +325,10 @@ static void free_fake(fake *f) {
 
 /* `effective` draws in all of every kind. True: enough, by the probe itself. */
 static bool fill_fake(fake *f, uint64_t seed, double effective, double shift) {
-    static const double step[SGFSI_PROBES] = {1, 0.5, 0.25, 0.8};
+    static const double step[SGFSI_REFERENCES] = {1, 0.5, 0.25, 0.8};
     bool enough = true;
-    for (int i = 0; i < SGFSI_PROBES; i++) {
-        if (f->a.exact != (i == SGFSI_PROBE_EXACT) && i > 0) continue;
+    for (int i = 0; i < SGFSI_REFERENCES; i++) {
+        if (f->a.exact != (i == SGFSI_REFERENCE_EXACT) && i > 0) continue;
         double rho = 1 - step[i], theta[WIDE], z[WIDE];
         int64_t draws = (int64_t)(effective * (2 - step[i]) / step[i] / FEW);
         sgfsi_arena arena = {NULL};
@@ -346,7 +346,7 @@ static bool fill_fake(fake *f, uint64_t seed, double effective, double shift) {
                 sgfsi_batchmeans_add(b, c, 1, theta);
             }
         }
-        enough = sgfsi_probe_look(&f->a.probe[i], b) && enough;
+        enough = sgfsi_reference_chain_estimate(&f->a.probe[i], b) && enough;
         sgfsi_arena_free(&arena);
     }
     return enough;

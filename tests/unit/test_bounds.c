@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_bounds.c: what exact draws rest on: the remainder of a row's log density after its second
- * order, and the bounds that it never exceeds (sgfs_plugin.h: `third`, `remainder`; veto.h).
+ * order, and the bounds that it never exceeds (stages.h: `third`, `remainder`; veto.h).
  *
  *     theta = anchor + L z,  C = L L';   r(z) the remainder, growth g, radius rho
  *     |D^3 log p [v, v, v]|  <=  third e^{g (|z| - rho)+}       for |L^-1 v| = 1, at every z
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "model/model.h"
-#include "model/tails.h"
+#include "model/taylor_remainder.h"
 #include "tools/check.h"
 
 /* ---- tails ----------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  * are right to rounding, so that a mistake of 1e-5 is one, and 1e-7 is not, at the tolerance 1e-6.
  */
 #include "conform/model_bench.h"
-#include "run/checkgrad.h"
+#include "jobs/checkgrad/checkgrad.h"
 
 /* ---- a model that can be wrong --------------------------------------------------------------- */
 

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "model/veto.h"
-#include "run/forecast.h"
-#include "run/run.h"
+#include "chain/forecast.h"
+#include "chain/run.h"
+#include "posterior/thinning.h"
 
 /* A logistic regression on normal columns, all coefficients 0.3. */
 typedef struct bench {
@@ -58,13 +58,13 @@ static void close_bench(bench *b) {
 static double from_all_rows(const bench *b) {
     sgfsi_arena arena = {NULL};
     sgfsi_anchor a;
-    sgfsi_psi psi;
+    sgfsi_row_bounds psi;
     sgfs_err err;
     if (sgfsi_anchor_find(&a, b->m, b->cfg, 0, &arena, &err) != SGFS_OK ||
-        sgfsi_psi_open(&psi, b->m, &a, sgfsi_psi_radius(b->m->D), 1 << 20, 0, &arena, &err) !=
-            SGFS_OK)
+        sgfsi_row_bounds_open(&psi, b->m, &a, sgfsi_row_bounds_radius(b->m->D), 1 << 20, 0, &arena,
+                              &err) != SGFS_OK)
         fail_msg("%s", err.text);
-    double rows = sgfsi_psi_expected(&psi);
+    double rows = sgfsi_row_bounds_expected(&psi);
     sgfsi_arena_free(&arena);
     return rows;
 }

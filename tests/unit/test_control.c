@@ -8,9 +8,9 @@
  *   - At the anchor itself every batch gives it to rounding: the differences are 0.
  */
 #include "base/rng.h"
-#include "data/batch.h"
-#include "model/posterior.h"
 #include "model/prior.h"
+#include "posterior/posterior.h"
+#include "rows/batch.h"
 #include "sampler/sampler.h"
 #include "tools/check.h"
 

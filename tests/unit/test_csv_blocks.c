@@ -13,8 +13,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "data/csv.h"
-#include "data/flow.h"
+#include "files/csv/csv.h"
+#include "files/flow.h"
 
 static char path[64];
 static const sgfsi_read_options usual = {.target = "",

@@ -3,7 +3,7 @@
  * linear model of known sigma whose only column is +-1 has precision N/sigma^2 + lambda, whichever
  * rows are looked at.
  */
-#include "run/curvature.h"
+#include "chain/spread_check.h"
 #include "tools/check.h"
 
 /* sd of the one parameter of N rows, under a prior of precision lambda. */

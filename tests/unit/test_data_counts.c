@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "data/flow.h"
-#include "data/table.h"
+#include "files/flow.h"
+#include "rows/table.h"
 
 /* A file below the folder of the data, which may not be there. */
 static const char *find(const char *name, char out[512]) {

@@ -193,7 +193,7 @@ enum { CHAINS = 3, DRAWS = 4, DIM = 2 };
 
 typedef struct made {
     sgfs_draws d;
-    sgfsi_chain chain[CHAINS];
+    sgfsi_chain_draws chain[CHAINS];
     char *param[DIM];
     char a[16], b[16], state[32];
     double theta[2][DRAWS * DIM], mean[2][DIM], cov[2][DIM * DIM], var[2][DIM];

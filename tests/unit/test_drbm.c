@@ -11,7 +11,7 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "model/posterior.h"
+#include "posterior/posterior.h"
 #include "tools/check.h"
 
 enum { MOST_ROWS = 64 };

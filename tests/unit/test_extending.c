@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "model/mode.h"
-#include "run/run.h"
+#include "chain/run.h"
+#include "posterior/mode.h"
 
 #include "extending_model.c" /* made by tests/CMakeLists.txt from the page */
 

@@ -16,12 +16,12 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "data/data.h"
-#include "data/files.h"
-#include "data/flow.h"
-#include "data/glossary.h"
-#include "data/packed.h"
-#include "run/options.h"
+#include "chain/plan.h"
+#include "files/files.h"
+#include "files/flow.h"
+#include "files/glossary.h"
+#include "files/packed/packed.h"
+#include "rows/data.h"
 
 static char said[1200];
 
@@ -421,7 +421,7 @@ static void test_told_statistics_are_merged(void **state) {
     assert_true(t.shuffled);
     assert_int_equal(t.rows, 100);
     for (int j = 0; j < 3; j++) {
-        const sgfsi_column_told *a = &t.told[j], *b = &one.told[j];
+        const sgfsi_column_stats *a = &t.told[j], *b = &one.told[j];
         /* rounding only: sums of 100 numbers, a few ulp of the largest term */
         assert_true(a->rows == b->rows && a->min == b->min && a->max == b->max);
         assert_true(fabs(a->mean - b->mean) <= 1e-13 * fabs(b->mean));

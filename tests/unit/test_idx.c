@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "data/flow.h"
-#include "data/table.h"
+#include "files/flow.h"
+#include "rows/table.h"
 
 enum { U8 = 0x08, I8 = 0x09, I16 = 0x0B, I32 = 0x0C, F32 = 0x0D, F64 = 0x0E };
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "data/flow.h"
-#include "data/table.h"
+#include "files/flow.h"
+#include "rows/table.h"
 
 static char path[64];
 static char said[1024];

@@ -11,8 +11,8 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "model/posterior.h"
 #include "model/readout.h"
+#include "posterior/posterior.h"
 #include "tools/check.h"
 
 enum { ROWS = 61, COLS = 3, MOST = 128, MOST_UNITS = 8, CLASSES = 3 };

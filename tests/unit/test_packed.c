@@ -19,9 +19,9 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "data/data.h"
-#include "data/packed.h"
-#include "run/options.h"
+#include "chain/plan.h"
+#include "files/packed/packed.h"
+#include "rows/data.h"
 
 static char path[64];
 static const sgfsi_read_options silent = {.target = "",

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "run/predict.h"
-#include "run/run.h"
+#include "chain/run.h"
+#include "jobs/predict/predict.h"
 #include "tools/check.h"
 
 enum { N = 700, P = 3, D = P + 1, S = 41 };
@@ -343,14 +343,14 @@ static void test_a_draw_at_a_time(void **state) {
             loss -= log(LABEL[i] == 7 ? mean : 1 - mean) / N;
             wrong += LABEL[i] == 7 ? mean < 0.5 : mean > 0.5;
         }
-        assert_near(sgfsi_moment_mean(&tally.loss), loss, 1e-12, "log loss so far");
-        assert_near(sgfsi_moment_mean(&tally.wrong), wrong / N, 1e-12, "error so far");
-        loss_at_last = sgfsi_moment_mean(&tally.loss);
+        assert_near(sgfsi_mean_se_mean(&tally.loss), loss, 1e-12, "log loss so far");
+        assert_near(sgfsi_mean_se_mean(&tally.wrong), wrong / N, 1e-12, "error so far");
+        loss_at_last = sgfsi_mean_se_mean(&tally.loss);
     }
     double *once = predict_in_blocks(&t, N, 0);
-    sgfsi_moment all = {0};
-    for (int64_t i = 0; i < N; i++) sgfsi_moment_add(&all, 1, -once[i * WIDTH + 2]);
-    assert_true(sgfsi_moment_mean(&all) == loss_at_last); /* asking in between changed nothing */
+    sgfsi_mean_se all = {0};
+    for (int64_t i = 0; i < N; i++) sgfsi_mean_se_add(&all, 1, -once[i * WIDTH + 2]);
+    assert_true(sgfsi_mean_se_mean(&all) == loss_at_last); /* asking in between changed nothing */
     free(once);
     sgfsi_arena_free(&arena);
     close_setting(&t);
@@ -433,7 +433,7 @@ static void test_measures_of_three_labels(void **state) {
         observed[bin] += best == y;
         count[y]++;
         best_count[best]++;
-        sgfsi_tally_add(&t, &(sgfsi_told){.weight = 1, .y = y, .log_density = -l, .mean = p});
+        sgfsi_tally_add(&t, &(sgfsi_scored_row){.weight = 1, .y = y, .log_density = -l, .mean = p});
     }
     for (int b = 0; b < 10; b++) {
         ece += fabs(observed[b] - predicted[b]) / ROWS;
@@ -444,12 +444,12 @@ static void test_measures_of_three_labels(void **state) {
         assert_int_equal(t.label[k].rows, count[k]);
         assert_int_equal(t.label[k].predicted, best_count[k]);
     }
-    assert_near(sgfsi_moment_mean(&t.loss), loss, 1e-13, "log loss");
-    assert_near(sgfsi_moment_se(&t.loss), sqrt((loss2 - loss * loss) / (ROWS - 1)), 1e-12, "se");
-    assert_near(sgfsi_moment_mean(&t.wrong), wrong / ROWS, 1e-14, "error");
-    assert_near(sgfsi_moment_se(&t.wrong), sqrt(wrong / ROWS * (1 - wrong / ROWS) / (ROWS - 1)),
+    assert_near(sgfsi_mean_se_mean(&t.loss), loss, 1e-13, "log loss");
+    assert_near(sgfsi_mean_se_se(&t.loss), sqrt((loss2 - loss * loss) / (ROWS - 1)), 1e-12, "se");
+    assert_near(sgfsi_mean_se_mean(&t.wrong), wrong / ROWS, 1e-14, "error");
+    assert_near(sgfsi_mean_se_se(&t.wrong), sqrt(wrong / ROWS * (1 - wrong / ROWS) / (ROWS - 1)),
                 1e-14, "se of the error");
-    assert_near(sgfsi_moment_mean(&t.brier), brier, 1e-13, "Brier");
+    assert_near(sgfsi_mean_se_mean(&t.brier), brier, 1e-13, "Brier");
     assert_near(sgfsi_tally_ece(&t), ece, 1e-13, "ECE");
     sgfsi_arena_free(&arena);
 }
@@ -467,12 +467,12 @@ static void test_measures_of_two_labels(void **state) {
     assert_int_equal(sgfsi_tally_open(&t, &labels, &arena, NULL), SGFS_OK);
     for (int i = 0; i < 4; i++) {
         double p[2] = {1 - rows[i][1], rows[i][1]}, of = rows[i][0] == 7 ? p[1] : p[0];
-        sgfsi_tally_add(
-            &t, &(sgfsi_told){.weight = 1, .y = rows[i][0], .log_density = log(of), .mean = p});
+        sgfsi_tally_add(&t, &(sgfsi_scored_row){
+                                .weight = 1, .y = rows[i][0], .log_density = log(of), .mean = p});
     }
-    assert_near(sgfsi_moment_mean(&t.wrong), 2.5 / 4, 1e-15, "error");
-    assert_near(sgfsi_moment_mean(&t.brier), (0.25 + 0.5625 + 0.0225 + 1) / 4, 1e-15, "Brier");
-    assert_true(sgfsi_moment_mean(&t.loss) == INFINITY && isnan(sgfsi_moment_se(&t.loss)));
+    assert_near(sgfsi_mean_se_mean(&t.wrong), 2.5 / 4, 1e-15, "error");
+    assert_near(sgfsi_mean_se_mean(&t.brier), (0.25 + 0.5625 + 0.0225 + 1) / 4, 1e-15, "Brier");
+    assert_true(sgfsi_mean_se_mean(&t.loss) == INFINITY && isnan(sgfsi_mean_se_se(&t.loss)));
     assert_true(t.bin[5].rows == 1 && t.bin[2].rows == 1 && t.bin[8].rows == 1 &&
                 t.bin[9].rows == 1);
     assert_true(t.bin[2].observed == 1 && t.bin[9].observed == 0);
@@ -489,19 +489,19 @@ static void test_measures_of_numbers(void **state) {
     assert_int_equal(sgfsi_tally_open(&t, &none, &arena, NULL), SGFS_OK);
     for (int i = 0; i < 4; i++) {
         double q[3] = {-1, 0.5, 2};
-        sgfsi_tally_add(&t, &(sgfsi_told){.weight = 1,
-                                          .y = rows[i][0],
-                                          .log_density = -1.25,
-                                          .mean = &rows[i][1],
-                                          .q = q,
-                                          .pit = rows[i][2]});
+        sgfsi_tally_add(&t, &(sgfsi_scored_row){.weight = 1,
+                                                .y = rows[i][0],
+                                                .log_density = -1.25,
+                                                .mean = &rows[i][1],
+                                                .q = q,
+                                                .pit = rows[i][2]});
     }
-    assert_near(sgfsi_moment_mean(&t.square), (0.25 + 6.25 + 7.84) / 4, 1e-14, "mse");
-    assert_near(sgfsi_moment_mean(&t.absolute), (0.5 + 2.5 + 2.8) / 4, 1e-14, "mae");
-    assert_near(sgfsi_moment_mean(&t.inside), 0.5, 1e-15, "coverage");
-    assert_near(sgfsi_moment_mean(&t.under[0]), 0.25, 1e-15, "under 5 %");
-    assert_near(sgfsi_moment_mean(&t.under[1]), 1.5 / 4, 1e-15, "under 50 %, a tie for a half");
-    assert_near(sgfsi_moment_mean(&t.under[2]), 0.75, 1e-15, "under 95 %");
+    assert_near(sgfsi_mean_se_mean(&t.square), (0.25 + 6.25 + 7.84) / 4, 1e-14, "mse");
+    assert_near(sgfsi_mean_se_mean(&t.absolute), (0.5 + 2.5 + 2.8) / 4, 1e-14, "mae");
+    assert_near(sgfsi_mean_se_mean(&t.inside), 0.5, 1e-15, "coverage");
+    assert_near(sgfsi_mean_se_mean(&t.under[0]), 0.25, 1e-15, "under 5 %");
+    assert_near(sgfsi_mean_se_mean(&t.under[1]), 1.5 / 4, 1e-15, "under 50 %, a tie for a half");
+    assert_near(sgfsi_mean_se_mean(&t.under[2]), 0.75, 1e-15, "under 95 %");
     assert_true(t.pit[3] == 1 && t.pit[0] == 1 && t.pit[9] == 1 && t.pit[5] == 1);
     sgfsi_arena_free(&arena);
 }
@@ -516,12 +516,12 @@ static void test_a_target_on_a_quantile_is_inside(void **state) {
     assert_int_equal(sgfsi_tally_open(&t, &none, &arena, NULL), SGFS_OK);
     const double inside[5] = {1, 1, 1, 0.75, 0.6}; /* of the rows so far */
     for (int i = 0; i < 5; i++) {
-        sgfsi_tally_add(&t,
-                        &(sgfsi_told){.weight = 1, .y = y[i], .mean = &mean, .q = q, .pit = 0.385});
-        assert_near(sgfsi_moment_mean(&t.inside), inside[i], 1e-15, "coverage");
+        sgfsi_tally_add(
+            &t, &(sgfsi_scored_row){.weight = 1, .y = y[i], .mean = &mean, .q = q, .pit = 0.385});
+        assert_near(sgfsi_mean_se_mean(&t.inside), inside[i], 1e-15, "coverage");
     }
-    assert_near(sgfsi_moment_mean(&t.under[0]), 1.5 / 5, 1e-15, "under 5 %, a tie for a half");
-    assert_near(sgfsi_moment_mean(&t.under[2]), 3.5 / 5, 1e-15, "under 95 %");
+    assert_near(sgfsi_mean_se_mean(&t.under[0]), 1.5 / 5, 1e-15, "under 5 %, a tie for a half");
+    assert_near(sgfsi_mean_se_mean(&t.under[2]), 3.5 / 5, 1e-15, "under 95 %");
     sgfsi_arena_free(&arena);
 }
 

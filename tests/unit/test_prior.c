@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "model/mode.h"
 #include "model/prior.h"
+#include "posterior/mode.h"
 #include "tools/check.h"
 
 /* ---- models without much data ---------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * every structure; chains of small networks that anchor again and again; and the law of the draws
  * where it is known.
  */
-#include "run/run.h"
+#include "chain/run.h"
 #include "sampler/reanchor.h"
 #include "tools/check.h"
 
@@ -134,7 +134,7 @@ static void compare_pass(const bench *b, const sgfs_fisher_kind *fisher, const d
         sgfsi_precision p = {.ridge = 0};
         sgfs_sym wanted;
         open_sampler(&s, b, fisher, &arena);
-        const sgfs_backend *be = b->m->be;
+        const sgfs_device *be = b->m->be;
         assert_int_equal(sgfsi_sym_open(&p.A, fisher, be, s.layout, &arena, NULL), SGFS_OK);
         assert_int_equal(sgfsi_sym_open(&p.L, fisher, be, s.layout, &arena, NULL), SGFS_OK);
         assert_int_equal(sgfsi_sym_open(&wanted, fisher, be, s.layout, &arena, NULL), SGFS_OK);
@@ -220,7 +220,7 @@ static void test_networks_anchor_again_and_again(void **state) {
         b.m->kind->start(b.m, start, spread);
         assert_int_equal(sgfsi_posterior_full(b.m, start, &low, G, NULL, NULL), SGFS_OK);
         for (int c = 0; c < 2; c++) {
-            const sgfsi_walk *w = &run->walk[c];
+            const sgfsi_chain *w = &run->chain[c];
             int64_t anchors = w->sampler.reanchors + 1;
             assert_in_range(anchors, 18, 30);
             assert_true(w->stats[5] == (double)(anchors - 1) && w->stats[1] > 0 && w->stats[4] > 0);
@@ -228,7 +228,7 @@ static void test_networks_anchor_again_and_again(void **state) {
             assert_true(rows >= 1000 * 50 + anchors * b.N && rows < 1200 * 50 + anchors * b.N);
             assert_int_equal(sgfsi_posterior_full(b.m, w->theta, &high, G, NULL, NULL), SGFS_OK);
             assert_true(high > low + 0.3 * (double)b.N);
-            assert_memory_equal(w->theta, again->walk[c].theta, (size_t)b.m->D * sizeof(double));
+            assert_memory_equal(w->theta, again->chain[c].theta, (size_t)b.m->D * sizeof(double));
         }
         sgfs_run_free(run);
         sgfs_run_free(again);
@@ -264,13 +264,13 @@ static void test_the_law_where_it_is_known(void **state) {
     b.m->be->trsv(D, A, true, mean);
     sgfs_run *run = sgfs_run_open(b.m, b.cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
-    assert_true(run->walk[0].sampler.reanchors > 100);
+    assert_true(run->chain[0].sampler.reanchors > 100);
     b.m->be->potri(D, A);
     for (int j = 0; j < D; j++) {
         double sd = sqrt(A[j * D + j]), sum = 0, square = 0, count = 0;
         for (int c = 0; c < 2; c++) {
-            sgfsi_running_flush(&run->walk[c].moments);
-            const sgfsi_running *m = &run->walk[c].moments;
+            sgfsi_chain_moments_flush(&run->chain[c].moments);
+            const sgfsi_chain_moments *m = &run->chain[c].moments;
             sum += m->mean[j] / 2;
             square += m->ss[j * D + j];
             count += (double)m->count;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "data/shuffle.h"
+#include "files/packed/shuffle.h"
 #include "tools/check.h"
 
 enum { MB = 1024 * 1024 };

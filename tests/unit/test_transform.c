@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "data/data.h"
-#include "data/transform.h"
+#include "files/transform/transform.h"
+#include "rows/data.h"
 
 enum { N = 197, FEATURES = 4, COLS = 6, ROOM = N * 16 };
 

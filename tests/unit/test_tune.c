@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "run/folds.h"
-#include "run/run.h"
-#include "run/score.h"
+#include "chain/run.h"
+#include "jobs/tune/folds.h"
+#include "jobs/tune/heldout_loss.h"
 #include "tools/check.h"
 
 enum { N = 600, P = 2, D = 3 };
@@ -399,15 +399,15 @@ static void check_linear_loss(bool standardize) {
     line q = solve(TRAINING, row, standardize);
     double *theta = draw_posterior(&q, m, S), mean_log, error;
     sgfs_draws *draws = draws_of(4, S / 4, theta);
-    sgfsi_score one, four;
-    assert_int_equal(sgfsi_score_rows(m, draws, hidden, HIDDEN, 1, NULL, &one, &err), SGFS_OK);
-    assert_int_equal(sgfsi_score_rows(m, draws, hidden, HIDDEN, 4, NULL, &four, &err), SGFS_OK);
+    sgfsi_heldout one, four;
+    assert_int_equal(sgfsi_heldout_score(m, draws, hidden, HIDDEN, 1, NULL, &one, &err), SGFS_OK);
+    assert_int_equal(sgfsi_heldout_score(m, draws, hidden, HIDDEN, 4, NULL, &four, &err), SGFS_OK);
     double loss = exact_loss(&q, HIDDEN, hidden, S, &mean_log, &error), mean = 0;
     assert_near(one.loss, loss, 5 * error, "log loss of the posterior predictive");
     assert_true(fabs(mean_log - loss) > 10 * error); /* or the test could not tell */
     assert_true(isnan(one.error));
     assert_true(one.loss == four.loss);
-    assert_int_equal(one.groups, SGFSI_SCORE_GROUPS);
+    assert_int_equal(one.groups, SGFSI_HELDOUT_GROUPS);
     for (int64_t g = 0; g < one.groups; g++) {
         double rows = (double)((g + 1) * HIDDEN / one.groups - g * HIDDEN / one.groups);
         mean += one.group[g] * rows / HIDDEN;
@@ -454,8 +454,8 @@ static void test_log_loss_and_error_of_two_classes(void **state) {
     }
     assert_true(wrong > 0 && wrong < 7);
     sgfs_draws *draws = draws_of(3, 1, theta);
-    sgfsi_score score;
-    assert_int_equal(sgfsi_score_rows(m, draws, hidden, 7, 2, NULL, &score, &err), SGFS_OK);
+    sgfsi_heldout score;
+    assert_int_equal(sgfsi_heldout_score(m, draws, hidden, 7, 2, NULL, &score, &err), SGFS_OK);
     assert_near(score.loss, loss, 1e-12, "log loss");
     assert_near(score.error, wrong / 7, 1e-12, "classification error");
     sgfs_draws_free(draws);
@@ -475,8 +475,8 @@ static void test_log_loss_does_not_underflow(void **state) {
     sgfs_data *data = wrap(N, X, Y, cfg);
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
     sgfs_draws *draws = draws_of(1, 2, theta);
-    sgfsi_score score;
-    assert_int_equal(sgfsi_score_rows(m, draws, hidden, 1, 1, NULL, &score, &err), SGFS_OK);
+    sgfsi_heldout score;
+    assert_int_equal(sgfsi_heldout_score(m, draws, hidden, 1, 1, NULL, &score, &err), SGFS_OK);
     double a = log_normal(Y[5], 0, 1e-6), b = log_normal(Y[5], 1, 1e-6), top = fmax(a, b);
     double wanted = -(top + log((exp(a - top) + exp(b - top)) / 2));
     assert_true(wanted > 1e5);
@@ -855,8 +855,8 @@ static void test_another_scale_of_the_parameters_is_refused(void **state) {
     sgfs_data *data = wrap(N, X, LABEL, cfg);
     sgfs_model *m = sgfsi_model_open(&odd, data, cfg, &err);
     sgfs_draws *draws = draws_of(1, 1, theta);
-    sgfsi_score score;
-    assert_int_equal(sgfsi_score_rows(m, draws, hidden, 2, 1, NULL, &score, &err), SGFS_EUSAGE);
+    sgfsi_heldout score;
+    assert_int_equal(sgfsi_heldout_score(m, draws, hidden, 2, 1, NULL, &score, &err), SGFS_EUSAGE);
     assert_non_null(strstr(err.text, "another scale"));
     sgfs_draws_free(draws);
     sgfs_model_free(m);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "model/posterior.h"
-#include "run/run.h"
-#include "run/score.h"
+#include "chain/run.h"
+#include "jobs/tune/heldout_loss.h"
+#include "posterior/posterior.h"
 #include "tools/check.h"
 
 static const char example[] = "../examples/student_t.so"; /* tests run in build/tests */
@@ -455,7 +455,7 @@ static int64_t break_down(trouble what, const char *sampler, int from, sgfs_err 
     assert_int_equal(status, err->code);
     sgfs_err closing;
     assert_int_equal(sgfs_run_close(run, &closing), SGFS_OK);
-    long long t = run->walk[0].t;
+    long long t = run->chain[0].t;
     sgfs_run_free(run);
     close_bench(&b);
 
@@ -612,8 +612,8 @@ static void test_held_out_rows_are_standardised_as_the_chain_saw_them(void **sta
     assert_int_equal(sgfs_run_all(run, &err), SGFS_OK);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfsi_score score;
-    if (sgfsi_score_rows(m, draws, row + TRAINING, ROWS - TRAINING, 2, NULL, &score, &err))
+    sgfsi_heldout score;
+    if (sgfsi_heldout_score(m, draws, row + TRAINING, ROWS - TRAINING, 2, NULL, &score, &err))
         fail_msg("%s", err.text);
     assert_near(score.loss, loss_by_hand(m, draws, TRAINING), 1e-12, "log loss");
     sgfs_draws_free(draws);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/ticker.h"
-#include "run/run.h"
+#include "chain/run.h"
 #include "tools/check.h"
 
 enum { N = 900, ASIDE = 211, P = 3, DRAWS = 300, CHAINS = 3 };
@@ -98,7 +98,7 @@ static double predictor(const double *theta, int64_t i) {
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 /* Error and log loss of the mean over draws from .. end - 1. */
-static void expect_labels(const sgfsi_chain *c, int64_t D, int64_t from, int64_t stop,
+static void expect_labels(const sgfsi_chain_draws *c, int64_t D, int64_t from, int64_t stop,
                           double *error, double *loss) {
     *error = *loss = 0;
     for (int64_t i = 0; i < ASIDE; i++) {
@@ -115,7 +115,7 @@ static void test_the_curve_is_that_of_the_draws(void **state) {
     (void)state;
     fit o = sample("logistic", label, "2", "4");
     for (int64_t k = 0; k < CHAINS; k++) {
-        const sgfsi_chain *c = &o.draws->chain[k];
+        const sgfsi_chain_draws *c = &o.draws->chain[k];
         int64_t warm = 0, D = o.draws->D;
         double before = -1;
         assert_true(c->draws == DRAWS && c->points > 100 && c->points < 450);
@@ -148,7 +148,7 @@ static void test_threads_do_not_change_it(void **state) {
     (void)state;
     fit a = sample("logistic", label, "1", "1"), b = sample("logistic", label, "3", "1");
     for (int64_t k = 0; k < CHAINS; k++) {
-        const sgfsi_chain *p = &a.draws->chain[k], *q = &b.draws->chain[k];
+        const sgfsi_chain_draws *p = &a.draws->chain[k], *q = &b.draws->chain[k];
         assert_int_equal(p->points, q->points);
         for (int64_t i = 0; i < p->points * SGFSI_POINT; i++) {
             if (i % SGFSI_POINT == SGFSI_POINT_SECONDS) continue;
@@ -168,7 +168,7 @@ static void test_the_summary_shows_its_end(void **state) {
     double error = 0, loss = 0;
     int64_t points = 0;
     for (int64_t k = 0; k < CHAINS; k++) {
-        const sgfsi_chain *c = &o.draws->chain[k];
+        const sgfsi_chain_draws *c = &o.draws->chain[k];
         const double *last = c->curve + (c->points - 1) * SGFSI_POINT;
         error += last[SGFSI_POINT_ERROR] / CHAINS;
         loss += last[SGFSI_POINT_LOSS] / CHAINS;
@@ -224,9 +224,9 @@ static void test_all_rows_kept_aside_are_there(void **state) {
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = count, .exposure = years};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfs_model_open("poisson", data, cfg, &err);
-    sgfsi_aside *aside;
+    sgfsi_validation_rows *aside;
     write_many(many, MANY, 4);
-    if (m == NULL || sgfsi_aside_open(&aside, many, m, cfg, &err) != SGFS_OK)
+    if (m == NULL || sgfsi_validation_rows_open(&aside, many, m, cfg, &err) != SGFS_OK)
         fail_msg("%s", err.text);
     assert_int_equal(aside->rows.n, MANY);
     for (int64_t i = 0; i < MANY; i++) {
@@ -235,7 +235,7 @@ static void test_all_rows_kept_aside_are_there(void **state) {
         for (int64_t j = 0; j < P; j++) assert_true(row[1 + j] == cell(i, j));
         assert_true(aside->rows.offset[i] == log(exposure_of(i)));
     }
-    sgfsi_aside_free(aside);
+    sgfsi_validation_rows_free(aside);
     unlink(many);
     sgfs_model_free(m);
     sgfs_data_free(data);
@@ -264,7 +264,7 @@ static double share_of_time(const char *many, const char *warmup, const char *dr
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *d = sgfs_run_draws(run, &err);
     assert_non_null(d);
-    const sgfsi_chain *c = &d->chain[0];
+    const sgfsi_chain_draws *c = &d->chain[0];
     double seconds = c->info.warmup_seconds + c->info.sample_seconds;
     assert_true(c->info.warmup_seconds > 0 && c->info.sample_seconds > 0);
     assert_true(c->curve[(c->points - 1) * SGFSI_POINT + SGFSI_POINT_SECONDS] <= seconds);
@@ -293,7 +293,7 @@ static void test_numbers_have_a_root_mean_square_error(void **state) {
     (void)state;
     fit o =
         sample("linear", number, "2", "1"); /* its rows kept aside hold 7 and -2: large errors */
-    const sgfsi_chain *c = &o.draws->chain[1];
+    const sgfsi_chain_draws *c = &o.draws->chain[1];
     double sum = 0;
     for (int64_t i = 0; i < ASIDE; i++) {
         double mean = 0;

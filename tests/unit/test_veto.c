@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "model/rest.h"
-#include "model/veto.h"
+#include "posterior/nongaussian.h"
+#include "posterior/thinning.h"
 #include "sgfs.h"
 #include "tools/check.h"
 
@@ -27,8 +27,8 @@ typedef struct bench {
     sgfs_model *m;
     sgfsi_arena arena;
     sgfsi_anchor a;
-    sgfsi_psi psi;
-    sgfsi_veto veto;
+    sgfsi_row_bounds psi;
+    sgfsi_thinning veto;
 } bench;
 
 static bench q;
@@ -63,9 +63,9 @@ static void start(const sgfs_model_kind *kind, int64_t N, bool weights) {
 
 static void make_table(double radius, int64_t most, int64_t threads) {
     sgfs_err err;
-    if (sgfsi_psi_open(&q.psi, q.m, &q.a, radius, most, threads, &q.arena, &err) != SGFS_OK)
+    if (sgfsi_row_bounds_open(&q.psi, q.m, &q.a, radius, most, threads, &q.arena, &err) != SGFS_OK)
         fail_msg("%s", err.text);
-    assert_int_equal(sgfsi_veto_open(&q.veto, &q.psi, &q.arena, &err), SGFS_OK);
+    assert_int_equal(sgfsi_thinning_open(&q.veto, &q.psi, &q.arena, &err), SGFS_OK);
 }
 
 static void stop(void) {
@@ -113,7 +113,7 @@ static void all_R(const sgfsi_move *move, double *out) {
 
 /* Largest |w R| / (b psi) over rows; psi: N. */
 static double largest_ratio(const sgfsi_move *move) {
-    double R[MOST], most = 0, b = sgfsi_veto_rate(&q.psi, move);
+    double R[MOST], most = 0, b = sgfsi_thinning_rate(&q.psi, move);
     all_R(move, R);
     for (int64_t i = 0; i < q.data->N; i++) {
         double bound = b * q.psi.largest[i / q.psi.run];
@@ -242,12 +242,12 @@ static void assert_probability(way w, int64_t seeds, const char *what) {
     for (int64_t t = 1; t <= seeds; t++) {
         bool vetoed;
         move.t = t;
-        if (sgfsi_veto_ask(&q.veto, &move, &vetoed, &err) != SGFS_OK) fail_msg("%s", err.text);
+        if (sgfsi_thinning_ask(&q.veto, &move, &vetoed, &err) != SGFS_OK) fail_msg("%s", err.text);
         kept += !vetoed;
     }
     double p = exp(-objections), n = (double)seeds, error = sqrt(p * (1 - p) / n);
     double rows = (double)(q.veto.rows_touched - before) / n;
-    double mean = sgfsi_veto_rate(&q.psi, &move) * q.psi.total;
+    double mean = sgfsi_thinning_rate(&q.psi, &move) * q.psi.total;
     print_message("%-28s P = %.4f, seen %.4f (%.1f errors); %.1f rows asked, mean of K %.1f\n",
                   what, p, kept / n, (kept / n - p) / error, rows, mean);
     assert_true(p > 0.1 && p < 0.85);
@@ -341,7 +341,7 @@ static void a_bound_that_is_exceeded_is_an_error(void **state) {
     for (int64_t t = 1; t <= 1000 && status == SGFS_OK; t++) {
         bool vetoed;
         sgfsi_move move = move_of(&w, t);
-        status = sgfsi_veto_ask(&q.veto, &move, &vetoed, &err);
+        status = sgfsi_thinning_ask(&q.veto, &move, &vetoed, &err);
     }
     assert_int_equal(status, SGFS_ENUMERIC);
     assert_int_equal(q.veto.exceeded, 1);
@@ -358,7 +358,7 @@ static void no_leverage_asks_nobody(void **state) {
     way w = {.z = {1.4, -0.9, 1.8}, .z_to = {-1.1, 1.6, -1.2}};
     bool vetoed = true;
     sgfsi_move move = move_of(&w, 1);
-    assert_int_equal(sgfsi_veto_ask(&q.veto, &move, &vetoed, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_thinning_ask(&q.veto, &move, &vetoed, NULL), SGFS_OK);
     assert_false(vetoed);
     assert_int_equal(q.veto.rows_touched, 0);
     stop();
@@ -371,7 +371,7 @@ static void assert_adds_up(const char *prior, const char *tolerance, bool displa
     sgfs_err err;
     way w = {.z = {1.4, -0.9, 1.8}, .z_to = {-1.1, 1.6, -1.2}};
     double lp, G[D], R[MOST], from, to, here = 0, there = 0, sum = 0, lp_to;
-    sgfsi_rest rest;
+    sgfsi_nongaussian rest;
     make_rows(300, &sgfs_model_logistic);
     sgfs_arrays arrays = {.rows = 300, .cols = 2, .x = q.x, .y = q.y, .weights = q.w};
     q.cfg = sgfs_config_new();
@@ -384,13 +384,13 @@ static void assert_adds_up(const char *prior, const char *tolerance, bool displa
     if (q.m == NULL) fail_msg("%s", err.text);
     assert_int_equal(sgfsi_anchor_find(&q.a, q.m, q.cfg, 1, &q.arena, &err), SGFS_OK);
     assert_true(displaced == (q.a.distance > 0.02));
-    assert_int_equal(sgfsi_rest_open(&rest, q.m, &q.a, &q.arena, &err), SGFS_OK);
+    assert_int_equal(sgfsi_nongaussian_open(&rest, q.m, &q.a, &q.arena, &err), SGFS_OK);
     sgfsi_move move = move_of(&w, 0);
     all_R(&move, R);
     for (int64_t i = 0; i < 300; i++) sum += R[i];
     for (int j = 0; j < D; j++) here += w.z[j] * w.z[j] / 2, there += w.z_to[j] * w.z_to[j] / 2;
-    assert_int_equal(sgfsi_rest_at(&rest, w.from, w.z, &from, &err), SGFS_OK);
-    assert_int_equal(sgfsi_rest_at(&rest, w.to, w.z_to, &to, &err), SGFS_OK);
+    assert_int_equal(sgfsi_nongaussian_at(&rest, w.from, w.z, &from, &err), SGFS_OK);
+    assert_int_equal(sgfsi_nongaussian_at(&rest, w.to, w.z_to, &to, &err), SGFS_OK);
     assert_int_equal(sgfsi_posterior_full(q.m, w.from, &lp, G, NULL, &err), SGFS_OK);
     assert_int_equal(sgfsi_posterior_full(q.m, w.to, &lp_to, G, NULL, &err), SGFS_OK);
     assert_near(here - there + sum + to - from, lp_to - lp, 1e-9, prior);

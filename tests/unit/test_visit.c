@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "data/batch.h"
-#include "data/packed.h"
-#include "model/posterior.h"
-#include "run/options.h"
+#include "chain/plan.h"
+#include "files/packed/packed.h"
+#include "posterior/posterior.h"
+#include "rows/batch.h"
 #include "tools/check.h"
 
 enum { N = 20000, COLS = 9 };
@@ -63,17 +63,17 @@ static void damage(const sgfs_data *d, int64_t i) {
 static void test_damage_is_told_once_it_is_reached(void **state) {
     (void)state;
     sgfs_err err;
-    sgfsi_visit v = {0};
+    sgfsi_pages v = {0};
     pack();
     sgfs_data *d = open_packed();
     int64_t c = d->table.part[0].chunk_rows, good[] = {3 * c, 3 * c + 1, 17 * c}, bad = 5 * c + 2;
     damage(d, bad);
-    assert_int_equal(sgfsi_visit_rows(&v, d, good, 3, &err), SGFS_OK);
-    assert_int_equal(sgfsi_visit_rows(&v, d, &bad, 1, &err), SGFS_EDATA);
+    assert_int_equal(sgfsi_pages_rows(&v, d, good, 3, &err), SGFS_OK);
+    assert_int_equal(sgfsi_pages_rows(&v, d, &bad, 1, &err), SGFS_EDATA);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.text, "checksum"));
-    assert_int_equal(sgfsi_visit_range(&v, d, 0, 5 * c, &err), SGFS_OK);
-    assert_int_equal(sgfsi_visit_range(&v, d, 5 * c, c, &err), SGFS_EDATA);
+    assert_int_equal(sgfsi_pages_range(&v, d, 0, 5 * c, &err), SGFS_OK);
+    assert_int_equal(sgfsi_pages_range(&v, d, 5 * c, c, &err), SGFS_EDATA);
     sgfs_data_free(d);
 }
 
@@ -84,7 +84,7 @@ static void test_damage_beside_good_rows_is_told(void **state) {
     enum { n = 100 };
     static const int64_t place[] = {0, 1, n / 2, n - 1};
     sgfs_err err;
-    sgfsi_visit v = {0};
+    sgfsi_pages v = {0};
     int64_t row[n];
     pack();
     sgfs_data *d = open_packed();
@@ -93,9 +93,9 @@ static void test_damage_beside_good_rows_is_told(void **state) {
     for (int64_t i = 0; i < n; i++) row[i] = (20 + i) * c;
     for (int k = 0; k < 4; k++) {
         int64_t keep = row[place[k]];
-        assert_int_equal(sgfsi_visit_rows(&v, d, row, n, &err), SGFS_OK);
+        assert_int_equal(sgfsi_pages_rows(&v, d, row, n, &err), SGFS_OK);
         row[place[k]] = bad;
-        assert_int_equal(sgfsi_visit_rows(&v, d, row, n, &err), SGFS_EDATA);
+        assert_int_equal(sgfsi_pages_rows(&v, d, row, n, &err), SGFS_EDATA);
         row[place[k]] = keep;
     }
     sgfs_data_free(d);
@@ -129,13 +129,13 @@ static void test_damage_ends_minibatches_and_passes(void **state) {
 static void test_a_shorter_file_is_told(void **state) {
     (void)state;
     sgfs_err err;
-    sgfsi_visit v = {0};
+    sgfsi_pages v = {0};
     int64_t row = 0;
     pack();
     sgfs_data *d = open_packed();
-    assert_int_equal(sgfsi_visit_rows(&v, d, &row, 1, &err), SGFS_OK);
+    assert_int_equal(sgfsi_pages_rows(&v, d, &row, 1, &err), SGFS_OK);
     assert_int_equal(truncate(path, 2 * SGFSI_PAGE), 0);
-    assert_int_equal(sgfsi_visit_rows(&v, d, &row, 1, &err), SGFS_EIO);
+    assert_int_equal(sgfsi_pages_rows(&v, d, &row, 1, &err), SGFS_EIO);
     assert_non_null(strstr(err.text, "shorter"));
     sgfs_data_free(d);
 }
@@ -144,15 +144,15 @@ static void test_a_shorter_file_is_told(void **state) {
 static void test_pages_are_counted(void **state) {
     (void)state;
     enum { n = 400 };
-    sgfsi_visit together = {0}, apart = {0};
+    sgfsi_pages together = {0}, apart = {0};
     int64_t row[n];
     pack();
     sgfs_data *d = open_packed();
     for (int64_t i = 0; i < n; i++) row[i] = 1000 + i;
-    assert_int_equal(sgfsi_visit_rows(&together, d, row, n, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_pages_rows(&together, d, row, n, NULL), SGFS_OK);
     assert_true(together.bytes >= n * 36 && together.bytes <= n * 36 + 6 * SGFSI_PAGE);
     for (int64_t i = 0; i < n; i++) row[i] = (i * 7919) % N;
-    assert_int_equal(sgfsi_visit_rows(&apart, d, row, n, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_pages_rows(&apart, d, row, n, NULL), SGFS_OK);
     assert_true(apart.bytes >= (n - 20) * SGFSI_PAGE);
     sgfs_data_free(d);
 }
@@ -266,16 +266,16 @@ static void test_pages_are_given_back(void **state) {
     pack();
     sgfs_data *d = open_packed();
     sgfsi_part *p = d->table.part;
-    sgfsi_visit v = {0};
+    sgfsi_pages v = {0};
     for (int64_t i = 0; i < N; i++) row[i] = i;
-    assert_int_equal(sgfsi_visit_rows(&v, d, row, N, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_pages_rows(&v, d, row, N, NULL), SGFS_OK);
     stay = resident_pages(p);
     assert_true(stay >= p->packed->chunks * p->chunk_bytes / SGFSI_PAGE);
     atomic_store(&p->packed->share, 1 << 16);
-    for (int64_t i = 0; i < N; i += 500) sgfsi_visit_rows(&v, d, row + i, 500, NULL);
+    for (int64_t i = 0; i < N; i += 500) sgfsi_pages_rows(&v, d, row + i, 500, NULL);
     bounded = resident_pages(p);
     assert_true(bounded <= stay / 4); /* a window, page 0 and the checksums */
-    for (int64_t i = 0; i < N; i += 500) sgfsi_visit_range(&v, d, i, 500, NULL);
+    for (int64_t i = 0; i < N; i += 500) sgfsi_pages_range(&v, d, i, 500, NULL);
     assert_true(resident_pages(p) <= stay / 2);
     sgfs_data_free(d);
 }

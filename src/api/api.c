@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ * api.c: the public functions that are only a way in: names to kinds, tables to lists.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "chain/run.h"
+#include "jobs/simulate/simulate.h"
+#include "model/user.h"
+
+const char *sgfs_version(void) {
+    return SGFS_VERSION_TEXT;
+}
+
+void sgfs_text_free(char *text) {
+    free(text);
+}
+
+sgfs_config *sgfs_config_new(void) {
+    return sgfsi_config_new(sgfsi_option_sets);
+}
+
+/* ---- models by name -------------------------------------------------------------------------- */
+
+/* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
+    if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
+    const char *best = sgfsi_models[0]->name;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
+        if (strcmp((*m)->name, name) == 0) return *m;
+        if (sgfsi_distance(name, (*m)->name) < sgfsi_distance(name, best)) best = (*m)->name;
+    }
+    sgfsi_fail(err, SGFS_EUSAGE,
+               "There is no model \"%s\". Did you mean \"%s\"? `sgfs list models` shows all.", name,
+               best);
+    return NULL;
+}
+
+sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,
+                            sgfs_err *err) {
+    if (data == NULL && err != NULL && err->code != SGFS_OK) return NULL; /* says why already */
+    if (name == NULL || cfg == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_open: a name and a config are needed."),
+               NULL;
+    }
+    const sgfs_model_kind *kind = sgfsi_find_model(name, err);
+    if (kind != NULL && data != NULL) return sgfsi_model_create(kind, data, cfg, err);
+    sgfsi_user_free(kind);
+    return NULL;
+}
+
+sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
+                          const char *truth, sgfs_err *err) {
+    if (model == NULL || cfg == NULL || path == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_simulate: a model, a config and a path are needed.");
+    }
+    if (sgfsi_user_is_file(model)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%.300s: data are simulated from built-in models only (`sgfs list "
+                          "models`).",
+                          model);
+    }
+    const sgfs_model_kind *kind = sgfsi_find_model(model, err);
+    if (kind == NULL) return SGFS_EUSAGE;
+    if (kind->resample == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
+    }
+    return sgfsi_simulate(kind, cfg, path, truth, err);
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+/* Every stage table is a NULL-ended list of pointers to structs that begin with name and help. */
+typedef struct named {
+    const char *name, *help;
+} named;
+
+static bool list_kinds(const void *const *kinds, int64_t index, const char **name,
+                       const char **help) {
+    for (; *kinds != NULL && index > 0; kinds++) index--;
+    if (*kinds == NULL) return false;
+    *name = ((const named *)*kinds)->name;
+    *help = ((const named *)*kinds)->help;
+    return true;
+}
+
+static bool list_exports(int64_t index, const char **name, const char **help) {
+    const sgfs_export_kind *const *e = sgfsi_exports;
+    for (; *e != NULL && index > 0; e++) index--;
+    if (*e == NULL) return false;
+    *name = (*e)->suffix;
+    *help = (*e)->help;
+    return true;
+}
+
+static bool list_samplers(int64_t index, const char **name, const char **help) {
+    const sgfsi_sampler_name *s = sgfsi_sampler_names;
+    for (; s->name != NULL && index > 0; s++) index--;
+    if (s->name == NULL) return false;
+    *name = s->name;
+    *help = s->help;
+    return true;
+}
+
+bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help) {
+    const struct {
+        const char *stage;
+        const void *const *kinds;
+    } tables[] = {{"models", (const void *const *)sgfsi_models},
+                  {"fishers", (const void *const *)sgfsi_fishers},
+                  {"schemes", (const void *const *)sgfsi_schemes},
+                  {"readers", (const void *const *)sgfsi_readers},
+                  {"backends", (const void *const *)sgfsi_devices}};
+    if (index < 0 || stage == NULL) return false;
+    if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
+    if (strcmp(stage, "exports") == 0) return list_exports(index, name, help);
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (strcmp(stage, tables[i].stage) == 0)
+            return list_kinds(tables[i].kinds, index, name, help);
+    }
+    return false;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static const char *type_name(sgfs_option_type type) {
+    switch (type) {
+    case SGFS_NUMBER: return "number";
+    case SGFS_INTEGER: return "integer";
+    case SGFS_FLAG: return "flag";
+    case SGFS_TEXT: return "text";
+    case SGFS_CHOICE: return "choice";
+    }
+    return "";
+}
+
+bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
+    sgfsi_option_set set;
+    for (int64_t i = 0; index >= 0 && sgfsi_option_sets(i, &set); i++) {
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
+            if (index-- > 0) continue;
+            *info = (sgfs_option_info){.key = r->key,
+                                       .flag = r->flag,
+                                       .type = type_name(r->type),
+                                       .value = r->value,
+                                       .min = r->min,
+                                       .max = r->max,
+                                       .choices = r->choices != NULL ? r->choices : "",
+                                       .help = r->help,
+                                       .stage = set.stage,
+                                       .kind = set.kind};
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates) {
+    const char *best = NULL;
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t d = sgfsi_distance(word, candidates[i]);
+        if (d >= least) continue;
+        least = d;
+        best = candidates[i];
+    }
+    return best != NULL && sgfsi_is_near(word, least) ? best : NULL;
+}

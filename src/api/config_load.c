@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * config_load.c: options from a file: a config (base/config_file.c), or the header of a run.
+ */
+#include <string.h>
+
+#include "jobs/reopen.h"
+#include "sink/runfile.h"
+
+/* What is wrong with it is wrong with the run file, whose options were checked once. */
+static sgfs_status load_run(sgfs_config *cfg, const char *path, sgfs_err *err) {
+    sgfs_draws *run = sgfsi_runfile_head(path, err);
+    if (run == NULL) return err->code;
+    sgfs_status status = SGFS_OK;
+    if (!sgfsi_json_is_object(sgfsi_json_get(run->header, "config"))) {
+        status = sgfsi_fail(err, SGFS_ERUNFILE,
+                            "%.300s: the run does not say what its options were: another program "
+                            "made it.",
+                            path);
+    }
+    if (status == SGFS_OK) status = sgfsi_config_take(cfg, run->header, path, err);
+    if (status == SGFS_EUSAGE) status = err->code = SGFS_ERUNFILE;
+    char *rows = status == SGFS_OK ? sgfsi_reopen_path(run->header) : NULL;
+    sgfs_draws_free(run);
+    if (status != SGFS_OK) return status;
+    if (rows == NULL) return sgfsi_fail_memory(err, path);
+    sgfsi_config_keep_rows(cfg, rows);
+    return SGFS_OK;
+}
+
+sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err) {
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    if (cfg == NULL || path == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_config_load: a config and a path are needed.");
+    }
+    return sgfsi_runfile_is(path) ? load_run(cfg, path, err)
+                                  : sgfsi_config_load_json(cfg, path, err);
+}

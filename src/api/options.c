@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ * options.c: the options of the run itself, and the list of all option sets. A new model or sampler
+ * is found through its stage's table and needs no edit here.
+ */
+#include "chain/plan.h"
+
+#include <string.h>
+
+#include "jobs/audit/audit.h"
+#include "jobs/checkgrad/checkgrad.h"
+#include "jobs/optimize.h"
+#include "jobs/pack.h"
+#include "jobs/predict/predict.h"
+#include "jobs/simulate/simulate.h"
+#include "jobs/tune/tune.h"
+
+static const sgfs_option run_options[] = {
+    {"sampler.kind", "sampler", SGFS_TEXT, "auto", 1, 0, NULL,
+     "exact, sgfs-cv, sgfs-f, nuts and others (`sgfs list samplers`; auto: what costs least)"},
+    {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag|block|inverse",
+     "structure of the Fisher matrix for --sampler sgfs"},
+    {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
+     "rows in a minibatch (auto: 500 to 2000, or 2 a parameter; at most a quarter of all)"},
+    {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "auto", 1, 0, "auto|with|without|chunks",
+     "rows with or without replacement, or in runs of neighbours (auto: runs, if packed)"},
+    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
+    {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
+     "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
+    {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
+     "iterations after warm-up, per chain (auto: about 400 effective draws)"},
+    {"run.ess", "ess", SGFS_NUMBER, "auto", 0, 1e12, NULL,
+     "go on until every parameter's ESS is this (auto: 400 if --draws is auto; 0: never)"},
+    {"run.thin", "thin", SGFS_INTEGER, "auto", 1, 1e15, NULL,
+     "keep every k-th draw (auto: 1 when --draws is given, else about 1000 kept)"},
+    {"run.seed", "seed", SGFS_INTEGER, "1", 0, 9e18, NULL, "same seed, same draws, bit for bit"},
+    {"run.init", "init", SGFS_NUMBER, "0.5", 0, 1e6, NULL,
+     "chains start uniformly within this radius (in units of the columns' scale)"},
+    {"run.start", "start", SGFS_TEXT, "", 1, 0, NULL,
+     "all chains start here: sgfs optimize's JSON, a run's last draw, or D numbers"},
+    {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
+     "chains run side by side (auto: all cores)"},
+    {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
+     "stop after this many seconds and keep what there is"},
+    {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
+     "file with rows kept aside: follow the error of the averaged prediction"},
+    {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,
+     "file with their labels, where --validate names an IDX file"},
+    {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
+     "paper: the literal settings of Ahn et al. 2012"},
+    {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
+     "arithmetic by OpenBLAS, or by the plain C reference"},
+    {"output.overwrite", "overwrite", SGFS_FLAG, "false", 1, 0, NULL,
+     "replace an existing output file"},
+    SGFSI_OPTIONS_END};
+
+bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
+    static const sgfsi_option_set stages[] = {{"run", "", run_options},
+                                              {"data", "", sgfsi_data_options},
+                                              {"prior", "", sgfsi_prior_options},
+                                              {"fisher", "", sgfsi_average_options},
+                                              {"simulate", "", sgfsi_simulate_options},
+                                              {"optimize", "", sgfsi_optimize_options},
+                                              {"optimize", "", sgfsi_mode_options},
+                                              {"tune", "", sgfsi_tune_options},
+                                              {"predict", "", sgfsi_predict_options},
+                                              {"check", "", sgfsi_check_grad_options},
+                                              {"audit", "", sgfsi_audit_options},
+                                              {"pack", "", sgfsi_pack_options}};
+    const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
+    if (index < count) {
+        *set = stages[index];
+        return true;
+    }
+    index -= count;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
+        if (index-- > 0) continue;
+        *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options};
+        return true;
+    }
+    for (const sgfs_sampler_kind *const *k = sgfsi_samplers; *k != NULL; k++) {
+        if (index-- > 0) continue;
+        *set = (sgfsi_option_set){"sampler", (*k)->name, (*k)->options};
+        return true;
+    }
+    return false;
+}
+
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
+                                      sgfs_err *err) {
+    sgfsi_option_set set;
+    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+        if (strcmp(set.stage, "model") != 0) continue;
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
+            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(kind->options, r->key))
+                continue;
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
+                              kind->name, set.kind);
+        }
+    }
+    return SGFS_OK;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ * chain.c: one chain walking. The step itself is the sampler's; here it is started, watched and
+ * recorded.
+ */
+#include "chain/chain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/rng.h"
+#include "base/ticker.h"
+#include "model/prior.h"
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* A chain further from its start than this many spreads (or prior deviations) has diverged. */
+static const double absurd = 1e6;
+
+static sgfs_status make_room(sgfsi_chain *w, bool full_moments, sgfs_err *err) {
+    int64_t D = w->D;
+    w->room = 65536 / (8 * (D + w->S));
+    if (w->room < 1) w->room = 1;
+    double *vectors = SGFSI_DOUBLES(&w->arena, 5 * D + w->S);
+    w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
+    w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
+    if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
+        !sgfsi_chain_moments_open(&w->moments, w->sampler.model->be, D, full_moments, &w->arena)) {
+        return sgfsi_fail_memory(err, "a chain");
+    }
+    w->theta = vectors;
+    w->user = vectors + D;
+    w->start = vectors + 2 * D;
+    w->limit = vectors + 3 * D;
+    w->mean = vectors + 4 * D;
+    w->stats = vectors + 5 * D;
+    return SGFS_OK;
+}
+
+/* theta = --start, or the model's own, + uniform(-radius, radius) x spread. */
+static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
+    sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
+    m->kind->start(m, w->theta, w->limit);
+    if (w->plan->start != NULL) memcpy(w->theta, w->plan->start, (size_t)w->D * sizeof *w->theta);
+    sgfsi_uniforms(&stream, w->D, w->start);
+    for (int64_t j = 0; j < w->D; j++) {
+        w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];
+        w->start[j] = w->theta[j];
+        w->limit[j] = absurd * fmax(w->limit[j], sgfsi_prior_length(m, j));
+    }
+}
+
+/* Around an anchor the posterior's own width is known, however wide it is: collinear columns, or
+ * columns far from 0. room: D. */
+static void widen(sgfsi_chain *w, double *room) {
+    const sgfsi_anchor *a = w->sampler.anchor;
+    const sgfs_device *be = w->sampler.model->be;
+    if (a == NULL || a->L == NULL || w->D > 1000) return;
+    for (int64_t j = 0; j < w->D; j++) {
+        memset(room, 0, (size_t)w->D * sizeof *room);
+        room[j] = 1;
+        be->trsv(w->D, a->L, false, room); /* its length is the sd of parameter j */
+        w->start[j] = a->theta[j];
+        w->limit[j] = fmax(w->limit[j], absurd * sqrt(be->dot(w->D, room, room)));
+    }
+}
+
+static void to_user(sgfsi_chain *w) {
+    const sgfs_model *m = w->sampler.model;
+    if (m->kind->to_user != NULL) m->kind->to_user(m, w->theta, w->user);
+    else memcpy(w->user, w->theta, (size_t)w->D * sizeof *w->theta);
+}
+
+/* What the sampler sees of the posterior: minibatches, or all rows. */
+static sgfs_status open_view(sgfsi_chain *w, const sgfsi_kinds *kinds, sgfs_err *err) {
+    sgfs_sampler *s = &w->sampler;
+    const sgfs_model *m = s->model;
+    int64_t first[SGFSI_MOST_BLOCKS];
+    int64_t size = sgfsi_config_int(s->cfg, "fisher.block_size"); /* -1: auto */
+    for (int64_t k = 0; k < m->blocks; k++) first[k] = m->block[k].offset;
+    s->layout = sgfsi_layout_open(m->D, size > 0 ? size : 0, m->blocks, first, &w->arena);
+    if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
+    if (kinds->sampler->full_data) {
+        return sgfsi_full_open(&s->full, m, w->plan->inner, false, &w->arena, err);
+    }
+    sgfs_status status = sgfsi_eval_open(&s->eval, m, kinds->scheme, w->plan->n, &w->arena, err);
+    if (status == SGFS_OK) sgfsi_eval_stream(&s->eval, s->seed, s->chain);
+    return status;
+}
+
+sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs_config *cfg,
+                             const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err) {
+    w->plan = plan;
+    w->D = model->D;
+    while (kinds->sampler->stats[w->S] != NULL) w->S++;
+    w->sampler.kind = kinds->sampler;
+    w->sampler.fisher = kinds->fisher;
+    w->sampler.cfg = cfg;
+    w->sampler.arena = &w->arena;
+    w->sampler.start = plan->start;
+    w->sampler.seed = plan->seed;
+    w->sampler.chain = (uint32_t)w->index;
+    w->sampler.model = model;
+    w->sampler.D = model->D;
+    if (w->sampler.first == NULL) w->sampler.facts = sgfsi_json_object();
+    sgfs_status status = open_view(w, kinds, err);
+    if (status != SGFS_OK) return status;
+    bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
+    status = make_room(w, full_moments, err);
+    double before = sgfsi_now();
+    if (status == SGFS_OK) status = kinds->sampler->open(&w->sampler, err);
+    w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
+    if (status != SGFS_OK) return status;
+    place(w, model, sgfsi_config_num(cfg, "run.init"));
+    widen(w, w->mean);
+    memset(w->mean, 0, (size_t)w->D * sizeof *w->mean);
+    to_user(w);
+    return SGFS_OK;
+}
+
+void sgfsi_chain_close(sgfsi_chain *w) {
+    sgfsi_json_free(w->sampler.facts);
+    sgfsi_arena_free(&w->arena);
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+static sgfs_status check_place(const sgfsi_chain *w, sgfs_err *err) {
+    for (int64_t j = 0; j < w->D; j++) {
+        char place[SGFSI_NUM_CHARS];
+        if (fabs(w->theta[j] - w->start[j]) <= w->limit[j]) continue; /* false for NaN */
+        sgfsi_format_digits(place, w->theta[j], 3);
+        return sgfsi_fail(err, SGFS_ENUMERIC, "parameter \"%s\" has run away to %s (diverged)",
+                          w->sampler.model->param[j], place);
+    }
+    return SGFS_OK;
+}
+
+/* Does the sampler have this option? */
+static bool reads(const sgfsi_chain *w, const char *key) {
+    return sgfsi_options_have(w->sampler.kind->options, key);
+}
+
+/* What may help, of what this sampler understands: "a, b or c". */
+static void list_advice(const sgfsi_chain *w, char *out, size_t room) {
+    const sgfs_config *cfg = w->sampler.cfg;
+    bool full = w->sampler.kind->full_data, given = sgfsi_config_given(cfg, "sampler.epsilon");
+    bool decays = reads(w, "sampler.step_a") && !sgfsi_config_auto(cfg, "sampler.step_a");
+    bool adapts = reads(w, "sampler.target_accept"), scores = reads(w, "sampler.alpha");
+    bool plain = !full && !decays && !scores; /* the automatic step was too large */
+    const struct {
+        bool fits;
+        const char *text;
+    } advice[] = {{reads(w, "sampler.alpha") && !given, "a larger --alpha"},
+                  {reads(w, "sampler.epsilon") && (given || plain), "a smaller --epsilon"},
+                  {decays, "a smaller --step-a"},
+                  {adapts && !given, "a longer --warmup"},
+                  {adapts && !given, "a larger --target-accept"},
+                  {!full, "a larger --batch"},
+                  {full, "a stronger --prior-precision"},
+                  {full && w->sampler.anchor == NULL, "a smaller --init"},
+                  {w->sampler.model->data->scale == NULL, "--standardize"}};
+    int count = (int)(sizeof advice / sizeof advice[0]), left = 0;
+    out[0] = '\0';
+    for (int i = 0; i < count; i++) left += advice[i].fits;
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(out);
+        if (!advice[i].fits) continue;
+        left--;
+        snprintf(out + used, room - used, "%s%s", advice[i].text,
+                 left > 1    ? ", "
+                 : left == 1 ? " or "
+                             : "");
+    }
+}
+
+/* Only where numbers ran out: no step mends an error that a model returned. */
+static void advise(const sgfsi_chain *w, char *out, size_t room) {
+    char advice[200];
+    bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
+    list_advice(w, advice, sizeof advice);
+    out[0] = '\0';
+    if (w->status != SGFS_ENUMERIC) return;
+    snprintf(out, room, " %s %s.", own ? "If the model is right there, try" : "Try", advice);
+}
+
+static void explain_failure(sgfsi_chain *w) {
+    sgfs_err cause = w->err;
+    char advice[256];
+    bool kept = w->written + w->waiting > 0;
+    if (w->status == SGFS_EIO) return;  /* already says all there is to say */
+    size_t length = strlen(cause.text); /* causes from files are whole sentences */
+    if (length > 0 && cause.text[length - 1] == '.') cause.text[length - 1] = '\0';
+    advise(w, advice, sizeof advice);
+    w->status = sgfsi_fail(
+        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",
+        (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
+        cause.text, kept ? " Draws before it are kept." : "", advice);
+}
+
+static sgfs_status keep(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err) {
+    memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
+    memcpy(w->stats_buffer + w->waiting * w->S, w->stats, (size_t)w->S * sizeof *w->stats);
+    return ++w->waiting == w->room ? sgfsi_chain_flush(w, out, err) : SGFS_OK;
+}
+
+/* ---- rows kept aside ------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *aside,
+                                 sgfs_err *err) {
+    w->validator = sgfsi_arena_alloc(&w->arena, 1, sizeof *w->validator);
+    if (w->validator == NULL) return sgfsi_fail_memory(err, "the validation");
+    return sgfsi_validator_open(w->validator, aside, &w->arena, err);
+}
+
+static sgfs_status hand_over_points(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err) {
+    sgfsi_validator *v = w->validator;
+    if (v == NULL || v->waiting == 0) return SGFS_OK;
+    int64_t count = v->waiting;
+    v->waiting = 0;
+    return out->file != NULL ? sgfsi_runfile_points(out->file, w->index, count, v->points, err)
+                             : sgfsi_draws_add_points(out->memory, w->index, count, v->points, err);
+}
+
+static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, sgfs_err *err) {
+    if (w->validator == NULL) return SGFS_OK;
+    double before = sgfsi_now(), past = w->warmup_seconds + w->sample_seconds;
+    sgfsi_validation_point now = {
+        .t = w->t,
+        .seconds = past + before - w->since - w->validating,
+        .kept = kept,
+        .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1}};
+    sgfs_status status = sgfsi_validator_look(w->validator, &now, err);
+    if (status == SGFS_OK && w->validator->waiting == SGFSI_POINTS_ROOM)
+        status = hand_over_points(w, out, err);
+    w->validating += sgfsi_now() - before;
+    return status;
+}
+
+void sgfsi_chain_step(sgfsi_chain *w, const sgfsi_output *out) {
+    const sgfsi_plan *plan = w->plan;
+    sgfs_iteration now = {.t = ++w->t, .warmup = plan->warmup, .draws = plan->draws};
+    int64_t after = w->t - plan->warmup;
+    bool kept = after > 0 && after % plan->thin == 0;
+    now.want_lp = kept;
+    w->status = w->sampler.kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
+    if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
+    if (w->status == SGFS_OK) to_user(w); /* in warm-up too: sgfs_run_theta shows it */
+    if (w->status == SGFS_OK && after > 0 && !w->sampler.exploring) {
+        sgfsi_chain_moments_add(&w->moments, w->user);
+        w->meant++;
+        for (int64_t j = 0; j < w->D; j++)
+            w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
+        if (kept) w->status = keep(w, out, &w->err);
+    }
+    bool counts = kept && !w->sampler.exploring;
+    if (w->status == SGFS_OK && (counts || after <= 0))
+        w->status = validate(w, counts, out, &w->err);
+    if (w->status != SGFS_OK) explain_failure(w);
+}
+
+/* ---- handing over ---------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_chain_flush(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err) {
+    sgfs_status status = hand_over_points(w, out, err);
+    if (w->waiting == 0 || status != SGFS_OK) return status;
+    status = out->file != NULL ? sgfsi_runfile_draws(out->file, w->index, w->written, w->waiting,
+                                                     w->draws_buffer, w->stats_buffer, err)
+                               : sgfsi_draws_append(out->memory, w->index, w->waiting,
+                                                    w->draws_buffer, w->stats_buffer, err);
+    if (status != SGFS_OK) return status;
+    w->written += w->waiting;
+    w->waiting = 0;
+    return SGFS_OK;
+}
+
+/* Full covariance and variances from the sums of squares, into fresh pieces of the chain's arena.
+ */
+static sgfs_status finish_moments(sgfsi_chain *w, sgfsi_chain_info *info, sgfs_err *err) {
+    sgfsi_chain_moments *m = &w->moments;
+    int64_t D = w->D;
+    double divisor = m->count > 1 ? (double)(m->count - 1) : 1;
+    info->var = SGFSI_DOUBLES(&w->arena, D);
+    info->tau = SGFSI_DOUBLES(&w->arena, D);
+    if (m->ss != NULL) info->cov = SGFSI_DOUBLES(&w->arena, D * D);
+    if (info->var == NULL || info->tau == NULL || (m->ss != NULL && info->cov == NULL))
+        return sgfsi_fail_memory(err, "the moments");
+    info->mean = m->mean;
+    for (int64_t i = 0; i < D; i++) {
+        info->var[i] = m->var[i] / divisor;
+        info->tau[i] = sgfsi_chain_moments_tau(m, i);
+        for (int64_t j = 0; info->cov != NULL && j <= i; j++) {
+            info->cov[i * D + j] = info->cov[j * D + i] = m->ss[i * D + j] / divisor;
+        }
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool moments,
+                               double *curvature_sd, sgfs_err *err) {
+    if (moments) sgfsi_chain_moments_flush(&w->moments);
+    if (moments && w->validator != NULL) {
+        sgfsi_validator_finish(w->validator);
+        sgfs_status status = hand_over_points(w, out, err);
+        if (status != SGFS_OK) return status;
+    }
+    sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
+                             .rows_touched =
+                                 w->sampler.eval.rows_touched + w->sampler.full.rows_touched,
+                             .interventions = w->sampler.interventions,
+                             .reanchors = w->sampler.reanchors,
+                             .warmup_seconds = w->warmup_seconds,
+                             .sample_seconds = w->sample_seconds,
+                             .curvature_sd = curvature_sd};
+    const sgfsi_pages *mini = &w->sampler.eval.batcher.visit;
+    const sgfsi_pages full = sgfsi_full_pages(&w->sampler.full);
+    const sgfsi_pages none = {.wait = 0},
+                      *own = w->sampler.visit != NULL ? w->sampler.visit : &none;
+    info.disk_wait = mini->wait + full.wait + own->wait;
+    info.disk_bytes = mini->bytes + full.bytes + own->bytes;
+    info.disk_faults = info.disk_bytes > 0 ? w->faults : 0;
+    if (moments && w->moments.count > 1) {
+        sgfs_status status = finish_moments(w, &info, err);
+        if (status != SGFS_OK) return status;
+        info.iterations = w->moments.count;
+    }
+    return out->file != NULL ? sgfsi_runfile_info(out->file, w->index, &info, err)
+                             : sgfsi_draws_set_info(out->memory, w->index, &info, err);
+}

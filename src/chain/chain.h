@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * chain.h: one chain: its sampler, its place, its moments, and draws waiting to be written. A chain
+ * touches nothing that another chain touches, except the sink, which locks.
+ */
+#ifndef SGFSI_CHAIN_H
+#define SGFSI_CHAIN_H
+
+#include "chain/chain_moments.h"
+#include "chain/plan.h"
+#include "chain/validate.h"
+#include "sink/runfile.h"
+
+/* Where kept draws go: a file, or memory. */
+typedef struct sgfsi_output {
+    sgfsi_runfile *file; /* NULL: memory */
+    sgfs_draws *memory;
+} sgfsi_output;
+
+typedef struct sgfsi_chain {
+    sgfsi_arena arena;
+    sgfs_sampler sampler;
+    sgfsi_chain_moments moments;
+    const sgfsi_plan *plan;
+    int64_t index, t; /* which chain; iterations done, warm-up included */
+    int64_t D, S;
+    int64_t meant;         /* iterations in the mean: after warm-up, explorations left out */
+    double *mean;          /* D: mean of theta over them, on the chain's scale */
+    double *theta, *user;  /* D each: the chain's scale and the user's */
+    double *start, *limit; /* D each: a distance from the start that no posterior explains */
+    double *stats;         /* S of the last iteration */
+    int64_t waiting, room, written; /* kept draws in the buffer, its size, draws handed over */
+    double *draws_buffer, *stats_buffer;
+    double warmup_seconds, sample_seconds;
+    double faults;              /* major page faults while walking */
+    double since;               /* when the stretch at hand began */
+    sgfsi_validator *validator; /* NULL without --validate */
+    double validating;          /* seconds of the stretch that are not the chain's */
+    sgfs_status status;
+    sgfs_err err;
+} sgfsi_chain;
+
+sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs_config *cfg,
+                             const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err);
+/* Follow how well it predicts the rows kept aside. */
+sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *aside, sgfs_err *err);
+/* One iteration; keeps the draw when it is due. Failure is left in w->status and w->err. */
+void sgfsi_chain_step(sgfsi_chain *w, const sgfsi_output *out);
+/* Hand buffered draws over. */
+sgfs_status sgfsi_chain_flush(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err);
+/* Moments (when asked for) and costs of the chain so far; curvature_sd (D) may be NULL. */
+sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool moments,
+                               double *curvature_sd, sgfs_err *err);
+void sgfsi_chain_close(sgfsi_chain *w);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ * chain_moments.c: mean and covariance, merged block by block (Chan, Golub, LeVeque 1979) so that the D x
+ * D matrix is touched once per 32 iterations, by one syrk:
+ *
+ *     SS <- SS + sum_i (x_i - xbar)(x_i - xbar)' + c c',   c = sqrt(n1 n2/(n1 + n2)) (xbar - mean)
+ *
+ * The last term is a 33rd row of the same product.
+ */
+#include "chain/chain_moments.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = SGFSI_RUNNING_ROWS, SLOTS = SGFSI_RUNNING_SLOTS };
+
+bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *be, int64_t D, bool full,
+                              sgfsi_arena *arena) {
+    *m = (sgfsi_chain_moments){.be = be, .D = D, .slot_blocks = 1};
+    m->buffer = SGFSI_DOUBLES(arena, (ROWS + 1) * D);
+    m->mean = SGFSI_DOUBLES(arena, D);
+    m->var = SGFSI_DOUBLES(arena, D);
+    m->block_mean = SGFSI_DOUBLES(arena, D);
+    m->slot = SGFSI_DOUBLES(arena, SLOTS * D);
+    if (full) m->ss = SGFSI_DOUBLES(arena, D * D);
+    return m->buffer != NULL && m->mean != NULL && m->var != NULL && m->block_mean != NULL &&
+           m->slot != NULL && (!full || m->ss != NULL);
+}
+
+void sgfsi_chain_moments_add(sgfsi_chain_moments *m, const double *theta) {
+    memcpy(m->buffer + m->waiting * m->D, theta, (size_t)m->D * sizeof *theta);
+    if (++m->waiting == ROWS) sgfsi_chain_moments_flush(m);
+}
+
+/* ---- batch means ----------------------------------------------------------------------------- */
+
+/* Two neighbouring slots become one. */
+static void halve_slots(sgfsi_chain_moments *m) {
+    for (int64_t k = 0; k < SLOTS / 2; k++) {
+        const double *a = m->slot + 2 * k * m->D, *b = a + m->D;
+        for (int64_t j = 0; j < m->D; j++) m->slot[k * m->D + j] = 0.5 * (a[j] + b[j]);
+    }
+    memset(m->slot + SLOTS / 2 * m->D, 0, (size_t)(SLOTS / 2 * m->D) * sizeof *m->slot);
+    m->slots = SLOTS / 2;
+    m->slot_blocks *= 2;
+}
+
+static void add_to_slot(sgfsi_chain_moments *m) {
+    double weight = 1 / (double)m->slot_blocks;
+    m->be->axpy(m->D, weight, m->block_mean, m->slot + m->slots * m->D);
+    if (++m->slot_fill < m->slot_blocks) return;
+    m->slot_fill = 0;
+    if (++m->slots == SLOTS) halve_slots(m);
+}
+
+double sgfsi_chain_moments_tau(const sgfsi_chain_moments *m, int64_t j) {
+    if (m->slots < 8) return NAN;
+    double length = (double)(m->slot_blocks * ROWS), k = (double)m->slots;
+    double mean = 0, ss = 0, variance = m->var[j] / (double)m->count;
+    for (int64_t s = 0; s < m->slots; s++) mean += m->slot[s * m->D + j] / k;
+    for (int64_t s = 0; s < m->slots; s++) {
+        double gap = m->slot[s * m->D + j] - mean;
+        ss += gap * gap;
+    }
+    double tau = length * ss / (k - 1) / variance;
+    return length >= 5 * tau ? tau : NAN;
+}
+
+double sgfsi_chain_moments_ess(const sgfsi_chain_moments *m) {
+    double longest = 0;
+    for (int64_t j = 0; j < m->D; j++) {
+        double tau = sgfsi_chain_moments_tau(m, j);
+        if (isnan(tau)) return 0;
+        longest = fmax(longest, tau);
+    }
+    return longest > 0 ? (double)m->count / fmax(longest, 1) : 0;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+void sgfsi_chain_moments_flush(sgfsi_chain_moments *m) {
+    int64_t D = m->D, n = m->waiting;
+    if (n == 0) return;
+    double *extra = m->buffer + n * D, total = (double)(m->count + n);
+    double root = sqrt((double)m->count * (double)n / total);
+    memset(m->block_mean, 0, (size_t)D * sizeof *m->block_mean);
+    for (int64_t i = 0; i < n; i++) m->be->axpy(D, 1 / (double)n, m->buffer + i * D, m->block_mean);
+    for (int64_t j = 0; j < D; j++) extra[j] = root * (m->block_mean[j] - m->mean[j]);
+    for (int64_t i = 0; i < n; i++) m->be->axpy(D, -1, m->block_mean, m->buffer + i * D);
+    for (int64_t i = 0; i <= n; i++) {
+        const double *x = m->buffer + i * D;
+        for (int64_t j = 0; j < D; j++) m->var[j] += x[j] * x[j];
+    }
+    if (m->ss != NULL) m->be->syrk_t(n + 1, D, 1.0, m->buffer, 1.0, m->ss);
+    for (int64_t j = 0; j < D; j++)
+        m->mean[j] += (m->block_mean[j] - m->mean[j]) * (double)n / total;
+    m->count += n;
+    m->waiting = 0;
+    if (n == ROWS) add_to_slot(m);
+}

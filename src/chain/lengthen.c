@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * lengthen.c: after the planned draws, looks whether there are enough effective ones, and if not
+ * doubles their number; at most until the run is 16 times as long as planned.
+ *
+ * What is looked at is what `sgfs summary` will show: the smallest of the bulk and tail ESS of the
+ * kept draws of all chains together (rank-normalised, split chains; diagnostics/ess.c), so that
+ * chains which disagree count as few draws. Thinned draws have at most the ESS of all iterations: a
+ * run may become a little longer than it must, never shorter. The estimate has a standard error of
+ * its own, and stopping when it first reaches the target favours a lucky one: with doublings there
+ * are at most five looks, the target is exceeded on average, and means and variances are not
+ * selected by it to first order.
+ *
+ * Thinning stays: twice the iterations are twice the kept draws. The draws alone decide, so that
+ * the length is the same for any number of threads.
+ */
+#include "chain/lengthen.h"
+
+#include <math.h>
+
+/* NaN: not known (draws that cannot be read back, or parameters that never move). */
+static double smallest_ess(const sgfs_run *run) {
+    sgfs_draws *read = run->out.file != NULL ? sgfsi_runfile_read(run->path, NULL) : NULL;
+    const sgfs_draws *draws = run->out.file != NULL ? read : run->out.memory;
+    sgfs_summary *s = draws != NULL ? sgfs_summary_new(draws, NULL) : NULL;
+    double least = NAN;
+    for (int64_t i = 0; s != NULL && i < s->dim; i++) {
+        least = fmin(least, fmin(s->row[i].ess_bulk, s->row[i].ess_tail)); /* passes over NaN */
+    }
+    sgfs_summary_free(s);
+    sgfs_draws_free(read);
+    return least;
+}
+
+static void tell(const sgfs_run *run, double ess, bool further) {
+    const sgfsi_log *log = sgfsi_config_log(run->cfg);
+    long long draws = run->plan.draws;
+    if (further) {
+        sgfsi_say(log, SGFS_NOTE,
+                  "After %lld draws a chain the smallest effective sample size is %.0f of %.4g: "
+                  "going on to %lld.",
+                  draws, ess, run->plan.ess, 2 * draws);
+        return;
+    }
+    sgfsi_say(log, SGFS_NOTE,
+              "The smallest effective sample size is %.0f after %lld draws a chain, %d times what "
+              "was planned, and stays below %.4g: the run ends here. --draws gives it more.",
+              ess, draws, SGFSI_MOST_LENGTHS, run->plan.ess);
+}
+
+sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
+    if (!(run->plan.ess > 0)) return SGFS_OK;
+    sgfs_status status = sgfsi_run_flush(run, err);
+    double ess = status == SGFS_OK ? smallest_ess(run) : NAN;
+    if (!(ess < run->plan.ess)) return status;
+    bool further = run->plan.draws < SGFSI_MOST_LENGTHS * run->planned;
+    tell(run, ess, further);
+    if (further) run->plan.draws *= 2;
+    return SGFS_OK;
+}

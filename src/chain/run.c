@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT
+ * run.c: the loop that drives the stages. No arithmetic happens here.
+ *
+ * Chains are the unit of parallel work. sgfs_run_all advances all of them in short stretches, so
+ * that progress, stopping and what is in the file stay even between chains; a chain's numbers
+ * depend on nothing but its own state, so neither threads nor the length of the stretches change a
+ * bit of them.
+ */
+#include "chain/run.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ticker.h"
+#include "chain/lengthen.h"
+#include "chain/spread_check.h"
+#include "chain/start.h"
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void close_chains(sgfs_run *run) {
+    for (int64_t c = 0; run->chain != NULL && c < run->plan.chains; c++)
+        sgfsi_chain_close(&run->chain[c]);
+    free(run->chain);
+    run->chain = NULL;
+}
+
+/* A first chain that says that its sampler is of no use here is the last. */
+static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
+    run->chain = calloc((size_t)run->plan.chains, sizeof *run->chain);
+    if (run->chain == NULL) return sgfsi_fail_memory(err, "the chains");
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        run->chain[c].index = c;
+        run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
+        status =
+            sgfsi_chain_open(&run->chain[c], run->model, run->cfg, &run->kinds, &run->plan, err);
+        if (run->chain[0].sampler.fallback[0] != '\0') break;
+    }
+    return status;
+}
+
+/* Is it to begin anew with SGFS, and why? A sampler the user named may be of no use, but where it
+ * cannot work that is an error; one that was chosen for the user can be given up, unless it is an
+ * option of the user's that is in its way. */
+static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err *err,
+                         sgfsi_setback *why) {
+    if (run->chain == NULL || run->choice.fallbacks > 0) return false;
+    const sgfs_sampler *first = &run->chain[0].sampler;
+    const char *text = status == SGFS_OK ? first->fallback : err->text;
+    bool anchored = sgfsi_options_have(run->kinds.sampler->options, "sampler.anchor_tolerance");
+    bool found = first->anchor != NULL && first->anchor->theta != NULL;
+    bool failed = status == SGFS_ENUMERIC || (status == SGFS_EUSAGE && !found);
+    why->no_mode = failed && !found;
+    snprintf(why->text, sizeof why->text, "%.470s", text);
+    if (status == SGFS_OK) return text[0] != '\0';
+    return run->choice.automatic && anchored && failed;
+}
+
+/* At a point that was given chains begin exactly, unless --init says how far around it. */
+static sgfs_status find_start(sgfs_run *run, sgfs_err *err) {
+    if (run->start == NULL) {
+        sgfs_status status = sgfsi_start_read(run->model, run->cfg, &run->start, err);
+        if (status != SGFS_OK || run->start == NULL) return status;
+    }
+    run->plan.start = run->start;
+    if (sgfsi_config_given(run->cfg, "run.init")) return SGFS_OK;
+    return sgfsi_config_resolve(run->cfg, "run.init", "0", err);
+}
+
+static sgfs_status open_plan(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = sgfsi_plan_make(run->cfg, run->model, &run->kinds, &run->plan, err);
+    if (status == SGFS_OK) status = find_start(run, err);
+    return status == SGFS_OK ? open_chains(run, err) : status;
+}
+
+/* From the user's own config: nothing that was resolved for the other sampler is left. */
+static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const sgfsi_setback *why,
+                              sgfs_err *err) {
+    close_chains(run);
+    sgfs_config_free(run->cfg);
+    run->cfg = sgfsi_config_copy(user);
+    run->plan = (sgfsi_plan){0};
+    if (run->cfg == NULL) return sgfsi_fail_memory(err, "the run");
+    sgfs_status status =
+        sgfsi_choose_again(run->cfg, run->model, why, &run->kinds, &run->choice, err);
+    return status == SGFS_OK ? open_plan(run, err) : status;
+}
+
+static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
+    const char *path = sgfsi_config_text(run->cfg, "run.validate");
+    if (path[0] == '\0') return SGFS_OK;
+    sgfs_status status = sgfsi_validation_rows_open(&run->aside, path, run->model, run->cfg, err);
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_chain_validate(&run->chain[c], run->aside, err);
+    }
+    return status;
+}
+
+/* A step that is found while opening says how long its chain remembers: 100 times that, in each of
+ * the chains, is where draws of our own choice begin. */
+static void plan_by_step(sgfs_run *run, const sgfs_config *user) {
+    const sgfsi_json *facts = run->chain[0].sampler.facts;
+    double wanted = 100 * sgfsi_json_get_num(facts, "tau_predicted", 0);
+    sgfsi_plan *plan = &run->plan;
+    if (!sgfsi_config_auto(user, "run.draws") || wanted <= (double)plan->draws) return;
+    plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
+}
+
+/* user: the config as it was handed in. */
+static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err) {
+    sgfs_err own;
+    sgfsi_setback why;
+    if (err == NULL) err = &own;
+    sgfs_status status = open_plan(run, err);
+    if (is_of_no_use(run, status, err, &why)) status = begin_anew(run, user, &why, err);
+    if (status != SGFS_OK) return status;
+    plan_by_step(run, user);
+    run->planned = run->plan.draws;
+    run->given = sgfsi_run_given(run, user);
+    run->describe = sgfsi_run_describe(run);
+    run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
+    if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
+    if (run->out.memory == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
+    return open_validation(run, err);
+}
+
+static sgfs_run *new_run(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_run *run = calloc(1, sizeof *run);
+    if (run != NULL) run->cfg = sgfsi_config_copy(cfg);
+    if (run == NULL || run->cfg == NULL) {
+        sgfs_run_free(run);
+        sgfsi_fail_memory(err, "the run");
+        return NULL;
+    }
+    run->model = model;
+    return run;
+}
+
+sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
+                         sgfs_err *err) {
+    sgfs_run *run = new_run(model, cfg, err);
+    if (run == NULL) return NULL;
+    run->kinds = *kinds;
+    if (set_up(run, cfg, err) == SGFS_OK) return run;
+    sgfs_run_free(run);
+    return NULL;
+}
+
+sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+    if (model == NULL) return NULL;
+    if (cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
+    sgfs_run *run = new_run(model, cfg, err);
+    if (run == NULL) return NULL;
+    if (sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err) == SGFS_OK &&
+        set_up(run, cfg, err) == SGFS_OK)
+        return run;
+    sgfs_run_free(run);
+    return NULL;
+}
+
+/* A handle that was never opened: err says already why. */
+static sgfs_status no_handle(const sgfs_err *err) {
+    return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+}
+
+sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
+    if (run == NULL) return no_handle(err);
+    if (path == NULL || run->closed || run->out.file != NULL || run->chain[0].t > 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_run_attach: attach one file, before the first step.");
+    }
+    sgfsi_json *header = sgfsi_run_header(run);
+    run->out.file =
+        sgfsi_runfile_create(path, sgfsi_config_flag(run->cfg, "output.overwrite"), header, err);
+    sgfsi_json_free(header);
+    run->filed = run->out.file != NULL;
+    run->path = run->filed ? strdup(path) : NULL;
+    return run->filed ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
+}
+
+void sgfs_run_free(sgfs_run *run) {
+    if (run == NULL) return;
+    if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
+    close_chains(run);
+    free(run->path);
+    free(run->start);
+    sgfsi_validation_rows_free(run->aside);
+    free(run->describe);
+    sgfsi_json_free(run->given);
+    sgfs_draws_free(run->out.memory);
+    sgfs_config_free(run->cfg);
+    free(run);
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+static int64_t total_of(const sgfs_run *run) {
+    return run->plan.warmup + run->plan.draws;
+}
+
+static bool is_stopping(sgfs_run *run) {
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+}
+
+/* One chain's stretch, on one thread. */
+static void walk_stretch(sgfs_run *run, sgfsi_chain *w, int64_t iterations) {
+    int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
+    bool warmup = w->t < run->plan.warmup;
+    double faults = sgfsi_pages_faults();
+    w->since = sgfsi_now();
+    w->validating = 0;
+    while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {
+        sgfsi_chain_step(w, &run->out);
+        if (warmup && w->t == run->plan.warmup) {
+            double now = sgfsi_now();
+            w->warmup_seconds += now - w->since - w->validating;
+            w->since = now;
+            w->validating = 0;
+            warmup = false;
+        }
+    }
+    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - w->since - w->validating;
+    w->faults += sgfsi_pages_faults() - faults;
+    if (w->status == SGFS_OK) w->status = sgfsi_chain_flush(w, &run->out, &w->err);
+}
+
+sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
+    if (run == NULL) return no_handle(err);
+    if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
+    int64_t chains = run->plan.chains;
+    double before = sgfsi_now();
+    int blas_threads = sgfsi_blas_threads(1), levels = omp_get_max_active_levels();
+    if (run->plan.inner > 1) omp_set_max_active_levels(2);
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
+    for (int64_t c = 0; c < chains; c++) walk_stretch(run, &run->chain[c], iterations);
+    (void)sgfsi_blas_threads(blas_threads);
+    omp_set_max_active_levels(levels);
+    run->seconds += sgfsi_now() - before;
+    for (int64_t c = 0; c < chains; c++) {
+        if (run->chain[c].status == SGFS_OK) continue;
+        if (err != NULL) *err = run->chain[c].err;
+        return run->chain[c].status;
+    }
+    return SGFS_OK;
+}
+
+bool sgfs_run_done(const sgfs_run *run) {
+    if (run == NULL) return true;
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        if (run->chain[c].t < total_of(run)) return false;
+    }
+    return true;
+}
+
+sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_chain_flush(&run->chain[c], &run->out, err);
+    }
+    return status;
+}
+
+/* ---- the whole run --------------------------------------------------------------------------- */
+
+static void report(const sgfs_run *run) {
+    if (run->on_progress == NULL) return;
+    sgfs_progress p = {.total = total_of(run) * run->plan.chains,
+                       .seconds = run->seconds,
+                       .eta = -1,
+                       .error = run->aside != NULL ? 0 : NAN};
+    double ess = 0;
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        p.done += run->chain[c].t;
+        p.warmup = p.warmup || run->chain[c].t < run->plan.warmup;
+        ess += sgfsi_chain_moments_ess(&run->chain[c].moments);
+        if (run->aside != NULL) /* NaN as long as one chain has none */
+            p.error += run->chain[c].validator->error / (double)run->plan.chains;
+    }
+    if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
+    if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
+    double sampling =
+        run->chain[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
+    if (sampling > 0) p.ess_per_s = ess / sampling;
+    run->on_progress(&p, run->progress_user);
+}
+
+/* Costs so far go to the file now and then, so that a killed run can tell them. */
+static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    if (run->seconds - *last < 1.0) return SGFS_OK;
+    *last = run->seconds;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_chain_report(&run->chain[c], &run->out, false, NULL, err);
+    }
+    return status;
+}
+
+static int64_t next_stretch(int64_t stretch, double took) {
+    const double aim = 0.1; /* seconds between looks */
+    double factor = took > 0 ? aim / took : 2;
+    factor = fmin(fmax(factor, 0.5), 2.0);
+    int64_t next = (int64_t)((double)stretch * factor);
+    return next > 1 ? next : 1;
+}
+
+static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
+    long long t = run->chain[0].t, total = total_of(run);
+    if (run->chain[0].written + run->chain[0].waiting == 0) {
+        return sgfsi_fail(err, SGFS_ESTOPPED,
+                          "Stopped early at iteration %lld of %lld, before the first draw.", t,
+                          total);
+    }
+    return sgfsi_fail(err, SGFS_ESTOPPED,
+                      "Stopped early at iteration %lld of %lld; every draw so far is kept.", t,
+                      total);
+}
+
+sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
+    if (run == NULL) return no_handle(err);
+    double limit = sgfsi_config_num(run->cfg, "run.max_time"), noted = 0;
+    int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
+    while (!sgfs_run_done(run)) {
+        double before = run->seconds;
+        sgfs_status status = sgfs_run_step(run, stretch, err);
+        if (status == SGFS_OK) status = note_costs(run, &noted, err);
+        report(run);
+        if (status != SGFS_OK) return status;
+        if (run->seconds >= limit) sgfs_run_stop(run); /* false without a limit: NaN */
+        if (is_stopping(run) && !sgfs_run_done(run)) {
+            return tell_stopped(run, err);
+        }
+        stretch = next_stretch(stretch, run->seconds - before);
+        if (!sgfs_run_done(run) || is_stopping(run)) continue;
+        status = sgfsi_run_lengthen(run, err);
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+static const char *state_of(sgfs_run *run, char room[600]) {
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        if (run->chain[c].status == SGFS_OK) continue;
+        snprintf(room, 600, "failed: %s", run->chain[c].err.text);
+        return room;
+    }
+    return sgfs_run_done(run) ? "complete" : "stopped early";
+}
+
+static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
+    char *copy = strdup(state);
+    if (copy == NULL) return sgfsi_fail_memory(err, "the run");
+    free(run->out.memory->state);
+    run->out.memory->state = copy;
+    return SGFS_OK;
+}
+
+/* At the mean over all chains, where there is one. sd: D. */
+static bool predict_spread(const sgfs_run *run, double *sd) {
+    int64_t D = run->model->D, chains = run->plan.chains;
+    double *mean = calloc((size_t)D, sizeof *mean);
+    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
+    for (int64_t c = 0; sampled && c < chains; c++) {
+        const sgfsi_chain *w = &run->chain[c];
+        sampled = w->status == SGFS_OK && w->meant > 0;
+        for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
+    }
+    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd);
+    free(mean);
+    return predicted;
+}
+
+/* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an
+ * end, not another pass over the data. */
+static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = sgfsi_run_flush(run, err);
+    double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    bool predicted =
+        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd);
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
+    }
+    free(sd);
+    return status;
+}
+
+sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
+    char room[600];
+    if (run == NULL) return no_handle(err);
+    if (run->closed) return SGFS_OK;
+    run->closed = true;
+    sgfs_status status = hand_over(run, err);
+    if (run->out.file == NULL) {
+        return status == SGFS_OK ? end_memory(run, state_of(run, room), err) : status;
+    }
+    if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
+    sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
+    run->out.file = NULL;
+    return status != SGFS_OK ? status : closed;
+}
+
+sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
+    if (run == NULL) return NULL;
+    if (run->filed) {
+        sgfsi_fail(err, SGFS_EUSAGE,
+                   "The draws of this run are in its file: open that with "
+                   "sgfs_draws_open.");
+        return NULL;
+    }
+    return sgfsi_draws_copy(run->out.memory, err);
+}
+
+const double *sgfs_run_theta(const sgfs_run *run, int64_t chain) {
+    return run != NULL && chain >= 0 && chain < run->plan.chains ? run->chain[chain].user : NULL;
+}
+
+void sgfs_run_stop(sgfs_run *run) {
+    if (run == NULL) return;
+    atomic_store_explicit(&run->stop, 1, memory_order_relaxed);
+}
+
+void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user) {
+    if (run == NULL) return;
+    run->on_progress = on_progress;
+    run->progress_user = user;
+}
+
+const char *sgfs_run_describe(const sgfs_run *run) {
+    return run != NULL ? run->describe : "";
+}

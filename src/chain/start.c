@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * start.c: one point from a file, for all chains to begin at. Told apart by content:
+ *
+ *     JSON       {"names": [D], "mean": [D]}: of `sgfs optimize --out`, or moments; of a truth file
+ *                without moments "theta"
+ *     run file   the last draw of its first chain that has one
+ *     else       D numbers in the model's own order: .npy or text (base/matrix.h)
+ *
+ * Of a run the last draw, and not the mean of all: chains in several modes have no mean that is a
+ * place of any of them, and a single draw of a chain that has arrived is where the posterior is. Not
+ * the draw of the largest log density either: where that is estimated from minibatches, the largest
+ * is the luckiest.
+ *
+ * Numbers are on the scale that results are reported on; kind->from_user brings them to the chain's.
+ */
+#include "chain/start.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "diagnostics/names.h"
+#include "sink/draws.h"
+#include "sink/runfile.h"
+
+static sgfs_status take_json(const sgfsi_naming *j, const sgfsi_json *json, double *user) {
+    int64_t *order = sgfsi_arena_alloc(j->arena, j->D, sizeof *order);
+    if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");
+    const char *key = sgfsi_json_get(json, "mean") != NULL ? "mean" : "theta";
+    const sgfsi_json *numbers = sgfsi_json_get(json, key);
+    if (numbers == NULL) {
+        return sgfsi_fail(j->err, SGFS_EDATA,
+                          "%s: a starting point needs \"mean\", a number for each parameter, and "
+                          "their \"names\" (`sgfs optimize --out` writes both).",
+                          j->path);
+    }
+    sgfs_status status = sgfsi_naming_json(j, json, order);
+    return status == SGFS_OK ? sgfsi_naming_numbers(j, key, numbers, order, user) : status;
+}
+
+static sgfs_status read_json(const sgfsi_naming *j, double *user) {
+    sgfsi_json *json = NULL;
+    sgfs_status status = sgfsi_naming_file(j, &json);
+    if (status != SGFS_OK) return status;
+    status = take_json(j, json, user);
+    sgfsi_json_free(json);
+    return status;
+}
+
+static sgfs_status take_run(const sgfsi_naming *j, const sgfs_draws *d, double *user) {
+    int64_t *order = sgfsi_arena_alloc(j->arena, j->D, sizeof *order), c = 0;
+    if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");
+    sgfs_status status = sgfsi_naming_match(j, d->D, (const char *const *)d->param, order);
+    if (status != SGFS_OK) return status;
+    while (c < d->chains && d->chain[c].draws == 0) c++;
+    if (c == d->chains) {
+        return sgfsi_fail(j->err, SGFS_EDATA, "%s: the run has no draw yet to start from.",
+                          j->path);
+    }
+    const double *last = d->chain[c].theta + (d->chain[c].draws - 1) * d->D;
+    for (int64_t i = 0; i < j->D; i++) user[i] = last[order[i]];
+    return SGFS_OK;
+}
+
+static sgfs_status read_run(const sgfsi_naming *j, double *user) {
+    sgfs_draws *d = sgfs_draws_open(j->path, j->err);
+    if (d == NULL) return j->err->code;
+    sgfs_status status = take_run(j, d, user);
+    sgfs_draws_free(d);
+    return status;
+}
+
+static sgfs_status read_point(const sgfsi_naming *j, double *user) {
+    int first = sgfsi_first_byte(j->path);
+    if (first < 0) {
+        return sgfsi_fail(j->err, SGFS_EIO, "--start %s: cannot open: %s.", j->path,
+                          strerror(errno));
+    }
+    if (first == '{') return read_json(j, user);
+    if (sgfsi_runfile_is(j->path)) return read_run(j, user);
+    return sgfsi_vector_read(user, j->path, j->D, j->arena, j->err);
+}
+
+sgfs_status sgfsi_start_read(const sgfs_model *m, const sgfs_config *cfg, double **theta,
+                             sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfs_err own;
+    const char *path = sgfsi_config_text(cfg, "run.start");
+    *theta = NULL;
+    if (path[0] == '\0') return SGFS_OK;
+    if (m->kind->to_user != NULL && m->kind->from_user == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--start: model %s cannot say where a point of its results is.",
+                          m->kind->name);
+    }
+    const sgfsi_naming j = {.path = path,
+                            .what = "starting point",
+                            .whose = "model",
+                            .D = m->D,
+                            .names = m->param,
+                            .arena = &arena,
+                            .err = err != NULL ? err : &own};
+    double *user = SGFSI_DOUBLES(&arena, m->D), *out = malloc((size_t)m->D * sizeof *out);
+    sgfs_status status =
+        user != NULL && out != NULL ? read_point(&j, user) : sgfsi_fail_memory(j.err, "the start");
+    if (status == SGFS_OK) {
+        if (m->kind->from_user != NULL) m->kind->from_user(m, user, out);
+        else memcpy(out, user, (size_t)m->D * sizeof *out);
+        *theta = out;
+    } else {
+        free(out);
+    }
+    sgfsi_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * validate.h: how well the chains predict rows kept aside, followed while they walk (--validate).
+ */
+#ifndef SGFSI_VALIDATE_H
+#define SGFSI_VALIDATE_H
+
+#include "jobs/newrows.h"
+#include "posterior/predictor.h"
+#include "sink/draws.h"
+
+/* The rows, shared by all chains of a run. */
+typedef struct sgfsi_validation_rows {
+    sgfsi_newrows source; /* source.model is on the scale draws are on */
+    sgfsi_json *describe; /* of the model's data: source borrows from it */
+    double *x, *y, *offset;
+    sgfs_batch rows;
+} sgfsi_validation_rows;
+
+/* Read the rows of `path`, which must have the model's columns and its target. cfg: as for
+ * sgfsi_newrows_open. */
+sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows **aside, const char *path,
+                                       const sgfs_model *model, const sgfs_config *cfg,
+                                       sgfs_err *err);
+void sgfsi_validation_rows_free(sgfsi_validation_rows *aside); /* takes NULL */
+
+/* Where the chain stands after one iteration. */
+typedef struct sgfsi_validation_point {
+    int64_t t;
+    double seconds; /* so far */
+    bool kept;      /* a draw that is kept */
+    sgfsi_draw draw;
+} sgfsi_validation_point;
+
+enum { SGFSI_POINTS_ROOM = 32 };
+
+/* One chain's predictions for them, and the points of its curve not yet handed over. */
+typedef struct sgfsi_validator {
+    const sgfsi_validation_rows *aside;
+    sgfsi_predictor p;
+    int64_t next; /* in warm-up: the iteration of the next point; later: the draw */
+    bool drawing; /* past warm-up */
+    sgfsi_validation_point latest; /* what was looked at last, */
+    bool told;                     /* and whether a point says so */
+    double error; /* of the averaged prediction, at the last point; NaN: none yet */
+    double *mean; /* of one row */
+    int64_t waiting;
+    double points[SGFSI_POINTS_ROOM * SGFSI_POINT];
+} sgfsi_validator;
+
+sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows *aside,
+                                 sgfsi_arena *arena, sgfs_err *err);
+/* During warm-up a point now and then; afterwards every kept draw joins the average. The caller
+ * empties v->points when v->waiting reaches SGFSI_POINTS_ROOM. */
+sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_point *now,
+                                 sgfs_err *err);
+/* The last draw has a point, whenever the run ends. There is room for it. */
+void sgfsi_validator_finish(sgfsi_validator *v);
+
+#endif

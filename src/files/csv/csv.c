@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: MIT
+ * csv.c: delimited text into rows of numbers: a whole table, a flow of blocks, or a few rows at a
+ * time for a run that is there already.
+ *
+ *     text.c: block of bytes -> cut at record ends into pieces
+ *                -> csv_rows.c: each piece into rows of its own, all at the same time
+ *                -> settled in order: words numbered, lines counted, the first fault found
+ *                -> handed over in order
+ *
+ * csv_sniff.c has said how the file is written, columns.c which of its columns are wanted; the rows
+ * have those only, in file order. While pieces are read, one thread reads (and gunzips) the next
+ * block.
+ *
+ * What comes out does not depend on the number of threads, nor on where pieces are cut: everything
+ * that has an order (words, levels, missing cells, faults, text found where numbers were expected)
+ * is settled piece by piece, in the order of the file, and a fault behind another is never looked
+ * at.
+ *
+ * The target starts out as numbers, and with --categorical auto so does every feature. The first
+ * text sends the reader back to the start, with words in that column from then on: so 1, 2, many
+ * are three words, whatever their order.
+ *
+ * Memory: two blocks of text, the rows of one block, and the table where one is wanted (doubled as
+ * it grows, trimmed at the end).
+ */
+#include "files/csv/csv.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ticker.h"
+#include "files/columns.h"
+#include "files/csv/csv_rows.h"
+#include "files/flow.h"
+
+enum { PIECE = SGFSI_BLOCK_BYTES / 16, MOST_PIECES = 512 };
+
+typedef struct sgfsi_csv csv;
+struct sgfsi_csv {
+    char *path;
+    sgfsi_read_options options;
+    sgfsi_csv_format format;
+    sgfsi_csv_plan plan;
+    sgfsi_text text;
+    int threads;
+    bool whole; /* all rows are kept */
+    /* the block at hand */
+    sgfsi_csv_piece *piece;
+    int64_t pieces, piece_room;
+    int64_t at, at_row; /* the first row that is not handed over: its piece, and where there */
+    int64_t block_rows; /* rows of the block, and its bytes */
+    double block_bytes, bytes_before;
+    sgfs_status status; /* of the row behind those of the block; or that there is none (ended) */
+    sgfs_err err;
+    bool ended;
+    /* the file so far */
+    int64_t rows, handed;
+    sgfsi_csv_missing missing;
+    bool restart;
+    int64_t text_row, text_level; /* the row with the first text of the target, or -1; its level */
+    /* room */
+    double *cells; /* of rows for a run */
+    int64_t cells_room;
+};
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+/* Column col holds words from now on. */
+static sgfs_status add_words(csv *c, int64_t col, sgfs_err *err) {
+    sgfsi_csv_plan *plan = &c->plan;
+    if (plan->words_of[col] >= 0) return SGFS_OK;
+    sgfsi_csv_words *bigger =
+        realloc(plan->words, ((size_t)plan->worded + 1) * sizeof *plan->words);
+    if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
+    plan->words = bigger;
+    sgfsi_csv_words *w = &plan->words[plan->worded];
+    memset(w, 0, sizeof *w);
+    w->col = col;
+    plan->words_of[col] = (int32_t)plan->worded++;
+    return SGFS_OK;
+}
+
+static sgfs_status make_columns(csv *c, sgfs_err *err) {
+    size_t cols = (size_t)c->format.cols;
+    c->plan.role = calloc(cols, 1);
+    c->plan.words_of = malloc(cols * sizeof *c->plan.words_of);
+    if (c->plan.role == NULL || c->plan.words_of == NULL)
+        return sgfsi_fail_memory(err, "column roles");
+    for (size_t i = 0; i < cols; i++) c->plan.words_of[i] = -1;
+    return SGFS_OK;
+}
+
+/* --categorical: columns that are not read may be named, those that are no features may not. */
+static sgfs_status add_categorical(csv *c, const unsigned char *mark, sgfs_err *err) {
+    static const char *const is[] = {
+        [SGFSI_ROLE_TARGET] = "is the target, whose words are found without being asked for",
+        [SGFSI_ROLE_WEIGHTS] = "holds the weights",
+        [SGFSI_ROLE_EXPOSURE] = "is the exposure"};
+    for (int64_t i = 0; i < c->format.cols; i++) {
+        unsigned char role = c->plan.role[i];
+        if (mark[i] == 0 || role == SGFSI_ROLE_NONE) continue;
+        if (role != SGFSI_ROLE_FEATURE) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "%s: column %lld (\"%.40s\") %s; leave it out of --categorical.",
+                              c->path, (long long)i + 1, c->format.names[i], is[role]);
+        }
+        sgfs_status status = add_words(c, i, err);
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
+/* Columns in which an earlier reading of the file found words. */
+static sgfs_status add_known(csv *c, sgfs_err *err) {
+    const sgfsi_table *known = c->options.known;
+    sgfs_status status = SGFS_OK;
+    if (known == NULL || known->dictionary == NULL) return SGFS_OK;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
+        while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
+        if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
+    }
+    return status;
+}
+
+static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    const char *list = c->options.categorical;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    c->plan.automatic = strcmp(list, "auto") == 0;
+    if (c->plan.automatic) return add_known(c, err);
+    unsigned char *mark = calloc((size_t)columns->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    sgfs_status status = sgfsi_columns_mark(columns, "categorical", list, mark, err);
+    if (status == SGFS_OK) status = add_categorical(c, mark, err);
+    free(mark);
+    return status;
+}
+
+/* Features that --drop will leave out keep their place, so that numbers still count the file's
+ * columns, and may hold anything. */
+static sgfs_status pass_over_dropped(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    const char *list = c->options.drop;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    sgfs_status status = sgfsi_columns_mark_some(columns, list, mark, err);
+    for (int64_t i = 0; i < columns->cols; i++) {
+        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
+        if (mark[i] && numbers) c->plan.words_of[i] = -2;
+    }
+    free(mark);
+    return status;
+}
+
+static sgfs_status choose_columns(csv *c, sgfs_err *err) {
+    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names};
+    sgfs_status status = make_columns(c, err);
+    if (status == SGFS_OK) status = sgfsi_columns_select(&columns, &c->options, c->plan.role, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
+        if (c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET) status = add_words(c, i, err);
+    }
+    if (status == SGFS_OK) status = choose_words(c, &columns, err);
+    return status == SGFS_OK ? pass_over_dropped(c, &columns, err) : status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_options *options,
+                           sgfs_err *err) {
+    csv *c = *out = calloc(1, sizeof *c);
+    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->path = strdup(path);
+    if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->options = *options;
+    c->threads = options->threads > 0 ? (int)options->threads : omp_get_max_threads();
+    c->text_row = -1;
+    c->plan.path = c->path;
+    c->plan.options = &c->options;
+    c->plan.format = &c->format;
+    return sgfsi_csv_sniff(path, options, &c->format, err);
+}
+
+void sgfsi_csv_close(sgfsi_csv *c) {
+    if (c == NULL) return;
+    sgfsi_text_close(&c->text);
+    for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
+    free(c->piece);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_levels_clear(&c->plan.words[w].known);
+    free(c->plan.words);
+    free(c->plan.words_of);
+    free(c->plan.role);
+    sgfsi_names_free(c->format.names, c->format.cols);
+    free(c->cells);
+    free(c->path);
+    free(c);
+}
+
+static sgfs_status skip_header(csv *c, sgfs_err *err) {
+    sgfsi_text *text = &c->text;
+    for (;;) {
+        const char *begin, *end;
+        sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
+        bool found = sgfsi_records_next(&r, &begin, &end);
+        text->at += r.at - text->at;
+        text->line += r.line;
+        if (found || (text->ended && r.open == NULL)) return SGFS_OK;
+        sgfs_status status = sgfsi_text_more(text, &r, err);
+        if (status != SGFS_OK) return status;
+    }
+}
+
+/* Where the columns of words are in a row. */
+static void place_words(csv *c) {
+    for (int64_t i = 0, place = 0; i < c->format.cols; i++) {
+        if (c->plan.words_of[i] >= 0) c->plan.words[c->plan.words_of[i]].place = place;
+        place += c->plan.role[i] != SGFSI_ROLE_NONE;
+    }
+}
+
+/* Pieces of a block. One thread is best off with text that stays in its cache. Several have to wait
+ * for each other at the end of every block, the longer the busier the machine is: so blocks are
+ * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no faster
+ * than they are predicted. */
+static int64_t block_pieces(const csv *c) {
+    int64_t least = c->whole ? 128 : c->plan.streaming ? 16 : 32, wanted = 4 * (int64_t)c->threads;
+    if (c->threads == 1) return 16;
+    return wanted < least ? least : wanted > MOST_PIECES ? MOST_PIECES : wanted;
+}
+
+/* Up to the first row of data, from wherever the reader is. */
+static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
+    place_words(c);
+    sgfsi_text_close(&c->text);
+    c->pieces = c->at = c->at_row = c->block_rows = c->rows = c->handed = 0;
+    c->block_bytes = c->bytes_before = 0;
+    c->ended = c->restart = false;
+    c->status = SGFS_OK;
+    memset(&c->missing, 0, sizeof c->missing);
+    for (int64_t w = 0; w < c->plan.worded && !c->plan.streaming; w++)
+        sgfsi_levels_clear(&c->plan.words[w].known);
+    sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)(block_pieces(c) * PIECE), err);
+    return status == SGFS_OK && c->format.header ? skip_header(c, err) : status;
+}
+
+/* ---- a block: cut and read ------------------------------------------------------------------- */
+
+static sgfs_status add_piece(csv *c, const char *begin, const char *end, sgfs_err *err) {
+    if (c->pieces == c->piece_room) {
+        int64_t room = c->piece_room == 0 ? 16 : 2 * c->piece_room;
+        sgfsi_csv_piece *bigger = realloc(c->piece, (size_t)room * sizeof *bigger);
+        if (bigger == NULL) return sgfsi_fail_memory(err, "pieces of text");
+        memset(bigger + c->piece_room, 0, (size_t)(room - c->piece_room) * sizeof *bigger);
+        c->piece = bigger;
+        c->piece_room = room;
+    }
+    sgfsi_csv_piece *p = &c->piece[c->pieces++];
+    p->block = c->text.at;
+    p->block_line = c->text.line;
+    p->begin = begin;
+    p->end = end;
+    p->last = c->text.ended && end == c->text.stop;
+    return SGFS_OK;
+}
+
+/* All whole records at hand, in pieces; *rest is what follows them. No pieces: the end. */
+static sgfs_status cut_block(csv *c, const char **rest, sgfs_err *err) {
+    c->pieces = 0;
+    for (;;) {
+        const sgfsi_text *text = &c->text;
+        sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
+        sgfs_status status = SGFS_OK;
+        for (const char *from = text->at; status == SGFS_OK; from = *rest) {
+            *rest = sgfsi_records_skip(&r, PIECE);
+            if (*rest == from) break;
+            status = add_piece(c, from, *rest, err);
+        }
+        if (status != SGFS_OK || c->pieces > 0 || (text->ended && r.open == NULL)) return status;
+        const char *nul = memchr(text->at, '\0', (size_t)(text->stop - text->at));
+        if (nul != NULL) {
+            int64_t line = text->line + sgfsi_count_lines(text->at, nul);
+            return sgfsi_fail_nul(text->path, line, err);
+        }
+        status = sgfsi_text_more(&c->text, &r, err);
+        if (status != SGFS_OK) return status;
+    }
+}
+
+/* Every piece, and the text that comes next, at the same time. */
+static void read_pieces(csv *c, const char *rest) {
+    bool more = !c->text.ended;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
+    for (int64_t k = -1; k < c->pieces; k++) {
+        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
+        else if (more) sgfsi_text_ahead(&c->text, rest);
+    }
+}
+
+/* ---- a block: settled in order --------------------------------------------------------------- */
+
+/* Cells of a column of words that count from `known` on are numbers of the piece's own words. */
+static void renumber(const csv *c, sgfsi_csv_piece *p, const sgfsi_csv_words *words, int64_t known,
+                     const int64_t *number) {
+    for (int64_t i = 0; i < p->rows; i++) {
+        double *cell = &p->cells[i * c->plan.kept + words->place];
+        if (*cell >= (double)known) *cell = (double)number[(int64_t)*cell - known];
+    }
+}
+
+/* Words that are one too many end the piece before the row that has the first of them. */
+static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t k, int64_t line) {
+    const sgfsi_csv_fresh *fresh = &p->fresh[w];
+    const sgfsi_csv_plan *plan = &c->plan;
+    int64_t col = plan->words[w].col;
+    p->rows = fresh->where[k][0];
+    if (plan->role[col] == SGFSI_ROLE_TARGET && plan->text_line > 0)
+        return sgfsi_csv_fail_words(plan, col, plan->text_line, plan->text, &p->err);
+    char shown[SGFSI_SHOWN_CHARS + 1];
+    strncpy(shown, fresh->levels.text[k], SGFSI_SHOWN_CHARS);
+    shown[SGFSI_SHOWN_CHARS] = '\0';
+    return sgfsi_csv_fail_words(plan, col, line + fresh->where[k][1], shown, &p->err);
+}
+
+/* Number the piece's own words behind those known by now. before: how many were known while the
+ * piece was read. */
+static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int64_t line) {
+    int64_t number[SGFSI_MAX_LEVELS];
+    for (int64_t w = 0; w < c->plan.worded; w++) {
+        sgfsi_csv_words *words = &c->plan.words[w];
+        const sgfsi_levels *fresh = &p->fresh[w].levels;
+        for (int64_t k = 0; k < fresh->count; k++) {
+            const char *text = fresh->text[k];
+            if (p->fresh[w].where[k][0] >= p->rows) break; /* of the row that is a fault */
+            number[k] = sgfsi_levels_index(&words->known, text, strlen(text));
+            if (number[k] == SGFSI_LEVELS_MEMORY) {
+                p->status = sgfsi_fail_memory(&p->err, "the words of a column");
+                p->rows = 0;
+            }
+            if (number[k] == SGFSI_LEVELS_FULL) p->status = too_many_words(c, p, w, k, line);
+        }
+        if (fresh->count > 0) renumber(c, p, words, before[w], number);
+    }
+}
+
+static void settle_missing(csv *c, const sgfsi_csv_piece *p, int64_t line) {
+    const sgfsi_csv_missing *from = &p->missing;
+    sgfsi_csv_missing *m = &c->missing;
+    if (from->cells == 0 || p->missing_row >= p->rows) return;
+    if (m->cells == 0) {
+        m->col = from->col;
+        m->too_large = from->too_large;
+        memcpy(m->text, from->text, sizeof m->text);
+    }
+    for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
+        if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
+    }
+    m->cells += from->cells;
+    m->lines += from->lines;
+}
+
+/* Columns of numbers in which the piece found text hold words from the next pass on. */
+static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) {
+    if (p->found_row < 0 || p->found_row >= p->rows) return SGFS_OK;
+    c->restart = true;
+    if (p->text_row >= 0 && c->text_row < 0) {
+        c->text_row = c->rows + p->text_row;
+        c->plan.text_line = line + p->text_line;
+        memcpy(c->plan.text, p->text, sizeof p->text);
+    }
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        if (p->found[i] != 0) status = add_words(c, i, &c->err);
+    }
+    return status;
+}
+
+static void settle_rows(csv *c, sgfsi_csv_piece *p, int64_t line) {
+    int64_t target = 0;
+    for (int64_t i = 0; i < p->rows && c->plan.streaming; i++) p->line[i] += line;
+    if (c->text_row >= c->rows && c->text_row < c->rows + p->rows && !c->restart) {
+        while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
+        int64_t row = c->text_row - c->rows;
+        c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
+    }
+    c->rows += p->rows;
+    c->block_rows += p->rows;
+}
+
+/* Piece by piece up to the first fault. Rows in front of it count, words and all; what is behind
+ * it does not. */
+static sgfs_status settle_block(csv *c, const char *rest) {
+    int64_t line = c->text.line, worded = c->plan.worded;
+    int64_t *before = malloc(((size_t)worded + 1) * sizeof *before);
+    if (before == NULL) return sgfsi_fail_memory(&c->err, "the words of a column");
+    for (int64_t w = 0; w < worded; w++) before[w] = c->plan.words[w].known.count;
+    sgfs_status status = SGFS_OK;
+    c->block_rows = 0;
+    for (int64_t k = 0; k < c->pieces && status == SGFS_OK; k++) {
+        sgfsi_csv_piece *p = &c->piece[k];
+        if (!c->restart) settle_words(c, p, before, line);
+        status = settle_found(c, p, line);
+        settle_missing(c, p, line);
+        settle_rows(c, p, line);
+        line += p->lines;
+        if (status == SGFS_OK && p->status != SGFS_OK) {
+            status = p->status;
+            c->err = p->err;
+            c->pieces = k + 1;
+        }
+    }
+    free(before);
+    c->block_bytes = (double)(rest - c->text.at);
+    c->text.at += rest - c->text.at;
+    c->text.line = line;
+    return c->restart && status != SGFS_ENOMEM ? SGFS_OK : status;
+}
+
+/* The next block: rows to hand over, and in c->status what follows them; or c->ended; or
+ * c->restart. */
+static void read_block(csv *c) {
+    const char *rest = NULL;
+    c->bytes_before += c->block_bytes;
+    c->at = c->at_row = c->block_rows = 0;
+    c->block_bytes = 0;
+    c->status = cut_block(c, &rest, &c->err);
+    if (c->status != SGFS_OK) c->pieces = 0;
+    c->ended = c->status == SGFS_OK && c->pieces == 0;
+    if (c->pieces == 0) return;
+    read_pieces(c, rest);
+    c->status = settle_block(c, rest);
+}
+
+/* ---- rows one after another ------------------------------------------------------------------ */
+
+static sgfs_status fail_empty(const csv *c, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
+}
+
+static sgfs_status fail_here(const csv *c, sgfs_err *err) {
+    if (err != NULL) *err = c->err;
+    return c->status;
+}
+
+/* To the end, for the number of missing cells. */
+static sgfs_status fail_missing(csv *c, sgfs_err *err) {
+    while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
+    if (c->status != SGFS_OK) return fail_here(c, err);
+    return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
+}
+
+/* Up to `most` rows to cells, and where they start to line (or NULL). Fewer: the end, or
+ * c->restart. */
+static sgfs_status take_rows(csv *c, int64_t most, double *cells, int64_t *line, int64_t *n,
+                             sgfs_err *err) {
+    const int64_t kept = c->plan.kept;
+    for (*n = 0; *n < most;) {
+        if (c->at == c->pieces) {
+            if (c->status != SGFS_OK) return fail_here(c, err);
+            if (!c->ended) read_block(c);
+            if (c->restart || c->ended) break;
+            continue;
+        }
+        const sgfsi_csv_piece *p = &c->piece[c->at];
+        int64_t left = p->rows - c->at_row, take = most - *n < left ? most - *n : left;
+        if (p->missing_row >= c->at_row && p->missing_row < c->at_row + take)
+            return fail_missing(c, err);
+        if (take > 0)
+            memcpy(cells + *n * kept, p->cells + c->at_row * kept,
+                   (size_t)(take * kept) * sizeof *cells);
+        if (line != NULL && take > 0)
+            memcpy(line + *n, p->line + c->at_row, (size_t)take * sizeof *line);
+        *n += take;
+        c->at_row += take;
+        if (c->at_row == p->rows) c->at++, c->at_row = 0;
+    }
+    c->handed += *n;
+    return c->ended && c->rows == 0 ? fail_empty(c, err) : SGFS_OK;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* Words of w that are not in the list yet are copied to it. */
+static bool copy_words(const sgfsi_levels *w, int64_t *count, char ***list) {
+    if (*count == w->count) return true;
+    char **bigger = realloc(*list, (size_t)w->count * sizeof *bigger);
+    if (bigger == NULL) return false;
+    *list = bigger;
+    for (; *count < w->count; ++*count) {
+        bigger[*count] = strdup(w->text[*count]);
+        if (bigger[*count] == NULL) return false;
+    }
+    return true;
+}
+
+/* What is known of words so far; called again when there are more. */
+static sgfs_status copy_all_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
+    bool good = true;
+    for (int64_t k = 0; k < c->plan.worded && good; k++) {
+        const sgfsi_csv_words *w = &c->plan.words[k];
+        if (c->plan.role[w->col] == SGFSI_ROLE_TARGET) {
+            t->text_col = w->place;
+            t->text_line = c->plan.text_line;
+            t->text_level = c->text_level;
+            good = copy_words(&w->known, &t->levels, &t->level);
+            continue;
+        }
+        if (t->dictionary == NULL)
+            t->dictionary = calloc((size_t)c->plan.kept, sizeof *t->dictionary);
+        good = t->dictionary != NULL;
+        sgfsi_dictionary *d = good ? &t->dictionary[w->place] : NULL;
+        good = good && copy_words(&w->known, &d->count, &d->word);
+    }
+    return good ? SGFS_OK : sgfsi_fail_memory(err, "the words of a column");
+}
+
+/* All of a table but its rows. */
+static sgfs_status make_head(const csv *c, sgfsi_table *table, sgfs_err *err) {
+    size_t kept = (size_t)c->plan.kept;
+    sgfsi_table t = {.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
+    t.named = c->format.header;
+    t.names = calloc(kept, sizeof *t.names);
+    t.role = malloc(kept);
+    bool good = t.names != NULL && t.role != NULL;
+    for (int64_t i = 0, to = 0; i < c->format.cols && good; i++) {
+        if (c->plan.role[i] == SGFSI_ROLE_NONE) continue;
+        t.role[to] = c->plan.role[i];
+        t.names[to] = strdup(c->format.names[i]);
+        good = t.names[to++] != NULL;
+    }
+    sgfs_status status = good ? copy_all_words(c, &t, err) : sgfsi_fail_memory(err, "the table");
+    if (status == SGFS_OK) *table = t;
+    else sgfsi_table_free(&t);
+    return status;
+}
+
+/* The cells of a table while it grows. */
+typedef struct growing {
+    void *cells;
+    size_t room; /* rows */
+    size_t row_bytes;
+} growing;
+
+static bool resize(growing *g, size_t rows) {
+    size_t bytes;
+    void *cells =
+        __builtin_mul_overflow(rows, g->row_bytes, &bytes) ? NULL : realloc(g->cells, bytes);
+    if (cells == NULL) return false;
+    g->cells = cells;
+    g->room = rows;
+    return true;
+}
+
+static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t first, void *cells) {
+    int64_t n = p->rows * c->plan.kept, from = first * c->plan.kept;
+    if (n == 0) return; /* blank lines: there may be no cells yet */
+    if (!c->options.single) {
+        memcpy((double *)cells + from, p->cells, (size_t)n * sizeof(double));
+        return;
+    }
+    float *to = (float *)cells + from;
+    for (int64_t i = 0; i < n; i++) to[i] = (float)p->cells[i];
+}
+
+/* The rows of the block behind those that are there. */
+static sgfs_status append_block(csv *c, growing *g, sgfs_err *err) {
+    size_t rows = (size_t)c->rows;
+    if (rows > g->room && !resize(g, rows > 2 * g->room ? rows : 2 * g->room))
+        return sgfsi_fail_memory(err, "the table");
+    int64_t first[MOST_PIECES], at = c->rows - c->block_rows;
+    for (int64_t k = 0; k < c->pieces; k += MOST_PIECES) {
+        int64_t n = c->pieces - k < MOST_PIECES ? c->pieces - k : MOST_PIECES;
+        for (int64_t i = 0; i < n; i++) first[i] = at, at += c->piece[k + i].rows;
+#pragma omp parallel for schedule(static) num_threads(c->threads) if (n > 1)
+        for (int64_t i = 0; i < n; i++) copy_piece(c, &c->piece[k + i], first[i], g->cells);
+    }
+    return SGFS_OK;
+}
+
+/* One pass over the file, to its end or to c->restart. */
+static sgfs_status read_rows(csv *c, growing *g, sgfs_err *err) {
+    char what[256];
+    snprintf(what, sizeof what, "Reading %.200s", c->path);
+    sgfsi_ticker ticker = sgfsi_ticker_start(c->options.log, what);
+    sgfs_status status = rewind_rows(c, err);
+    while (status == SGFS_OK) {
+        read_block(c);
+        if (c->status != SGFS_OK) return fail_here(c, err);
+        if (c->ended || c->restart) break;
+        if (c->missing.cells == 0) status = append_block(c, g, err);
+        sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->text.bytes));
+    }
+    if (status != SGFS_OK || c->restart) return status;
+    if (c->rows == 0) return fail_empty(c, err);
+    return c->missing.cells > 0 ? sgfsi_csv_fail_missing(&c->plan, &c->missing, err) : SGFS_OK;
+}
+
+static sgfs_status read_table(csv *c, sgfsi_table *table, sgfs_err *err) {
+    growing g = {.row_bytes =
+                     (size_t)c->plan.kept * (c->options.single ? sizeof(float) : sizeof(double))};
+    sgfs_status status;
+    c->whole = true;
+    do {
+        status = read_rows(c, &g, err);
+    } while (status == SGFS_OK && c->restart);
+    if (status == SGFS_OK) status = make_head(c, table, err);
+    if (status != SGFS_OK) {
+        free(g.cells);
+        return status;
+    }
+    resize(&g, (size_t)c->rows); /* where that fails it is larger than need be */
+    table->rows = c->rows;
+    table->type = c->options.single ? SGFSI_F32 : SGFSI_F64;
+    table->cells = table->owned = g.cells;
+    return SGFS_OK;
+}
+
+static sgfs_status read_csv(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                            sgfs_err *err) {
+    csv *c;
+    memset(table, 0, sizeof *table);
+    sgfs_status status = sgfsi_csv_open(&c, path, options, err);
+    if (status == SGFS_OK) status = choose_columns(c, err);
+    if (status == SGFS_OK) status = read_table(c, table, err);
+    sgfsi_csv_close(c);
+    return status;
+}
+
+/* ---- a few rows at a time -------------------------------------------------------------------- */
+
+const sgfsi_csv_format *sgfsi_csv_format_of(const sgfsi_csv *c) {
+    return &c->format;
+}
+
+static sgfs_status know_words(csv *c, int64_t col, int64_t count, const char *const *word,
+                              sgfs_err *err) {
+    sgfs_status status = add_words(c, col, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_levels *known = &c->plan.words[c->plan.words_of[col]].known;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t number = sgfsi_levels_index(known, word[k], strlen(word[k]));
+        if (number == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "the words of a column");
+        if (number != k)
+            return sgfsi_fail(err, SGFS_EINTERNAL, "Label %lld is not a new one.", (long long)k);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_csv_start(sgfsi_csv *c, const unsigned char *role, int64_t levels,
+                            const char *const *level, const sgfsi_dictionary *known,
+                            sgfs_err *err) {
+    c->plan.streaming = true;
+    sgfs_status status = make_columns(c, err);
+    if (status != SGFS_OK) return status;
+    memcpy(c->plan.role, role, (size_t)c->format.cols);
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        c->plan.kept += role[i] != SGFSI_ROLE_NONE;
+        if (role[i] == SGFSI_ROLE_TARGET && levels > 0)
+            status = know_words(c, i, levels, level, err);
+        if (role[i] == SGFSI_ROLE_FEATURE && known != NULL && known[i].count > 0)
+            status = know_words(c, i, known[i].count, (const char *const *)known[i].word, err);
+    }
+    return status == SGFS_OK ? rewind_rows(c, err) : status;
+}
+
+sgfs_status sgfsi_csv_next(sgfsi_csv *c, int64_t most, int64_t *n, const double **cells,
+                           int64_t *line, sgfs_err *err) {
+    *n = 0;
+    if (c->cells_room < most) {
+        double *bigger = realloc(c->cells, (size_t)(most * c->plan.kept) * sizeof *bigger);
+        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
+        c->cells = bigger;
+        c->cells_room = most;
+    }
+    *cells = c->cells;
+    return take_rows(c, most, c->cells, line, n, err);
+}
+
+const char *sgfsi_csv_word(const sgfsi_csv *c, int64_t col, int64_t number) {
+    if (col < 0 || c->plan.words_of[col] < 0) return NULL;
+    const sgfsi_levels *known = &c->plan.words[c->plan.words_of[col]].known;
+    return number >= 0 && number < known->count ? known->text[number] : NULL;
+}
+
+const char *sgfsi_csv_level(const sgfsi_csv *c, int64_t level) {
+    int64_t col = c->format.cols - 1;
+    while (col >= 0 && c->plan.role[col] != SGFSI_ROLE_TARGET) col--;
+    return sgfsi_csv_word(c, col, level);
+}
+
+/* What has been read is more than what has been handed over: one block at hand, one ahead. */
+double sgfsi_csv_fraction(const sgfsi_csv *c) {
+    double left = (double)(c->rows - c->handed), of = (double)c->block_rows;
+    double waiting = of > 0 ? c->block_bytes * left / of : 0;
+    double taken = c->bytes_before + c->block_bytes - waiting;
+    waiting +=
+        c->text.ahead.done ? (double)c->text.ahead.bytes : (double)(c->text.stop - c->text.at);
+    return sgfsi_bytes_fraction(c->text.bytes) * taken / (taken + waiting + 1e-300);
+}
+
+/* ---- a flow ---------------------------------------------------------------------------------- */
+
+/* The first block is read before anything is said of the columns: most text where numbers were
+ * expected is found here, and a column of words has a word. */
+static sgfs_status start_flow(csv *c, sgfsi_flow *flow, sgfs_err *err) {
+    sgfs_status status;
+    do {
+        status = rewind_rows(c, err);
+        if (status == SGFS_OK) read_block(c);
+    } while (status == SGFS_OK && c->restart);
+    return status == SGFS_OK ? make_head(c, &flow->head, err) : status;
+}
+
+static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n,
+                             sgfs_err *err) {
+    csv *c = flow->self;
+    sgfs_status status = take_rows(c, most, cells, NULL, n, err);
+    if (status != SGFS_OK) return status;
+    if (!c->restart) return copy_all_words(c, &flow->head, err);
+    /* Rows of other kinds of columns: they are void, and so is what was handed over before. */
+    *n = 0;
+    flow->again = true;
+    sgfsi_table_free(&flow->head);
+    return start_flow(c, flow, err);
+}
+
+static double fraction_of(const sgfsi_flow *flow) {
+    return sgfsi_csv_fraction(flow->self);
+}
+
+static void close_flow(sgfsi_flow *flow) {
+    sgfsi_csv_close(flow->self);
+    flow->self = NULL;
+}
+
+static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
+                            sgfs_err *err) {
+    csv *c;
+    memset(flow, 0, sizeof *flow);
+    sgfs_status status = sgfsi_csv_open(&c, path, options, err);
+    if (status == SGFS_OK) status = choose_columns(c, err);
+    if (status == SGFS_OK) status = start_flow(c, flow, err);
+    if (status != SGFS_OK) {
+        sgfsi_csv_close(c);
+        return status;
+    }
+    flow->self = c;
+    flow->next = next_rows;
+    flow->fraction = fraction_of;
+    flow->close = close_flow;
+    return SGFS_OK;
+}
+
+/* Any text may be a table: the last reader to be asked. */
+static bool probe_csv(const char *path, const unsigned char *head, size_t bytes) {
+    (void)path, (void)head, (void)bytes;
+    return true;
+}
+
+const sgfs_reader_kind sgfs_reader_csv = {
+    .name = "csv",
+    .help = "text with commas, semicolons, tabs, bars or blanks between cells; .gz too",
+    .probe = probe_csv,
+    .read = read_csv,
+    .flow = flow_csv,
+};

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT
+ * csv_rows.c: the cells of a piece of a delimited file.
+ *
+ * Each record is walked once. A wanted cell is parsed where it stands; one that is not plainly a
+ * finite number between two delimiters goes to odd_cell, which knows about quotes, missing values
+ * and text. Columns nobody asked for may hold anything.
+ *
+ * A column is numbers or words. Words are looked up among those known, which no piece changes; one
+ * that is not there is numbered by the piece itself, behind them. Text in a column of numbers:
+ *
+ *     the target                       found: the file is read again with words there
+ *     a feature, --categorical auto    the same
+ *     anything else                    a fault, and the end of the piece
+ *
+ * So are ragged rows: the file is then not what the user thinks it is. Missing cells are not: the
+ * user wants to know how many there are, and where.
+ *
+ * A piece does not know how many lines stand above it until a sentence needs to say so.
+ */
+#include "files/csv/csv_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digits.h"
+
+enum { WORD_CHARS = 1024 };
+
+typedef sgfsi_csv_plan plan;
+typedef sgfsi_csv_piece piece;
+
+/* A piece while it is read. */
+typedef struct reading {
+    const plan *plan;
+    piece *piece;
+    sgfsi_records records;
+    double *to; /* where the next cell goes */
+} reading;
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+/* The line in the file of the record at hand. */
+static int64_t line_here(const reading *r) {
+    const piece *p = r->piece;
+    return p->block_line + sgfsi_count_lines(p->block, p->begin) + r->records.record_line;
+}
+
+/* The start of a cell's text, fit for a message: one line, whole UTF-8 characters. */
+static void show_cell(const sgfsi_cell *cell, char out[SGFSI_SHOWN_CHARS + 8]) {
+    size_t length = sgfsi_cell_text(cell, out, SGFSI_SHOWN_CHARS + 1);
+    for (char *s = out; *s != '\0'; s++) {
+        if ((unsigned char)*s < 32 || *s == 127) *s = ' ';
+    }
+    if (length <= SGFSI_SHOWN_CHARS) return;
+    size_t cut = SGFSI_SHOWN_CHARS;
+    while (cut > 0 && ((unsigned char)out[cut - 1] & 0xC0) == 0x80) cut--; /* tail bytes */
+    if (cut > 0 && (unsigned char)out[cut - 1] >= 0xC0) cut--;             /* and their lead */
+    memcpy(out + cut, "...", 4);
+}
+
+static const char *header_hint(const plan *c, int64_t line) {
+    bool asked = strcmp(c->options->header, "auto") != 0;
+    bool doubtful = !asked && !c->format->header && line == c->format->first_line;
+    return doubtful ? " If this line holds column names, say --header yes." : "";
+}
+
+static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *cell, bool comma,
+                             sgfs_err *err) {
+    const plan *c = r->plan;
+    char text[SGFSI_SHOWN_CHARS + 8];
+    int64_t line = line_here(r);
+    show_cell(cell, text);
+    const char *advice = "if its words are meant, name it in --categorical; else leave the column "
+                         "out with --features, or code it as numbers.";
+    if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
+    if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
+    if (c->streaming) advice = "the run had numbers there.";
+    if (comma)
+        advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
+                 "thousands are not understood.";
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
+                      (long long)line, (long long)col + 1, c->format->names[col], text, advice,
+                      header_hint(c, line));
+}
+
+static sgfs_status fail_ragged(const reading *r, const char *begin, const char *end,
+                               sgfs_err *err) {
+    const plan *c = r->plan;
+    int64_t has = sgfsi_cell_count(c->format->delimiter, begin, end);
+    bool row_names = c->format->header && has == c->format->cols + 1;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: this row has %lld field%s where the %s (line %lld) has %lld.%s",
+                      c->path, (long long)line_here(r), (long long)has, has == 1 ? "" : "s",
+                      c->format->header ? "header" : "first row", (long long)c->format->first_line,
+                      (long long)c->format->cols,
+                      row_names ? " If the rows have names, give their column a name too." : "");
+}
+
+static sgfs_status fail_quote(const reading *r, int64_t col, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: text follows the closing quote of column %lld (\"%.40s\"); a quote "
+                      "inside a quoted cell is written twice.",
+                      r->plan->path, (long long)line_here(r), (long long)col + 1,
+                      r->plan->format->names[col]);
+}
+
+sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const char *word,
+                                 sgfs_err *err) {
+    const char *name = c->format->names[col];
+    if (c->role[col] != SGFSI_ROLE_TARGET) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s:%lld: column %lld (\"%.40s\") holds words (here \"%s\"), more than "
+                          "%d different ones or very long ones; leave it out with --features, or "
+                          "code it as numbers.",
+                          c->path, (long long)line, (long long)col + 1, name, word,
+                          SGFSI_MAX_LEVELS);
+    }
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: the target, column %lld (\"%.40s\"), holds text (here \"%s\") with "
+                      "more than %d different values or very long ones; is --target the right "
+                      "column?",
+                      c->path, (long long)line, (long long)col + 1, name, word, SGFSI_MAX_LEVELS);
+}
+
+/* Of the target the first text is the news, not the one too many; but not where one is too long. */
+static sgfs_status fail_words_here(const reading *r, int64_t col, const sgfsi_cell *cell,
+                                   bool too_long, sgfs_err *err) {
+    const plan *c = r->plan;
+    char text[SGFSI_SHOWN_CHARS + 8];
+    bool first = c->role[col] == SGFSI_ROLE_TARGET && c->text_line > 0 && !too_long;
+    if (first) return sgfsi_csv_fail_words(c, col, c->text_line, c->text, err);
+    show_cell(cell, text);
+    return sgfsi_csv_fail_words(c, col, line_here(r), text, err);
+}
+
+sgfs_status sgfsi_csv_fail_missing(const plan *c, const sgfsi_csv_missing *m, sgfs_err *err) {
+    char lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64];
+    size_t used = 0;
+    int64_t shown = m->lines < SGFSI_SHOWN_LINES ? m->lines : SGFSI_SHOWN_LINES;
+    for (int64_t i = 0; i < shown; i++) {
+        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%lld", i == 0 ? "" : ", ",
+                                 (long long)m->line[i]);
+    }
+    if (m->text[0] == '\0') {
+        snprintf(what, sizeof what, "is empty");
+    } else {
+        snprintf(what, sizeof what, "holds \"%s\", %s", m->text,
+                 m->too_large ? "too large for single precision" : "not a finite number");
+    }
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s:%lld: column %lld (\"%.40s\") %s; there %s %lld such cell%s, on line%s %s%s: "
+        "fill them in or remove these rows first.%s",
+        c->path, (long long)m->line[0], (long long)m->col + 1, c->format->names[m->col], what,
+        m->cells == 1 ? "is" : "are", (long long)m->cells, m->cells == 1 ? "" : "s",
+        m->lines == 1 ? "" : "s", lines, m->lines > shown ? ", ..." : "",
+        header_hint(c, m->line[0]));
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static void note_missing(reading *r, int64_t col, const sgfsi_cell *cell, bool too_large) {
+    sgfsi_csv_missing *m = &r->piece->missing;
+    int64_t line = r->records.record_line,
+            last = m->lines < SGFSI_SHOWN_LINES ? m->lines - 1 : SGFSI_SHOWN_LINES - 1;
+    if (m->cells++ == 0) {
+        m->col = col;
+        m->too_large = too_large;
+        show_cell(cell, m->text);
+        r->piece->missing_row = r->piece->rows;
+    }
+    if (m->lines > 0 && m->line[last] == line) return;
+    if (m->lines < SGFSI_SHOWN_LINES) m->line[m->lines] = line;
+    m->lines++;
+}
+
+/* A finite double that single precision would turn into infinity. */
+static bool overflows(const plan *c, double x) {
+    return c->options->single && !isfinite((float)x);
+}
+
+/* Text in a column taken for numbers. */
+static sgfs_status note_found(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    piece *p = r->piece;
+    if (p->found == NULL) p->found = calloc((size_t)r->plan->format->cols, 1);
+    if (p->found == NULL) return sgfsi_fail_memory(err, "column kinds");
+    p->found[col] = 1;
+    if (p->found_row < 0) p->found_row = p->rows;
+    if (r->plan->role[col] == SGFSI_ROLE_TARGET && p->text_row < 0) {
+        p->text_row = p->rows;
+        p->text_line = r->records.record_line;
+        show_cell(cell, p->text);
+    }
+    *r->to++ = 0.0;
+    return SGFS_OK;
+}
+
+/* Number a word that is not known; negative as sgfsi_levels_index has it. */
+static int64_t number_fresh(reading *r, sgfsi_csv_fresh *fresh, const char *text, size_t length) {
+    int64_t before = fresh->levels.count, k = sgfsi_levels_index(&fresh->levels, text, length);
+    if (k < before) return k;
+    if (k >= fresh->room) {
+        int64_t room = fresh->room == 0 ? 16 : 2 * fresh->room;
+        void *bigger = realloc(fresh->where, (size_t)room * sizeof *fresh->where);
+        if (bigger == NULL) return SGFSI_LEVELS_MEMORY;
+        fresh->where = bigger;
+        fresh->room = room;
+    }
+    fresh->where[k][0] = r->piece->rows;
+    fresh->where[k][1] = r->records.record_line;
+    return k;
+}
+
+static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    char room[WORD_CHARS];
+    const char *text = cell->begin;
+    size_t length = (size_t)(cell->end - cell->begin);
+    if (cell->quoted) {
+        length = sgfsi_cell_text(cell, room, sizeof room);
+        text = room;
+    }
+    if (length >= WORD_CHARS) return fail_words_here(r, col, cell, true, err);
+    int32_t w = r->plan->words_of[col];
+    const sgfsi_levels *known = &r->plan->words[w].known;
+    int64_t k = sgfsi_levels_find(known, text, length);
+    if (k < 0) {
+        k = number_fresh(r, &r->piece->fresh[w], text, length);
+        if (k == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "the words of a column");
+        if (k < 0 || k + known->count >= SGFSI_MAX_LEVELS)
+            return fail_words_here(r, col, cell, false, err);
+        k += known->count;
+    }
+    *r->to++ = (double)k;
+    return SGFS_OK;
+}
+
+/* A cell of a column of words. */
+static sgfs_status word_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    double ignored;
+    sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &ignored);
+    bool target = r->plan->role[col] == SGFSI_ROLE_TARGET;
+    if (kind == SGFSI_CELL_COMMA && target) return fail_text(r, col, cell, true, err);
+    if (kind != SGFSI_CELL_MISSING) return store_word(r, col, cell, err);
+    note_missing(r, col, cell, false);
+    *r->to++ = 0.0;
+    return SGFS_OK;
+}
+
+/* A cell of a column of numbers. */
+static sgfs_status number_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    double x = 0.0;
+    unsigned char role = r->plan->role[col];
+    bool target = role == SGFSI_ROLE_TARGET;
+    sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &x);
+    if (kind == SGFSI_CELL_PERHAPS) kind = target ? SGFSI_CELL_TEXT : SGFSI_CELL_MISSING;
+    switch (kind) {
+    case SGFSI_CELL_COMMA: return fail_text(r, col, cell, true, err);
+    case SGFSI_CELL_TEXT:
+        if (target || (role == SGFSI_ROLE_FEATURE && r->plan->automatic))
+            return note_found(r, col, cell, err);
+        return fail_text(r, col, cell, false, err);
+    case SGFSI_CELL_NUMBER:
+        if (overflows(r->plan, x)) note_missing(r, col, cell, true);
+        *r->to++ = x;
+        return SGFS_OK;
+    default:
+        note_missing(r, col, cell, false);
+        *r->to++ = target ? 0.0 : x;
+        return SGFS_OK;
+    }
+}
+
+/* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
+ * else. limit: of the text there is, at or behind the record's end. What follows a record is a line
+ * end, at which every number stops: so digits may be looked for eight at a time up to there. */
+static inline const char *plain_number(char delimiter, const char *s, const char *end,
+                                       const char *limit, double *x) {
+    while (s < end && *s == ' ') s++;
+    const char *usual = limit - s >= SGFSI_USUAL_BYTES ? sgfsi_parse_usual(s, x) : NULL;
+    if (usual != NULL && *usual == delimiter && usual < end) return usual;
+    s = usual != NULL ? usual : sgfsi_parse_num(s, limit, x);
+    if (s == NULL || !isfinite(*x)) return NULL;
+    if (delimiter != ' ') {
+        while (s < end && *s == ' ') s++;
+    }
+    return s == end || *s == delimiter || (delimiter == ' ' && *s == '\t') ? s : NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Rows that may follow from `at` on: one for each line, if it is long enough for its delimiters. */
+static int64_t rows_left(const reading *r, const char *at) {
+    int64_t lines = 1 + sgfsi_count_lines(at, r->piece->end);
+    int64_t fit = 1 + (r->piece->end - at) / r->plan->format->cols;
+    return lines < fit ? lines : fit;
+}
+
+/* Room for the row that begins here and for all others of the piece, with some to spare for other
+ * pieces that will use it: memory that is moved again and again is memory lost in between. */
+static sgfs_status make_room(reading *r, const char *begin, sgfs_err *err) {
+    piece *p = r->piece;
+    int64_t kept = r->plan->kept;
+    if (p->rows == p->room) {
+        int64_t room = p->rows + rows_left(r, begin);
+        room += room / 8;
+        double *cells = realloc(p->cells, (size_t)(room * kept) * sizeof *cells);
+        if (cells != NULL) p->cells = cells;
+        int64_t *line = r->plan->streaming ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
+        if (line != NULL) p->line = line;
+        if (cells == NULL || (r->plan->streaming && line == NULL))
+            return sgfsi_fail_memory(err, "rows");
+        p->room = room;
+    }
+    r->to = p->cells + p->rows * kept;
+    return SGFS_OK;
+}
+
+/* Any cell but a plain number; *stop is where it ends. */
+static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *end,
+                            const char **stop, sgfs_err *err) {
+    const plan *c = r->plan;
+    sgfsi_cell cell;
+    *stop = sgfsi_cell_scan(c->format->delimiter, s, end, &cell);
+    if (*stop == NULL) return fail_quote(r, col, err);
+    if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
+    return c->words_of[col] >= 0 ? word_cell(r, col, &cell, err) : number_cell(r, col, &cell, err);
+}
+
+static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs_err *err) {
+    const plan *c = r->plan;
+    const char delimiter = c->format->delimiter, *limit = r->piece->end;
+    const int64_t cols = c->format->cols;
+    const char *s = begin, *stop = NULL;
+    int64_t col = 0;
+    sgfs_status status = make_room(r, begin, err);
+    for (; status == SGFS_OK && s != NULL && col < cols; col++) {
+        double x;
+        bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;
+        stop = number ? plain_number(delimiter, s, end, limit, &x) : NULL;
+        if (stop != NULL && !overflows(c, x)) {
+            *r->to++ = x;
+        } else {
+            status = odd_cell(r, col, s, end, &stop, err);
+            if (status != SGFS_OK) break;
+        }
+        s = delimiter != ' ' && stop < end ? stop + 1 : sgfsi_cell_next(delimiter, stop, end);
+    }
+    /* A row with a field too few or too many shifts its cells: say that first, it is the cause.
+     * (stop is NULL where quotes went wrong: that row cannot be counted.) */
+    bool shifted =
+        status == SGFS_EDATA && stop != NULL && sgfsi_cell_count(delimiter, begin, end) != cols;
+    if (shifted || (status == SGFS_OK && (s != NULL || col < cols)))
+        return fail_ragged(r, begin, end, err);
+    if (status != SGFS_OK || !c->streaming || r->piece->text_row < 0) return status;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: the target holds \"%s\", and in the run it held numbers only.",
+                      c->path, (long long)line_here(r), r->piece->text);
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static sgfs_status clear(const plan *c, piece *p, sgfs_err *err) {
+    p->rows = p->lines = 0;
+    p->missing_row = p->found_row = p->text_row = -1;
+    memset(&p->missing, 0, sizeof p->missing);
+    if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
+    for (int64_t w = 0; w < p->freshes; w++) sgfsi_levels_clear(&p->fresh[w].levels);
+    if (p->freshes >= c->worded) return SGFS_OK;
+    sgfsi_csv_fresh *bigger = realloc(p->fresh, (size_t)c->worded * sizeof *bigger);
+    if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
+    p->fresh = bigger;
+    memset(bigger + p->freshes, 0, (size_t)(c->worded - p->freshes) * sizeof *bigger);
+    p->freshes = c->worded;
+    return SGFS_OK;
+}
+
+void sgfsi_csv_piece_read(const plan *c, piece *p) {
+    const char *begin, *end;
+    reading r = {.plan = c, .piece = p};
+    r.records = sgfsi_records_of(c->format->delimiter, p->begin, p->end, p->last);
+    p->status = clear(c, p, &p->err);
+    const char *nul = memchr(p->begin, '\0', (size_t)(p->end - p->begin));
+    while (p->status == SGFS_OK && sgfsi_records_next(&r.records, &begin, &end)) {
+        if (nul != NULL && nul < end) {
+            int64_t line = line_here(&r) + sgfsi_count_lines(begin, nul);
+            p->status = sgfsi_fail_nul(c->path, line, &p->err);
+        } else {
+            p->status = read_row(&r, begin, end, &p->err);
+        }
+        if (p->status != SGFS_OK) break;
+        if (c->streaming) p->line[p->rows] = r.records.record_line;
+        p->rows++;
+    }
+    p->lines = r.records.line;
+}
+
+void sgfsi_csv_piece_free(piece *p) {
+    for (int64_t w = 0; w < p->freshes; w++) {
+        sgfsi_levels_clear(&p->fresh[w].levels);
+        free(p->fresh[w].where);
+    }
+    free(p->fresh);
+    free(p->found);
+    free(p->cells);
+    free(p->line);
+    memset(p, 0, sizeof *p);
+}

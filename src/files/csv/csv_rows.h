@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * csv_rows.h: rows from one piece of a delimited file. Pieces are read at the same time, each into
+ * room of its own; nothing that they share changes meanwhile.
+ */
+#ifndef SGFSI_CSV_ROWS_H
+#define SGFSI_CSV_ROWS_H
+
+#include "files/csv/csv.h"
+#include "files/levels.h"
+
+enum { SGFSI_SHOWN_LINES = 5, SGFSI_SHOWN_CHARS = 40 };
+
+/* The words of a column that are known so far. */
+typedef struct sgfsi_csv_words {
+    int64_t col, place; /* column of the file; of the rows */
+    sgfsi_levels known;
+} sgfsi_csv_words;
+
+/* What a piece has to know of the file. */
+typedef struct sgfsi_csv_plan {
+    const char *path;
+    const sgfsi_read_options *options;
+    const sgfsi_csv_format *format;
+    unsigned char *role;    /* format->cols values of sgfsi_role */
+    int32_t *words_of;      /* format->cols: in words; -1: numbers; -2: nobody will look at it */
+    int64_t kept;           /* columns wanted */
+    int64_t worded;         /* columns of words */
+    sgfsi_csv_words *words; /* worded */
+    bool automatic;         /* a feature with text becomes a column of words */
+    bool streaming;         /* rows for a run that is there already */
+    int64_t text_line;      /* the first text of the target, as it was met: its line, or 0 */
+    char text[SGFSI_SHOWN_CHARS + 8];
+} sgfsi_csv_plan;
+
+/* Cells without a usable number. */
+typedef struct sgfsi_csv_missing {
+    int64_t cells, lines;
+    int64_t line[SGFSI_SHOWN_LINES]; /* the first few lines that have one */
+    int64_t col;                     /* of the very first */
+    char text[SGFSI_SHOWN_CHARS + 8];
+    bool too_large; /* a number, but not in single precision */
+} sgfsi_csv_missing;
+
+/* Words of a column that were not known, in order of first appearance. Cells hold their numbers on
+ * top of those known. */
+typedef struct sgfsi_csv_fresh {
+    sgfsi_levels levels;
+    int64_t (*where)[2]; /* levels.count: row and line of the piece on which each came first */
+    int64_t room;
+} sgfsi_csv_fresh;
+
+/* Rows and lines are counted from 0 within the piece. */
+typedef struct sgfsi_csv_piece {
+    const char *block; /* where text starts whose first line is number block_line */
+    int64_t block_line;
+    const char *begin, *end; /* whole records */
+    bool last;               /* the file ends at end */
+
+    int64_t rows;
+    double *cells;             /* rows x plan->kept */
+    int64_t *line;             /* rows: on which each starts; of rows for a run only */
+    int64_t lines;             /* line ends */
+    int64_t room;              /* rows */
+    sgfsi_csv_missing missing; /* lines of the piece */
+    int64_t missing_row;       /* the first row with one, or -1 */
+    /* Text where numbers were expected, and a second look with words there is in order: */
+    int64_t found_row;    /* the first row with it, or -1. Cells of such columns are void */
+    unsigned char *found; /* format->cols: these hold it */
+    int64_t text_row;     /* in the target: row, line, text of the first; -1 */
+    int64_t text_line;
+    char text[SGFSI_SHOWN_CHARS + 8];
+    sgfsi_csv_fresh *fresh; /* plan->worded */
+    int64_t freshes;        /* room there */
+    sgfs_status status;     /* of the row behind the last one, where that is not the end */
+    sgfs_err err;
+} sgfsi_csv_piece;
+
+/* Fill in all that comes after `last`. */
+void sgfsi_csv_piece_read(const sgfsi_csv_plan *plan, sgfsi_csv_piece *piece);
+void sgfsi_csv_piece_free(sgfsi_csv_piece *piece);
+
+/* Sentences that need the whole file. */
+sgfs_status sgfsi_csv_fail_missing(const sgfsi_csv_plan *plan, const sgfsi_csv_missing *m,
+                                   sgfs_err *err);
+sgfs_status sgfsi_csv_fail_words(const sgfsi_csv_plan *plan, int64_t col, int64_t line,
+                                 const char *word, sgfs_err *err);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ * csv_sniff.c: how a delimited file is written: what separates its cells, and whether it has a
+ * header.
+ *
+ * Delimiter. Each candidate cuts the first records into cells; the first candidate that gives all
+ * of them the same number, at least two, wins. Commas come late, since a file of decimal commas
+ * splits evenly at them too; blanks come last, since they also stand around other delimiters. When
+ * none fits (a ragged file), the one that cuts the first record into most cells is taken, and the
+ * reader will say which line is ragged.
+ *
+ * Header. The first record holds names when
+ *   - some column has text there and a number below: as data it could not be read; or
+ *   - it holds no number at all: as data it would have no feature.
+ * So 1.2,3.4,yes above 5.6,7.8,no is data. A header of numbers only (years) looks like data, and is
+ * taken for it unless --header yes. Where the first record mixes numbers and names, a note says so.
+ *
+ * Sampling opens the file anew for each question: a few blocks read twice are cheaper than
+ * rewinding.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/number.h"
+#include "files/columns.h"
+#include "files/csv/csv.h"
+
+enum { SAMPLE_RECORDS = 100, SAMPLE_BYTES = 1 << 18 };
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static bool is_word(const char *s, const char *end, const char *const *words) {
+    size_t length = (size_t)(end - s);
+    for (; *words != NULL; words++) {
+        if (strlen(*words) == length && strncasecmp(*words, s, length) == 0) return true;
+    }
+    return false;
+}
+
+/* Digits, one comma, and what may follow a point: a number as it is written elsewhere. */
+static bool is_decimal_comma(const char *s, const char *end) {
+    if (s < end && (*s == '-' || *s == '+')) s++;
+    const char *comma = s;
+    while (comma < end && *comma >= '0' && *comma <= '9') comma++;
+    if (comma == s || comma == end || *comma != ',' || comma + 1 == end) return false;
+    double ignored;
+    bool digit = comma[1] >= '0' && comma[1] <= '9';
+    return digit && sgfsi_parse_num(comma + 1, end, &ignored) == end;
+}
+
+sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
+    static const char *const missing[] = {"", "NA", "N/A", NULL};
+    static const char *const perhaps[] = {"?", ".", "-", "null", "none", "#N/A", NULL};
+    const char *s = cell->begin, *end = cell->end;
+    while (s < end && (*s == ' ' || *s == '\t')) s++; /* blanks inside quotes */
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t')) end--;
+    if (sgfsi_parse_num(s, end, x) == end) {
+        return isfinite(*x) ? SGFSI_CELL_NUMBER : SGFSI_CELL_MISSING;
+    }
+    if (is_word(s, end, missing)) return SGFSI_CELL_MISSING;
+    if (is_word(s, end, perhaps)) return SGFSI_CELL_PERHAPS;
+    return is_decimal_comma(s, end) ? SGFSI_CELL_COMMA : SGFSI_CELL_TEXT;
+}
+
+/* ---- delimiter ------------------------------------------------------------------------------- */
+
+/* How one delimiter cuts the first records. */
+typedef struct cut {
+    int64_t first, fewest; /* cells in the first record, and in the one that has fewest */
+    bool even;             /* all have as many as the first */
+} cut;
+
+static sgfs_status try_delimiter(const char *path, char delimiter, cut *found, sgfs_err *err) {
+    sgfsi_lines lines;
+    *found = (cut){0, INT64_MAX, true};
+    sgfs_status status = sgfsi_lines_open(&lines, path, err);
+    if (status != SGFS_OK) return status;
+    lines.delimiter = delimiter;
+    int64_t bytes = 0;
+    for (int i = 0; i < SAMPLE_RECORDS && (i < 3 || bytes < SAMPLE_BYTES); i++) {
+        const char *begin, *end;
+        sgfs_err ignored; /* with another delimiter the same quotes may well close */
+        if (sgfsi_lines_next(&lines, &begin, &end, &ignored) != SGFS_OK) {
+            found->even = false;
+            break;
+        }
+        if (begin == NULL) break;
+        int64_t count = sgfsi_cell_count(delimiter, begin, end);
+        if (i == 0) found->first = count;
+        if (count < found->fewest) found->fewest = count;
+        found->even = found->even && count == found->first;
+        bytes += end - begin;
+    }
+    sgfsi_lines_close(&lines);
+    return SGFS_OK;
+}
+
+static sgfs_status sniff_delimiter(const char *path, char *delimiter, sgfs_err *err) {
+    static const char candidates[] = {'\t', ';', '|', ',', ' '};
+    int64_t most = 1;
+    *delimiter = ',';
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        cut found;
+        sgfs_status status = try_delimiter(path, candidates[i], &found, err);
+        if (status != SGFS_OK) return status;
+        if (found.even && found.first > 1) {
+            *delimiter = candidates[i];
+            return SGFS_OK;
+        }
+        /* Blanks stand inside text too: only where nothing else splits, and never a title of
+         * several words over one column. */
+        bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
+        if (found.first > most && !doubtful) {
+            most = found.first;
+            *delimiter = candidates[i];
+        }
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status choose_delimiter(const char *path, const char *option, char *delimiter,
+                                    sgfs_err *err) {
+    if (option[0] == '\0' || strcmp(option, "auto") == 0) {
+        return sniff_delimiter(path, delimiter, err);
+    }
+    bool one = strlen(option) == 1 && strchr("\"\n\r.+-0123456789", option[0]) == NULL;
+    if (strcmp(option, "tab") == 0 || strcmp(option, "\\t") == 0) {
+        *delimiter = '\t';
+    } else if (strcmp(option, "blank") == 0 || strcmp(option, "space") == 0) {
+        *delimiter = ' ';
+    } else if (one) {
+        *delimiter = option[0];
+    } else {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--delimiter \"%.20s\": give one character that no number holds, tab, "
+                          "blank, or auto.",
+                          option);
+    }
+    return SGFS_OK;
+}
+
+/* ---- names and header ------------------------------------------------------------------------ */
+
+static sgfs_status take_name(const sgfsi_cell *cell, char **name, sgfs_err *err) {
+    size_t length = sgfsi_cell_text(cell, NULL, 0);
+    if (length == 0) return SGFS_OK; /* keeps the made-up name */
+    char *copy = malloc(length + 1);
+    if (copy == NULL) return sgfsi_fail_memory(err, "column names");
+    sgfsi_cell_text(cell, copy, length + 1);
+    free(*name);
+    *name = copy;
+    return SGFS_OK;
+}
+
+static sgfs_status take_names(const sgfsi_lines *lines, const char *s, const char *end,
+                              sgfsi_csv_format *f, sgfs_err *err) {
+    for (int64_t i = 0; i < f->cols && s != NULL; i++) {
+        sgfsi_cell cell;
+        const char *stop = sgfsi_cell_scan(f->delimiter, s, end, &cell);
+        if (stop == NULL) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s:%lld: text follows the closing quote of column %lld; a quote "
+                              "inside a quoted cell is written twice.",
+                              lines->text.path, (long long)lines->record_line, (long long)i + 1);
+        }
+        sgfs_status status = take_name(&cell, &f->names[i], err);
+        if (status != SGFS_OK) return status;
+        s = sgfsi_cell_next(f->delimiter, stop, end);
+    }
+    return SGFS_OK;
+}
+
+/* kind[cols] of one record's cells; those of a ragged or misquoted record as far as they go. */
+static void classify_record(const sgfsi_csv_format *f, const char *s, const char *end,
+                            unsigned char *kind) {
+    memset(kind, SGFSI_CELL_MISSING, (size_t)f->cols);
+    for (int64_t i = 0; i < f->cols && s != NULL; i++) {
+        sgfsi_cell cell;
+        double x;
+        const char *stop = sgfsi_cell_scan(f->delimiter, s, end, &cell);
+        if (stop == NULL) return;
+        sgfsi_cell_kind k = sgfsi_cell_classify(&cell, &x);
+        kind[i] = (unsigned char)(k == SGFSI_CELL_COMMA ? SGFSI_CELL_NUMBER : k); /* meant as one */
+        s = sgfsi_cell_next(f->delimiter, stop, end);
+    }
+}
+
+static int64_t count_kind(const unsigned char *kind, int64_t cols, sgfsi_cell_kind wanted) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < cols; i++) n += kind[i] == wanted;
+    return n;
+}
+
+/* Is there text in the first record where a later one has a number? Takes records from `lines`. */
+static bool text_over_number(sgfsi_lines *lines, const sgfsi_csv_format *f,
+                             const unsigned char *first, unsigned char *kind) {
+    int64_t bytes = 0;
+    for (int r = 0; r < SAMPLE_RECORDS && (r < 3 || bytes < SAMPLE_BYTES); r++) {
+        const char *begin, *end;
+        sgfs_err ignored; /* the reader will meet it again */
+        if (sgfsi_lines_next(lines, &begin, &end, &ignored) != SGFS_OK || begin == NULL) break;
+        classify_record(f, begin, end, kind);
+        for (int64_t i = 0; i < f->cols; i++) {
+            if (first[i] == SGFSI_CELL_TEXT && kind[i] == SGFSI_CELL_NUMBER) return true;
+        }
+        bytes += end - begin;
+    }
+    return false;
+}
+
+static sgfs_status detect_header(sgfsi_lines *lines, const sgfsi_read_options *options,
+                                 sgfsi_csv_format *f, unsigned char *first, sgfs_err *err) {
+    int64_t texts = count_kind(first, f->cols, SGFSI_CELL_TEXT);
+    int64_t numbers = count_kind(first, f->cols, SGFSI_CELL_NUMBER);
+    if (texts == 0) return SGFS_OK;
+    f->header = numbers == 0;
+    if (f->header) return SGFS_OK;
+    unsigned char *kind = malloc((size_t)f->cols);
+    if (kind == NULL) return sgfsi_fail_memory(err, "column kinds");
+    f->header = text_over_number(lines, f, first, kind);
+    free(kind);
+    if (f->header) {
+        sgfsi_say(options->log, SGFS_NOTE,
+                  "%s: line %lld is taken for column names, though %lld of its cells are numbers; "
+                  "--header no if it is data.",
+                  lines->text.path, (long long)f->first_line, (long long)numbers);
+    }
+    return SGFS_OK;
+}
+
+/* Names are taken before the header is decided, since the first record is gone after the next one.
+ */
+static sgfs_status read_head(sgfsi_lines *lines, const sgfsi_read_options *options,
+                             sgfsi_csv_format *f, sgfs_err *err) {
+    const char *begin, *end;
+    sgfs_status status = sgfsi_lines_next(lines, &begin, &end, err);
+    if (status != SGFS_OK) return status;
+    if (begin == NULL)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the file is empty.", lines->text.path);
+    f->first_line = lines->record_line;
+    f->cols = sgfsi_cell_count(f->delimiter, begin, end);
+    if (f->cols > SGFSI_MAX_COLS) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s:%lld: has %lld columns, more than the %d allowed; is the "
+                          "table transposed?",
+                          lines->text.path, (long long)f->first_line, (long long)f->cols,
+                          SGFSI_MAX_COLS);
+    }
+    f->names = sgfsi_names_made_up(f->cols);
+    unsigned char *first = malloc((size_t)f->cols);
+    if (f->names == NULL || first == NULL) {
+        free(first);
+        return sgfsi_fail_memory(err, "column names");
+    }
+    classify_record(f, begin, end, first);
+    bool found = strcmp(options->header, "yes") == 0;
+    bool never = strcmp(options->header, "no") == 0;
+    f->header = found;
+    if (!never) status = take_names(lines, begin, end, f, err);
+    if (status == SGFS_OK && !found && !never)
+        status = detect_header(lines, options, f, first, err);
+    free(first);
+    return status;
+}
+
+sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
+                            sgfsi_csv_format *format, sgfs_err *err) {
+    memset(format, 0, sizeof *format);
+    sgfs_status status = choose_delimiter(path, options->delimiter, &format->delimiter, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_lines lines;
+    status = sgfsi_lines_open(&lines, path, err);
+    if (status != SGFS_OK) return status;
+    lines.delimiter = format->delimiter;
+    status = read_head(&lines, options, format, err);
+    sgfsi_lines_close(&lines);
+    if (status == SGFS_OK && !format->header) { /* the names taken were cells */
+        sgfsi_names_free(format->names, format->cols);
+        format->names = sgfsi_names_made_up(format->cols);
+        if (format->names == NULL) status = sgfsi_fail_memory(err, "column names");
+    }
+    if (status != SGFS_OK) {
+        sgfsi_names_free(format->names, format->cols);
+        memset(format, 0, sizeof *format);
+    }
+    return status;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT
+ * design.c: from a table (or the caller's arrays) to a design: target and features selected, every
+ * column looked through once (finite? constant? mean and spread?), standardising decided.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/columns.h"
+#include "files/files.h"
+#include "files/transform/transform.h"
+#include "rows/data.h"
+
+const sgfs_option sgfsi_data_options[] = {
+    {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
+     "column to explain, by name or number from 1 (default: the last one)"},
+    {"data.features", "features", SGFS_TEXT, "", 1, 0, NULL,
+     "columns to explain it with: names, numbers, ranges 3-7 (default: all others)"},
+    {"data.weights", "weights", SGFS_TEXT, "", 1, 0, NULL,
+     "column that says how often each row counts (default: once)"},
+    {"data.exposure", "exposure", SGFS_TEXT, "", 1, 0, NULL,
+     "column with the time or size that a row's count belongs to, for models of counts"},
+    {"data.delimiter", "delimiter", SGFS_TEXT, "auto", 1, 0, NULL,
+     "character between CSV cells, or \"tab\" (default: found by itself)"},
+    {"data.header", "header", SGFS_CHOICE, "auto", 1, 0, "auto|yes|no",
+     "does the CSV file start with column names?"},
+    {"data.storage", "storage", SGFS_CHOICE, "f64", 1, 0, "f64|f32",
+     "how numbers of CSV and packed files are kept; f32 halves them"},
+    {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
+     "file with the targets, where the data are in another: labels.idx beside images.idx"},
+    {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
+     "CSV columns of words or codes: names, numbers, ranges, or \"auto\" for all that hold words"},
+    {"data.coding", "coding", SGFS_CHOICE, "onehot", 1, 0, "onehot|integer",
+     "categorical columns as 0 and 1 for each word, or as numbers"},
+    {"data.new_words", "new-words", SGFS_CHOICE, "refuse", 1, 0, "refuse|zero",
+     "new rows with a word that the run has not seen: zero leaves all its columns 0"},
+    {"data.columns", "columns", SGFS_INTEGER, "auto", 1, 1e6, NULL,
+     "features of a libsvm file, where it may lack the last ones"},
+    {"data.zero_based", "zero-based", SGFS_FLAG, "false", 1, 0, NULL,
+     "the features of a libsvm file are numbered from 0, not from 1"},
+    {"data.dense", "dense", SGFS_FLAG, "false", 1, 0, NULL,
+     "keep the zeros of a libsvm file: faster where there are few"},
+    {"data.intercept", "intercept", SGFS_FLAG, "true", 1, 0, NULL, "put a column of ones in front"},
+    {"data.standardize", "standardize", SGFS_FLAG, "false", 1, 0, NULL,
+     "sample on centred, scaled columns; draws are reported on your scale"},
+    /* transforms: applied in the order in which they are given (transform.c) */
+    {"data.keep_classes", "keep-classes", SGFS_TEXT, "", 1, 0, NULL,
+     "only rows whose target is one of these: 7,9"},
+    {"data.limit", "limit", SGFS_INTEGER, "auto", 1, 1e15, NULL, "only the first rows"},
+    {"data.split", "split", SGFS_TEXT, "", 1, 0, NULL,
+     "shares of the rows, drawn at random, for training, validation and test: 0.9,0.05,0.05"},
+    {"data.split_seed", "split-seed", SGFS_INTEGER, "1", 0, 9e15, NULL,
+     "which rows --split takes: the same seed, the same rows"},
+    {"data.part", "part", SGFS_CHOICE, "train", 1, 0, "train|validation|test|all",
+     "which part of --split is read"},
+    {"data.drop", "drop", SGFS_TEXT, "", 1, 0, NULL,
+     "columns to leave out: names, numbers, ranges"},
+    {"data.log1p", "log1p", SGFS_TEXT, "", 1, 0, NULL,
+     "columns to replace by log(1 + x): names, numbers, ranges"},
+    {"data.project", "project", SGFS_INTEGER, "auto", 1, 1e5, NULL,
+     "that many random combinations of the columns in place of the columns"},
+    {"data.project_seed", "project-seed", SGFS_INTEGER, "1", 0, 9e15, NULL,
+     "which combinations --project takes"},
+    SGFSI_OPTIONS_END};
+
+/* ---- which columns --------------------------------------------------------------------------- */
+
+/* Features in table order, gathered in runs of neighbours. */
+static void lay_out(sgfs_data *d) {
+    for (int64_t j = 0; j < d->table.cols; j++) {
+        if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
+        if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
+        d->feature[d->features++].name = d->table.names[j];
+        sgfsi_column_span *last = d->runs > 0 ? &d->run[d->runs - 1] : NULL;
+        if (last != NULL && last->first + last->count == j) last->count++;
+        else d->run[d->runs++] = (sgfsi_column_span){j, 1};
+    }
+}
+
+static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
+    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
+    d->run = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->run);
+    if (d->feature == NULL || d->run == NULL) return sgfsi_fail_memory(err, "the columns");
+    lay_out(d);
+    if (d->target_col >= 0) {
+        d->has_target = true;
+        d->target.name = d->table.names[d->target_col];
+    }
+    d->p = d->features + (d->intercept ? 1 : 0);
+    if (d->p > 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s: no feature columns are left and there is no intercept.",
+                      d->path);
+}
+
+/* ---- what the user should know --------------------------------------------------------------- */
+
+/* Each constant column is named; of many (images have margins) only the first. */
+static void warn_constant(const sgfs_data *d, const sgfsi_log *log) {
+    enum { NAMED = 4 };
+    const char *but = d->intercept ? " that the intercept does not say" : "";
+    const char *name[NAMED] = {NULL};
+    int64_t count = 0;
+    for (int64_t j = 0; j < d->features; j++) {
+        if (d->feature[j].sd != 0) continue;
+        if (count < NAMED) name[count] = d->feature[j].name;
+        count++;
+    }
+    for (int64_t k = 0; count <= NAMED && k < count; k++) {
+        sgfsi_caution(d->cautions, log,
+                      "Column \"%s\" is constant: the data say nothing about it%s.", name[k], but);
+    }
+    if (count <= NAMED) return;
+    sgfsi_caution(d->cautions, log,
+                  "%lld columns (the first is \"%s\") are constant: the data say nothing about "
+                  "them%s.",
+                  (long long)count, name[0], but);
+}
+
+static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
+    double least = INFINITY, most = 0;
+    if (d->N < 2) return; /* in one row everything is constant */
+    warn_constant(d, log);
+    for (int64_t j = 0; j < d->features; j++) {
+        double sd = d->feature[j].sd;
+        if (sd == 0) continue;
+        least = sd < least ? sd : least;
+        most = sd > most ? sd : most;
+    }
+    if (!standardize && most > 1e4 * least) {
+        sgfsi_caution(
+            d->cautions, log,
+            "The columns differ in scale by a factor of %.0e, and the prior treats them alike: "
+            "consider --standardize.",
+            most / least);
+    }
+}
+
+/* Without an intercept nothing could absorb the means, so columns are scaled but not centred.
+ * Sparse columns are not centred either: it would leave no zeros. shift, scale: those of the training
+ * part, where another one is read; else NULL. */
+static sgfs_status standardize(sgfs_data *d, const double *shift, const double *scale,
+                               sgfs_err *err) {
+    d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
+    d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
+    if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
+    for (int64_t j = 0; j < d->features; j++) {
+        bool constant = d->feature[j].sd == 0;
+        double mean = shift != NULL ? shift[j] : d->feature[j].mean;
+        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? mean : 0;
+        d->scale[j] = scale != NULL ? scale[j] : constant ? 1 : 1 / d->feature[j].sd;
+    }
+    return SGFS_OK;
+}
+
+/* ---- transforms ------------------------------------------------------------------------------ */
+
+/* What stands beside the table, of the rows that are left in it. */
+static sgfs_status shorten(sgfs_data *d, const sgfsi_transformed *done, const double **array,
+                           sgfs_err *err) {
+    if (*array == NULL || done->row == NULL) return SGFS_OK;
+    double *own = SGFSI_DOUBLES(&d->arena, done->rows);
+    if (own == NULL) return sgfsi_fail_memory(err, "the rows");
+    for (int64_t i = 0; i < done->rows; i++) own[i] = (*array)[done->row[i]];
+    *array = own;
+    return SGFS_OK;
+}
+
+/* What was done to the file before, and what is done now. */
+static void remember(sgfs_data *d, const sgfsi_recipe *r) {
+    char brief[256];
+    sgfsi_json *own = sgfsi_recipe_describe(r);
+    d->recipe = d->table.recipe != NULL ? sgfsi_json_copy(d->table.recipe) : sgfsi_json_array();
+    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
+        sgfsi_json_put(d->recipe, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
+    sgfsi_json_free(own);
+    sgfsi_recipe_brief(r, brief, sizeof brief);
+    d->brief = sgfsi_arena_text(&d->arena, brief);
+}
+
+static sgfs_status apply_recipe(sgfs_data *d, sgfsi_recipe *r, const double **weights,
+                                const double **exposure, sgfs_err *err) {
+    bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
+    const sgfsi_beside beside = {d->y, *weights};
+    sgfsi_transformed done;
+    sgfs_status status = sgfsi_recipe_table(r, &d->table, &beside, single, &done, err);
+    if (status != SGFS_OK) return status;
+    d->N = done.rows;
+    if (done.copied) {
+        if (!own_y) status = shorten(d, &done, &d->y, err);
+        if (status == SGFS_OK) status = shorten(d, &done, weights, err);
+        if (status == SGFS_OK) status = shorten(d, &done, exposure, err);
+        free(done.row);
+    } else {
+        d->subset = d->kept = done.row;
+    }
+    return status;
+}
+
+/* The recipe that the options ask for, done. Its sentences get the file's name in front. */
+static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weights,
+                             const double **exposure, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
+    if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
+        status = apply_recipe(d, *r, weights, exposure, &own);
+    bool said = strncmp(own.text, d->path, strlen(d->path)) == 0; /* of damaged files */
+    if (status != SGFS_OK)
+        return sgfsi_fail(err, status, "%s%s%s", said ? "" : d->path, said ? "" : ": ", own.text);
+    if (!sgfsi_recipe_is_empty(*r) || d->table.recipe != NULL) remember(d, *r);
+    return SGFS_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static sgfs_status measure(sgfs_data *d, const sgfsi_recipe *r, const double *weights,
+                           const double *exposure, const sgfs_config *cfg, sgfs_err *err) {
+    const sgfsi_log *log = sgfsi_config_log(cfg);
+    const double *shift, *scale;
+    bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
+    sgfs_status status = select_columns(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
+    if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_data_tell_weights(d, log);
+    warn_columns(d, wanted, log);
+    if (wanted && d->intercept && d->table.type == SGFSI_CSR) {
+        sgfsi_say(log, SGFS_NOTE,
+                  "Sparse columns are scaled by --standardize, not centred: that would fill them.");
+    }
+    return wanted ? standardize(d, shift, scale, err) : SGFS_OK;
+}
+
+/* weights, exposure: of arrays; a table of a file has them in columns. */
+static sgfs_status finish(sgfs_data *d, const double *weights, const double *exposure,
+                          const sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_recipe *r = NULL;
+    d->intercept = sgfsi_config_flag(cfg, "data.intercept");
+    d->N = d->table.rows;
+    sgfs_status status = transform(d, &r, &weights, &exposure, cfg, err);
+    d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
+    if (status == SGFS_OK) status = measure(d, r, weights, exposure, cfg, err);
+    sgfsi_recipe_free(r);
+    return status;
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+static sgfs_status fill_view(sgfs_data *d, const sgfs_data *whole, const int64_t *row, int64_t n,
+                             sgfs_err *err) {
+    int64_t *subset = sgfsi_arena_alloc(&d->arena, n, sizeof *subset);
+    d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
+    if (subset == NULL || d->feature == NULL) return sgfsi_fail_memory(err, "some of the rows");
+    for (int64_t i = 0; i < n; i++) {
+        subset[i] = whole->subset != NULL ? whole->subset[row[i]] : row[i];
+    }
+    memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
+    d->subset = subset;
+    d->N = n;
+    d->shift = d->scale = NULL; /* or they would be measured standardised */
+    sgfs_status status = sgfsi_data_weigh(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_measure(d, NULL, err);
+    return status == SGFS_OK && whole->scale != NULL ? standardize(d, NULL, NULL, err) : status;
+}
+
+sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n, sgfs_err *err) {
+    sgfs_data *d = malloc(sizeof *d);
+    if (d == NULL) return sgfsi_fail_memory(err, "some of the rows"), NULL;
+    *d = *whole;
+    d->view = true;
+    d->arena = (sgfsi_arena){NULL};
+    d->cautions = sgfsi_json_array();
+    d->cfg = sgfsi_config_copy(whole->cfg);
+    sgfs_status status = d->cfg != NULL ? fill_view(d, whole, row, n, err)
+                                        : sgfsi_fail_memory(err, "some of the rows");
+    if (status == SGFS_OK) return d;
+    sgfs_data_free(d);
+    return NULL;
+}
+
+sgfs_data sgfsi_data_unscaled(const sgfs_data *d) {
+    sgfs_data plain = *d;
+    plain.shift = plain.scale = NULL;
+    return plain;
+}
+
+/* ---- files and arrays ------------------------------------------------------------------------ */
+
+/* The last column was taken because nobody said anything. */
+static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
+    if (!d->has_target || sgfsi_config_text(cfg, "data.target")[0] != '\0') return;
+    if (!d->table.named || strcmp(d->target.name, "y") == 0) return;
+    if (d->table.parts > 0 && d->table.part[0].packed != NULL) return; /* the file said so */
+    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+              "The target is \"%.60s\", the last column (--target names another).", d->target.name);
+}
+
+/* What the files are called, for messages and the run's header. */
+static sgfs_status remember_files(sgfs_data *d, const sgfsi_files *files, sgfs_err *err) {
+    d->path = sgfsi_arena_text(&d->arena, files->shown);
+    d->file = sgfsi_arena_alloc(&d->arena, files->count, sizeof *d->file);
+    bool made = d->path != NULL && d->file != NULL;
+    for (; made && d->files < files->count; d->files++) {
+        d->file[d->files] = sgfsi_arena_text(&d->arena, files->name[d->files]);
+        made = d->file[d->files] != NULL;
+    }
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+}
+
+static sgfs_status read_files(sgfs_data *d, const char *name, const sgfsi_read_options *options,
+                              sgfs_err *err) {
+    sgfsi_files files;
+    sgfs_status status = sgfsi_files_open(&files, name, options->log, err);
+    if (status != SGFS_OK) return status;
+    status = remember_files(d, &files, err);
+    if (status == SGFS_OK) status = sgfsi_files_read(&files, options, &d->table, err);
+    sgfsi_files_close(&files);
+    return status;
+}
+
+static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
+                             sgfs_err *err) {
+    const sgfsi_read_options options = sgfsi_read_options_of(cfg);
+    sgfs_status status = read_files(d, path, &options, err);
+    if (status == SGFS_OK && d->table.y != NULL) {
+        d->y = d->table.y;
+        d->has_target = true;
+        d->target.name = d->table.target_name;
+    }
+    if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
+    if (status == SGFS_OK) tell_target(d, cfg);
+    return status;
+}
+
+static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_data *d = calloc(1, sizeof *d);
+    if (d != NULL) d->path = sgfsi_arena_text(&d->arena, path);
+    if (d != NULL) d->cfg = sgfsi_config_copy(cfg);
+    if (d != NULL) d->cautions = sgfsi_json_array();
+    if (d == NULL || d->path == NULL || d->cfg == NULL) {
+        sgfs_data_free(d);
+        sgfsi_fail_memory(err, "the data");
+        return NULL;
+    }
+    d->table.text_col = d->target_col = -1;
+    return d;
+}
+
+sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err) {
+    if (path == NULL || cfg == NULL) {
+        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_open: a path and a config are needed.");
+        return NULL;
+    }
+    sgfs_data *d = new_data(path, cfg, err);
+    if (d != NULL && open_file(d, path, cfg, err) != SGFS_OK) {
+        sgfs_data_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+/* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
+static sgfs_status name_columns(sgfsi_table *table, const char *const *names, sgfs_err *err) {
+    table->names = sgfsi_names_made_up(table->cols);
+    if (table->names == NULL) return sgfsi_fail_memory(err, "the column names");
+    for (int64_t j = 0; names != NULL && j < table->cols; j++) {
+        free(table->names[j]);
+        table->names[j] = strdup(names[j]);
+        if (table->names[j] == NULL) return sgfsi_fail_memory(err, "the column names");
+    }
+    table->named = names != NULL;
+    return SGFS_OK;
+}
+
+/* The columns of one sparse row: in range, in order, finite. */
+static sgfs_status check_csr_row(const sgfs_arrays *a, int64_t i, sgfs_err *err) {
+    int64_t before = -1;
+    for (int64_t k = a->csr_start[i]; k < a->csr_start[i + 1]; k++) {
+        int64_t col = a->csr_col[k];
+        if (col <= before || col >= a->cols) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "(arrays): row %lld, csr_col[%lld] is %lld: columns must lie between "
+                              "0 and %lld and increase within a row.",
+                              (long long)i + 1, (long long)k, (long long)col,
+                              (long long)a->cols - 1);
+        }
+        if (!isfinite(a->csr_value[k])) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "(arrays): row %lld, csr_value[%lld] is not a finite number; remove "
+                              "such rows or fill them in first.",
+                              (long long)i + 1, (long long)k);
+        }
+        before = col;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    if (a->csr_start[0] != 0) {
+        return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start must begin with 0.");
+    }
+    for (int64_t i = 0; i < a->rows; i++) {
+        if (a->csr_start[i] <= a->csr_start[i + 1]) continue;
+        return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start falls after row %lld.",
+                          (long long)i + 1);
+    }
+    bool entries = a->csr_start[a->rows] > 0;
+    if (entries && (a->csr_col == NULL || a->csr_value == NULL)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_data_wrap: csr_start comes with csr_col and csr_value.");
+    }
+    for (int64_t i = 0; i < a->rows && status == SGFS_OK; i++) status = check_csr_row(a, i, err);
+    return status;
+}
+
+static sgfs_status wrap_cells(sgfsi_table *t, const sgfs_arrays *a, sgfs_err *err) {
+    int given = (a->x != NULL) + (a->x32 != NULL) + (a->csr_start != NULL);
+    if (a->rows < 1 || a->cols < 0 || a->cols > INT32_MAX - 1 || given != 1 ||
+        (a->row_stride != 0 && a->row_stride < a->cols)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_data_wrap: needs at least one row, exactly one of x, x32 and "
+                          "csr_start, and a row_stride of 0 or at least cols.");
+    }
+    t->rows = a->rows;
+    t->cols = a->cols;
+    t->row_stride = a->row_stride != 0 ? a->row_stride : a->cols;
+    t->type = a->x != NULL ? SGFSI_F64 : a->x32 != NULL ? SGFSI_F32 : SGFSI_CSR;
+    t->cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
+    t->csr = (sgfs_csr){.start = a->csr_start, .col = a->csr_col, .value = a->csr_value};
+    return t->type == SGFSI_CSR ? check_csr(a, err) : SGFS_OK;
+}
+
+static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_status status = wrap_cells(&d->table, a, err);
+    if (status != SGFS_OK) return status;
+    d->y = a->y;
+    d->has_target = a->y != NULL;
+    d->target.name = sgfsi_arena_text(&d->arena, a->target_name != NULL ? a->target_name : "y");
+    d->weight_name = "weights";
+    d->exposure_name = "exposure";
+    status = name_columns(&d->table, a->names, err);
+    return status == SGFS_OK ? finish(d, a->weights, a->exposure, cfg, err) : status;
+}
+
+sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err) {
+    if (arrays == NULL || cfg == NULL) {
+        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_wrap: arrays and a config are needed.");
+        return NULL;
+    }
+    sgfs_data *d = new_data("(arrays)", cfg, err);
+    if (d != NULL && wrap(d, arrays, cfg, err) != SGFS_OK) {
+        sgfs_data_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+const char *sgfsi_data_text_file(const sgfs_data *d) {
+    return d->table.text_path != NULL ? d->table.text_path : d->path;
+}
+
+int64_t sgfs_data_rows(const sgfs_data *data) {
+    return data->N;
+}
+
+void sgfs_data_free(sgfs_data *data) {
+    if (data == NULL) return;
+    if (!data->view) {
+        sgfsi_table_free(&data->table);
+        sgfsi_json_free(data->recipe);
+        free(data->kept);
+    }
+    sgfs_config_free(data->cfg);
+    sgfsi_json_free(data->cautions);
+    sgfsi_arena_free(&data->arena);
+    free(data);
+}
+
+sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
+    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json_text(o, "path", d->path);
+    if (d->files > 1) {
+        sgfsi_json *files = sgfsi_json_array();
+        for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
+        sgfsi_json_put(o, "files", files);
+    }
+    sgfsi_json_int(o, "rows", d->N);
+    sgfsi_json_flag(o, "intercept", d->intercept);
+    sgfsi_json_flag(o, "standardized", d->scale != NULL);
+    sgfsi_json_flag(o, "named", d->table.named); /* columns are known by name, not by place */
+    if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
+    if (d->target_col >= 0 && d->target_col == d->table.text_col)
+        sgfsi_json_flag(o, "target_text", true); /* though all labels may look like numbers */
+    if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
+    if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
+    if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
+    if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
+    /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
+    for (int64_t j = 0; j < d->features; j++) {
+        sgfsi_json *c = sgfsi_json_object();
+        sgfsi_json_text(c, "name", d->feature[j].name);
+        sgfsi_json_num(c, "mean", d->feature[j].mean);
+        sgfsi_json_num(c, "sd", d->feature[j].sd);
+        if (d->scale != NULL) {
+            sgfsi_json_num(c, "shift", d->shift[j]);
+            sgfsi_json_num(c, "scale", d->scale[j]);
+        }
+        sgfsi_json_put(columns, NULL, c);
+    }
+    sgfsi_json_put(o, "features", columns);
+    sgfsi_json_num(o, "target_mean", d->target.mean);
+    sgfsi_json_num(o, "target_sd", d->target.sd);
+    return o;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT
+ * idx.c: arrays in the format of MNIST, IDX, plain or gzip.
+ *
+ *     0 0 type dims | dims sizes, 32 bits | the numbers, last dimension fastest;  all big-endian
+ *
+ * The first dimension counts rows, the others together the features of a row: x1, x2, ... The label
+ * of a row stands in a second file (--labels) with as many rows of one number; it becomes the last
+ * column, "label". Cells keep the files' type where both have the same one (bytes, in MNIST), else
+ * they become single or double precision, whichever holds both exactly. Without labels there is no
+ * target: enough to predict with.
+ *
+ * A plain file must have exactly the bytes its header asks for, which is known before memory is
+ * taken; how long a compressed one is shows only while it is read, so memory grows with the rows
+ * that come. Either way a header alone asks for nothing.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/ticker.h"
+#include "files/columns.h"
+#include "files/flow.h"
+
+enum { MOST_DIMS = 4, BLOCK_BYTES = SGFSI_BLOCK_BYTES / 4 };
+
+typedef struct idx {
+    const char *path;
+    sgfsi_bytes *bytes;
+    sgfsi_dtype type;
+    int dims;
+    int64_t size[MOST_DIMS];
+    int64_t rows, cols; /* cols: numbers of a row */
+    int64_t taken;      /* rows */
+    int64_t block;      /* rows there is room for in raw */
+    unsigned char *raw; /* block x cols numbers, as in the file */
+    unsigned char *row; /* cols numbers, as in memory */
+} idx;
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+static bool type_of(unsigned code, sgfsi_dtype *type) {
+    static const struct {
+        unsigned code;
+        sgfsi_dtype type;
+    } types[] = {{0x08, SGFSI_U8},  {0x09, SGFSI_I8},  {0x0B, SGFSI_I16},
+                 {0x0C, SGFSI_I32}, {0x0D, SGFSI_F32}, {0x0E, SGFSI_F64}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (types[i].code != code) continue;
+        *type = types[i].type;
+        return true;
+    }
+    return false;
+}
+
+static sgfs_status check_magic(idx *a, const unsigned char *magic, size_t got, sgfs_err *err) {
+    if (got < 4 || magic[0] != 0 || magic[1] != 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is no IDX file (the format of MNIST): those start with two bytes 0 "
+                          "and have a header of at least 8.",
+                          a->path);
+    }
+    if (!type_of(magic[2], &a->type)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: its third byte is 0x%02x, which is no type of an IDX file (08, 09, "
+                          "0B to 0E).",
+                          a->path, magic[2]);
+    }
+    a->dims = magic[3];
+    if (a->dims >= 1 && a->dims <= MOST_DIMS) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: is an IDX file of %d dimensions; those with 1 to %d are read.", a->path,
+                      a->dims, MOST_DIMS);
+}
+
+/* "60000 x 28 x 28" */
+static const char *show_size(const idx *a, char out[64]) {
+    int used = 0;
+    for (int k = 0; k < a->dims; k++)
+        used += snprintf(out + used, 64 - (size_t)used, "%s%lld", k > 0 ? " x " : "",
+                         (long long)a->size[k]);
+    return out;
+}
+
+/* No empty array, no row that is too long, no more bytes than can be. */
+static sgfs_status check_size(idx *a, sgfs_err *err) {
+    char size[64];
+    int64_t bytes, header = 4 + 4 * a->dims, have = sgfsi_bytes_count(a->bytes);
+    a->rows = a->size[0];
+    a->cols = 1;
+    bool huge = false; /* four sizes of 32 bits, the last three among them */
+    for (int k = 1; k < a->dims; k++)
+        huge = huge || __builtin_mul_overflow(a->cols, a->size[k], &a->cols);
+    if (a->rows == 0 || (!huge && a->cols == 0)) {
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the array is empty: %s.", a->path,
+                          show_size(a, size));
+    }
+    if (huge || a->cols > SGFSI_MAX_COLS) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: the array is %s: its rows have more than the %d numbers allowed; is "
+                          "the header damaged?",
+                          a->path, show_size(a, size), SGFSI_MAX_COLS);
+    }
+    bytes = a->rows * a->cols * (int64_t)sgfsi_dtype_size(a->type); /* < 2^32 10^6 8 */
+    if (have < 0 || have == header + bytes) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: an array of %s takes %lld bytes with its header, and the file has %lld: "
+                      "it is %s.",
+                      a->path, show_size(a, size), (long long)(header + bytes), (long long)have,
+                      have < header + bytes ? "cut off" : "damaged, or has something behind it");
+}
+
+static sgfs_status read_header(idx *a, sgfs_err *err) {
+    unsigned char head[4 + 4 * MOST_DIMS] = {0};
+    size_t got = 0, wanted = 0;
+    sgfs_status status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
+    if (status == SGFS_OK) status = check_magic(a, head, got, err);
+    if (status != SGFS_OK) return status;
+    wanted = 4 * (size_t)a->dims;
+    status = sgfsi_bytes_read(a->bytes, head + 4, wanted, &got, err);
+    if (status != SGFS_OK) return status;
+    if (got < wanted) {
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the file is cut off inside its header.", a->path);
+    }
+    for (int k = 0; k < a->dims; k++) {
+        const unsigned char *b = head + 4 + 4 * k;
+        a->size[k] = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+    }
+    return check_size(a, err);
+}
+
+static sgfs_status open_idx(idx *a, const char *path, sgfs_err *err) {
+    *a = (idx){.path = path};
+    sgfs_status status = sgfsi_bytes_open(&a->bytes, path, err);
+    if (status == SGFS_OK) status = read_header(a, err);
+    if (status != SGFS_OK) return status;
+    int64_t row_bytes = a->cols * (int64_t)sgfsi_dtype_size(a->type);
+    a->block = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
+    a->raw = malloc((size_t)(a->block * row_bytes));
+    a->row = malloc((size_t)row_bytes);
+    return a->raw != NULL && a->row != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+}
+
+static void close_idx(idx *a) {
+    sgfsi_bytes_close(a->bytes);
+    free(a->raw);
+    free(a->row);
+    memset(a, 0, sizeof *a);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* At most block rows into raw. Behind the last row the file must end. */
+static sgfs_status take_rows(idx *a, int64_t most, int64_t *n, sgfs_err *err) {
+    size_t row_bytes = (size_t)a->cols * sgfsi_dtype_size(a->type), got = 0;
+    char size[64];
+    unsigned char more;
+    int64_t left = a->rows - a->taken;
+    *n = most < left ? most : left;
+    *n = *n < a->block ? *n : a->block;
+    sgfs_status status = sgfsi_bytes_read(a->bytes, a->raw, (size_t)*n * row_bytes, &got, err);
+    if (status != SGFS_OK) return status;
+    if (got < (size_t)*n * row_bytes) {
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the file is cut off: of %s it has %lld whole rows.",
+                          a->path, show_size(a, size),
+                          (long long)(a->taken + (int64_t)(got / row_bytes)));
+    }
+    a->taken += *n;
+    if (*n == 0 || a->taken < a->rows) return SGFS_OK;
+    status = sgfsi_bytes_read(a->bytes, &more, 1, &got, err);
+    if (status != SGFS_OK || got == 0) return status;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: goes on behind the %s numbers of its header: it is damaged, or has "
+                      "something behind it.",
+                      a->path, show_size(a, size));
+}
+
+/* Big-endian to this machine's order. */
+static void turn(size_t size, int64_t n, const unsigned char *from, unsigned char *to) {
+    for (int64_t j = 0; j < n; j++, from += size, to += size) {
+        if (size == 2) {
+            uint16_t v = (uint16_t)(from[0] << 8 | from[1]);
+            memcpy(to, &v, 2);
+        } else if (size == 4) {
+            uint32_t v = (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 |
+                         (uint32_t)from[2] << 8 | (uint32_t)from[3];
+            memcpy(to, &v, 4);
+        } else {
+            uint64_t v = 0;
+            for (int b = 0; b < 8; b++) v = v << 8 | from[b];
+            memcpy(to, &v, 8);
+        }
+    }
+}
+
+#define CONVERT(type)                                                                              \
+    for (int64_t j = 0; j < n; j++) out[j] = (double)((const type *)from)[j]
+
+static void to_double(sgfsi_dtype type, int64_t n, const void *from, double *out) {
+    switch (type) {
+    case SGFSI_U8: CONVERT(uint8_t); break;
+    case SGFSI_I8: CONVERT(int8_t); break;
+    case SGFSI_I16: CONVERT(int16_t); break;
+    case SGFSI_I32: CONVERT(int32_t); break;
+    case SGFSI_F32: CONVERT(float); break;
+    default: CONVERT(double); break;
+    }
+}
+
+/* Row i of raw as cells of type `to`: the file's own, F32 or F64. */
+static void put_row(idx *a, int64_t i, sgfsi_dtype to, void *out) {
+    size_t size = sgfsi_dtype_size(a->type);
+    const unsigned char *from = a->raw + (size_t)(i * a->cols) * size;
+    if (size > 1) turn(size, a->cols, from, a->row);
+    else memcpy(a->row, from, (size_t)a->cols);
+    if (to == a->type) {
+        memcpy(out, a->row, (size_t)a->cols * size);
+    } else if (to == SGFSI_F64) {
+        to_double(a->type, a->cols, a->row, out);
+    } else {
+        for (int64_t j = 0; j < a->cols; j++) {
+            double v;
+            to_double(a->type, 1, a->row + (size_t)j * size, &v);
+            ((float *)out)[j] = (float)v;
+        }
+    }
+}
+
+/* ---- images and labels ----------------------------------------------------------------------- */
+
+typedef struct pair {
+    idx data, labels;
+    bool labelled;
+    int64_t cols; /* of the table: labels included */
+    bool finite;  /* whole numbers */
+} pair;
+
+static void close_pair(pair *p) {
+    close_idx(&p->data);
+    close_idx(&p->labels);
+}
+
+static bool is_whole(sgfsi_dtype type) {
+    return type != SGFSI_F32 && type != SGFSI_F64;
+}
+
+static sgfs_status check_pair(const pair *p, sgfs_err *err) {
+    const idx *a = &p->data, *b = &p->labels;
+    char size[64];
+    if (!p->labelled && a->dims == 1 && is_whole(a->type)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: holds one whole number a row: these are labels; name them with "
+                          "--labels, and the features with --data.",
+                          a->path);
+    }
+    if (!p->labelled) return SGFS_OK;
+    if (b->cols > 1) {
+        return sgfsi_fail(
+            err, SGFS_EDATA, "%s: is an array of %s, and --labels needs one number a row; %s",
+            b->path, show_size(b, size),
+            a->cols == 1 ? "are --data and --labels swapped?" : "are these features?");
+    }
+    if (a->rows == b->rows) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: has %lld rows, and %s has %lld labels: they do not belong together.",
+                      a->path, (long long)a->rows, b->path, (long long)b->rows);
+}
+
+static sgfs_status open_pair(pair *p, const char *path, const char *labels, sgfs_err *err) {
+    *p = (pair){.labelled = labels != NULL && labels[0] != '\0'};
+    sgfs_status status = open_idx(&p->data, path, err);
+    if (status == SGFS_OK && p->labelled) status = open_idx(&p->labels, labels, err);
+    if (status == SGFS_OK) status = check_pair(p, err);
+    p->cols = p->data.cols + (p->labelled ? 1 : 0);
+    p->finite = is_whole(p->data.type) && (!p->labelled || is_whole(p->labels.type));
+    return status;
+}
+
+/* A type that holds both exactly. */
+static sgfsi_dtype common_type(const pair *p) {
+    sgfsi_dtype a = p->data.type, b = p->labelled ? p->labels.type : a;
+    bool wide = a == SGFSI_F64 || b == SGFSI_F64 || a == SGFSI_I32 || b == SGFSI_I32;
+    return a == b ? a : wide ? SGFSI_F64 : SGFSI_F32; /* 24 bits hold all of 16 */
+}
+
+/* The next rows of both, at most `most`, side by side: *n x cols cells. */
+static sgfs_status take_pair(pair *p, int64_t most, sgfsi_dtype to, char *cells, int64_t *n,
+                             sgfs_err *err) {
+    size_t size = sgfsi_dtype_size(to);
+    int64_t same = 0;
+    if (p->labelled && most > p->labels.block) most = p->labels.block;
+    sgfs_status status = take_rows(&p->data, most, n, err);
+    if (status == SGFS_OK && p->labelled) status = take_rows(&p->labels, *n, &same, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t i = 0; i < *n; i++) {
+        char *out = cells + (size_t)(i * p->cols) * size;
+        put_row(&p->data, i, to, out);
+        if (p->labelled) put_row(&p->labels, i, to, out + (size_t)p->data.cols * size);
+    }
+    return SGFS_OK;
+}
+
+/* Names and roles. Without labels the target is a column that is not there, unless --target names
+ * one that is. */
+static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options, sgfsi_table *t,
+                                sgfs_err *err) {
+    int64_t all = p->data.cols + 1;
+    t->cols = all;
+    t->names = sgfsi_names_made_up(all);
+    t->role = malloc((size_t)all);
+    if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "the columns");
+    memcpy(t->names[all - 1], "label", 6); /* there is room for it: columns.c */
+    const sgfsi_columns columns = {p->data.path, all, t->names};
+    sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
+    if (p->labelled) return status;
+    free(t->names[all - 1]);
+    t->names[all - 1] = NULL;
+    t->cols = all - 1;
+    return status;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static sgfs_status fill_table(pair *p, const sgfsi_log *log, sgfsi_table *t, sgfs_err *err) {
+    size_t row_bytes = (size_t)p->cols * sgfsi_dtype_size(t->type), bytes;
+    bool known = sgfsi_bytes_count(p->data.bytes) >= 0;
+    int64_t room = known ? t->rows : 0, n = 0;
+    char what[256];
+    snprintf(what, sizeof what, "Reading %.200s", p->data.path);
+    sgfsi_ticker ticker = sgfsi_ticker_start(log, what);
+    for (int64_t rows = 0; rows < t->rows; rows += n) {
+        if (rows == room || rows == 0) {
+            if (!known) room = rows == 0 ? p->data.block : 2 * room;
+            if (room > t->rows) room = t->rows;
+            bool huge = __builtin_mul_overflow((size_t)room, row_bytes, &bytes);
+            void *bigger = huge ? NULL : realloc(t->owned, bytes);
+            if (bigger == NULL) return sgfsi_fail_memory(err, "the table");
+            t->cells = t->owned = bigger;
+        }
+        char *cells = (char *)t->owned + (size_t)rows * row_bytes;
+        sgfs_status status = take_pair(p, room - rows, t->type, cells, &n, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_tick(&ticker, (double)rows / (double)t->rows);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status read_idx(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                            sgfs_err *err) {
+    pair p;
+    memset(table, 0, sizeof *table);
+    sgfs_status status = open_pair(&p, path, options->labels, err);
+    sgfsi_table t = {
+        .rows = p.data.rows, .row_stride = p.cols, .type = common_type(&p), .text_col = -1};
+    if (status == SGFS_OK) status = name_columns(&p, options, &t, err);
+    if (status == SGFS_OK) status = fill_table(&p, options->log, &t, err);
+    close_pair(&p);
+    if (status == SGFS_OK) *table = t;
+    else sgfsi_table_free(&t);
+    return status;
+}
+
+/* ---- flow ------------------------------------------------------------------------------------ */
+
+static sgfs_status check_finite(const sgfsi_flow *flow, int64_t first, int64_t n,
+                                const double *cells, sgfs_err *err) {
+    const pair *p = flow->self;
+    for (int64_t k = 0; !p->finite && k < n * p->cols; k++) {
+        if (isfinite(cells[k])) continue;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
+                          "fill them in first.",
+                          p->data.path, (long long)(first + k / p->cols + 1),
+                          flow->head.names[k % p->cols]);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n,
+                             sgfs_err *err) {
+    pair *p = flow->self;
+    int64_t first = p->data.taken, some = 1;
+    sgfs_status status = SGFS_OK;
+    for (*n = 0; status == SGFS_OK && some > 0 && *n < most; *n += some)
+        status = take_pair(p, most - *n, SGFSI_F64, (char *)(cells + *n * p->cols), &some, err);
+    return status == SGFS_OK ? check_finite(flow, first, *n, cells, err) : status;
+}
+
+static double flow_fraction(const sgfsi_flow *flow) {
+    const pair *p = flow->self;
+    return (double)p->data.taken / (double)p->data.rows;
+}
+
+static void flow_close(sgfsi_flow *flow) {
+    if (flow->self != NULL) close_pair(flow->self);
+    free(flow->self);
+    flow->self = NULL;
+}
+
+/* On failure nothing is held. */
+static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
+                            sgfs_err *err) {
+    memset(flow, 0, sizeof *flow);
+    pair *p = flow->self = calloc(1, sizeof *p);
+    flow->next = flow_next;
+    flow->fraction = flow_fraction;
+    flow->close = flow_close;
+    sgfs_status status =
+        p != NULL ? open_pair(p, path, options->labels, err) : sgfsi_fail_memory(err, "a reader");
+    flow->head.text_col = -1;
+    if (status == SGFS_OK) status = name_columns(p, options, &flow->head, err);
+    if (status == SGFS_OK) {
+        flow->head.rows = p->data.rows;
+        flow->head.type = common_type(p);
+        return SGFS_OK;
+    }
+    flow_close(flow);
+    sgfsi_table_free(&flow->head);
+    return status;
+}
+
+/* ---- the kind -------------------------------------------------------------------------------- */
+
+/* Nothing else that is read starts with two bytes 0. */
+static bool probe_idx(const char *path, const unsigned char *head, size_t bytes) {
+    (void)path;
+    return bytes >= 4 && head[0] == 0 && head[1] == 0;
+}
+
+const sgfs_reader_kind sgfs_reader_idx = {
+    .name = "idx",
+    .help = "the arrays of MNIST, the labels being in a file of their own (--labels); .gz too",
+    .probe = probe_idx,
+    .read = read_idx,
+    .flow = flow_idx,
+};

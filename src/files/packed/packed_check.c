@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * packed_check.c: are a packed file's chunks what was written? One at a time when it is first needed,
+ * or all of them.
+ *
+ * Threads may look at the same chunk at the same time: each finds the same answer, and a chunk found
+ * right is remembered by one atomic bit. One found wrong is not remembered: it ends the run.
+ */
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "base/bytes.h"
+#include "base/ticker.h"
+#include "files/packed/packed.h"
+
+bool sgfsi_packed_check(const sgfsi_part *part, int64_t chunk) {
+    const sgfsi_packed *k = part->packed;
+    const unsigned char bit = (unsigned char)(1u << (chunk % 8));
+    _Atomic unsigned char *seen = &k->seen[chunk / 8];
+    if ((atomic_load_explicit(seen, memory_order_relaxed) & bit) != 0) return true;
+    const char *cells = part->cells + chunk * part->chunk_bytes;
+    if (sgfsi_crc32(0, cells, (size_t)part->chunk_bytes) != k->crc[chunk]) return false;
+    (void)atomic_fetch_or_explicit(seen, bit, memory_order_relaxed);
+    return true;
+}
+
+sgfs_status sgfsi_packed_refuse(const sgfsi_part *part, int64_t chunk, sgfs_err *err) {
+    int64_t first = chunk * part->chunk_rows, end = first + part->chunk_rows;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: is damaged: the checksum of rows %lld to %lld is wrong. Make it again "
+                      "with sgfs pack, or fetch another copy.",
+                      part->path, (long long)first + 1,
+                      (long long)(end < part->rows ? end : part->rows));
+}
+
+/* The first chunk from `from` on, before `to`, that is not right; -1: none. */
+static int64_t find_damage(const sgfsi_part *part, int64_t from, int64_t to) {
+    int64_t bad = to;
+#pragma omp parallel for schedule(static) reduction(min : bad)
+    for (int64_t c = from; c < to; c++) {
+        if (c < bad && !sgfsi_packed_check(part, c)) bad = c;
+    }
+    return bad < to ? bad : -1;
+}
+
+/* A stretch at a time, whose pages are let go of again. */
+static sgfs_status verify_part(const sgfsi_part *part, sgfsi_ticker *ticker, sgfs_err *err) {
+    const int64_t all = part->packed->chunks;
+    int64_t stretch = ((int64_t)64 << 20) / part->chunk_bytes;
+    if (stretch < 1) stretch = 1;
+    for (int64_t from = 0; from < all; from += stretch) {
+        int64_t to = all - from < stretch ? all : from + stretch;
+        char *at = (char *)part->map + SGFSI_PAGE + from * part->chunk_bytes;
+        size_t bytes = (size_t)((to - from) * part->chunk_bytes);
+        (void)madvise(at, bytes, MADV_WILLNEED);
+        int64_t bad = find_damage(part, from, to);
+        if (bad >= 0) return sgfsi_packed_refuse(part, bad, err);
+        (void)madvise(at, bytes, MADV_DONTNEED);
+        sgfsi_tick(ticker, (double)to / (double)all);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_packed_verify(const sgfsi_table *table, const sgfsi_log *log, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = 0; k < table->parts && status == SGFS_OK; k++) {
+        if (table->part[k].packed == NULL) continue;
+        sgfsi_ticker ticker = sgfsi_ticker_start(log, "Checking");
+        status = verify_part(&table->part[k], &ticker, err);
+    }
+    return status;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT
+ * packed_read.c: a packed file (packed.h) as a table: mapped, one part, nothing read but its head and
+ * tail. Rows are looked at when they are needed, and each chunk's checksum when it is first touched.
+ *
+ * Nothing in the file is believed before it is checked: page 0 by its checksum, then every length
+ * against the others and the bytes the file really has, then the tail by its checksums, then what the
+ * JSON text says against page 0. Only then is memory asked for by number of rows or columns. The
+ * checksums are there for damage; someone who forges a file together with its checksums can make it
+ * say false things, but not make us read beyond it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/number.h"
+#include "files/columns.h"
+#include "files/packed/packed_layout.h"
+
+typedef struct file {
+    const char *path;
+    int fd;
+    uint64_t bytes;
+    sgfsi_packed_head head;
+} file;
+
+static sgfs_status damaged(const file *f, const char *what, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: is damaged: %s. Make it again with sgfs pack, or fetch another copy.",
+                      f->path, what);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static sgfs_status open_file(file *f, sgfs_err *err) {
+    struct stat st;
+    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0 || fstat(f->fd, &st) != 0)
+        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", f->path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return sgfsi_fail(err, SGFS_EDATA, "%s: is not a regular file.", f->path);
+    f->bytes = (uint64_t)st.st_size;
+    return SGFS_OK;
+}
+
+/* Exactly `count` bytes. */
+static sgfs_status read_at(const file *f, void *out, size_t count, uint64_t at, sgfs_err *err) {
+    char *to = out;
+    while (count > 0) {
+        ssize_t n = pread(f->fd, to, count, (off_t)at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0)
+            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", f->path, strerror(errno));
+        if (n == 0) return damaged(f, "it became shorter while it was read", err);
+        to += n;
+        at += (uint64_t)n;
+        count -= (size_t)n;
+    }
+    return SGFS_OK;
+}
+
+static uint64_t get_bytes(const unsigned char *from, int bytes) {
+    uint64_t x = 0;
+    for (int k = bytes - 1; k >= 0; k--) x = x << 8 | from[k];
+    return x;
+}
+
+/* ---- page 0 ---------------------------------------------------------------------------------- */
+
+static void take_head(const unsigned char page[SGFSI_PAGE], sgfsi_packed_head *h) {
+#define GET32(member, at) h->member = (uint32_t)get_bytes(page + (at), 4);
+#define GET64(member, at) h->member = get_bytes(page + (at), 8);
+    SGFSI_PACKED_U32(GET32)
+    SGFSI_PACKED_U64(GET64)
+#undef GET32
+#undef GET64
+}
+
+static sgfs_status refuse_start(const file *f, const unsigned char *page, sgfs_err *err) {
+    if (page[0] == 0x1F && page[1] == 0x8B) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: is compressed, and a packed file is mapped as it is; gunzip it first.", f->path);
+    }
+    if (memcmp(page + 1, "SGD", 3) == 0)
+        return damaged(f, "its first bytes were changed, as by a transfer in text mode", err);
+    return damaged(f, "it does not begin as a packed file does", err);
+}
+
+static sgfs_status read_head(file *f, sgfs_err *err) {
+    unsigned char page[SGFSI_PAGE] = {0};
+    bool shorter = f->bytes < sizeof page;
+    sgfs_status status = read_at(f, page, shorter ? (size_t)f->bytes : sizeof page, 0, err);
+    if (status != SGFS_OK) return status;
+    if (memcmp(page, SGFSI_PACKED_MAGIC, 8) != 0) return refuse_start(f, page, err);
+    if (shorter) return damaged(f, "it is shorter than its first page", err);
+    take_head(page, &f->head);
+    bool whole = sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT) ==
+                 (uint32_t)get_bytes(page + SGFSI_PACKED_CRC_AT, 4);
+    if (!whole) return damaged(f, "the checksum of its first page is wrong", err);
+    if (f->head.version == SGFSI_PACKED_VERSION) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: is a packed file of version %u, and this program reads version %d; use "
+                      "a newer sgfs, or make the file again.",
+                      f->path, f->head.version, SGFSI_PACKED_VERSION);
+}
+
+/* Do the lengths of page 0 fit together? No product here may pass 2^63. */
+static bool fits_together(const sgfsi_packed_head *h) {
+    uint64_t row, rows_bytes, chunk_rows_bytes, end;
+    if (h->type < 1 || h->type > SGFSI_U32 + 1 || h->page != SGFSI_PAGE) return false;
+    if (h->rows < 1 || h->cols < 1 || h->chunk_rows < 1 || h->chunk_bytes < 1) return false;
+    if (h->rows > INT64_MAX || h->cols > SGFSI_MAX_COLS || h->chunk_rows > INT64_MAX) return false;
+    if (h->file_bytes > INT64_MAX || h->chunk_bytes % SGFSI_PAGE != 0) return false;
+    if (h->flags > SGFSI_PACKED_SHUFFLED) return false;
+    row = h->cols * sgfsi_dtype_size((sgfsi_dtype)(h->type - 1));
+    if (__builtin_mul_overflow(h->chunk_rows, row, &chunk_rows_bytes)) return false;
+    if (chunk_rows_bytes > h->chunk_bytes) return false;
+    if (h->chunks != (h->rows - 1) / h->chunk_rows + 1) return false;
+    if (__builtin_mul_overflow(h->chunks, h->chunk_bytes, &rows_bytes)) return false;
+    if (__builtin_add_overflow(rows_bytes, SGFSI_PAGE, &end) || end != h->crc_at) return false;
+    if (__builtin_add_overflow(end, 4 * h->chunks, &end) || end != h->json_at) return false;
+    if (h->json_bytes > sgfsi_packed_most_json(h->cols)) return false;
+    return !__builtin_add_overflow(end, h->json_bytes, &end) && end == h->file_bytes;
+}
+
+static sgfs_status check_lengths(const file *f, sgfs_err *err) {
+    const sgfsi_packed_head *h = &f->head;
+    if (!fits_together(h))
+        return damaged(f, "the lengths in its first page contradict each other", err);
+    if (f->bytes == h->file_bytes) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: %s: it should have %llu bytes and has %llu. Copy it again, or make it "
+                      "again with sgfs pack.",
+                      f->path, f->bytes < h->file_bytes ? "is cut off" : "is too long",
+                      (unsigned long long)h->file_bytes, (unsigned long long)f->bytes);
+}
+
+/* ---- what the JSON text says ----------------------------------------------------------------- */
+
+static bool take_role(const char *text, unsigned char *role) {
+    for (unsigned char k = 0; text != NULL && k < 5; k++) {
+        if (strcmp(text, sgfsi_packed_roles[k]) != 0) continue;
+        *role = k;
+        return true;
+    }
+    return false;
+}
+
+/* false: there are none. */
+static bool take_told(const sgfsi_json *c, int64_t rows, sgfsi_column_stats *t) {
+    *t = (sgfsi_column_stats){.rows = (double)rows,
+                              .mean = sgfsi_json_get_num(c, "mean", NAN),
+                              .ss = sgfsi_json_get_num(c, "ss", NAN),
+                              .min = sgfsi_json_get_num(c, "min", NAN),
+                              .max = sgfsi_json_get_num(c, "max", NAN)};
+    return isfinite(t->mean) && isfinite(t->ss) && t->ss >= 0 && isfinite(t->min) &&
+           isfinite(t->max) && t->min <= t->max;
+}
+
+/* stored: cols roles as they were written. */
+static sgfs_status take_columns(const file *f, const sgfsi_json *o, sgfsi_table *t,
+                                unsigned char *stored, sgfs_err *err) {
+    const sgfsi_json *columns = sgfsi_json_get(o, "columns");
+    int count[5] = {0};
+    bool told = true;
+    if (sgfsi_json_length(columns) != t->cols)
+        return damaged(f, "it names another number of columns than it has", err);
+    for (int64_t j = 0; j < t->cols; j++) {
+        const sgfsi_json *c = sgfsi_json_at(columns, j);
+        const char *name = sgfsi_json_get_text(c, "name", NULL);
+        bool good = name != NULL && take_role(sgfsi_json_get_text(c, "role", NULL), &stored[j]);
+        if (!good) return damaged(f, "a column has no name or no role", err);
+        t->names[j] = strdup(name);
+        if (t->names[j] == NULL) return sgfsi_fail_memory(err, "column names");
+        if (!take_told(c, t->rows, &t->told[j])) told = false;
+        count[stored[j]] += stored[j] > SGFSI_ROLE_FEATURE;
+    }
+    if (!told) {
+        free(t->told);
+        t->told = NULL;
+    }
+    bool good = count[SGFSI_ROLE_TARGET] == 1 && count[SGFSI_ROLE_WEIGHTS] <= 1 &&
+                count[SGFSI_ROLE_EXPOSURE] <= 1;
+    return good ? SGFS_OK : damaged(f, "its columns share a role that only one can have", err);
+}
+
+static int64_t find_role(const unsigned char *role, int64_t cols, int wanted) {
+    for (int64_t j = 0; j < cols; j++) {
+        if (role[j] == wanted) return j;
+    }
+    return -1;
+}
+
+/* The target's words. */
+static sgfs_status take_levels(const file *f, const sgfsi_json *o, int64_t target, sgfsi_table *t,
+                               sgfs_err *err) {
+    const sgfsi_json *levels = sgfsi_json_get(o, "levels");
+    int64_t count = sgfsi_json_length(levels);
+    double ignored;
+    t->text_col = -1;
+    if (levels == NULL) return SGFS_OK;
+    if (count < 1) return damaged(f, "the words of its target are missing", err);
+    t->level = calloc((size_t)count, sizeof *t->level);
+    if (t->level == NULL) return sgfsi_fail_memory(err, "the words of the target");
+    t->levels = count;
+    t->text_line = 1;
+    for (int64_t k = count - 1; k >= 0; k--) {
+        const char *word = sgfsi_json_as_text(sgfsi_json_at(levels, k));
+        if (word == NULL) return damaged(f, "a word of its target is none", err);
+        t->level[k] = strdup(word);
+        if (t->level[k] == NULL) return sgfsi_fail_memory(err, "the words of the target");
+        if (!sgfsi_text_num(word, &ignored)) t->text_level = k;
+    }
+    t->text_col = target;
+    const sgfsi_column_stats *told = t->told != NULL ? &t->told[target] : NULL;
+    if (told == NULL || (told->min >= 0 && told->max < (double)count)) return SGFS_OK;
+    return damaged(f, "its target has numbers of words that are not there", err);
+}
+
+/* Increasing, of whole numbers where they are words, and all rows have one of them. */
+static bool good_values(const sgfsi_table *t) {
+    double rows = 0;
+    for (int64_t k = 0; k < t->values; k++) {
+        double v = t->value[k], n = t->value_rows[k];
+        bool word = v >= 0 && v < (double)t->levels && v == trunc(v);
+        if (!isfinite(v) || !(n >= 1) || (k > 0 && !(v > t->value[k - 1]))) return false;
+        if (t->text_col >= 0 && !word) return false;
+        rows += n;
+    }
+    return rows == (double)t->rows;
+}
+
+static sgfs_status take_values(const file *f, const sgfsi_json *o, sgfsi_table *t, sgfs_err *err) {
+    const sgfsi_json *value = sgfsi_json_get(o, "values"), *rows = sgfsi_json_get(o, "value_rows");
+    int64_t count = sgfsi_json_length(value);
+    if (value == NULL && rows == NULL) return SGFS_OK; /* too many to list */
+    if (count < 1 || sgfsi_json_length(rows) != count)
+        return damaged(f, "the list of its target's values is odd", err);
+    t->value = malloc((size_t)count * sizeof *t->value);
+    t->value_rows = malloc((size_t)count * sizeof *t->value_rows);
+    if (t->value == NULL || t->value_rows == NULL)
+        return sgfsi_fail_memory(err, "the target's values");
+    t->values = count;
+    bool numbers = true;
+    for (int64_t k = 0; k < count && numbers; k++) {
+        numbers = sgfsi_json_as_num(sgfsi_json_at(value, k), &t->value[k]) &&
+                  sgfsi_json_as_num(sgfsi_json_at(rows, k), &t->value_rows[k]);
+    }
+    return numbers && good_values(t) ? SGFS_OK
+                                     : damaged(f, "the list of its target's values is odd", err);
+}
+
+/* Roles by the options, as stored where they are silent. */
+static sgfs_status choose_roles(const file *f, const unsigned char *stored, int64_t target,
+                                const sgfsi_read_options *options, sgfsi_table *t, sgfs_err *err) {
+    const sgfsi_columns columns = {f->path, t->cols, t->names};
+    sgfs_status status = sgfsi_columns_reselect(&columns, stored, options, t->role, err);
+    if (status != SGFS_OK || t->role[target] == SGFSI_ROLE_TARGET) return status;
+    free(t->value); /* they are of another column */
+    free(t->value_rows);
+    t->value = t->value_rows = NULL;
+    t->values = 0;
+    if (t->text_col < 0 || t->role[t->text_col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "%s: column \"%.60s\" holds words, so it can only be the target; leave it out "
+        "of --features, --weights and --exposure.",
+        f->path, t->names[t->text_col]);
+}
+
+static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *stored,
+                             const sgfsi_read_options *options, sgfsi_table *t, sgfs_err *err) {
+    sgfs_status status = take_columns(f, o, t, stored, err);
+    if (status != SGFS_OK) return status;
+    int64_t target = find_role(stored, t->cols, SGFSI_ROLE_TARGET);
+    status = take_levels(f, o, target, t, err);
+    if (status == SGFS_OK) status = take_values(f, o, t, err);
+    if (status == SGFS_OK) status = choose_roles(f, stored, target, options, t, err);
+    if (status != SGFS_OK) return status;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(o, "named"), &t->named);
+    const sgfsi_json *recipe = sgfsi_json_get(o, "recipe");
+    if (recipe == NULL) return SGFS_OK;
+    t->recipe = sgfsi_json_copy(recipe);
+    return t->recipe != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the transforms");
+}
+
+static sgfsi_json *parse_text(const file *f, sgfs_err *err) {
+    const sgfsi_packed_head *h = &f->head;
+    sgfs_err own = {.code = SGFS_OK};
+    char *text = malloc(h->json_bytes + 1);
+    if (text == NULL) return sgfsi_fail_memory(err, "the description of the columns"), NULL;
+    sgfsi_json *o = NULL;
+    if (read_at(f, text, h->json_bytes, h->json_at, err) == SGFS_OK) {
+        if (sgfsi_crc32(0, text, h->json_bytes) != h->json_crc)
+            damaged(f, "the checksum of its last part is wrong", err);
+        else if ((o = sgfsi_json_parse(text, h->json_bytes, f->path, &own)) == NULL)
+            damaged(f, "the description of its columns cannot be read", err);
+    }
+    free(text);
+    return o;
+}
+
+static sgfs_status read_text(const file *f, const sgfsi_read_options *options, sgfsi_table *t,
+                             sgfs_err *err) {
+    sgfs_err own;
+    sgfsi_json *o = parse_text(f, err != NULL ? err : &own);
+    if (o == NULL) return err != NULL ? err->code : own.code;
+    size_t cols = (size_t)t->cols;
+    unsigned char *stored = malloc(cols);
+    t->names = calloc(cols, sizeof *t->names);
+    t->role = malloc(cols);
+    t->told = malloc(cols * sizeof *t->told);
+    bool room = stored != NULL && t->names != NULL && t->role != NULL && t->told != NULL;
+    sgfs_status status =
+        room ? take_text(f, o, stored, options, t, err) : sgfsi_fail_memory(err, "the columns");
+    free(stored);
+    sgfsi_json_free(o);
+    return status;
+}
+
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+void sgfsi_packed_free(sgfsi_packed *packed) {
+    if (packed == NULL) return;
+    if (packed->fd >= 0) close(packed->fd);
+    free((void *)packed->seen);
+    free(packed);
+}
+
+/* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
+static sgfs_status map_file(const file *f, sgfsi_part *part, sgfs_err *err) {
+    const sgfsi_packed_head *h = &f->head;
+    void *map = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
+    if (map == MAP_FAILED)
+        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", f->path, strerror(errno));
+    part->map = map;
+    part->map_bytes = (size_t)f->bytes;
+    part->cells = (const char *)map + SGFSI_PAGE;
+    (void)madvise((char *)map + SGFSI_PAGE, (size_t)(h->crc_at - SGFSI_PAGE), MADV_RANDOM);
+    const uint32_t *crc = (const uint32_t *)(const void *)((const char *)map + h->crc_at);
+    part->packed->crc = crc;
+    if (sgfsi_crc32(0, crc, (size_t)h->chunks * sizeof *crc) == h->crc_crc) return SGFS_OK;
+    return damaged(f, "the checksum of its list of checksums is wrong", err);
+}
+
+/* The part takes the descriptor over. */
+static sgfs_status add_part(file *f, sgfsi_table *t, sgfs_err *err) {
+    const sgfsi_packed_head *h = &f->head;
+    sgfsi_part *part = calloc(1, sizeof *part);
+    if (part == NULL) return sgfsi_fail_memory(err, "the rows");
+    t->part = part;
+    t->parts = 1;
+    part->path = strdup(f->path);
+    part->rows = (int64_t)h->rows;
+    part->chunk_rows = (int64_t)h->chunk_rows;
+    part->chunk_bytes = (int64_t)h->chunk_bytes;
+    part->packed = calloc(1, sizeof *part->packed);
+    if (part->path == NULL || part->packed == NULL) return sgfsi_fail_memory(err, "the rows");
+    part->packed->chunks = (int64_t)h->chunks;
+    part->packed->fd = f->fd;
+    f->fd = -1;
+    part->packed->seen = calloc((size_t)(h->chunks / 8) + 1, 1);
+    if (part->packed->seen == NULL) return sgfsi_fail_memory(err, "the rows");
+    const file again = {.path = f->path, .fd = part->packed->fd, .bytes = f->bytes, .head = *h};
+    return map_file(&again, part, err);
+}
+
+static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_table *t,
+                              sgfs_err *err) {
+    if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
+    sgfs_status status = open_file(f, err);
+    if (status == SGFS_OK) status = read_head(f, err);
+    if (status == SGFS_OK) status = check_lengths(f, err);
+    if (status != SGFS_OK) return status;
+    t->rows = (int64_t)f->head.rows;
+    t->cols = t->row_stride = (int64_t)f->head.cols;
+    t->type = (sgfsi_dtype)(f->head.type - 1);
+    t->shuffled = (f->head.flags & SGFSI_PACKED_SHUFFLED) != 0;
+    t->text_col = -1;
+    status = read_text(f, options, t, err);
+    return status == SGFS_OK ? add_part(f, t, err) : status;
+}
+
+static sgfs_status read_packed(const char *path, const sgfsi_read_options *options,
+                               sgfsi_table *table, sgfs_err *err) {
+    file f = {.path = path, .fd = -1};
+    memset(table, 0, sizeof *table);
+    sgfs_status status = read_table(&f, options, table, err);
+    if (f.fd >= 0) close(f.fd);
+    if (status != SGFS_OK) sgfsi_table_free(table);
+    return status;
+}
+
+static bool probe_packed(const char *path, const unsigned char *head, size_t bytes) {
+    size_t n = strlen(path);
+    bool called = n >= 4 && strcasecmp(path + n - 4, ".sgd") == 0;
+    return called || (bytes >= 4 && memcmp(head, SGFSI_PACKED_MAGIC, 4) == 0);
+}
+
+const sgfs_reader_kind sgfs_reader_packed = {
+    .name = "packed",
+    .help = "rows packed by sgfs pack or sgfs simulate (.sgd), mapped; may be larger than memory",
+    .probe = probe_packed,
+    .read = read_packed,
+};

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT
+ * packed_write.c: rows into a packed file (packed.h), all or nothing.
+ *
+ *     rows -> block (up to 256 x cols doubles): do they fit? statistics -> chunks -> file
+ *
+ * The file grows beside its final name. Chunks are filled in a buffer of about 1 MiB, their
+ * checksums are taken while they are in cache, and the buffer is written in one call. At the end come
+ * the checksums, the JSON text and, last of all, page 0; then fsync and rename (base/file.c). Whatever
+ * goes wrong before leaves nothing.
+ *
+ * Statistics are of the numbers as stored, in the blocks in which measure.c would look at them, so
+ * that it need not. The distinct values of the target are counted as long as there are at most
+ * MOST_VALUES.
+ *
+ * In f32, features are rounded. Weights, exposures and words (their numbers) must not become others,
+ * and neither must labels: a target that had to be rounded is refused unless it turns out to have more
+ * than MOST_VALUES values, so that it is no label but a measurement.
+ *
+ * Memory: buffer and block, and 4 bytes for each chunk (1 MiB for each GiB of file).
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "files/packed/packed_cells.h"
+#include "files/packed/packed_layout.h"
+#include "rows/spread.h"
+
+enum {
+    MOST_VALUES = 1000,
+    SLOTS = 4096,
+    BUFFER_BYTES = 1 << 20,
+    ENOUGH_ROWS = 16, /* of a chunk, */
+    MOST_PAGES = 16,  /* where they fit into so many pages, */
+    MOST_WASTE = 16,  /* and at most the 16th part of it empty */
+    MOST_EXACT = 3
+};
+
+const char *const sgfsi_packed_roles[5] = {"none", "feature", "target", "weights", "exposure"};
+
+/* Distinct values of the target and how many rows have each. */
+typedef struct values {
+    int64_t count;
+    bool given_up;
+    double value[MOST_VALUES], rows[MOST_VALUES];
+    int16_t slot[SLOTS]; /* number of a value + 1; 0: empty */
+} values;
+
+struct sgfsi_packer {
+    sgfsi_outfile out;
+    const sgfsi_table *head;
+    sgfsi_dtype type;
+    bool shuffled, broken;
+    sgfsi_json *recipe;
+    int64_t rows, cols, chunk_rows, chunk_bytes;
+    int64_t target;            /* column */
+    int64_t exact[MOST_EXACT]; /* columns that f32 must not change, target apart */
+    int exacts;
+    bool rounded; /* a target was: */
+    double rounded_from;
+    sgfsi_spread *spread; /* cols */
+    values values;
+    double *block;               /* block_rows x cols */
+    int64_t block_rows, waiting; /* room; rows there are */
+    char *buffer;                /* buffer_chunks of them */
+    int64_t buffer_chunks;
+    int64_t full, row; /* chunks that are complete in it; rows of the one after them */
+    int64_t written;   /* bytes of chunks that are in the file */
+    uint32_t *crc;     /* of chunks that are complete */
+    int64_t chunks, crc_room;
+};
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static sgfs_status write_at(sgfsi_packer *p, const void *bytes, size_t count, int64_t at,
+                            sgfs_err *err) {
+    const char *from = bytes;
+    while (count > 0) {
+        ssize_t n = pwrite(fileno(p->out.f), from, count, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            p->broken = true;
+            return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", p->out.path,
+                              strerror(n < 0 ? errno : ENOSPC));
+        }
+        from += n;
+        at += n;
+        count -= (size_t)n;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status write_buffer(sgfsi_packer *p, sgfs_err *err) {
+    int64_t bytes = p->full * p->chunk_bytes;
+    sgfs_status status = write_at(p, p->buffer, (size_t)bytes, SGFSI_PAGE + p->written, err);
+    p->written += bytes;
+    p->full = 0;
+    return status;
+}
+
+static sgfs_status complete_chunk(sgfsi_packer *p, sgfs_err *err) {
+    if (p->chunks == p->crc_room) {
+        int64_t room = 2 * p->crc_room + 1024;
+        uint32_t *more = realloc(p->crc, (size_t)room * sizeof *more);
+        p->broken = more == NULL;
+        if (more == NULL) return sgfsi_fail_memory(err, "the checksums");
+        p->crc = more;
+        p->crc_room = room;
+    }
+    const char *chunk = p->buffer + p->full * p->chunk_bytes;
+    p->crc[p->chunks++] = sgfsi_crc32(0, chunk, (size_t)p->chunk_bytes);
+    p->full++;
+    p->row = 0;
+    return p->full == p->buffer_chunks ? write_buffer(p, err) : SGFS_OK;
+}
+
+/* ---- which numbers fit ----------------------------------------------------------------------- */
+
+static const char *role_text(const sgfsi_packer *p, int64_t col) {
+    static const char *const text[] = {"a number", "a number", "a target", "a weight",
+                                       "an exposure"};
+    if (col == p->head->text_col) return "the number of a word";
+    return text[p->head->role[col]];
+}
+
+/* Name the first number of the block that does not fit. */
+static sgfs_status refuse(sgfsi_packer *p, const double *cells, int64_t n, sgfs_err *err) {
+    p->broken = true;
+    for (int64_t i = 0; i < n * p->cols; i++) {
+        double held;
+        sgfsi_cells_round(p->type, 1, &cells[i], &held);
+        if (sgfsi_cells_unfit(p->type, 1, &held) == 0) continue;
+        const char *name = p->head->names[i % p->cols];
+        if (!isfinite(cells[i])) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: column \"%.60s\" has a cell that is not a finite number; remove "
+                              "such rows or fill them in first.",
+                              p->out.path, name);
+        }
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: column \"%.60s\" has %.17g, which does not fit into %s; use "
+                          "--storage f64.",
+                          p->out.path, name, cells[i], sgfsi_dtype_name(p->type));
+    }
+    return sgfsi_fail(err, SGFS_EINTERNAL, "%s: a number that did not fit fits.", p->out.path);
+}
+
+static sgfs_status refuse_rounding(sgfsi_packer *p, int64_t col, double x, sgfs_err *err) {
+    p->broken = true;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: column \"%.60s\" has %s %.17g, which f32 would change to %.17g; use "
+                      "--storage f64.",
+                      p->out.path, p->head->names[col], role_text(p, col), x, (double)(float)x);
+}
+
+/* Before rounding. */
+static sgfs_status check_exact(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err) {
+    for (int k = 0; k < p->exacts; k++) {
+        const double *x = cells + p->exact[k];
+        for (int64_t i = 0; i < n; i++, x += p->cols) {
+            if (isfinite(*x) && (double)(float)*x != *x)
+                return refuse_rounding(p, p->exact[k], *x, err);
+        }
+    }
+    if (p->rounded || p->values.given_up) return SGFS_OK;
+    for (int64_t i = 0; i < n && !p->rounded; i++) {
+        double x = cells[i * p->cols + p->target];
+        p->rounded = (double)(float)x != x;
+        p->rounded_from = x;
+    }
+    return SGFS_OK;
+}
+
+/* ---- the target's values --------------------------------------------------------------------- */
+
+static void count_value(values *v, double x) {
+    uint64_t bits;
+    x += 0.0; /* -0 is 0 */
+    memcpy(&bits, &x, sizeof bits);
+    for (uint64_t h = (bits * 0x9E3779B97F4A7C15u) >> 52;; h = (h + 1) % SLOTS) {
+        int64_t k = v->slot[h] - 1;
+        if (k >= 0 && v->value[k] != x) continue;
+        if (k < 0 && v->count == MOST_VALUES) {
+            v->given_up = true;
+            return;
+        }
+        if (k < 0) {
+            k = v->count++;
+            v->slot[h] = (int16_t)(k + 1);
+            v->value[k] = x;
+        }
+        v->rows[k]++;
+        return;
+    }
+}
+
+static void count_values(sgfsi_packer *p, int64_t n) {
+    const double *y = p->block + p->target;
+    for (int64_t i = 0; i < n && !p->values.given_up; i++) count_value(&p->values, y[i * p->cols]);
+}
+
+/* ---- a block --------------------------------------------------------------------------------- */
+
+/* Rows of the block into chunks. */
+static sgfs_status place_rows(sgfsi_packer *p, int64_t n, sgfs_err *err) {
+    int64_t row_bytes = p->cols * (int64_t)sgfsi_dtype_size(p->type), left = n;
+    const double *from = p->block;
+    while (left > 0) {
+        int64_t room = p->chunk_rows - p->row, k = left < room ? left : room;
+        char *to = p->buffer + p->full * p->chunk_bytes + p->row * row_bytes;
+        sgfsi_cells_from(p->type, k * p->cols, from, to);
+        from += k * p->cols;
+        left -= k;
+        p->row += k;
+        sgfs_status status = p->row == p->chunk_rows ? complete_chunk(p, err) : SGFS_OK;
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
+    int64_t n = p->waiting;
+    if (n == 0) return SGFS_OK;
+    p->waiting = 0;
+    p->rows += n;
+    sgfsi_spread_block(p->spread, n, p->cols, p->cols, p->block);
+    count_values(p, n);
+    return place_rows(p, n, err);
+}
+
+sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err) {
+    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
+    while (n > 0) {
+        int64_t room = p->block_rows - p->waiting, k = n < room ? n : room, count = k * p->cols;
+        double *to = p->block + p->waiting * p->cols;
+        sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, k, cells, err) : SGFS_OK;
+        if (status != SGFS_OK) return status;
+        sgfsi_cells_round(p->type, count, cells, to);
+        if (sgfsi_cells_unfit(p->type, count, to) > 0) return refuse(p, cells, k, err);
+        p->waiting += k;
+        status = p->waiting == p->block_rows ? finish_block(p, err) : SGFS_OK;
+        if (status != SGFS_OK) return status;
+        cells += count;
+        n -= k;
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
+                               sgfs_err *err) {
+    enum { PIECE = 512 };
+    double piece[PIECE];
+    char *to = raw;
+    int64_t size = (int64_t)sgfsi_dtype_size(p->type), count = n * p->cols;
+    sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, n, cells, err) : SGFS_OK;
+    for (int64_t at = 0; at < count && status == SGFS_OK; at += PIECE) {
+        int64_t k = count - at < PIECE ? count - at : PIECE;
+        sgfsi_cells_round(p->type, k, cells + at, piece);
+        if (sgfsi_cells_unfit(p->type, k, piece) > 0) return refuse(p, cells, n, err);
+        sgfsi_cells_from(p->type, k, piece, to + at * size);
+    }
+    return status;
+}
+
+/* They are looked at like any others: a float may be infinite, a 64-bit integer too large. */
+sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err) {
+    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
+    const char *from = cells;
+    while (n > 0) {
+        int64_t room = p->block_rows - p->waiting, k = n < room ? n : room, count = k * p->cols;
+        double *to = p->block + p->waiting * p->cols;
+        sgfsi_cells_to(p->type, count, from, to);
+        if (sgfsi_cells_unfit(p->type, count, to) > 0) return refuse(p, to, k, err);
+        p->waiting += k;
+        sgfs_status status = p->waiting == p->block_rows ? finish_block(p, err) : SGFS_OK;
+        if (status != SGFS_OK) return status;
+        from += count * (int64_t)sgfsi_dtype_size(p->type);
+        n -= k;
+    }
+    return SGFS_OK;
+}
+
+/* ---- the tail -------------------------------------------------------------------------------- */
+
+/* Statistics of columns whose squares have no double are left out: who needs them looks. */
+static void describe_column(const sgfsi_packer *p, int64_t j, sgfsi_json *columns) {
+    const sgfsi_spread *s = &p->spread[j];
+    sgfsi_json *c = sgfsi_json_object();
+    sgfsi_json_text(c, "name", p->head->names[j]);
+    sgfsi_json_text(c, "role", sgfsi_packed_roles[p->head->role[j]]);
+    if (isfinite(s->mean) && isfinite(s->ss)) {
+        sgfsi_json_num(c, "mean", s->mean);
+        sgfsi_json_num(c, "ss", s->ss);
+        sgfsi_json_num(c, "min", s->min);
+        sgfsi_json_num(c, "max", s->max);
+    }
+    sgfsi_json_put(columns, NULL, c);
+}
+
+static int by_value(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void describe_values(const sgfsi_packer *p, sgfsi_json *o) {
+    double pair[MOST_VALUES][2];
+    const values *v = &p->values;
+    if (v->given_up) return;
+    for (int64_t k = 0; k < v->count; k++) {
+        pair[k][0] = v->value[k];
+        pair[k][1] = v->rows[k];
+    }
+    qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
+    sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
+    for (int64_t k = 0; k < v->count; k++) {
+        sgfsi_json_num(value, NULL, pair[k][0]);
+        sgfsi_json_num(rows, NULL, pair[k][1]);
+    }
+    sgfsi_json_put(o, "values", value);
+    sgfsi_json_put(o, "value_rows", rows);
+}
+
+static char *describe(const sgfsi_packer *p) {
+    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json_text(o, "format", "sgfs packed rows");
+    sgfsi_json_text(o, "writer", "sgfs " SGFS_VERSION_TEXT);
+    sgfsi_json_flag(o, "named", p->head->named);
+    for (int64_t j = 0; j < p->cols; j++) describe_column(p, j, columns);
+    sgfsi_json_put(o, "columns", columns);
+    if (p->head->text_col >= 0) {
+        sgfsi_json *levels = sgfsi_json_array();
+        for (int64_t k = 0; k < p->head->levels; k++)
+            sgfsi_json_text(levels, NULL, p->head->level[k]);
+        sgfsi_json_put(o, "levels", levels); /* of the target */
+    }
+    describe_values(p, o);
+    if (p->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(p->recipe));
+    char *text = sgfsi_json_dump(o, false);
+    sgfsi_json_free(o);
+    return text;
+}
+
+/* ---- page 0 ---------------------------------------------------------------------------------- */
+
+static void put_bytes(unsigned char *to, uint64_t x, int bytes) {
+    for (int k = 0; k < bytes; k++) to[k] = (unsigned char)(x >> (8 * k));
+}
+
+static sgfs_status write_head(sgfsi_packer *p, const sgfsi_packed_head *h, sgfs_err *err) {
+    unsigned char page[SGFSI_PAGE] = SGFSI_PACKED_MAGIC;
+#define PUT32(member, at) put_bytes(page + (at), h->member, 4);
+#define PUT64(member, at) put_bytes(page + (at), h->member, 8);
+    SGFSI_PACKED_U32(PUT32)
+    SGFSI_PACKED_U64(PUT64)
+#undef PUT32
+#undef PUT64
+    put_bytes(page + SGFSI_PACKED_CRC_AT, sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT), 4);
+    return write_at(p, page, sizeof page, 0, err);
+}
+
+static sgfs_status write_tail(sgfsi_packer *p, const char *json, sgfs_err *err) {
+    const size_t length = strlen(json), sums = (size_t)p->chunks * sizeof *p->crc;
+    if (length > sgfsi_packed_most_json((uint64_t)p->cols)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: names, words and transforms take %zu bytes, more than the format "
+                          "allows.",
+                          p->out.path, length);
+    }
+    int64_t crc_at = SGFSI_PAGE + p->written, json_at = crc_at + (int64_t)sums;
+    sgfs_status status = write_at(p, p->crc, sums, crc_at, err);
+    if (status == SGFS_OK) status = write_at(p, json, length, json_at, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_packed_head h = {.version = SGFSI_PACKED_VERSION,
+                                 .page = SGFSI_PAGE,
+                                 .file_bytes = (uint64_t)json_at + length,
+                                 .rows = (uint64_t)p->rows,
+                                 .cols = (uint64_t)p->cols,
+                                 .type = (uint32_t)p->type + 1,
+                                 .flags = p->shuffled ? SGFSI_PACKED_SHUFFLED : 0,
+                                 .chunk_rows = (uint64_t)p->chunk_rows,
+                                 .chunk_bytes = (uint64_t)p->chunk_bytes,
+                                 .chunks = (uint64_t)p->chunks,
+                                 .crc_at = (uint64_t)crc_at,
+                                 .json_at = (uint64_t)json_at,
+                                 .json_bytes = length,
+                                 .crc_crc = sgfsi_crc32(0, p->crc, sums),
+                                 .json_crc = sgfsi_crc32(0, json, length)};
+    return write_head(p, &h, err);
+}
+
+/* The last chunk is filled up with zeros; the end of every other one was never touched. */
+static sgfs_status finish_chunks(sgfsi_packer *p, sgfs_err *err) {
+    sgfs_status status = finish_block(p, err);
+    if (status == SGFS_OK && p->row > 0) {
+        int64_t used = p->row * p->cols * (int64_t)sgfsi_dtype_size(p->type);
+        memset(p->buffer + p->full * p->chunk_bytes + used, 0, (size_t)(p->chunk_bytes - used));
+        status = complete_chunk(p, err);
+    }
+    return status == SGFS_OK ? write_buffer(p, err) : status;
+}
+
+static sgfs_status finish(sgfsi_packer *p, sgfs_err *err) {
+    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
+    sgfs_status status = finish_chunks(p, err);
+    if (status != SGFS_OK) return status;
+    if (p->rows == 0)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: there are no rows to write.", p->out.path);
+    if (p->rounded && !p->values.given_up)
+        return refuse_rounding(p, p->target, p->rounded_from, err);
+    char *json = describe(p);
+    status = json != NULL ? write_tail(p, json, err) : sgfsi_fail_memory(err, p->out.path);
+    free(json);
+    return status;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+/* The fewest pages that hold ENOUGH_ROWS and waste little; where there are none, those that waste
+ * least. Wider rows than MOST_PAGES have a chunk each. */
+static void plan_chunks(sgfsi_packer *p) {
+    int64_t row = p->cols * (int64_t)sgfsi_dtype_size(p->type);
+    int64_t enough = ENOUGH_ROWS * row <= MOST_PAGES * SGFSI_PAGE ? ENOUGH_ROWS : 1;
+    double least = 2;
+    p->chunk_rows = 1;
+    p->chunk_bytes = (row + SGFSI_PAGE - 1) / SGFSI_PAGE * SGFSI_PAGE;
+    for (int64_t pages = 1; pages <= MOST_PAGES; pages++) {
+        int64_t bytes = pages * SGFSI_PAGE, rows = bytes / row;
+        double waste = 1 - (double)(rows * row) / (double)bytes;
+        if (rows < enough || waste >= least) continue;
+        p->chunk_rows = rows;
+        p->chunk_bytes = bytes;
+        least = waste;
+        if (waste * MOST_WASTE <= 1) return;
+    }
+}
+
+/* Which columns are which; f32 must not change some. */
+static sgfs_status look_at_head(sgfsi_packer *p, const char *path, sgfs_err *err) {
+    p->target = -1;
+    if (p->cols < 1 || p->cols > SGFSI_MAX_COLS) {
+        return sgfsi_fail(err, SGFS_EDATA, "%s: has %lld columns; 1 to %d are possible.", path,
+                          (long long)p->cols, SGFSI_MAX_COLS);
+    }
+    for (int64_t j = 0; j < p->cols; j++) {
+        int role = p->head->role[j];
+        if (role == SGFSI_ROLE_TARGET) p->target = j;
+        bool exact = role > SGFSI_ROLE_TARGET || j == p->head->text_col;
+        if (exact && p->exacts < MOST_EXACT) p->exact[p->exacts++] = j;
+    }
+    if (p->target >= 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s: none of the columns is the target.", path);
+}
+
+static sgfs_status make_room(sgfsi_packer *p, sgfs_err *err) {
+    plan_chunks(p);
+    p->buffer_chunks = BUFFER_BYTES / p->chunk_bytes > 0 ? BUFFER_BYTES / p->chunk_bytes : 1;
+    p->block_rows = sgfsi_spread_rows(p->cols);
+    p->buffer = calloc((size_t)p->buffer_chunks, (size_t)p->chunk_bytes);
+    p->block = malloc((size_t)(p->block_rows * p->cols) * sizeof *p->block);
+    p->spread = malloc((size_t)p->cols * sizeof *p->spread);
+    if (p->buffer == NULL || p->block == NULL || p->spread == NULL)
+        return sgfsi_fail_memory(err, "a packed file");
+    for (int64_t j = 0; j < p->cols; j++) p->spread[j] = sgfsi_spread_empty();
+    return SGFS_OK;
+}
+
+static void free_packer(sgfsi_packer *p) {
+    sgfsi_json_free(p->recipe);
+    free(p->spread);
+    free(p->block);
+    free(p->buffer);
+    free(p->crc);
+    free(p);
+}
+
+sgfs_status sgfsi_packer_open(sgfsi_packer **out, const sgfsi_packer_plan *plan, sgfs_err *err) {
+    *out = NULL;
+    if (!sgfsi_packed_machine(plan->path, err)) return SGFS_EDATA;
+    sgfsi_packer *p = calloc(1, sizeof *p);
+    if (p == NULL) return sgfsi_fail_memory(err, "a packed file");
+    p->head = plan->head;
+    p->type = plan->type;
+    p->cols = plan->head->cols;
+    p->shuffled = plan->shuffled;
+    if (plan->recipe != NULL) p->recipe = sgfsi_json_copy(plan->recipe);
+    sgfs_status status = look_at_head(p, plan->path, err);
+    if (status == SGFS_OK) status = make_room(p, err);
+    if (status == SGFS_OK)
+        status = sgfsi_outfile_open(&p->out, plan->path, plan->overwrite, true, err);
+    if (status != SGFS_OK) return free_packer(p), status;
+    *out = p;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_packer_commit(sgfsi_packer *p, sgfs_err *err) {
+    sgfs_status status = finish(p, err);
+    if (status == SGFS_OK) status = sgfsi_outfile_commit(&p->out, err);
+    else sgfsi_outfile_abandon(&p->out);
+    free_packer(p);
+    return status;
+}
+
+void sgfsi_packer_abandon(sgfsi_packer *p) {
+    if (p == NULL) return;
+    sgfsi_outfile_abandon(&p->out);
+    free_packer(p);
+}

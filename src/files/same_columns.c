@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ * same_columns.c: the columns of one file against those of another.
+ *
+ *     both have names    the same names; another order is found by name
+ *     neither has        as many columns, each in its place
+ *     one of them has    the names that are made up by place (x1, x2, y) have to be those of the
+ *                        other: nobody says that the columns stand in the same order
+ *
+ * and in each case the same column has to be the target, the weights, the exposure. Columns nobody
+ * asked for are not compared.
+ */
+#include "files/same_columns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "files/glossary.h"
+
+enum { SHOWN = 4 };
+
+static const char *const role_name[] = {"left out", "a feature", "the target", "the weights",
+                                        "the exposure"};
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_file_columns_of(sgfsi_file_columns *shape, const char *path,
+                                  const sgfsi_table *table, sgfs_err *err) {
+    *shape = (sgfsi_file_columns){.path = path, .table = table};
+    shape->col = malloc(((size_t)table->cols + 1) * sizeof *shape->col);
+    if (shape->col == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < table->cols; j++) {
+        if (table->role == NULL || table->role[j] != SGFSI_ROLE_NONE)
+            shape->col[shape->wanted++] = j;
+    }
+    if (table->target_name != NULL) shape->col[shape->wanted++] = SGFSI_Y;
+    return SGFS_OK;
+}
+
+void sgfsi_file_columns_free(sgfsi_file_columns *shape) {
+    free(shape->col);
+    memset(shape, 0, sizeof *shape);
+}
+
+const char *sgfsi_file_columns_name(const sgfsi_file_columns *shape, int64_t k) {
+    int64_t j = shape->col[k];
+    return j == SGFSI_Y ? shape->table->target_name : shape->table->names[j];
+}
+
+sgfsi_role sgfsi_file_columns_role(const sgfsi_file_columns *shape, int64_t k) {
+    int64_t j = shape->col[k];
+    if (j == SGFSI_Y) return SGFSI_ROLE_TARGET;
+    return shape->table->role != NULL ? (sgfsi_role)shape->table->role[j] : SGFSI_ROLE_FEATURE;
+}
+
+const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape, int64_t k) {
+    const sgfsi_dictionary *all = shape->table->dictionary;
+    int64_t j = shape->col[k];
+    return all != NULL && j != SGFSI_Y && all[j].count > 0 ? &all[j] : NULL;
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+typedef struct list {
+    char text[260];
+    size_t used;
+    int64_t count;
+} list;
+
+static void list_name(list *l, const char *name) {
+    size_t room = sizeof l->text - l->used;
+    if (l->count++ >= SHOWN) return;
+    int n = snprintf(l->text + l->used, room, "%s\"%.40s\"", l->count == 1 ? "" : ", ", name);
+    l->used += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static sgfs_status fail_names(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                              const list *lacks, const list *extra, sgfs_err *err) {
+    bool both = lacks->count > 0 && extra->count > 0;
+    return sgfsi_fail(
+        err, SGFS_EDATA, "%.150s: its columns are not those of %.150s: it %s%s%s%s%s%s%s.",
+        next->path, first->path, lacks->count > 0 ? "lacks " : "", lacks->text,
+        lacks->count > SHOWN ? ", ..." : "", both ? ", and " : "",
+        extra->count > 0 ? "has besides " : "", extra->text, extra->count > SHOWN ? ", ..." : "");
+}
+
+static sgfs_status fail_count(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                              sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA, "%.150s: has %lld column%s where %.150s has %lld.",
+                      next->path, (long long)next->wanted, next->wanted == 1 ? "" : "s",
+                      first->path, (long long)first->wanted);
+}
+
+static sgfs_status fail_unnamed(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                                sgfs_err *err) {
+    const sgfsi_file_columns *named = first->table->named ? first : next,
+                             *bare = first->table->named ? next : first;
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%.150s: does not say what its columns are called, and %.150s calls them \"%.40s\", ...; "
+        "give every file a header. Pieces of one file are put together again by: cat piece-* | "
+        "sgfs ... --data -",
+        bare->path, named->path, sgfsi_file_columns_name(named, 0));
+}
+
+static sgfs_status fail_role(const sgfsi_file_columns *first, int64_t k,
+                             const sgfsi_file_columns *next, int64_t at, sgfs_err *err) {
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%.150s: its column \"%.40s\" is %s, and in %.150s it is %s; name the columns "
+        "with --target, --features, --weights and --exposure.",
+        next->path, sgfsi_file_columns_name(next, at), role_name[sgfsi_file_columns_role(next, at)],
+        first->path, role_name[sgfsi_file_columns_role(first, k)]);
+}
+
+/* ---- matching -------------------------------------------------------------------------------- */
+
+/* The same names and roles in the same order. */
+static bool is_alike(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                     int64_t *from) {
+    for (int64_t k = 0; k < first->wanted && k < next->wanted; k++) {
+        if (strcmp(sgfsi_file_columns_name(first, k), sgfsi_file_columns_name(next, k)) != 0 ||
+            sgfsi_file_columns_role(first, k) != sgfsi_file_columns_role(next, k)) {
+            return false;
+        }
+        from[k] = k;
+    }
+    return first->wanted == next->wanted;
+}
+
+/* Features one after another; target, weights and exposure by what they are. */
+static sgfs_status match_place(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                               int64_t *from, sgfs_err *err) {
+    int64_t at[sizeof role_name / sizeof *role_name] = {0};
+    if (first->wanted != next->wanted) return fail_count(first, next, err);
+    for (int64_t k = 0; k < first->wanted; k++) {
+        sgfsi_role role = sgfsi_file_columns_role(first, k);
+        int64_t j = at[role];
+        while (j < next->wanted && sgfsi_file_columns_role(next, j) != role) j++;
+        if (j == next->wanted) return fail_role(first, k, next, k, err);
+        from[k] = j;
+        at[role] = j + 1;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_glossary *names,
+                               sgfs_err *err) {
+    for (int64_t k = 0; k < shape->wanted; k++) {
+        const char *name = sgfsi_file_columns_name(shape, k);
+        int64_t at = sgfsi_glossary_add(names, name);
+        if (at < 0) return sgfsi_fail_memory(err, "the column names");
+        if (at == k) continue;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%.150s: two columns are called \"%.60s\", so that they cannot be found "
+                          "by name in the order of the other files.",
+                          shape->path, name);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                           const sgfsi_glossary *firsts, const sgfsi_glossary *nexts, int64_t *from,
+                           sgfs_err *err) {
+    list lacks = {{0}, 0, 0}, extra = {{0}, 0, 0};
+    for (int64_t k = 0; k < first->wanted; k++) {
+        from[k] = sgfsi_glossary_find(nexts, sgfsi_file_columns_name(first, k));
+        if (from[k] < 0) list_name(&lacks, sgfsi_file_columns_name(first, k));
+    }
+    for (int64_t k = 0; k < next->wanted; k++) {
+        if (sgfsi_glossary_find(firsts, sgfsi_file_columns_name(next, k)) < 0)
+            list_name(&extra, sgfsi_file_columns_name(next, k));
+    }
+    if (lacks.count + extra.count > 0) return fail_names(first, next, &lacks, &extra, err);
+    for (int64_t k = 0; k < first->wanted; k++) {
+        if (sgfsi_file_columns_role(first, k) != sgfsi_file_columns_role(next, from[k]))
+            return fail_role(first, k, next, from[k], err);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status match_names(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
+                               int64_t *from, sgfs_err *err) {
+    sgfsi_glossary firsts = {0}, nexts = {0};
+    sgfs_status status = index_names(first, &firsts, err);
+    if (status == SGFS_OK) status = index_names(next, &nexts, err);
+    if (status == SGFS_OK) status = look_up(first, next, &firsts, &nexts, from, err);
+    sgfsi_glossary_free(&firsts);
+    sgfsi_glossary_free(&nexts);
+    return status;
+}
+
+sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
+                                     const sgfsi_file_columns *next, int64_t *from, sgfs_err *err) {
+    if (is_alike(first, next, from)) return SGFS_OK;
+    if (first->table->named && next->table->named) return match_names(first, next, from, err);
+    if (first->table->named || next->table->named) return fail_unnamed(first, next, err);
+    return match_place(first, next, from, err);
+}
+
+/* ---- beside names ---------------------------------------------------------------------------- */
+
+/* "" where there is none: all files without transforms agree. */
+static char *recipe_text(const sgfsi_table *t) {
+    return t->recipe != NULL ? sgfsi_json_dump(t->recipe, false) : strdup("");
+}
+
+sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
+                                            const sgfsi_file_columns *next, sgfs_err *err) {
+    char *a = recipe_text(first->table), *b = recipe_text(next->table);
+    bool made = a != NULL && b != NULL, same = made && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    if (!made) return sgfsi_fail_memory(err, "the transforms");
+    if (same) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.150s: other transforms have made it than %.150s, so that their numbers "
+                      "mean different things; pack the files they come from together.",
+                      next->path, first->path);
+}
+
+sgfs_status sgfsi_file_columns_match_words(const sgfsi_file_columns *first,
+                                           const sgfsi_file_columns *next, const int64_t *from,
+                                           sgfs_err *err) {
+    for (int64_t k = 0; k < first->wanted; k++) {
+        bool a = sgfsi_file_columns_words(first, k) != NULL,
+             b = sgfsi_file_columns_words(next, from[k]) != NULL;
+        if (a == b) continue;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%.150s: column \"%.40s\" holds words, and in %.150s numbers only; say "
+                          "--categorical with its name, so that both are words.",
+                          a ? first->path : next->path, sgfsi_file_columns_name(first, k),
+                          a ? next->path : first->path);
+    }
+    return SGFS_OK;
+}

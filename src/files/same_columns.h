@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * same_columns.h: are the columns of two files the same? For several files that are one data set.
+ */
+#ifndef SGFSI_SAME_COLUMNS_H
+#define SGFSI_SAME_COLUMNS_H
+
+#include "rows/table.h"
+
+enum { SGFSI_Y = -1 }; /* in place of a column: the target is table->y */
+
+/* The columns of a file that are wanted, in its order; y last where it is an array of its own. */
+typedef struct sgfsi_file_columns {
+    const char *path;         /* for messages; borrowed, as is the table */
+    const sgfsi_table *table; /* only what it says of columns */
+    int64_t wanted;
+    int64_t *col; /* wanted: column of the table, or SGFSI_Y; malloc'ed */
+} sgfsi_file_columns;
+
+sgfs_status sgfsi_file_columns_of(sgfsi_file_columns *shape, const char *path,
+                                  const sgfsi_table *table, sgfs_err *err);
+void sgfsi_file_columns_free(sgfsi_file_columns *shape); /* safe on a zeroed value */
+const char *sgfsi_file_columns_name(const sgfsi_file_columns *shape, int64_t k);
+sgfsi_role sgfsi_file_columns_role(const sgfsi_file_columns *shape, int64_t k);
+/* The words so far; NULL: numbers. */
+const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape, int64_t k);
+
+/* from[k]: which of next's wanted columns is the first file's k-th. By name where both have names,
+ * by place where neither has; SGFS_EDATA says how next differs. */
+sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
+                                     const sgfsi_file_columns *next, int64_t *from, sgfs_err *err);
+/* Columns of words must be columns of words in both, */
+sgfs_status sgfsi_file_columns_match_words(const sgfsi_file_columns *first,
+                                           const sgfsi_file_columns *next, const int64_t *from,
+                                           sgfs_err *err);
+/* and the transforms that made the files the same. */
+sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
+                                            const sgfsi_file_columns *next, sgfs_err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ * sources.c: which reader each of several files has, and which options it is to see.
+ *
+ * Files of several kinds may be one data set, so --dense, for one, goes to the libsvm files among
+ * them and to no other. --labels names as many files as there are IDX files of rows.
+ */
+#include "files/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
+    sgfsi_read_options o = s->options;
+    if (s->idx) o.labels = s->label[i];
+    if (s->libsvm && s->reader[i] != &sgfs_reader_libsvm) {
+        o.columns = -1;
+        o.zero_based = o.dense = false;
+    }
+    return o;
+}
+
+static sgfs_status find_readers(sgfsi_sources *s, sgfs_err *err) {
+    for (int64_t i = 0; i < s->count; i++) {
+        s->label[i] = "";
+        s->reader[i] = sgfsi_table_reader(s->path[i], err);
+        if (s->reader[i] == NULL) return err->code;
+        s->idx = s->idx || s->reader[i] == &sgfs_reader_idx;
+        s->libsvm = s->libsvm || s->reader[i] == &sgfs_reader_libsvm;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status find_labels(sgfsi_sources *s, sgfs_err *err) {
+    const char *named = s->options.labels;
+    int64_t wanted = 0;
+    if (!s->idx || named == NULL || named[0] == '\0') return SGFS_OK;
+    sgfs_status status = sgfsi_files_open(&s->labels, named, s->options.log, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t i = 0; i < s->count; i++) {
+        if (s->reader[i] != &sgfs_reader_idx) continue;
+        if (wanted < s->labels.count) s->label[i] = s->labels.path[wanted];
+        wanted++;
+    }
+    if (wanted == s->labels.count) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--labels names %lld file%s (%.200s), and there are %lld of rows: each needs "
+                      "one, in the same order.",
+                      (long long)s->labels.count, s->labels.count == 1 ? "" : "s", s->labels.shown,
+                      (long long)wanted);
+}
+
+sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *const *path,
+                               const sgfsi_read_options *options, sgfs_err *err) {
+    *s = (sgfsi_sources){.count = count, .path = path, .options = *options};
+    s->reader = calloc((size_t)count, sizeof(void *));
+    s->label = calloc((size_t)count, sizeof *s->label);
+    sgfs_status status = s->reader != NULL && s->label != NULL
+                             ? find_readers(s, err)
+                             : sgfsi_fail_memory(err, "the list of files");
+    if (status == SGFS_OK) status = find_labels(s, err);
+    for (int64_t i = 0; status == SGFS_OK && i < count; i++) {
+        sgfsi_read_options seen = sgfsi_sources_options(s, i);
+        status = sgfsi_reader_check(s->reader[i], path[i], &seen, err);
+    }
+    if (status == SGFS_OK) return SGFS_OK;
+    sgfsi_files_tidy(&s->labels, err);
+    sgfsi_sources_close(s);
+    return status;
+}
+
+void sgfsi_sources_close(sgfsi_sources *s) {
+    sgfsi_files_close(&s->labels);
+    free(s->reader);
+    free(s->label);
+    memset(s, 0, sizeof *s);
+}

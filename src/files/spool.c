@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ * spool.c: what comes through a pipe, kept in a file without a name.
+ *
+ * Readers look at a file more than once: at its first bytes, again from the front when a target
+ * turns out to be text, and mapped arrays stay in it for the whole run. So a pipe is copied first,
+ * byte for byte (gzip stays gzip), into the folder TMPDIR names, or /tmp. The copy loses its name
+ * at once: nothing is left of it, however the program ends. It is opened again through
+ * /proc/self/fd, which starts at the front each time; where there is no such folder the copy keeps
+ * its name until the files are closed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ticker.h"
+#include "files/files.h"
+
+enum { BLOCK = 1 << 20 };
+
+static const char *folder(void) {
+    const char *named = getenv("TMPDIR");
+    return named != NULL && named[0] != '\0' ? named : "/tmp";
+}
+
+static void format_size(double bytes, char *out, size_t room) {
+    if (bytes < 1e9) snprintf(out, room, "%.0f MB", bytes / 1e6);
+    else snprintf(out, room, "%.1f GB", bytes / 1e9);
+}
+
+/* A full disk, above all. */
+static sgfs_status fail_write(const char *called, double done, int error, sgfs_err *err) {
+    char size[32];
+    format_size(done, size, sizeof size);
+    return sgfsi_fail(err, SGFS_EIO,
+                      "%s: its copy in %.200s cannot be written after %s: %s. TMPDIR may name a "
+                      "folder with more room.",
+                      called, folder(), size, strerror(error));
+}
+
+static bool write_all(int fd, const char *at, size_t bytes) {
+    while (bytes > 0) {
+        ssize_t n = write(fd, at, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static sgfs_status copy_block(int from, int to, const char *called, char *block, double *done,
+                              bool *more, sgfs_err *err) {
+    ssize_t n;
+    do n = read(from, block, BLOCK);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", called, strerror(errno));
+    if (!write_all(to, block, (size_t)n)) return fail_write(called, *done, errno, err);
+    *done += (double)n;
+    *more = n > 0;
+    return SGFS_OK;
+}
+
+static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_log *log,
+                            sgfs_err *err) {
+    char what[160] = "", size[32], *block = malloc(BLOCK);
+    double done = 0;
+    bool more = true;
+    if (block == NULL) return sgfsi_fail_memory(err, "a copy of a pipe");
+    sgfsi_ticker ticker = sgfsi_ticker_start(log, what);
+    sgfs_status status = SGFS_OK;
+    while (status == SGFS_OK && more) {
+        status = copy_block(from, to, called, block, &done, &more, err);
+        format_size(done, size, sizeof size);
+        snprintf(what, sizeof what, "Reading %.100s: %s", called, size);
+        sgfsi_tick(&ticker, 0);
+    }
+    free(block);
+    if (status == SGFS_OK && done == 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is empty: nothing came through it, or it has been read already.",
+                          called);
+    }
+    return status;
+}
+
+/* Can the file be opened again without a name? */
+static bool is_same(int fd, const char *path) {
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static sgfs_status make_file(const char *called, int *fd, char **path, bool *leftover,
+                             sgfs_err *err) {
+    size_t room = strlen(folder()) + 32;
+    char *name = malloc(room), again[64];
+    if (name == NULL) return sgfsi_fail_memory(err, "a copy of a pipe");
+    snprintf(name, room, "%s/sgfs-XXXXXX", folder());
+    *fd = mkstemp(name);
+    if (*fd < 0) {
+        int error = errno;
+        free(name);
+        return sgfsi_fail(err, SGFS_EIO,
+                          "%s: cannot be copied to %.200s: %s. TMPDIR may name another folder.",
+                          called, folder(), strerror(error));
+    }
+    (void)fcntl(*fd, F_SETFD, FD_CLOEXEC);
+    snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);
+    *leftover = !is_same(*fd, again);
+    *path = name;
+    if (*leftover) return SGFS_OK;
+    unlink(name);
+    free(name);
+    *path = strdup(again);
+    return *path != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a copy of a pipe");
+}
+
+sgfs_status sgfsi_spool(int from, const char *called, const sgfsi_log *log, int *fd, char **path,
+                        bool *leftover, sgfs_err *err) {
+    *path = NULL;
+    *leftover = false;
+    *fd = -1;
+    sgfs_status status = make_file(called, fd, path, leftover, err);
+    if (status == SGFS_OK) status = copy_all(from, *fd, called, log, err);
+    if (status == SGFS_OK) return SGFS_OK;
+    if (*leftover) unlink(*path);
+    if (*fd >= 0) close(*fd);
+    free(*path);
+    *path = NULL;
+    *fd = -1;
+    return status;
+}

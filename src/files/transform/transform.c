@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT
+ * transform.c: the operations of a recipe, in order, on blocks of rows (transform.h).
+ *
+ *     row i of the file -> row steps: does it stay? -> its features -> column steps -> out
+ *
+ * Row steps look at the row's number and target only, so they are asked first, all of them; column
+ * steps then work on rows that stay. A step that has to look (to learn means, or words) does so in
+ * a pass of its own, with the rows that the row steps before it leave over, restricted to the
+ * training part; only then are the columns behind it known.
+ *
+ * A --standardize with no column operation behind it counts as the last operation, whatever row
+ * operations were given after it: it is left to the design, which can undo it in the draws. Where
+ * another part than the training part is read the recipe still measures for it.
+ */
+#include "files/transform/transform.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "files/transform/transform_kind.h"
+
+const sgfsi_transform_kind *const sgfsi_transform_kinds[] = {
+    &sgfsi_transform_columns,      &sgfsi_transform_categorical,
+    &sgfsi_transform_drop,         &sgfsi_transform_log1p,
+    &sgfsi_transform_project,      &sgfsi_transform_standardize,
+    &sgfsi_transform_keep_classes, &sgfsi_transform_limit,
+    &sgfsi_transform_split,        NULL};
+enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds };
+
+/* ---- which steps, in which order ------------------------------------------------------------- */
+
+/* Are there words? Those of a flow (which has no rows yet) are still to come. */
+static bool has_words(const sgfsi_table *head) {
+    bool any = head->dictionary != NULL && head->rows == 0;
+    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+        any = any || head->dictionary[j].count > 0;
+    return any;
+}
+
+static bool asked_for(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
+                      const sgfsi_table *head) {
+    if (kind->key == NULL) return false;
+    const char *value = sgfsi_config_text(cfg, kind->key);
+    if (kind == &sgfsi_transform_categorical && strcmp(value, "auto") == 0) return has_words(head);
+    if (kind == &sgfsi_transform_standardize) return sgfsi_config_flag(cfg, kind->key);
+    return !sgfsi_config_auto(cfg, kind->key);
+}
+
+/* Words come first: no other operation knows what to do with them. */
+static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
+    return s->kind == &sgfsi_transform_categorical ? -1 : sgfsi_config_order(cfg, s->kind->key);
+}
+
+static sgfs_status list_steps(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
+    r->step = sgfsi_arena_alloc(&r->arena, MOST_KINDS, sizeof *r->step);
+    if (r->step == NULL) return sgfsi_fail_memory(err, "the transforms");
+    for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; *k != NULL; k++) {
+        if (!asked_for(*k, cfg, r->head)) continue;
+        sgfsi_transform s = {.kind = *k, .head = r->head, .arena = &r->arena, .log = r->log};
+        s.text = sgfsi_arena_text(&r->arena, sgfsi_config_text(cfg, (*k)->key));
+        if (s.text == NULL) return sgfsi_fail_memory(err, "the transforms");
+        int64_t at = r->steps++;
+        for (; at > 0 && order_of(&r->step[at - 1], cfg) > order_of(&s, cfg); at--)
+            r->step[at] = r->step[at - 1];
+        r->step[at] = s;
+    }
+    return SGFS_OK;
+}
+
+/* The --standardize behind which only rows are chosen, moved to the end; or NULL. */
+static sgfsi_transform *last_standardize(sgfsi_recipe *r) {
+    int64_t at = r->steps - 1;
+    while (at >= 0 && sgfsi_transform_rows(&r->step[at])) at--;
+    if (at < 0 || r->step[at].kind != &sgfsi_transform_standardize) return NULL;
+    sgfsi_transform s = r->step[at];
+    for (; at < r->steps - 1; at++) r->step[at] = r->step[at + 1];
+    r->step[at] = s;
+    return &r->step[at];
+}
+
+static bool reads_training(const sgfsi_recipe *r) {
+    for (int64_t i = 0; i < r->steps; i++) {
+        if (r->step[i].kind == &sgfsi_transform_split && !sgfsi_split_trains(&r->step[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Leave the last --standardize to the design, or keep it to measure what the design cannot see. */
+static void leave_standardize(sgfsi_recipe *r, sgfsi_transform *last) {
+    r->leaves = true;
+    if (reads_training(r)) {
+        r->steps--;
+        return;
+    }
+    sgfsi_standard_only(last);
+    r->learnt = last;
+}
+
+static sgfs_status check_part(const sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
+    const char *part = sgfsi_config_text(cfg, "data.part");
+    bool some = strcmp(part, "validation") == 0 || strcmp(part, "test") == 0;
+    for (int64_t i = 0; i < r->steps; i++) {
+        bool classes = r->step[i].kind == &sgfsi_transform_keep_classes;
+        if (r->step[i].kind == &sgfsi_transform_split) some = false;
+        if (classes && r->head->role != NULL && r->target < 0 && r->head->y == NULL) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--keep-classes chooses rows by their target, and there is none.");
+        }
+    }
+    if (!some) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE, "--part %s needs --split, which says what the parts are.",
+                      part);
+}
+
+static sgfs_status open_steps(sgfsi_recipe *r, const sgfs_config *cfg, bool keep_last,
+                              sgfs_err *err) {
+    sgfs_status status = list_steps(r, cfg, err);
+    if (status == SGFS_OK) status = check_part(r, cfg, err);
+    for (int64_t i = 0; i < r->steps && status == SGFS_OK; i++) {
+        sgfsi_transform *s = &r->step[i];
+        if (s->kind->open != NULL) status = s->kind->open(s, cfg, err);
+    }
+    if (status != SGFS_OK) return status;
+    sgfsi_transform *last = last_standardize(r);
+    if (last != NULL && !keep_last) leave_standardize(r, last);
+    for (int64_t i = 0; i < r->steps; i++) {
+        sgfsi_transform *s = &r->step[i];
+        s->place = i;
+        s->ready = !s->kind->looks;
+        if (sgfsi_transform_rows(s)) r->steps_rows = true;
+        else r->steps_columns = true;
+    }
+    return SGFS_OK;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static bool is_feature(const sgfsi_table *head, int64_t j) {
+    return head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE;
+}
+
+/* Names of the head, copied: a table that is replaced takes its own away. */
+static sgfs_status copy_names(sgfsi_recipe *r, sgfs_err *err) {
+    const sgfsi_table *h = r->head;
+    const char **name = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *name);
+    for (int64_t j = 0; name != NULL && j < h->cols; j++) {
+        name[j] = sgfsi_arena_text(&r->arena, h->names[j]);
+        if (name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
+    }
+    r->base.name = name;
+    return name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
+}
+
+/* Features of the head go in; target, weights and exposure pass by. */
+static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
+    const sgfsi_table *h = r->head;
+    sgfsi_feature_list *in = &r->inputs;
+    in->name = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *in->name);
+    in->origin = r->input_col = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *in->origin);
+    r->pass = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *r->pass);
+    if (in->name == NULL || in->origin == NULL || r->pass == NULL)
+        return sgfsi_fail_memory(err, "the columns");
+    sgfs_status status = copy_names(r, err);
+    if (status != SGFS_OK) return status;
+    r->base = (sgfsi_base){.cols = h->cols,
+                           .name = r->base.name,
+                           .role = h->role,
+                           .named = h->named,
+                           .partial = sgfsi_config_text(cfg, "data.features")[0] != '\0'};
+    in->base = &r->base;
+    r->target = r->weights = -1;
+    for (int64_t j = 0; j < h->cols; j++) {
+        if (is_feature(h, j)) {
+            in->name[in->cols] = r->base.name[j];
+            in->origin[in->cols++] = j;
+        } else if (h->role[j] != SGFSI_ROLE_NONE) {
+            r->pass[r->passed++] = j;
+        }
+        if (h->role != NULL && h->role[j] == SGFSI_ROLE_TARGET) r->target = j;
+        if (h->role != NULL && h->role[j] == SGFSI_ROLE_WEIGHTS) r->weights = j;
+    }
+    r->named = h->named;
+    return SGFS_OK;
+}
+
+bool sgfsi_features_by_place(const sgfsi_feature_list *s) {
+    for (int64_t j = 0; j < s->cols; j++) {
+        char name[24];
+        snprintf(name, sizeof name, "x%lld", (long long)j + 1);
+        if (strcmp(s->name[j], name) != 0) return false;
+    }
+    return true;
+}
+
+/* What comes out: features, then what passed by. */
+static sgfs_status make_head(sgfsi_recipe *r, sgfs_err *err) {
+    const sgfsi_table *h = r->head;
+    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
+    sgfsi_table *out = sgfsi_arena_alloc(&r->arena, 1, sizeof *out);
+    if (out == NULL) return sgfsi_fail_memory(err, "the columns");
+    out->cols = last->cols + r->passed;
+    out->names = sgfsi_arena_alloc(&r->arena, out->cols + 1, sizeof *out->names);
+    out->role = sgfsi_arena_alloc(&r->arena, out->cols + 1, 1);
+    if (out->names == NULL || out->role == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < last->cols; j++) {
+        out->names[j] = (char *)(uintptr_t)last->name[j];
+        out->role[j] = SGFSI_ROLE_FEATURE;
+    }
+    for (int64_t k = 0; k < r->passed; k++) {
+        int64_t to = last->cols + k;
+        out->names[to] = (char *)(uintptr_t)r->base.name[r->pass[k]];
+        out->role[to] = h->role[r->pass[k]];
+    }
+    out->named = h->named || !sgfsi_features_by_place(last);
+    r->out = out;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_recipe_shape(sgfsi_recipe *r, sgfs_err *err) {
+    for (; r->shaped < r->steps; r->shaped++) {
+        sgfsi_transform *s = &r->step[r->shaped];
+        s->in = r->shaped > 0 ? r->step[r->shaped - 1].out : r->inputs;
+        if (!s->ready) return SGFS_OK;
+        sgfs_status status =
+            sgfsi_transform_rows(s) ? sgfsi_features_like(s, err) : s->kind->shape(s, err);
+        if (status != SGFS_OK) return status;
+    }
+    return r->head != NULL && r->out == NULL ? make_head(r, err) : SGFS_OK;
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* New rows are found by name: two columns of one name could not be told apart then. */
+static sgfs_status refuse_twins(const sgfsi_recipe *r, sgfs_err *err) {
+    int64_t n = r->inputs.cols;
+    if (r->steps == 0 || !r->head->named || n < 2) return SGFS_OK;
+    const char **name = malloc((size_t)n * sizeof *name);
+    if (name == NULL) return sgfsi_fail_memory(err, "the transforms");
+    memcpy(name, r->inputs.name, (size_t)n * sizeof *name);
+    qsort(name, (size_t)n, sizeof *name, by_text);
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 1; i < n && status == SGFS_OK; i++) {
+        if (strcmp(name[i], name[i - 1]) != 0) continue;
+        status =
+            sgfsi_fail(err, SGFS_EDATA,
+                       "two columns are called \"%.60s\": rename one of them, since transforms "
+                       "go by names.",
+                       name[i]);
+    }
+    free(name);
+    return status;
+}
+
+sgfs_status sgfsi_recipe_new(sgfsi_recipe **out, const sgfs_config *cfg, const sgfsi_table *head,
+                             bool keep_last, sgfs_err *err) {
+    sgfsi_recipe *r = *out = calloc(1, sizeof *r);
+    if (r == NULL) return sgfsi_fail_memory(err, "the transforms");
+    r->head = head;
+    r->log = sgfsi_config_log(cfg);
+    sgfs_status status = read_head(r, cfg, err);
+    if (status == SGFS_OK) status = open_steps(r, cfg, keep_last, err);
+    if (status == SGFS_OK) status = refuse_twins(r, err);
+    if (status == SGFS_OK) status = sgfsi_recipe_shape(r, err);
+    if (status == SGFS_OK) return status;
+    sgfsi_recipe_free(r);
+    *out = NULL;
+    return status;
+}
+
+void sgfsi_recipe_free(sgfsi_recipe *r) {
+    if (r == NULL) return;
+    sgfsi_arena_free(&r->arena);
+    free(r);
+}
+
+bool sgfsi_recipe_is_empty(const sgfsi_recipe *r) {
+    return r->steps == 0;
+}
+
+bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const double **scale) {
+    *shift = *scale = NULL;
+    if (r->learnt != NULL) sgfsi_transform_standard(r->learnt, shift, scale);
+    return r->leaves;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+void sgfsi_recipe_rewind(sgfsi_recipe *r) {
+    r->at = 0;
+    for (int64_t i = 0; i < r->steps; i++) {
+        if (r->step[i].kind->rewind != NULL) r->step[i].kind->rewind(&r->step[i]);
+    }
+}
+
+bool sgfsi_recipe_keep(sgfsi_recipe *r, const sgfsi_row *row, int64_t place) {
+    for (int64_t i = 0; i < r->steps; i++) {
+        sgfsi_transform *s = &r->step[i];
+        if (!sgfsi_transform_rows(s)) continue;
+        bool asked = s->place < place || (row->learning && s->kind == &sgfsi_transform_split);
+        if (asked && !s->kind->keep(s, row)) return false;
+    }
+    return true;
+}
+
+bool sgfsi_recipe_full(const sgfsi_recipe *r) {
+    for (int64_t i = 0; i < r->steps; i++) {
+        const sgfsi_transform *s = &r->step[i];
+        if (s->kind->full != NULL && s->kind->full(s)) return true;
+    }
+    return false;
+}
+
+sgfs_status sgfsi_recipe_finish(const sgfsi_recipe *r, sgfs_err *err) {
+    bool stopped = sgfsi_recipe_full(r);
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < r->steps && status == SGFS_OK; i++) {
+        const sgfsi_transform *s = &r->step[i];
+        if (s->kind->finish != NULL) status = s->kind->finish(s, stopped, err);
+    }
+    return status;
+}
+
+/* ---- columns of a block ---------------------------------------------------------------------- */
+
+/* Column steps before `last`, and the widest rows between them. */
+static int64_t count_steps(const sgfsi_recipe *r, int64_t last, int64_t *widest) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < last; i++) {
+        if (sgfsi_transform_rows(&r->step[i])) continue;
+        count++;
+        if (r->step[i].out.cols > *widest) *widest = r->step[i].out.cols;
+    }
+    return count;
+}
+
+sgfs_status sgfsi_recipe_apply(const sgfsi_recipe *r, int64_t last, int64_t n, const double *in,
+                               double *out, int64_t *bad, sgfs_err *err) {
+    int64_t widest = r->inputs.cols, left = count_steps(r, last, &widest);
+    *bad = -1;
+    if (left == 0) {
+        memcpy(out, in, (size_t)(n * r->inputs.cols) * sizeof *out);
+        return SGFS_OK;
+    }
+    size_t room = (size_t)(n * widest + 1) * sizeof *out;
+    double *a = left > 1 ? malloc(room) : NULL, *b = left > 2 ? malloc(room) : NULL;
+    sgfs_status status = SGFS_OK;
+    if ((left > 1 && a == NULL) || (left > 2 && b == NULL))
+        status = sgfsi_fail_memory(err, "a block of rows");
+    double *spare = b, *to = a; /* in turn */
+    for (int64_t i = 0; i < last && status == SGFS_OK; i++) {
+        const sgfsi_transform *s = &r->step[i];
+        if (sgfsi_transform_rows(s)) continue;
+        if (--left == 0) to = out;
+        status = s->kind->apply(s, n, in, to, bad, err);
+        in = to;
+        double *used = to;
+        to = spare;
+        spare = used;
+    }
+    free(a);
+    free(b);
+    return status;
+}
+
+sgfs_status sgfsi_fail_row(sgfs_err *err, int64_t row) {
+    sgfs_err was;
+    if (err == NULL) return SGFS_EDATA;
+    was = *err;
+    return sgfsi_fail(err, was.code, "row %lld: %s", (long long)row + 1, was.text);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+typedef struct block {
+    int64_t n;
+    int64_t *at; /* n: which rows of the caller's stay */
+    double *x;   /* n x inputs */
+    double *weight;
+} block;
+
+static sgfs_status make_block(const sgfsi_recipe *r, block *b, int64_t n, sgfs_err *err) {
+    b->at = malloc((size_t)(n + 1) * sizeof *b->at);
+    b->x = malloc((size_t)(n * r->inputs.cols + 1) * sizeof *b->x);
+    b->weight = malloc((size_t)(n + 1) * sizeof *b->weight);
+    bool made = b->at != NULL && b->x != NULL && b->weight != NULL;
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+}
+
+static void free_block(block *b) {
+    free(b->at);
+    free(b->x);
+    free(b->weight);
+}
+
+/* Rows that stay by the steps before `place`, and their features. */
+static void choose(sgfsi_recipe *r, int64_t n, const double *cells, int64_t place, bool learning,
+                   block *b) {
+    int64_t cols = r->head->cols;
+    for (int64_t i = 0; i < n; i++) {
+        const double *cell = cells + i * cols;
+        sgfsi_row row = {r->at + i, r->target >= 0 ? cell[r->target] : NAN, learning};
+        if (!sgfsi_recipe_keep(r, &row, place)) continue;
+        double *x = b->x + b->n * r->inputs.cols;
+        for (int64_t j = 0; j < r->inputs.cols; j++) x[j] = cell[r->input_col[j]];
+        b->weight[b->n] = r->weights >= 0 ? cell[r->weights] : 1;
+        b->at[b->n++] = i;
+    }
+}
+
+sgfsi_transform *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k) {
+    for (int64_t i = 0; i < r->steps; i++) {
+        if (r->step[i].kind->looks && k-- == 0) return &r->step[i];
+    }
+    return NULL;
+}
+
+int64_t sgfsi_recipe_looks(const sgfsi_recipe *r) {
+    int64_t looks = 0;
+    while (sgfsi_recipe_looker(r, looks) != NULL) looks++;
+    return looks;
+}
+
+sgfs_status sgfsi_recipe_look(sgfsi_recipe *r, int64_t k, int64_t n, const double *cells,
+                              sgfs_err *err) {
+    sgfsi_transform *s = sgfsi_recipe_looker(r, k);
+    block b = {0};
+    int64_t bad = -1;
+    if (s->kind->look == NULL) return r->at += n, SGFS_OK;
+    sgfs_status status = make_block(r, &b, n, err);
+    double *x = malloc((size_t)(n * s->in.cols + 1) * sizeof *x);
+    if (status == SGFS_OK && x == NULL) status = sgfsi_fail_memory(err, "a block of rows");
+    if (status == SGFS_OK) {
+        choose(r, n, cells, s->place, true, &b);
+        status = sgfsi_recipe_apply(r, s->place, b.n, b.x, x, &bad, err);
+        if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b.at[bad]);
+    }
+    const sgfsi_seen seen = {b.n, x, r->weights >= 0 ? b.weight : NULL};
+    if (status == SGFS_OK) status = s->kind->look(s, &seen, err);
+    r->at += n;
+    free(x);
+    free_block(&b);
+    return status;
+}
+
+sgfs_status sgfsi_recipe_looked(sgfsi_recipe *r, int64_t k, sgfs_err *err) {
+    sgfsi_transform *s = sgfsi_recipe_looker(r, k);
+    sgfs_status status = s->kind->looked != NULL ? s->kind->looked(s, err) : SGFS_OK;
+    s->ready = true;
+    return status == SGFS_OK ? sgfsi_recipe_shape(r, err) : status;
+}
+
+/* The target's texts may have grown since. */
+const sgfsi_table *sgfsi_recipe_head(const sgfsi_recipe *r) {
+    const sgfsi_table *h = r->head;
+    sgfsi_table *out = r->out;
+    out->text_col = -1;
+    for (int64_t k = 0; k < r->passed; k++) {
+        if (r->pass[k] == h->text_col) out->text_col = out->cols - r->passed + k;
+    }
+    out->text_line = h->text_line;
+    out->text_level = h->text_level;
+    out->levels = h->levels;
+    out->level = h->level;
+    return out;
+}
+
+sgfs_status sgfsi_recipe_run(sgfsi_recipe *r, int64_t n, const double *cells, double *out,
+                             int64_t *kept, bool *done, sgfs_err *err) {
+    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
+    int64_t cols = last->cols + r->passed, bad = -1;
+    block b = {0};
+    sgfs_status status = make_block(r, &b, n, err);
+    double *x = malloc((size_t)(n * last->cols + 1) * sizeof *x);
+    if (status == SGFS_OK && x == NULL) status = sgfsi_fail_memory(err, "a block of rows");
+    if (status == SGFS_OK) {
+        choose(r, n, cells, INT64_MAX, false, &b);
+        status = sgfsi_recipe_apply(r, r->steps, b.n, b.x, x, &bad, err);
+        if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b.at[bad]);
+    }
+    for (int64_t i = 0; status == SGFS_OK && i < b.n; i++) {
+        const double *cell = cells + b.at[i] * r->head->cols;
+        memcpy(out + i * cols, x + i * last->cols, (size_t)last->cols * sizeof *out);
+        for (int64_t k = 0; k < r->passed; k++) out[i * cols + last->cols + k] = cell[r->pass[k]];
+    }
+    r->at += n;
+    *kept = b.n;
+    *done = sgfsi_recipe_full(r);
+    free(x);
+    free_block(&b);
+    return status;
+}

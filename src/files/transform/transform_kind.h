@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * transform_kind.h: one operation of a recipe (transform.h), and the table of the kinds there are.
+ *
+ * A kind either chooses rows or changes features, never both. Whether a row stays depends on its
+ * number in the file and on its target, not on features: so both sorts can be worked off apart,
+ * each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and its
+ * functions.
+ */
+#ifndef SGFSI_TRANSFORM_KIND_H
+#define SGFSI_TRANSFORM_KIND_H
+
+#include "base/arena.h"
+#include "files/transform/transform.h"
+
+/* Columns that numbers on the command line count: those of the file, or those --project made. */
+typedef struct sgfsi_base {
+    int64_t cols;
+    const char *const *name;
+    const unsigned char *role; /* NULL: all are features */
+    bool named;                /* by the file; else x1, x2, ... by their place */
+    bool partial;              /* some columns of the file are not here: numbers would be off */
+} sgfsi_base;
+
+/* Features between two operations. */
+typedef struct sgfsi_feature_list {
+    int64_t cols;
+    const char **name; /* cols */
+    int64_t *origin;   /* cols: the column of base each one came from */
+    const sgfsi_base *base;
+} sgfsi_feature_list;
+
+typedef struct sgfsi_row {
+    int64_t number; /* in the file, from 0 */
+    double y;       /* the target; NaN without one */
+    bool learning;  /* rows of the training part are wanted, whatever the user reads */
+} sgfsi_row;
+
+/* Features as sparse rows, changed in place; rows that are not used keep their entries. */
+typedef struct sgfsi_entries {
+    int64_t rows;
+    int64_t *start; /* rows + 1 */
+    int32_t *col;
+    double *value;
+} sgfsi_entries;
+
+/* What a step may learn from: n rows that count weight[i] times each (NULL: once). */
+typedef struct sgfsi_seen {
+    int64_t n;
+    const double *x; /* n x in.cols */
+    const double *weight;
+} sgfsi_seen;
+
+/* Rows of entries to learn from. */
+typedef struct sgfsi_chosen {
+    int64_t n;
+    const int64_t *row;   /* n; NULL: the first ones */
+    const double *weight; /* by row; NULL: all count once */
+} sgfsi_chosen;
+
+struct sgfsi_transform_kind;
+
+typedef struct sgfsi_transform {
+    const struct sgfsi_transform_kind *kind;
+    const sgfsi_table *head; /* what the recipe starts from; NULL: it was recalled */
+    sgfsi_arena *arena;
+    const sgfsi_log *log;
+    const char *text;           /* the option's value */
+    bool ready;                 /* has looked, where it must */
+    int64_t place;              /* among all operations: smaller comes first */
+    sgfsi_feature_list in, out; /* column operations */
+    void *self;
+} sgfsi_transform;
+
+typedef struct sgfsi_transform_kind {
+    const char *op;  /* in the run file; the flag as well, where there is an option */
+    const char *key; /* of the option; NULL: it has none */
+    /* Read the options that belong to it. */
+    sgfs_status (*open)(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err);
+    void (*tell)(const sgfsi_transform *s, sgfsi_json *out);
+    /* The opposite of tell; s->in is there, s->out is made by shape. */
+    sgfs_status (*recall)(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err);
+    void (*brief)(const sgfsi_transform *s, char *out, size_t room); /* NULL: op and value */
+
+    void (*rewind)(sgfsi_transform *s); /* rows will come from the first on */
+
+    /* Rows. */
+    bool (*keep)(sgfsi_transform *s, const sgfsi_row *row);
+    bool (*full)(const sgfsi_transform *s); /* no later row will stay */
+    /* After the last row; stopped: there were more, which nobody looked at. */
+    sgfs_status (*finish)(const sgfsi_transform *s, bool stopped, sgfs_err *err);
+
+    /* Columns. shape: s->out from s->in; after the look where there is one. */
+    sgfs_status (*shape)(sgfsi_transform *s, sgfs_err *err);
+    bool looks; /* needs a pass over the rows before shape */
+    sgfs_status (*look)(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err); /* NULL: reading
+                                                                                  is enough */
+    sgfs_status (*looked)(sgfsi_transform *s, sgfs_err *err);
+    /* n x in.cols to n x out.cols. *bad: the row that is to blame. */
+    sgfs_status (*apply)(const sgfsi_transform *s, int64_t n, const double *in, double *out,
+                         int64_t *bad, sgfs_err *err);
+    bool (*selects)(const sgfsi_transform *s); /* cells stay as they are; NULL: they do not */
+    /* Can sparse rows stay sparse? And then: learn (where it looks) and change them. */
+    bool (*sparse)(const sgfsi_transform *s);
+    sgfs_status (*learn_sparse)(sgfsi_transform *s, const sgfsi_entries *e,
+                                const sgfsi_chosen *rows, sgfs_err *err);
+    sgfs_status (*apply_sparse)(const sgfsi_transform *s, sgfsi_entries *e, int64_t *bad,
+                                sgfs_err *err);
+    /* Which columns that go in does one that comes out depend on? Sets in[], never clears. */
+    void (*need)(const sgfsi_transform *s, const unsigned char *out, unsigned char *in);
+} sgfsi_transform_kind;
+
+extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_categorical,
+    sgfsi_transform_drop, sgfsi_transform_log1p, sgfsi_transform_project,
+    sgfsi_transform_standardize, sgfsi_transform_keep_classes, sgfsi_transform_limit,
+    sgfsi_transform_split;
+extern const sgfsi_transform_kind *const sgfsi_transform_kinds[]; /* NULL-terminated */
+
+/* The parts of --split. */
+typedef enum sgfsi_split_part {
+    SGFSI_PART_TRAIN,
+    SGFSI_PART_VALIDATION,
+    SGFSI_PART_TEST,
+    SGFSI_PART_ALL
+} sgfsi_split_part;
+
+struct sgfsi_recipe {
+    sgfsi_arena arena;
+    const sgfsi_table *head; /* borrowed; NULL: recalled */
+    const sgfsi_log *log;
+    sgfsi_base base;
+    int64_t steps;
+    sgfsi_transform *step;     /* in order */
+    sgfsi_feature_list inputs; /* features of the head, or all that a recalled list begins with */
+    int64_t *input_col;        /* inputs: columns of the head; or needed: which of the inputs */
+    int64_t shaped;            /* steps whose shape is known */
+    int64_t target;            /* column of the head, or -1 */
+    int64_t weights;
+    bool steps_rows, steps_columns; /* are there such? */
+    int64_t passed;   /* others that pass through behind the features: target, weights, exposure */
+    int64_t *pass;    /* passed: columns of the head */
+    sgfsi_table *out; /* what comes out; once all shapes are known */
+    bool leaves;      /* --standardize is the design's business */
+    const sgfsi_transform
+        *learnt; /* and these are its means and scales; NULL: of the rows in use */
+    int64_t at;  /* rows that have gone by */
+    bool named;  /* the columns that go in have names of their own */
+    /* Recalled: */
+    int64_t width, needed; /* inputs; those that anything depends on */
+    const char **needed_name;
+    const sgfsi_transform *split; /* rows of `part` only; NULL: of any */
+    sgfsi_split_part part;
+};
+
+bool sgfsi_features_by_place(
+    const sgfsi_feature_list *s); /* names say nothing but the columns' places */
+/* The shape of a step that changes no columns. */
+sgfs_status sgfsi_features_like(sgfsi_transform *s, sgfs_err *err);
+/* Shapes from `shaped` on, as far as no step is in the way that has yet to look. */
+sgfs_status sgfsi_recipe_shape(sgfsi_recipe *r, sgfs_err *err);
+static inline const sgfsi_feature_list *sgfsi_recipe_last(const sgfsi_recipe *r) {
+    return r->steps > 0 ? &r->step[r->steps - 1].out : &r->inputs;
+}
+static inline bool sgfsi_transform_rows(const sgfsi_transform *s) {
+    return s->kind->keep != NULL;
+}
+/* The k-th step that looks; NULL: there is none. */
+sgfsi_transform *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k);
+/* Does the row stay, by the row steps before `place`? Where it is wanted to learn from, it must
+ * also be in the training part of a --split that comes later. */
+bool sgfsi_recipe_keep(sgfsi_recipe *r, const sgfsi_row *row, int64_t place);
+bool sgfsi_recipe_full(const sgfsi_recipe *r);
+/* n rows of features through the column steps before `last`. */
+sgfs_status sgfsi_recipe_apply(const sgfsi_recipe *r, int64_t last, int64_t n, const double *in,
+                               double *out, int64_t *bad, sgfs_err *err);
+/* Row number (from 0) in front of what went wrong in it. */
+sgfs_status sgfsi_fail_row(sgfs_err *err, int64_t row);
+
+/* transform_names.c: columns of s->in by what the user wrote: hit[in.cols] is set. */
+sgfs_status sgfsi_transform_find(const sgfsi_transform *s, const char *list, unsigned char *hit,
+                                 sgfs_err *err);
+/* The same from a list of names in a run file. */
+sgfs_status sgfsi_transform_find_saved(const sgfsi_transform *s, const sgfsi_json *names,
+                                       unsigned char *hit, sgfs_err *err);
+void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *hit,
+                                sgfsi_json *out);
+
+/* transform_columns.c: the words of a column that goes in, or NULL; and: a word that is none of
+ * them has 0 in all its columns. false: the coding has no such thing. */
+const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j);
+bool sgfsi_words_zero(sgfsi_transform *s);
+
+/* transform_learn.c: a --standardize that only measures, and what it found. */
+void sgfsi_standard_only(sgfsi_transform *s);
+void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift, const double **scale);
+
+/* transform_rows.c */
+bool sgfsi_split_part_find(const char *name, sgfsi_split_part *part);
+bool sgfsi_split_has(const sgfsi_transform *s, int64_t row, sgfsi_split_part part);
+int64_t sgfsi_split_shares(const sgfsi_transform *s);
+bool sgfsi_split_trains(const sgfsi_transform *s); /* the training part is what is read */
+/* Is a target one of the classes? By its text, or where that is NULL by its number. */
+bool sgfsi_classes_have(const sgfsi_transform *s, double y, const char *text);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ * transform_learn.c: operations that mix or measure columns: --project and --standardize.
+ *
+ * Projection: row x (1 x d) becomes x R (1 x K), R_jk ~ N(0, 1)/sqrt(d), so that lengths are kept
+ * on average: E |x R|^2 = |x|^2 K/d. Row j of R is the j-th stream of the seed; the sum runs over j
+ * in order and leaves out zeros, so that a row has the same bits in whichever block it comes.
+ *
+ * Standardising: x becomes (x - mean)/sd of the rows it has looked at (those of the training part),
+ * each counting by its weight w:
+ *     W += w;  d = x - mean;  mean += d w/W;  ss += w d (x - mean)        (West 1979)
+ *     sd^2 = ss/W  N'/(N' - 1),  N' the rows of positive weight; a constant column is not scaled.
+ * Without an intercept columns are scaled only, as --standardize does elsewhere.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "files/transform/transform_kind.h"
+
+/* ---- --project ------------------------------------------------------------------------------- */
+
+typedef struct projection {
+    int64_t K;
+    uint64_t seed;
+    double *R; /* in.cols x K */
+    sgfsi_base base;
+} projection;
+
+static sgfs_status open_project(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
+    projection *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
+    if (p == NULL) return sgfsi_fail_memory(err, "the projection");
+    p->K = sgfsi_config_int(cfg, s->kind->key);
+    p->seed = (uint64_t)sgfsi_config_int(cfg, "data.project_seed");
+    return SGFS_OK;
+}
+
+/* p1 ... pK, which are what numbers count from here on. */
+static sgfs_status name_projected(sgfsi_transform *s, sgfs_err *err) {
+    projection *p = s->self;
+    s->out = (sgfsi_feature_list){.cols = p->K, .base = &p->base};
+    s->out.name = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.name);
+    s->out.origin = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.origin);
+    char *text = sgfsi_arena_alloc(s->arena, p->K, 16);
+    if (s->out.name == NULL || s->out.origin == NULL || text == NULL)
+        return sgfsi_fail_memory(err, "the projection");
+    for (int64_t k = 0; k < p->K; k++) {
+        snprintf(text + 16 * k, 16, "p%d", (int)k + 1);
+        s->out.name[k] = text + 16 * k;
+        s->out.origin[k] = k;
+    }
+    p->base = (sgfsi_base){.cols = p->K, .name = s->out.name, .named = true};
+    return SGFS_OK;
+}
+
+static sgfs_status shape_project(sgfsi_transform *s, sgfs_err *err) {
+    projection *p = s->self;
+    double d = (double)s->in.cols;
+    if (s->in.cols == 0) return sgfsi_fail(err, SGFS_EDATA, "--project has no columns to work on.");
+    p->R = SGFSI_DOUBLES(s->arena, s->in.cols * p->K);
+    if (p->R == NULL) {
+        return sgfsi_fail(err, SGFS_ENOMEM,
+                          "--project %lld of %lld columns needs a matrix of %.3g GB, for which "
+                          "there is no memory.",
+                          (long long)p->K, (long long)s->in.cols, 8e-9 * d * (double)p->K);
+    }
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        sgfsi_stream stream = sgfsi_stream_at(p->seed, 0, j, SGFSI_PROJECT);
+        double *row = p->R + j * p->K;
+        sgfsi_normals(&stream, p->K, row);
+        for (int64_t k = 0; k < p->K; k++) row[k] /= sqrt(d);
+    }
+    return name_projected(s, err);
+}
+
+static sgfs_status apply_project(const sgfsi_transform *s, int64_t n, const double *in, double *out,
+                                 int64_t *bad, sgfs_err *err) {
+    const projection *p = s->self;
+    int64_t K = p->K;
+    (void)bad, (void)err;
+    memset(out, 0, (size_t)(n * K) * sizeof *out);
+    for (int64_t i = 0; i < n; i++) {
+        double *restrict to = out + i * K;
+        for (int64_t j = 0; j < s->in.cols; j++) {
+            double x = *in++;
+            const double *restrict row = p->R + j * K;
+            if (x == 0) continue;
+            for (int64_t k = 0; k < K; k++) to[k] += x * row[k];
+        }
+    }
+    return SGFS_OK;
+}
+
+static void need_all(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {
+    bool any = false;
+    for (int64_t k = 0; k < s->out.cols; k++) any = any || out[k];
+    for (int64_t j = 0; any && j < s->in.cols; j++) in[j] = 1;
+}
+
+static void tell_project(const sgfsi_transform *s, sgfsi_json *out) {
+    const projection *p = s->self;
+    sgfsi_json_int(out, "columns", p->K);
+    sgfsi_json_int(out, "seed", (int64_t)p->seed);
+}
+
+static sgfs_status recall_project(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+    projection *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
+    if (p == NULL) return sgfsi_fail_memory(err, "the projection");
+    int64_t seed = sgfsi_json_get_int(told, "seed", -1);
+    p->K = sgfsi_json_get_int(told, "columns", -1);
+    p->seed = (uint64_t)seed;
+    if (p->K < 1 || p->K > 100000 || seed < 0)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"project\" is damaged.");
+    return shape_project(s, err);
+}
+
+const sgfsi_transform_kind sgfsi_transform_project = {
+    .op = "project",
+    .key = "data.project",
+    .open = open_project,
+    .tell = tell_project,
+    .recall = recall_project,
+    .shape = shape_project,
+    .apply = apply_project,
+    .need = need_all,
+};
+
+/* ---- --standardize --------------------------------------------------------------------------- */
+
+typedef struct standard {
+    bool centre;
+    bool only; /* measured for the design, not applied */
+    bool done;
+    double count, rows;
+    double *mean, *ss, *min, *max; /* in.cols */
+    double *shift, *scale;         /* in.cols; after the look */
+} standard;
+
+static sgfs_status open_standard(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
+    standard *t = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *t);
+    if (t == NULL) return sgfsi_fail_memory(err, "the column scales");
+    t->centre = sgfsi_config_flag(cfg, "data.intercept");
+    return SGFS_OK;
+}
+
+void sgfsi_standard_only(sgfsi_transform *s) {
+    ((standard *)s->self)->only = true;
+}
+
+static void begin(standard *t, int64_t cols) {
+    t->count = t->rows = 0;
+    for (int64_t j = 0; j < cols; j++) {
+        t->mean[j] = t->ss[j] = 0;
+        t->min[j] = INFINITY;
+        t->max[j] = -INFINITY;
+    }
+}
+
+static sgfs_status make_standard(sgfsi_transform *s, sgfs_err *err) {
+    standard *t = s->self;
+    int64_t d = s->in.cols + 1;
+    double *room = SGFSI_DOUBLES(s->arena, 6 * d);
+    if (room == NULL) return sgfsi_fail_memory(err, "the column scales");
+    t->mean = room;
+    t->ss = room + d;
+    t->min = room + 2 * d;
+    t->max = room + 3 * d;
+    t->shift = room + 4 * d;
+    t->scale = room + 5 * d;
+    begin(t, s->in.cols);
+    return SGFS_OK;
+}
+
+/* The rows come once more from the first: those seen so far were void. */
+static void rewind_standard(sgfsi_transform *s) {
+    standard *t = s->self;
+    if (t->mean != NULL && !t->done) begin(t, s->in.cols);
+}
+
+static void widen(standard *t, int64_t j, double x) {
+    t->min[j] = x < t->min[j] ? x : t->min[j];
+    t->max[j] = x > t->max[j] ? x : t->max[j];
+}
+
+static void add_row(standard *t, int64_t cols, const double *x, double w) {
+    t->count += w;
+    t->rows++;
+    double share = w / t->count;
+    for (int64_t j = 0; j < cols; j++) {
+        double d = x[j] - t->mean[j];
+        t->mean[j] += d * share;
+        t->ss[j] += w * d * (x[j] - t->mean[j]);
+        widen(t, j, x[j]);
+    }
+}
+
+static sgfs_status look_standard(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
+    standard *t = s->self;
+    sgfs_status status = t->mean == NULL ? make_standard(s, err) : SGFS_OK;
+    for (int64_t i = 0; status == SGFS_OK && i < seen->n; i++) {
+        double w = seen->weight != NULL ? seen->weight[i] : 1;
+        if (w > 0) add_row(t, s->in.cols, seen->x + i * s->in.cols, w);
+    }
+    return status;
+}
+
+static sgfs_status looked_standard(sgfsi_transform *s, sgfs_err *err) {
+    standard *t = s->self;
+    t->done = true;
+    if (t->rows == 0)
+        return sgfsi_fail(err, SGFS_EDATA, "--standardize: the training part has no rows.");
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        bool constant = t->min[j] == t->max[j];
+        double variance = t->ss[j] / t->count * (t->rows / (t->rows - 1));
+        double mean = constant ? t->min[j] : t->mean[j];
+        t->shift[j] = t->centre ? mean : 0;
+        t->scale[j] = constant ? 1 : 1 / sqrt(variance);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status apply_standard(const sgfsi_transform *s, int64_t n, const double *in,
+                                  double *out, int64_t *bad, sgfs_err *err) {
+    const standard *t = s->self;
+    int64_t d = s->in.cols;
+    (void)bad, (void)err;
+    if (t->only) return memcpy(out, in, (size_t)(n * d) * sizeof *out), SGFS_OK;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < d; j++)
+            out[i * d + j] = (in[i * d + j] - t->shift[j]) * t->scale[j];
+    }
+    return SGFS_OK;
+}
+
+static bool only_measured(const sgfsi_transform *s) {
+    return ((const standard *)s->self)->only;
+}
+
+/* ---- the same for sparse rows, which are not centred ----------------------------------------- */
+
+static bool sparse_standard(const sgfsi_transform *s) {
+    const standard *t = s->self;
+    return t->only || !t->centre;
+}
+
+typedef void (*entry_fn)(standard *t, int64_t j, double w, double x);
+
+/* Until the scales are known their room counts the entries: shift by rows, scale by weight. */
+static void first_look(standard *t, int64_t j, double w, double x) {
+    widen(t, j, x);
+    t->mean[j] += w * x;
+    t->scale[j] += w;
+    t->shift[j]++;
+}
+
+static void second_look(standard *t, int64_t j, double w, double x) {
+    t->ss[j] += w * (x - t->mean[j]) * (x - t->mean[j]);
+}
+
+/* Every entry of the rows that count; their number and weight come out. */
+static void walk(standard *t, const sgfsi_entries *e, const sgfsi_chosen *rows, entry_fn look) {
+    t->count = t->rows = 0;
+    for (int64_t i = 0; i < rows->n; i++) {
+        int64_t at = rows->row != NULL ? rows->row[i] : i;
+        double w = rows->weight != NULL ? rows->weight[at] : 1;
+        if (!(w > 0)) continue;
+        t->count += w;
+        t->rows++;
+        for (int64_t k = e->start[at]; k < e->start[at + 1]; k++)
+            look(t, e->col[k], w, e->value[k]);
+    }
+}
+
+/* Zeros are put in between: mean = sum w x / W,
+ * ss = sum over entries w (x - mean)^2 + (W - sum over entries w) mean^2. */
+static sgfs_status learn_entries(sgfsi_transform *s, const sgfsi_entries *e,
+                                 const sgfsi_chosen *rows, sgfs_err *err) {
+    standard *t = s->self;
+    sgfs_status status = make_standard(s, err);
+    if (status != SGFS_OK) return status;
+    walk(t, e, rows, first_look);
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        t->mean[j] /= t->count;
+        if (t->shift[j] == t->rows) continue;
+        widen(t, j, 0);
+        t->ss[j] = (t->count - t->scale[j]) * t->mean[j] * t->mean[j];
+    }
+    walk(t, e, rows, second_look);
+    return SGFS_OK;
+}
+
+static sgfs_status scale_entries(const sgfsi_transform *s, sgfsi_entries *e, int64_t *bad,
+                                 sgfs_err *err) {
+    const standard *t = s->self;
+    (void)bad, (void)err;
+    for (int64_t k = 0; !t->only && k < e->start[e->rows]; k++) e->value[k] *= t->scale[e->col[k]];
+    return SGFS_OK;
+}
+
+/* ---- for later ------------------------------------------------------------------------------- */
+
+static void tell_standard(const sgfsi_transform *s, sgfsi_json *out) {
+    const standard *t = s->self;
+    sgfsi_json_nums(out, "shift", s->in.cols, t->shift);
+    sgfsi_json_nums(out, "scale", s->in.cols, t->scale);
+}
+
+static sgfs_status recall_standard(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+    const sgfsi_json *shift = sgfsi_json_get(told, "shift"), *scale = sgfsi_json_get(told, "scale");
+    standard *t = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *t);
+    sgfs_status status =
+        t != NULL ? make_standard(s, err) : sgfsi_fail_memory(err, "the column scales");
+    bool good = sgfsi_json_length(shift) == s->in.cols && sgfsi_json_length(scale) == s->in.cols;
+    for (int64_t j = 0; status == SGFS_OK && good && j < s->in.cols; j++) {
+        good = sgfsi_json_as_num(sgfsi_json_at(shift, j), &t->shift[j]) &&
+               sgfsi_json_as_num(sgfsi_json_at(scale, j), &t->scale[j]) && isfinite(t->shift[j]) &&
+               isfinite(t->scale[j]);
+    }
+    if (status != SGFS_OK) return status;
+    return good ? sgfsi_features_like(s, err)
+                : sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"standardize\" is damaged.");
+}
+
+static void need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {
+    for (int64_t j = 0; j < s->in.cols; j++) in[j] |= out[j];
+}
+
+void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift,
+                              const double **scale) {
+    const standard *t = s->self;
+    *shift = t->shift;
+    *scale = t->scale;
+}
+
+static void brief_standard(const sgfsi_transform *s, char *out, size_t room) {
+    (void)s;
+    snprintf(out, room, "standardize");
+}
+
+const sgfsi_transform_kind sgfsi_transform_standardize = {
+    .op = "standardize",
+    .key = "data.standardize",
+    .open = open_standard,
+    .tell = tell_standard,
+    .recall = recall_standard,
+    .brief = brief_standard,
+    .rewind = rewind_standard,
+    .shape = sgfsi_features_like,
+    .looks = true,
+    .look = look_standard,
+    .looked = looked_standard,
+    .apply = apply_standard,
+    .selects = only_measured,
+    .sparse = sparse_standard,
+    .learn_sparse = learn_entries,
+    .apply_sparse = scale_entries,
+    .need = need_same,
+};

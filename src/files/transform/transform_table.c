@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT
+ * transform_table.c: a recipe on a table that is there as a whole (transform.h), with as little
+ * copying as it allows:
+ *
+ *     rows left out only            a list of those that stay; the table is not touched
+ *     columns dropped only          their role is taken from them
+ *     sparse, and it can stay so    entries changed in place (or in a copy of borrowed ones)
+ *     else                          a new table in memory, row block by row block
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ticker.h"
+#include "files/columns.h"
+#include "files/transform/transform_kind.h"
+#include "rows/data.h"
+#include "rows/pages.h"
+
+enum { BLOCK_CELLS = 1 << 17, LIST = 4096 };
+
+typedef struct work {
+    sgfsi_recipe *r;
+    sgfsi_table *table;
+    const sgfsi_beside *beside;
+    sgfs_data walk; /* the table's rows, features only; not owned */
+    sgfsi_arena arena;
+    sgfsi_ticker ticker;
+    sgfsi_pages visit;
+    bool none; /* no rows are left */
+} work;
+
+/* A list of rows; NULL: the first n. */
+typedef struct rows {
+    int64_t *row, n;
+} rows;
+
+/* ---- which rows ------------------------------------------------------------------------------ */
+
+static sgfs_status open_walk(work *w, sgfs_err *err) {
+    sgfs_data *d = &w->walk;
+    const sgfsi_recipe *r = w->r;
+    d->table = *w->table;
+    d->N = w->table->rows;
+    d->row_bytes = w->table->row_stride * (int64_t)sgfsi_dtype_size(w->table->type);
+    d->p = d->features = r->inputs.cols;
+    d->target_col = r->target;
+    d->y = w->beside->y;
+    d->has_target = r->target >= 0 || d->y != NULL;
+    d->run = sgfsi_arena_alloc(&w->arena, r->inputs.cols + 1, sizeof *d->run);
+    if (d->run == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < r->inputs.cols; j++) {
+        sgfsi_column_span *last = d->runs > 0 ? &d->run[d->runs - 1] : NULL;
+        if (last != NULL && last->first + last->count == r->input_col[j]) last->count++;
+        else d->run[d->runs++] = (sgfsi_column_span){r->input_col[j], 1};
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status append(rows *list, int64_t *room, int64_t row, sgfs_err *err) {
+    if (list->n == *room) {
+        int64_t more = *room > 0 ? 2 * *room : LIST;
+        int64_t *grown = realloc(list->row, (size_t)more * sizeof *grown);
+        if (grown == NULL) {
+            return sgfsi_fail(
+                err, SGFS_ENOMEM,
+                "There is no memory for a list of the rows that are used: `sgfs pack` "
+                "writes them to a file of their own.");
+        }
+        list->row = grown;
+        *room = more;
+    }
+    list->row[list->n++] = row;
+    return SGFS_OK;
+}
+
+/* Rows that stay by the row steps before `place`; list->row is NULL where none is left out. */
+static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list, sgfs_err *err) {
+    int64_t N = w->table->rows, room = 0;
+    bool target = sgfsi_recipe_chooses_classes(w->r);
+    double y[LIST];
+    sgfs_status status = SGFS_OK;
+    *list = (rows){NULL, 0};
+    sgfsi_recipe_rewind(w->r);
+    for (int64_t first = 0; first < N && status == SGFS_OK; first += LIST) {
+        int64_t n = N - first < LIST ? N - first : LIST;
+        if (target) status = sgfsi_pages_range(&w->visit, &w->walk, first, n, err);
+        if (status != SGFS_OK) break;
+        if (target) sgfsi_data_rows_range(&w->walk, first, n, NULL, y);
+        for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
+            const sgfsi_row row = {first + i, target ? y[i] : NAN, learning};
+            if (sgfsi_recipe_keep(w->r, &row, place)) status = append(list, &room, first + i, err);
+        }
+        if (!learning && sgfsi_recipe_full(w->r)) break;
+        sgfsi_tick(&w->ticker, (double)first / (double)N);
+    }
+    w->none = status == SGFS_OK && list->n == 0 && N > 0;
+    if (w->none)
+        status = sgfsi_fail(err, SGFS_EDATA, "no rows are left%s.",
+                            learning ? " to learn from in the training part" : "");
+    if (status != SGFS_OK || list->n == N) {
+        free(list->row);
+        list->row = NULL;
+    }
+    return status;
+}
+
+/* ---- blocks of rows -------------------------------------------------------------------------- */
+
+static int64_t block_rows(const sgfsi_recipe *r) {
+    int64_t widest = r->inputs.cols;
+    for (int64_t i = 0; i < r->steps && i < r->shaped; i++) {
+        if (r->step[i].out.cols > widest) widest = r->step[i].out.cols;
+    }
+    int64_t n = widest > 0 ? BLOCK_CELLS / widest : LIST;
+    return n < 1 ? 1 : n < LIST ? n : LIST;
+}
+
+static int64_t row_at(const rows *list, int64_t i) {
+    return list->row != NULL ? list->row[i] : i;
+}
+
+static void fetch(const sgfs_data *d, const rows *list, int64_t first, int64_t n, double *x,
+                  double *y) {
+    if (list->row != NULL) sgfsi_data_rows_table(d, list->row + first, n, x, y);
+    else sgfsi_data_rows_range(d, first, n, x, y);
+}
+
+/* A column of the table that is no feature. */
+static void fetch_column(const work *w, int64_t col, const rows *list, int64_t first, int64_t n,
+                         double *y) {
+    sgfs_data column = w->walk;
+    column.target_col = col;
+    fetch(&column, list, first, n, NULL, y);
+}
+
+static sgfs_status check_finite(const work *w, const rows *list, int64_t first, int64_t n,
+                                const double *x, sgfs_err *err) {
+    int64_t cols = w->r->inputs.cols;
+    for (int64_t i = 0; i < n * cols; i++) {
+        if (isfinite(x[i])) continue;
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "row %lld, column \"%s\" is not a finite number; remove such rows or fill "
+            "them in first.",
+            (long long)row_at(list, first + i / cols) + 1, w->r->inputs.name[i % cols]);
+    }
+    return SGFS_OK;
+}
+
+/* Features of n rows, through the steps before `last`: x n x inputs, out n x (what comes out). */
+static sgfs_status fetch_features(work *w, const rows *list, int64_t first, int64_t n, int64_t last,
+                                  double *x, double *out, sgfs_err *err) {
+    int64_t bad = -1;
+    sgfs_status status = list->row != NULL
+                             ? sgfsi_pages_rows(&w->visit, &w->walk, list->row + first, n, err)
+                             : sgfsi_pages_range(&w->visit, &w->walk, first, n, err);
+    if (status != SGFS_OK) return status;
+    fetch(&w->walk, list, first, n, x, NULL);
+    status = check_finite(w, list, first, n, x, err);
+    if (status == SGFS_OK) status = sgfsi_recipe_apply(w->r, last, n, x, out, &bad, err);
+    return bad >= 0 ? sgfsi_fail_row(err, row_at(list, first + bad)) : status;
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+/* Weights of rows first .. first + n - 1 of the list; NULL where there are none. */
+static const double *weights_of(const work *w, const rows *list, int64_t first, int64_t n,
+                                double *room) {
+    if (w->r->weights >= 0) fetch_column(w, w->r->weights, list, first, n, room);
+    else if (w->beside->weights == NULL) return NULL;
+    else
+        for (int64_t i = 0; i < n; i++) room[i] = w->beside->weights[row_at(list, first + i)];
+    return room;
+}
+
+static sgfs_status look_dense(work *w, sgfsi_transform *s, const rows *list, sgfs_err *err) {
+    int64_t most = block_rows(w->r);
+    sgfsi_arena room = {NULL};
+    double *x = SGFSI_DOUBLES(&room, most * w->r->inputs.cols),
+           *out = SGFSI_DOUBLES(&room, most * s->in.cols), *weight = SGFSI_DOUBLES(&room, most);
+    bool made = x != NULL && out != NULL && weight != NULL;
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+    for (int64_t first = 0; first < list->n && status == SGFS_OK; first += most) {
+        int64_t n = list->n - first < most ? list->n - first : most;
+        status = fetch_features(w, list, first, n, s->place, x, out, err);
+        if (status != SGFS_OK) break;
+        const sgfsi_seen seen = {n, out, weights_of(w, list, first, n, weight)};
+        status = s->kind->look(s, &seen, err);
+        sgfsi_tick(&w->ticker, (double)first / (double)list->n);
+    }
+    sgfsi_arena_free(&room);
+    return status;
+}
+
+/* Learn what the k-th step that looks wants to know; entries: where the table stays sparse. */
+static sgfs_status learn(work *w, int64_t k, const sgfsi_entries *entries, sgfs_err *err) {
+    sgfsi_transform *s = sgfsi_recipe_looker(w->r, k);
+    rows list = {NULL, 0};
+    sgfs_status status = SGFS_OK;
+    if (s->kind->look != NULL) status = choose_rows(w, s->place, true, &list, err);
+    const sgfsi_chosen chosen = {list.n, list.row, w->beside->weights};
+    if (status == SGFS_OK && s->kind->look != NULL) {
+        status = entries == NULL ? look_dense(w, s, &list, err)
+                                 : s->kind->learn_sparse(s, entries, &chosen, err);
+    }
+    free(list.row);
+    return status == SGFS_OK ? sgfsi_recipe_looked(w->r, k, err) : status;
+}
+
+static sgfs_status learn_all(work *w, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = 0; status == SGFS_OK && k < sgfsi_recipe_looks(w->r); k++)
+        status = learn(w, k, NULL, err);
+    return status;
+}
+
+/* ---- a new table ----------------------------------------------------------------------------- */
+
+static sgfs_status make_cells(int64_t n, int64_t cols, bool single, void **cells, sgfs_err *err) {
+    double bytes = (double)n * (double)cols * (single ? 4 : 8);
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    bool fits = bytes < memory || memory <= 0;
+    *cells = fits ? malloc((size_t)bytes + 1) : NULL;
+    if (*cells != NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENOMEM,
+                      "these transforms make %lld rows of %lld columns, %.3g GB, which this "
+                      "machine's memory does not hold: `sgfs pack` with the same transforms writes "
+                      "them to a file, which is then read without any%s.",
+                      (long long)n, (long long)cols, 1e-9 * bytes,
+                      single ? "" : "; --storage f32 takes half of it");
+}
+
+static void store(void *cells, bool single, int64_t at, double x) {
+    if (single) ((float *)cells)[at] = (float)x;
+    else ((double *)cells)[at] = x;
+}
+
+static sgfs_status fill_cells(work *w, const rows *list, bool single, void *cells, sgfs_err *err) {
+    const sgfsi_recipe *r = w->r;
+    int64_t most = block_rows(r), made = sgfsi_recipe_last(r)->cols, cols = r->out->cols;
+    sgfsi_arena room = {NULL};
+    double *x = SGFSI_DOUBLES(&room, most * r->inputs.cols),
+           *out = SGFSI_DOUBLES(&room, most * made), *other = SGFSI_DOUBLES(&room, most);
+    bool good = x != NULL && out != NULL && other != NULL;
+    sgfs_status status = good ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+    for (int64_t first = 0; first < list->n && status == SGFS_OK; first += most) {
+        int64_t n = list->n - first < most ? list->n - first : most;
+        status = fetch_features(w, list, first, n, r->steps, x, out, err);
+        for (int64_t i = 0; status == SGFS_OK && i < n; i++) {
+            for (int64_t j = 0; j < made; j++)
+                store(cells, single, (first + i) * cols + j, out[i * made + j]);
+        }
+        for (int64_t k = 0; status == SGFS_OK && k < r->passed; k++) {
+            fetch_column(w, r->pass[k], list, first, n, other);
+            for (int64_t i = 0; i < n; i++)
+                store(cells, single, (first + i) * cols + made + k, other[i]);
+        }
+        sgfsi_tick(&w->ticker, (double)first / (double)list->n);
+    }
+    sgfsi_arena_free(&room);
+    return status;
+}
+
+/* Names and roles of what comes out, as a table owns them. */
+static sgfs_status copy_head(const sgfsi_table *head, char ***names, unsigned char **role,
+                             sgfs_err *err) {
+    *names = calloc((size_t)head->cols + 1, sizeof **names);
+    *role = malloc((size_t)head->cols + 1);
+    bool made = *names != NULL && *role != NULL;
+    for (int64_t j = 0; made && j < head->cols; j++) {
+        (*names)[j] = strdup(head->names[j]);
+        made = (*names)[j] != NULL;
+    }
+    if (made) return memcpy(*role, head->role, (size_t)head->cols), SGFS_OK;
+    if (*names != NULL) sgfsi_names_free(*names, head->cols);
+    free(*role);
+    return sgfsi_fail_memory(err, "the columns");
+}
+
+/* A target beside the table, of the rows that stay. */
+static void shorten(double *y, const rows *list) {
+    for (int64_t i = 0; y != NULL && list->row != NULL && i < list->n; i++) y[i] = y[list->row[i]];
+}
+
+static sgfs_status rebuild(work *w, const rows *list, bool single, sgfs_err *err) {
+    sgfsi_table *t = w->table;
+    void *cells = NULL;
+    char **names = NULL;
+    unsigned char *role = NULL;
+    sgfs_status status = learn_all(w, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_table *head = sgfsi_recipe_head(w->r);
+    status = make_cells(list->n, head->cols, single, &cells, err);
+    if (status == SGFS_OK) status = fill_cells(w, list, single, cells, err);
+    if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
+    if (status != SGFS_OK) return free(cells), status;
+    shorten(t->y, list);
+    sgfsi_table_forget_cells(t);
+    t->rows = list->n;
+    t->cols = t->row_stride = head->cols;
+    t->type = single ? SGFSI_F32 : SGFSI_F64;
+    t->cells = t->owned = cells;
+    t->names = names;
+    t->role = role;
+    t->named = head->named;
+    t->text_col = head->text_col;
+    return SGFS_OK;
+}
+
+/* ---- roles and entries ----------------------------------------------------------------------- */
+
+bool sgfsi_recipe_selects(const sgfsi_recipe *r) {
+    for (int64_t i = 0; i < r->steps; i++) {
+        const sgfsi_transform *s = &r->step[i];
+        if (sgfsi_transform_rows(s)) continue;
+        if (s->kind->selects == NULL || !s->kind->selects(s)) return false;
+    }
+    return true;
+}
+
+/* Columns that do not come out are no features any more. */
+static sgfs_status take_roles(work *w, sgfs_err *err) {
+    sgfsi_table *t = w->table;
+    const sgfsi_recipe *r = w->r;
+    sgfs_status status = learn_all(w, err);
+    if (status != SGFS_OK) return status;
+    if (t->role == NULL) {
+        t->role = malloc((size_t)t->cols + 1);
+        if (t->role == NULL) return sgfsi_fail_memory(err, "the columns");
+        memset(t->role, SGFSI_ROLE_FEATURE, (size_t)t->cols);
+    }
+    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
+    for (int64_t j = 0; j < r->inputs.cols; j++) t->role[r->input_col[j]] = SGFSI_ROLE_NONE;
+    for (int64_t j = 0; j < last->cols; j++) t->role[last->origin[j]] = SGFSI_ROLE_FEATURE;
+    return SGFS_OK;
+}
+
+static bool all_sparse(const sgfsi_recipe *r) {
+    for (int64_t i = 0; i < r->steps; i++) {
+        const sgfsi_transform *s = &r->step[i];
+        if (sgfsi_transform_rows(s)) continue;
+        if (s->kind->sparse == NULL || !s->kind->sparse(s)) return false;
+    }
+    return true;
+}
+
+/* Entries that may be written to. */
+static sgfs_status own_entries(sgfsi_table *t, sgfs_err *err) {
+    if (t->owned_csr) return SGFS_OK;
+    size_t count = (size_t)t->csr.start[t->rows], rows_there = (size_t)t->rows + 1;
+    int64_t *start = malloc(rows_there * sizeof *start);
+    int32_t *col = malloc((count + 1) * sizeof *col);
+    double *value = malloc((count + 1) * sizeof *value);
+    if (start == NULL || col == NULL || value == NULL) {
+        free(start);
+        free(col);
+        free(value);
+        return sgfsi_fail_memory(err, "the sparse rows");
+    }
+    memcpy(start, t->csr.start, rows_there * sizeof *start);
+    if (count > 0) memcpy(col, t->csr.col, count * sizeof *col);
+    if (count > 0) memcpy(value, t->csr.value, count * sizeof *value);
+    t->csr = (sgfs_csr){start, col, value};
+    t->owned_csr = true;
+    return SGFS_OK;
+}
+
+static sgfs_status change_entries(work *w, sgfs_err *err) {
+    sgfsi_table *t = w->table;
+    char **names = NULL;
+    unsigned char *role = NULL;
+    int64_t looked = 0, bad = -1;
+    sgfs_status status = own_entries(t, err);
+    sgfsi_entries e = {t->rows, (int64_t *)(uintptr_t)t->csr.start,
+                       (int32_t *)(uintptr_t)t->csr.col, (double *)(uintptr_t)t->csr.value};
+    for (int64_t i = 0; i < w->r->steps && status == SGFS_OK; i++) {
+        const sgfsi_transform *s = &w->r->step[i];
+        if (sgfsi_transform_rows(s)) continue;
+        if (s->kind->looks) status = learn(w, looked++, &e, err);
+        if (status == SGFS_OK) status = s->kind->apply_sparse(s, &e, &bad, err);
+        if (bad >= 0) status = sgfsi_fail_row(err, bad);
+    }
+    if (status == SGFS_OK) status = copy_head(sgfsi_recipe_head(w->r), &names, &role, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_names_free(t->names, t->cols);
+    free(t->role);
+    t->names = names;
+    t->role = role;
+    t->cols = t->row_stride = sgfsi_recipe_last(w->r)->cols;
+    t->named = sgfsi_recipe_head(w->r)->named;
+    return SGFS_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static sgfs_status change_columns(work *w, const rows *list, bool single, bool *copied,
+                                  sgfs_err *err) {
+    bool sparse = w->table->type == SGFSI_CSR;
+    if (sparse && all_sparse(w->r)) return change_entries(w, err);
+    if (!sparse && sgfsi_recipe_selects(w->r)) return take_roles(w, err);
+    if (sparse) {
+        sgfsi_say(w->r->log, SGFS_NOTE,
+                  "These transforms fill up sparse rows: they are kept with all their zeros.");
+    }
+    *copied = true;
+    return rebuild(w, list, single, err);
+}
+
+/* What the file said of all its rows is not true of some of them. */
+static void forget_told(sgfsi_table *t) {
+    free(t->told);
+    free(t->value);
+    free(t->value_rows);
+    t->told = NULL;
+    t->value = t->value_rows = NULL;
+    t->values = 0;
+}
+
+static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs_err *err) {
+    rows list = {NULL, w->table->rows};
+    sgfs_status status = open_walk(w, err);
+    if (status == SGFS_OK && sgfsi_recipe_chooses_classes(w->r) && !w->walk.has_target)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "--keep-classes chooses rows by their target, and there is none.");
+    if (status == SGFS_OK && w->r->steps_rows) {
+        status = choose_rows(w, INT64_MAX, false, &list, err);
+        sgfs_status end = status == SGFS_OK || w->none ? sgfsi_recipe_finish(w->r, err) : status;
+        if (end != SGFS_OK) status = end; /* a class that is not there says more */
+    }
+    if (status == SGFS_OK && w->r->steps_columns)
+        status = change_columns(w, &list, single, &done->copied, err);
+    if (status != SGFS_OK) {
+        free(list.row);
+        return status;
+    }
+    if (list.row != NULL || w->r->steps_columns) forget_told(w->table);
+    done->row = list.row;
+    done->rows = list.n;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_recipe_table(sgfsi_recipe *r, sgfsi_table *table, const sgfsi_beside *beside,
+                               bool single, sgfsi_transformed *done, sgfs_err *err) {
+    work w = {.r = r, .table = table, .beside = beside};
+    *done = (sgfsi_transformed){NULL, table->rows, false};
+    w.ticker = sgfsi_ticker_start(r->log, "Transforming the rows");
+    sgfs_status status = transform(&w, single, done, err);
+    sgfsi_arena_free(&w.arena);
+    return status;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * audit.c: how far a run's sampler is from the posterior: which chains are walked, and how long.
+ *
+ *     sgfs-cv at step h   chains at h, h/2 and h/4 and, where the model allows it, exact ones
+ *     other samplers      the run's own draws against exact ones, or against sgfs-cv at h -> 0
+ *     exact, nuts, hmc    nothing to measure (unless "audit.against_reference")
+ *
+ * Notation: f(h) the mean or the log sd of a parameter under the law in which the chain with step h
+ * ends up, f(0) the posterior's. The step of sgfs-cv is exact on a Gaussian for every h, and the
+ * rest of its error has an expansion in h (it is a weak scheme of order 1):
+ *
+ *     f(h) = f(0) + c1 h + c2 h^2 + ...
+ *     f(0) = 2 f(h/4) - f(h/2) + c2 h^2/8 + ...                   (extrapolated: audit_report.c)
+ *     c2 h^2/8 = (2 f(h/4) - 3 f(h/2) + f(h))/3 + ...              (what that leaves: its doubt)
+ *
+ * Lengths: with tau(h) = (2 - h)/h iterations per independent draw, an estimate sum c_i f_i with
+ * error p costs least when chain i has ESS (c_i / sqrt tau_i) (sum_k c_k sqrt tau_k) / p^2. An
+ * extrapolation costs 16 times what a comparison with exact draws does, and is made half as good.
+ *
+ * --max-time: each kind of chains begins with its part of the time that is left: half of that is
+ * dealt out evenly (each looks for its anchor and warms up), half by iterations, an exact one of
+ * which counts EXACT_COST times (it may ask many rows). What exact chains cannot do in their part,
+ * they do not do at all, and the rest of the time is the extrapolation's. Where there would be
+ * nothing but exact chains, they have EXACT_PART of the time for that reason.
+ */
+#include "jobs/audit/audit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/ticker.h"
+#include "diagnostics/ess.h"
+#include "diagnostics/moments.h"
+#include "sink/runblock.h"
+
+const sgfs_option sgfsi_audit_options[] = {
+    {"audit.precision", "precision", SGFS_NUMBER, "0.01", 1e-4, 0.2, NULL,
+     "Monte Carlo error of a mean's bias in sd (twice that where it is extrapolated)"},
+    {"audit.exact", "exact", SGFS_FLAG, "true", 1, 0, NULL,
+     "compare with exact draws, even where the model allows them"},
+    {"audit.against_reference", "against-reference", SGFS_FLAG, "false", 1, 0, NULL,
+     "compare runs of exact, nuts and hmc with a reference as well"},
+    SGFSI_OPTIONS_END};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *name, const char *const *names) {
+    for (; *names != NULL; names++) {
+        if (strcmp(name, *names) == 0) return true;
+    }
+    return false;
+}
+
+/* The step of a run of sgfs-cv: as given, or as its draws remember it. */
+static double step_of_run(const sgfs_draws *d) {
+    double h = sgfsi_draws_option(d, "sampler.step", NAN);
+    for (int64_t s = 0; s < d->S && !isfinite(h); s++) {
+        if (strcmp(d->stat[s], "step_size") != 0) continue;
+        for (int64_t c = 0; c < d->chains; c++) {
+            const sgfsi_chain_draws *chain = &d->chain[c];
+            if (chain->draws > 0) h = chain->stats[(chain->draws - 1) * d->S + s];
+        }
+    }
+    return h;
+}
+
+static sgfs_status choose_way(sgfs_audit *a, sgfs_err *err) {
+    static const char *const exact[] = {"exact", "nuts", "hmc", NULL};
+    const char *name = a->sampler = sgfsi_json_get_text(a->run->header, "sampler", "");
+    bool against = sgfsi_config_flag(a->cfg, "audit.against_reference");
+    a->way = SGFSI_AUDIT_DRAWS;
+    if (is_one_of(name, exact) && !against) a->way = SGFSI_AUDIT_NOTHING;
+    if (strcmp(name, "sgfs-cv") != 0) return SGFS_OK;
+    a->way = SGFSI_AUDIT_STEP;
+    a->h = step_of_run(a->run);
+    if (a->h > 0 && a->h < 2) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ERUNFILE, "%.200s: does not say with which step it was made.",
+                      a->path);
+}
+
+static sgfs_status check_model(const sgfs_audit *a, sgfs_err *err) {
+    const char *why = sgfsi_anchor_refuses(a->model);
+    if (why == NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "Model %.60s has no anchor (%.200s), and an audit needs one. Instead: sample "
+                      "with --sampler nuts, then sgfs compare RUN --reference NUTS_RUN.",
+                      a->model->kind->name, why);
+}
+
+static sgfs_status open_run(sgfs_audit *a, const sgfs_model *model, const char *data,
+                            sgfs_err *err) {
+    a->run = sgfs_draws_open(a->path, err);
+    if (a->run == NULL) return err->code;
+    sgfs_status status = choose_way(a, err);
+    if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
+    if (model == NULL) status = sgfsi_reopen_open(&a->again, a->run, data, a->cfg, err);
+    else status = sgfsi_reopen_check(a->run, model, err);
+    if (status != SGFS_OK) return status;
+    a->model = model != NULL ? model : a->again.model;
+    return check_model(a, err);
+}
+
+sgfs_audit *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
+                            const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
+    if (run == NULL || cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_audit_open: a run and a config are needed."),
+               NULL;
+    sgfs_audit *a = calloc(1, sizeof *a);
+    if (a != NULL) a->path = strdup(run);
+    if (a != NULL) a->cfg = sgfsi_config_copy(cfg);
+    if (a == NULL || a->path == NULL || a->cfg == NULL) {
+        sgfs_audit_free(a);
+        return sgfsi_fail_memory(err, "the audit"), NULL;
+    }
+    a->h = NAN;
+    a->limit = sgfsi_config_num(cfg, "run.max_time");
+    if (open_run(a, model, data != NULL ? data : "", err) == SGFS_OK) return a;
+    sgfs_audit_free(a);
+    return NULL;
+}
+
+void sgfs_audit_free(sgfs_audit *a) {
+    if (a == NULL) return;
+    sgfsi_reopen_close(&a->again);
+    sgfs_draws_free(a->run);
+    sgfs_config_free(a->cfg);
+    sgfsi_arena_free(&a->arena);
+    free(a->path);
+    free(a);
+}
+
+void sgfs_audit_on_progress(sgfs_audit *a, sgfs_audit_progress_fn on_progress, void *user) {
+    if (a == NULL) return;
+    a->on_progress = on_progress;
+    a->progress_user = user;
+}
+
+void sgfs_audit_stop(sgfs_audit *a) {
+    if (a == NULL) return;
+    atomic_store_explicit(&a->stop, 1, memory_order_relaxed);
+}
+
+const sgfs_audit_report *sgfs_audit_result(const sgfs_audit *a) {
+    return a != NULL && a->reported ? &a->report : NULL;
+}
+
+/* ---- lengths --------------------------------------------------------------------------------- */
+
+static double tau_of(double h) {
+    return (2 - h) / h;
+}
+
+/* Errors that make the wanted difference known to p for the least work. */
+static void share_error(sgfs_audit *a, double p) {
+    const double c[] = {a->way == SGFSI_AUDIT_STEP ? 1 : 0.5, 1, 2};
+    double h = isfinite(a->h) ? a->h : 1, sum = 0;
+    for (int i = 0; i < 3; i++) sum += c[i] * sqrt(tau_of(h / (1 << i)));
+    for (int i = 0; i < 3; i++)
+        a->probe[i].error = p * sqrt(sqrt(tau_of(h / (1 << i))) / (c[i] * sum));
+}
+
+/* Which probes there will be, for what, and how good. */
+static void plan(sgfs_audit *a, bool exact) {
+    double p = sgfsi_config_num(a->cfg, "audit.precision"), h = a->h;
+    bool steps = a->way == SGFSI_AUDIT_STEP;
+    share_error(a, 2 * p);
+    for (int i = 0; i < 3; i++) {
+        sgfsi_reference_chain *probe = &a->probe[i];
+        probe->sampler = "sgfs-cv";
+        probe->h = h / (1 << i);
+        if (exact) probe->error = i == 0 ? p / sqrt(2) : p;
+    }
+    a->probe[SGFSI_REFERENCE_EXACT] =
+        (sgfsi_reference_chain){.sampler = "exact",
+                                .h = NAN,
+                                .error = steps ? p / sqrt(2) : p,
+                                .rows = a->probe[SGFSI_REFERENCE_EXACT].rows};
+    a->total = a->done;
+    for (int i = 0; i < SGFSI_REFERENCES; i++) {
+        bool used = i == SGFSI_REFERENCE_EXACT ? exact : steps || !exact;
+        sgfsi_reference_chain fixed = a->probe[i];
+        if (i < 3 && !isfinite(h)) fixed.h = 1.0 / (1 << i);
+        a->probe[i].work = used ? sgfsi_reference_plan(&fixed) : 0;
+        a->total += a->probe[i].work;
+    }
+}
+
+/* ---- the probes ------------------------------------------------------------------------------ */
+
+static const double EXACT_COST = 3, EXACT_PART = 0.6;
+
+/* Of the time that is left, probe i's. */
+static double part_of(const sgfs_audit *a, int i) {
+    double weight[SGFSI_REFERENCES], all = 0, kinds = 0;
+    if (i == SGFSI_REFERENCE_EXACT && a->way == SGFSI_AUDIT_DRAWS) return EXACT_PART;
+    for (int k = 0; k < SGFSI_REFERENCES; k++) {
+        weight[k] = a->probe[k].work * (k == SGFSI_REFERENCE_EXACT ? EXACT_COST : 1);
+        if (a->probe[k].over || !(weight[k] > 0)) continue;
+        all += weight[k];
+        kinds++;
+    }
+    return (1 / kinds + weight[i] / all) / 2;
+}
+
+static sgfs_status walk(sgfs_audit *a, int i, sgfs_err *err) {
+    sgfsi_reference_chain *p = &a->probe[i];
+    char number[SGFSI_NUM_CHARS] = "auto";
+    if (isfinite(p->h)) sgfsi_format_digits(number, p->h, 3);
+    if (i == SGFSI_REFERENCE_EXACT) snprintf(p->what, sizeof p->what, "exact draws");
+    else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
+    double left = a->start + a->limit - sgfsi_now(); /* NaN: no limit */
+    sgfs_status status =
+        left <= 0 ? sgfsi_reference_too_short(a, p, err)
+                  : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
+    a->done += p->work;
+    p->over = true;
+    if (status == SGFS_OK || status == SGFS_ESTOPPED) return status;
+    const sgfs_err cause = *err;
+    return sgfsi_fail(err, status, "%s: %.400s", p->what, cause.text);
+}
+
+/* Refusals and divergence are reasons, all else ends the audit. */
+static sgfs_status try_exact(sgfs_audit *a, sgfs_err *err) {
+    sgfs_err why = {SGFS_OK, ""};
+    sgfs_status status = walk(a, SGFSI_REFERENCE_EXACT, &why);
+    a->exact = status == SGFS_OK;
+    if (a->exact) return SGFS_OK;
+    if (status != SGFS_EUSAGE && status != SGFS_ENUMERIC)
+        return sgfsi_fail(err, status, "%s", why.text);
+    snprintf(a->not_exact, sizeof a->not_exact, "%.399s", why.text);
+    plan(a, false);
+    return SGFS_OK;
+}
+
+static sgfs_status walk_steps(sgfs_audit *a, sgfs_err *err) {
+    sgfs_status status = walk(a, SGFSI_REFERENCE_H, err);
+    double h = a->probe[SGFSI_REFERENCE_H].h;
+    for (int i = 1; i < 3 && status == SGFS_OK; i++) {
+        a->probe[i].h = h / (1 << i);
+        status = walk(a, i, err);
+    }
+    if (status != SGFS_EUSAGE && status != SGFS_ENUMERIC) return status;
+    const sgfs_err cause = *err;
+    return sgfsi_fail(err, status,
+                      "There is no reference for this posterior: %.300s Instead: sample with "
+                      "--sampler nuts, then sgfs compare RUN --reference NUTS_RUN.",
+                      cause.text);
+}
+
+/* ---- the run's own draws --------------------------------------------------------------------- */
+
+/* Relative error of the sd from the squares' own autocorrelations. */
+static void load_squares(sgfsi_trace *t, const sgfs_draws *d, const sgfsi_used *used, int64_t j,
+                         double mean, double **square) {
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *theta = d->chain[used->chain[c]].theta + j;
+        for (int64_t i = 0; i < used->draws; i++) {
+            double x = theta[i * d->D] - mean;
+            square[c][i] = x * x;
+        }
+    }
+    sgfsi_trace_load(t, (const double *const *)square, 1);
+}
+
+static sgfs_status look_at_draws(sgfs_audit *a, sgfsi_arena *work, sgfs_err *err) {
+    const sgfs_draws *d = a->run;
+    sgfsi_used used;
+    sgfs_status status = sgfsi_used_of(d, work, &used, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_trace *t = sgfsi_trace_new(work, used.chains, used.draws);
+    double **square = sgfsi_arena_alloc(work, used.chains, sizeof *square);
+    double *room = SGFSI_DOUBLES(work, used.chains * used.draws);
+    sgfs_summary *s = sgfs_summary_new(d, err);
+    if (s == NULL) return err->code;
+    a->drawn = sgfsi_arena_alloc(&a->arena, d->D, sizeof *a->drawn);
+    bool made = t != NULL && square != NULL && room != NULL && a->drawn != NULL;
+    for (int64_t c = 0; made && c < used.chains; c++) square[c] = room + c * used.draws;
+    for (int64_t j = 0; made && j < d->D; j++) {
+        const sgfs_summary_row *row = &s->row[j];
+        load_squares(t, d, &used, j, row->mean, square);
+        a->drawn[j] = (sgfsi_estimate){.mean = row->mean,
+                                       .sd = row->sd,
+                                       .mean_error = row->mcse,
+                                       .sd_error = t->sd / (2 * t->mean * sqrt(sgfsi_ess_mean(t)))};
+    }
+    sgfs_summary_free(s);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static sgfs_status measure(sgfs_audit *a, sgfs_err *err) {
+    sgfsi_arena work = {NULL};
+    sgfs_status status = SGFS_OK;
+    if (a->way == SGFSI_AUDIT_DRAWS) status = look_at_draws(a, &work, err);
+    sgfsi_arena_free(&work);
+    bool wanted = sgfsi_config_flag(a->cfg, "audit.exact");
+    plan(a, wanted);
+    if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
+    if (status == SGFS_OK && wanted) status = try_exact(a, err);
+    if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact)) status = walk_steps(a, err);
+    return status == SGFS_OK ? sgfsi_audit_report(a, err) : status;
+}
+
+sgfs_status sgfs_audit_all(sgfs_audit *a, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
+    if (a == NULL) return err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+    if (a->start > 0)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_audit_all: the audit was done already.");
+    a->start = sgfsi_now();
+    sgfs_status status =
+        a->way == SGFSI_AUDIT_NOTHING ? sgfsi_audit_report_nothing(a, err) : measure(a, err);
+    a->report.seconds = sgfsi_now() - a->start;
+    a->reported = status == SGFS_OK;
+    return status;
+}
+
+sgfs_status sgfs_audit_store(const sgfs_audit *a, sgfs_err *err) {
+    if (a == NULL) return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+    if (!a->reported || !a->report.needed)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_audit_store: there is no result to store.");
+    char *text = sgfs_audit_json(a);
+    if (text == NULL) return sgfsi_fail_memory(err, "the audit");
+    sgfs_status status = sgfsi_runfile_note(a->path, SGFSI_NOTE_AUDIT, text, err);
+    sgfs_text_free(text);
+    return status;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ * reference_chain.c: chains of one sampler at one step, walked until the mean of every parameter is known to
+ * a given part of its sd. Draws are looked at once (diagnostics/batchmeans.h) and not kept.
+ *
+ * How long that takes is first taken from theory (tau = (2 - h)/h iterations per independent draw)
+ * and then from the errors measured so far. Nothing here depends on the clock but --max-time, so
+ * the same seed gives the same numbers. Errors by batch means need batches that are longer than
+ * tau: fewer than LEAST_ESS independent draws are never taken for enough.
+ *
+ * With --max-time a probe has its share, from before its anchor is looked for, and looks at the clock
+ * between stretches of iterations, warm-up's as well. Fewer than SAY_ESS effective draws by then (of
+ * the slowest parameter), or fewer than SAY_BATCHES batches, say nothing: errors are guesses then.
+ *
+ * Exact chains may turn out to ask many rows and to forget slowly. What the table
+ * of rows says is looked at first; then they begin with a few draws, and are given up when these say
+ * so.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/ticker.h"
+#include "jobs/audit/audit.h"
+
+enum { LEAST_ESS = 2048, ROUNDS = 12, MOST_FACTOR = 100 };
+enum {
+    SAY_ESS = 200,
+    SAY_BATCHES = 20,
+    LEAST_DRAWS = 64 /* of a chain, unless the time is over */
+};
+/* Rows for each parameter that an effective exact draw may ask. Extrapolation over h needs about 30
+ * times as many draws, of some 10 rows a parameter: where exact ones ask for ten times that in all,
+ * they are not worth waiting for. */
+static const double most_rows = 3200;
+
+/* ---- options of its run ---------------------------------------------------------------------- */
+
+/* Seeds that are neither the run's own nor each other's: draws must be independent of those they
+ * are compared with. (splitmix64 of the user's seed and the probe's number.) */
+static uint64_t seed_of(const sgfs_audit *a, const sgfsi_reference_chain *p) {
+    uint64_t z = (uint64_t)sgfsi_config_int(a->cfg, "run.seed") * SGFSI_REFERENCES +
+                 (uint64_t)(p - a->probe) + 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (z ^ (z >> 31)) >> 12;
+}
+
+static sgfs_status lend(const sgfs_audit *a, sgfs_config *cfg, const char *key, sgfs_err *err) {
+    if (!sgfsi_config_given(a->cfg, key)) return SGFS_OK;
+    return sgfs_config_set(cfg, key, sgfsi_config_text(a->cfg, key), err);
+}
+
+/* What the run's sampler and this one have in common, as the run had it. */
+static sgfs_status copy_settings(const sgfs_audit *a, const sgfsi_reference_chain *p,
+                                 sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_kinds kinds;
+    sgfs_status status = sgfsi_choose_kinds(cfg, &kinds, err);
+    if (status != SGFS_OK || a->way != SGFSI_AUDIT_STEP) return status;
+    bool same = strcmp(p->sampler, a->sampler) == 0;
+    if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
+    if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
+    for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
+        if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
+        status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
+    }
+    return status;
+}
+
+static sgfs_status set_options(const sgfs_audit *a, const sgfsi_reference_chain *p,
+                               sgfs_config *cfg, sgfs_err *err) {
+    sgfs_status status = sgfs_config_set(cfg, "sampler.kind", p->sampler, err);
+    if (status == SGFS_OK) status = copy_settings(a, p, cfg, err);
+    if (status == SGFS_OK && isfinite(p->h))
+        status = sgfs_config_set_num(cfg, "sampler.step", p->h, err);
+    if (status == SGFS_OK) status = lend(a, cfg, "run.chains", err);
+    if (status == SGFS_OK) status = lend(a, cfg, "run.threads", err);
+    if (status == SGFS_OK)
+        status = sgfs_config_set_num(cfg, "run.seed", (double)seed_of(a, p), err);
+    if (status == SGFS_OK) status = sgfs_config_set(cfg, "run.draws", "1000000000000", err);
+    return status == SGFS_OK ? sgfs_config_set(cfg, "run.thin", "1", err) : status;
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+static bool is_stopping(sgfs_audit *a) {
+    return atomic_load_explicit(&a->stop, memory_order_relaxed) != 0;
+}
+
+/* done: iterations of this probe. */
+static void report(sgfs_audit *a, const sgfsi_reference_chain *p, double done) {
+    if (a->on_progress == NULL) return;
+    double fraction = a->total > 0 ? (a->done + fmin(done, p->work)) / a->total : 0;
+    sgfs_audit_progress now = {.what = p->what,
+                               .fraction = fmin(fraction, 1),
+                               .seconds = sgfsi_now() - a->start,
+                               .eta = -1};
+    if (now.fraction > 0) now.eta = now.seconds * (1 - now.fraction) / now.fraction;
+    a->on_progress(&now, a->progress_user);
+}
+
+/* The draws of the last stretch go into the sums and are forgotten. */
+static void absorb(sgfs_run *run, sgfsi_batchmeans *b) {
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        sgfsi_chain_draws *chain = &run->out.memory->chain[c];
+        sgfsi_batchmeans_add(b, c, chain->draws, chain->theta);
+        chain->draws = 0;
+    }
+}
+
+/* A tenth of a second, and no more draws than fit into a few megabytes. */
+static int64_t next_stretch(const sgfs_run *run, int64_t stretch, double took) {
+    double factor = took > 0 ? fmin(fmax(0.1 / took, 0.5), 2) : 2;
+    double most = 1e6 / (double)(run->model->D * run->plan.chains);
+    double next = fmin((double)stretch * factor, most);
+    return next > 1 ? (int64_t)next : 1;
+}
+
+/* Up to iteration `end` of every chain. */
+static sgfs_status walk_to(sgfs_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
+                           sgfsi_batchmeans *b, int64_t end, double until, sgfs_err *err) {
+    int64_t stretch = 1;
+    while (run->chain[0].t < end) {
+        double before = sgfsi_now();
+        int64_t left = end - run->chain[0].t;
+        sgfs_status status = sgfs_run_step(run, stretch < left ? stretch : left, err);
+        if (status != SGFS_OK) return status;
+        absorb(run, b);
+        double after =
+            run->chain[0].t > run->plan.warmup ? (double)(run->chain[0].t - run->plan.warmup) : 0;
+        report(a, p, after * (double)run->plan.chains);
+        if (is_stopping(a)) return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+        if (sgfsi_now() >= until) return SGFS_OK; /* false without a limit: NaN */
+        stretch = next_stretch(run, stretch, sgfsi_now() - before);
+    }
+    return SGFS_OK;
+}
+
+static double largest_error(const sgfsi_estimate *e, int64_t D) {
+    double most = 0;
+    for (int64_t j = 0; j < D; j++) {
+        double error = e[j].mean_error / e[j].sd;
+        if (!(error <= most)) most = error; /* NaN stays */
+    }
+    return most;
+}
+
+bool sgfsi_reference_chain_estimate(sgfsi_reference_chain *p, const sgfsi_batchmeans *b) {
+    sgfsi_batchmeans_estimate(b, p->estimate);
+    p->reached = largest_error(p->estimate, b->D);
+    p->freedom = sgfsi_batchmeans_freedom(b, p->reached);
+    bool many = sgfsi_batchmeans_batches(b) >= SAY_BATCHES && p->freedom > 0;
+    return many && SAY_ESS * p->reached * p->reached <= 1;
+}
+
+double sgfsi_reference_plan(const sgfsi_reference_chain *p) {
+    double tau = isfinite(p->h) ? (2 - p->h) / p->h : 1.2;
+    return tau * fmax(1 / (p->error * p->error), LEAST_ESS);
+}
+
+static bool is_exact(const sgfsi_reference_chain *p) {
+    return strcmp(p->sampler, "exact") == 0;
+}
+
+static int64_t rows_so_far(const sgfs_run *run) {
+    int64_t rows = 0;
+    for (int64_t c = 0; c < run->plan.chains; c++)
+        rows += run->chain[c].sampler.eval.rows_touched + run->chain[c].sampler.full.rows_touched;
+    return rows;
+}
+
+sgfs_status sgfsi_reference_too_short(const sgfs_audit *a, const sgfsi_reference_chain *p,
+                                      sgfs_err *err) {
+    if (!isfinite(a->limit))
+        return sgfsi_fail(err, SGFS_ENUMERIC, "still not %d effective draws after all these.",
+                          SAY_ESS);
+    if (is_exact(p))
+        return sgfsi_fail(err, SGFS_EUSAGE, "not %d effective ones in their part of --max-time.",
+                          SAY_ESS);
+    return sgfsi_fail(err, SGFS_ESTOPPED,
+                      "Too short to say: not %d effective %s in their part of %.4g s. Nothing is "
+                      "stored. Use a longer --max-time.",
+                      SAY_ESS, p->what, a->limit);
+}
+
+/* rows: touched since warm-up. ESS by what the errors are. */
+static sgfs_status check_cost(const sgfsi_reference_chain *p, const sgfs_run *run, double rows,
+                              sgfs_err *err) {
+    double drawn = (double)((run->chain[0].t - run->plan.warmup) * run->plan.chains);
+    double tau = drawn * p->reached * p->reached, each = rows / drawn;
+    if (!is_exact(p) || !(tau * each > most_rows * (double)run->model->D)) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "they ask %.3g rows each and it takes %.3g of them to forget one: too slow to "
+        "wait for",
+        each, fmax(tau, 1));
+}
+
+/* Before the warm-up: rows per draw as the table of rows has it, and no draw forgotten at once. */
+static sgfs_status check_table(const sgfsi_reference_chain *p, const sgfs_run *run, sgfs_err *err) {
+    const sgfsi_json *facts = run->chain[0].sampler.facts;
+    if (!is_exact(p) || facts == NULL) return SGFS_OK;
+    double each = sgfsi_json_get_num(sgfsi_json_get(facts, "exact"), "rows_per_draw", 0);
+    if (!(each > most_rows * (double)run->model->D)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE, "they would ask %.3g rows each: too slow to wait for",
+                      each);
+}
+
+static sgfs_status walk_until_known(sgfs_audit *a, sgfsi_reference_chain *p, sgfs_run *run,
+                                    sgfsi_batchmeans *b, double until, sgfs_err *err) {
+    double chains = (double)run->plan.chains, planned = sgfsi_reference_plan(p) / chains;
+    double most = planned * MOST_FACTOR, before = (double)rows_so_far(run);
+    if (is_exact(p)) planned = fmin(planned, LEAST_ESS / chains);
+    planned = fmax(planned, LEAST_DRAWS);
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t end = run->plan.warmup + (int64_t)ceil(planned);
+        sgfs_status status = walk_to(a, p, run, b, end, until, err);
+        if (status != SGFS_OK) return status;
+        p->enough = sgfsi_reference_chain_estimate(p, b);
+        status = check_cost(p, run, (double)rows_so_far(run) - before, err);
+        if (status != SGFS_OK) return status;
+        double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
+        if (excess <= 1.1 || planned >= most || sgfsi_now() >= until) return SGFS_OK;
+        double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 16) : 4;
+        planned = fmin(planned * factor, most);
+    }
+    return SGFS_OK;
+}
+
+/* ---- one probe ------------------------------------------------------------------------------- */
+
+/* h as the sampler chose it. */
+static double step_of(const sgfs_run *run) {
+    const char *const *names = run->kinds.sampler->stats;
+    for (int64_t s = 0; names[s] != NULL; s++) {
+        if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
+    }
+    return NAN;
+}
+
+static sgfs_status check_kind(const sgfsi_reference_chain *p, const sgfs_run *run, sgfs_err *err) {
+    if (strcmp(run->kinds.name, p->sampler) == 0 && run->chain[0].sampler.fallback[0] == '\0')
+        return SGFS_OK;
+    const char *why = run->chain[0].sampler.fallback;
+    return sgfsi_fail(err, SGFS_EUSAGE, "--sampler %s gains nothing here%s%.300s", p->sampler,
+                      why[0] != '\0' ? ": " : ".", why);
+}
+
+static sgfs_status with_run(sgfs_audit *a, sgfsi_reference_chain *p, sgfs_run *run, double until,
+                            sgfs_err *err) {
+    sgfs_status status = check_kind(p, run, err);
+    if (status != SGFS_OK) return status;
+    int64_t D = a->model->D;
+    sgfsi_arena arena = {NULL};
+    sgfsi_batchmeans *b = sgfsi_batchmeans_new(&arena, run->plan.chains, D);
+    p->estimate = sgfsi_arena_alloc(&a->arena, D, sizeof *p->estimate);
+    if (b == NULL || p->estimate == NULL) status = sgfsi_fail_memory(err, "the audit");
+    if (status == SGFS_OK) status = check_table(p, run, err);
+    if (status == SGFS_OK) status = walk_to(a, p, run, b, run->plan.warmup + 1, until, err);
+    if (status == SGFS_OK && run->chain[0].t <= run->plan.warmup)
+        status = sgfsi_reference_too_short(a, p, err);
+    if (status == SGFS_OK && !isfinite(p->h)) p->h = step_of(run);
+    if (status == SGFS_OK) status = walk_until_known(a, p, run, b, until, err);
+    if (status == SGFS_OK && !p->enough) status = sgfsi_reference_too_short(a, p, err);
+    p->rows = rows_so_far(run);
+    if (status != SGFS_OK) p->estimate = NULL;
+    sgfsi_arena_free(&arena);
+    return status;
+}
+
+/* Notes of the first probe are of use (the search for the anchor); the same again are not. */
+static void pass_first(sgfs_level level, const char *text, void *user) {
+    const sgfs_audit *a = user;
+    if (level == SGFS_NOTE && a->done == 0) sgfsi_say(sgfsi_config_log(a->cfg), level, "%s", text);
+}
+
+sgfs_status sgfsi_reference_chain_run(sgfs_audit *a, sgfsi_reference_chain *p, double until,
+                                      sgfs_err *err) {
+    sgfs_config *cfg = sgfs_config_new();
+    if (cfg == NULL) return sgfsi_fail_memory(err, "the audit");
+    sgfs_config_on_message(cfg, pass_first, a);
+    sgfs_status status = set_options(a, p, cfg, err);
+    sgfs_run *run = status == SGFS_OK ? sgfs_run_open(a->model, cfg, err) : NULL;
+    if (status == SGFS_OK) status = run != NULL ? with_run(a, p, run, until, err) : err->code;
+    sgfs_run_free(run);
+    sgfs_config_free(cfg);
+    return status;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT
+ * checkgrad.c: is a model's gradient the derivative of its log density?
+ *
+ * At the model's start and at random points around it (as chains start), on all rows or on so many
+ * drawn evenly, the log posterior's gradient G is compared with finite differences (slope.c)
+ *   - along each parameter; of thousands, along some hundred drawn afresh at every point, of every
+ *     block at least one;
+ *   - along random directions +-s_j/sqrt(D), s_j the spread of parameter j, which move all of them:
+ *     a direction that disagrees is halved until the parameter is found;
+ *   - for the prior alone, along the same;
+ *   - for single rows, along a random direction: scores that only add up to the right sum would
+ *     still give the sampler the wrong noise.
+ * Rows' log densities must be the same with scores, without, and one by one.
+ *
+ * What is relative to what: the gradient is a sum over rows, which may happen to be near 0, so the
+ * difference is measured by the largest of |analytic|, |numeric| and sqrt(sum_i g_ij^2), the size
+ * that a sum of such terms has by chance (from the rows of one batch). Where even that is below
+ * what the density's rounding lets a difference show, the rounding is the measure.
+ *
+ * The model is used through the posterior and its own table only; a smaller set of rows is a copy
+ * of the data's head with a list of rows, so that the model stays opened on what it was opened on.
+ */
+#include "jobs/checkgrad/checkgrad.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "chain/plan.h"
+#include "model/prior.h"
+
+const sgfs_option sgfsi_check_grad_options[] = {
+    {"check.tolerance", "check-tolerance", SGFS_NUMBER, "1e-6", 1e-12, 1, NULL,
+     "largest relative difference that counts as agreement; also --tolerance"},
+    {"check.points", "points", SGFS_INTEGER, "3", 1, 10000, NULL,
+     "places to compare at: the model's start, and random ones around it"},
+    {"check.rows", "rows-checked", SGFS_INTEGER, "auto", 1, 1e12, NULL,
+     "rows to compare on, drawn evenly (auto: 10,000, fewer where D is over 200)"},
+    {"check.parameters", "parameters", SGFS_INTEGER, "200", 1, 1e9, NULL,
+     "parameters to compare one by one at each point; directions cover all"},
+    SGFSI_OPTIONS_END};
+
+enum {
+    MOST_ROWS = 10000,
+    FEWEST_ROWS = 200,
+    ROW_WORK = 2000000, /* rows x parameters of one pass, by default */
+    SAMPLE = 256,       /* rows of the batch whose scores are looked at */
+    DIRECTIONS = 3      /* at each point */
+};
+
+static const double little = 1e-4; /* spreads: how far beside a point lies another */
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+sgfsi_verdict sgfsi_judge(const sgfsi_slope *s, double size, double tolerance) {
+    double gap = fabs(s->analytic - s->numeric);
+    double scale = fmax(fmax(fabs(s->analytic), fabs(s->numeric)), size);
+    scale = fmax(scale, s->rounding / tolerance);
+    sgfsi_verdict out = {.slope = *s, .error = gap, .doubt = s->doubt};
+    if (scale > 0) {
+        out.error /= scale;
+        out.doubt /= scale;
+    }
+    if (!isfinite(out.error) || !isfinite(out.doubt)) out.is = SGFSI_NOT_FINITE;
+    else if (out.error <= tolerance) out.is = SGFSI_AGREES;
+    else out.is = gap > 3 * s->doubt ? SGFSI_WRONG : SGFSI_UNSURE;
+    return out;
+}
+
+void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row) {
+    bool worse = is > c->is || (is == c->is && !(error <= c->error));
+    if (worse) *c = (sgfsi_compared){is, error, point, row};
+}
+
+static void note_ratio(sgfsi_checked *p, const sgfsi_slope *total, const sgfsi_slope *prior,
+                       double unit) {
+    bool blame_prior = p->prior >= SGFSI_WRONG;
+    double a = blame_prior ? prior->analytic : total->analytic - prior->analytic;
+    double n = blame_prior ? prior->numeric : total->numeric - prior->numeric;
+    p->least_off = fmin(p->least_off, (a - n) / unit);
+    p->most_off = fmax(p->most_off, (a - n) / unit);
+    if (!isfinite(a / n)) return;
+    p->least_ratio = fmin(p->least_ratio, a / n);
+    p->most_ratio = fmax(p->most_ratio, a / n);
+}
+
+/* ---- densities ------------------------------------------------------------------------------- */
+
+/* The log posterior and the prior on the rows that take part. */
+static sgfs_status posterior_at(void *work, const double *theta, double *density, sgfs_err *err) {
+    sgfsi_check *c = work;
+    density[0] = density[1] = 0;
+    sgfs_status status = sgfsi_full_eval(&c->full, theta, &density[0], c->room, NULL, err);
+    if (status == SGFS_ENUMERIC)
+        density[0] = NAN; /* a gradient that is not finite, or a model
+                                                    * that says so itself */
+    else if (status != SGFS_OK) return status;
+    return sgfsi_prior_add(&c->part, theta, &density[1], NULL, err);
+}
+
+/* ---- parameters and directions --------------------------------------------------------------- */
+
+/* +-s_j/sqrt(D) for the parameters order[from .. end), 0 elsewhere. */
+void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end) {
+    int64_t D = c->part.D;
+    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, which, SGFSI_MOMENTUM);
+    sgfsi_uniforms(&s, D, c->room);
+    memset(c->v, 0, (size_t)D * sizeof *c->v);
+    for (int64_t k = from; k < end; k++) {
+        int64_t j = c->order[k];
+        c->v[j] = (c->room[j] < 0.5 ? -1 : 1) * c->spread[j] / sqrt((double)D);
+    }
+}
+
+/* The gradient a little beside theta, made once for each point and neighbour. */
+static sgfs_status look_beside(sgfsi_check *c, sgfsi_neighbour *n, int64_t which, sgfs_err *err) {
+    double lp = 0;
+    if (n->at == c->point) return SGFS_OK;
+    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 1 + which, SGFSI_START);
+    sgfsi_uniforms(&s, c->part.D, n->theta);
+    for (int64_t j = 0; j < c->part.D; j++)
+        n->theta[j] = c->theta[j] + little * (2 * n->theta[j] - 1) * c->spread[j];
+    memset(n->prior, 0, (size_t)c->part.D * sizeof *n->prior);
+    sgfs_status status = sgfsi_full_eval(&c->full, n->theta, &lp, n->G, NULL, err);
+    if (status == SGFS_OK) status = sgfsi_prior_add(&c->part, n->theta, NULL, n->prior, err);
+    if (status == SGFS_OK) n->at = c->point;
+    return status;
+}
+
+static bool is_open(const sgfsi_verdict *v) {
+    return v->is == SGFSI_UNSURE || v->is == SGFSI_WRONG;
+}
+
+/* One comparison along c->v at theta; a verdict that is not open any more stays. */
+static sgfs_status compare_at(sgfsi_check *c, const sgfsi_slopes *at, const double *size,
+                              bool first, sgfsi_verdict *out, sgfs_err *err) {
+    sgfsi_slope along[SGFSI_DENSITIES];
+    sgfs_status status = sgfsi_slopes_along(at, c->v, along, err);
+    for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
+        sgfsi_verdict seen = sgfsi_judge(&along[k], size[k], c->tolerance);
+        if (first || (is_open(&out[k]) && seen.is == SGFSI_AGREES)) out[k] = seen;
+    }
+    return status;
+}
+
+/* Compare along c->v. A disagreement that is not there a little beside theta is a kink on which
+ * theta happens to lie (a relu unit that is 0 for some row, to 1e-7 or exactly: any slope between
+ * those of both sides is right there), and what was seen beside it counts. A mistake is wrong at
+ * every neighbour. size: of the terms, for both densities. */
+static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *out, sgfs_err *err) {
+    for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
+    sgfsi_tick(&c->ticker, fmin(c->done++ / c->planned, 1));
+    sgfs_status status = compare_at(c, &c->slopes, size, true, out, err);
+    for (int64_t i = 0; i < SGFSI_NEIGHBOURS && status == SGFS_OK; i++) {
+        sgfsi_neighbour *n = &c->beside[i];
+        sgfsi_slopes at = c->slopes;
+        if (!is_open(&out[0]) && !is_open(&out[1])) break;
+        if (look_beside(c, n, i, NULL) != SGFS_OK) continue; /* no numbers there */
+        at.theta = n->theta;
+        at.gradient[0] = n->G;
+        at.gradient[1] = n->prior;
+        status = compare_at(c, &at, size, false, out, err);
+    }
+    return status;
+}
+
+static sgfs_status check_parameter(sgfsi_check *c, int64_t j, sgfs_err *err) {
+    sgfsi_verdict seen[SGFSI_DENSITIES];
+    sgfsi_checked *p = &c->param[j];
+    double unit = c->spread[j];
+    double size[] = {fmax(c->size[j], fabs(c->G[j])) * unit, fabs(c->prior[j] * unit)};
+    memset(c->v, 0, (size_t)c->part.D * sizeof *c->v);
+    c->v[j] = unit;
+    sgfs_status status = compare(c, size, seen, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_verdict *total = &seen[0], *prior = &seen[1];
+    sgfsi_note(&c->found.prior, prior->is, prior->error, c->point, 0);
+    if (prior->is > p->prior) p->prior = prior->is;
+    if (total->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG)
+        note_ratio(p, &total->slope, &prior->slope, unit);
+    if (total->is < p->is || (total->is == p->is && total->error <= p->error)) return SGFS_OK;
+    p->is = total->is;
+    p->point = c->point;
+    p->analytic = total->slope.analytic / unit;
+    p->numeric = total->slope.numeric / unit;
+    p->error = total->error;
+    p->doubt = total->doubt;
+    return SGFS_OK;
+}
+
+/* How far G'v is off along the direction c->v. */
+static sgfs_status check_direction(sgfsi_check *c, sgfsi_verdict *out, sgfs_err *err) {
+    sgfsi_verdict seen[SGFSI_DENSITIES];
+    double size[SGFSI_DENSITIES] = {0};
+    for (int64_t j = 0; j < c->part.D; j++) {
+        size[0] += pow(c->size[j] * c->v[j], 2);
+        size[1] += pow(c->prior[j] * c->v[j], 2);
+    }
+    for (int k = 0; k < SGFSI_DENSITIES; k++) size[k] = sqrt(size[k]);
+    sgfs_status status = compare(c, size, seen, err);
+    if (status != SGFS_OK) return status;
+    *out = seen[0];
+    sgfsi_note(&c->found.prior, seen[1].is, seen[1].error, c->point, 0);
+    return SGFS_OK;
+}
+
+static double gap_of(const sgfsi_verdict *v) {
+    return fabs(v->slope.analytic - v->slope.numeric);
+}
+
+/* A direction over all parameters disagrees: halve it, keep the half that is further off, until one
+ * parameter is left, and compare that one. */
+static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
+    int64_t from = 0, end = c->part.D;
+    while (end - from > 1) {
+        int64_t middle = from + (end - from) / 2;
+        sgfsi_verdict left, right;
+        sgfsi_check_choose(c, which, from, middle);
+        sgfs_status status = check_direction(c, &left, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_check_choose(c, which, middle, end);
+        status = check_direction(c, &right, err);
+        if (status != SGFS_OK) return status;
+        if (gap_of(&left) >= gap_of(&right) || isnan(gap_of(&left))) end = middle;
+        else from = middle;
+    }
+    return check_parameter(c, c->order[from], err);
+}
+
+static sgfs_status check_directions(sgfsi_check *c, bool found_already, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t d = 1; d <= DIRECTIONS && status == SGFS_OK; d++) {
+        sgfsi_verdict seen;
+        sgfsi_check_choose(c, d, 0, c->part.D);
+        status = check_direction(c, &seen, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_note(&c->found.direction, seen.is, seen.error, c->point, 0);
+        if (seen.is < SGFSI_WRONG || found_already) continue;
+        status = corner(c, d, err);
+        found_already = true;
+    }
+    return status;
+}
+
+/* Put the parameters to check at this point in front: one of every block, then any. */
+static void shuffle(sgfsi_check *c) {
+    int64_t D = c->part.D, front = 0;
+    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 0, SGFSI_TREE);
+    sgfsi_uniforms(&s, D, c->room);
+    for (int64_t j = 0; j < D; j++) c->order[j] = j;
+    if (c->most >= D) return;
+    for (int64_t k = 0; k < c->part.blocks && k < c->most; k++) {
+        const sgfs_block *b = &c->part.block[k]; /* still in its place: blocks come in order */
+        int64_t at = b->offset + (int64_t)(c->room[b->offset] * (double)(b->rows * b->cols));
+        int64_t other = c->order[front];
+        c->order[front++] = c->order[at];
+        c->order[at] = other;
+    }
+    for (int64_t k = front; k < c->most; k++) {
+        int64_t at = k + (int64_t)(c->room[k] * (double)(D - k)), other = c->order[k];
+        c->order[k] = c->order[at];
+        c->order[at] = other;
+    }
+}
+
+static sgfs_status check_parameters(sgfsi_check *c, sgfs_err *err) {
+    bool wrong = false;
+    sgfs_status status = SGFS_OK;
+    shuffle(c);
+    for (int64_t k = 0; k < c->most && k < c->part.D && status == SGFS_OK; k++) {
+        status = check_parameter(c, c->order[k], err);
+        wrong = wrong || c->param[c->order[k]].is >= SGFSI_WRONG;
+    }
+    return status == SGFS_OK ? check_directions(c, wrong, err) : status;
+}
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+static void place(sgfsi_check *c) {
+    int64_t D = c->part.D;
+    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 0, SGFSI_START);
+    sgfsi_uniforms(&s, D, c->room);
+    for (int64_t j = 0; j < D; j++) {
+        double away = c->point > 1 ? c->radius * (2 * c->room[j] - 1) : 0;
+        c->theta[j] = c->start[j] + away * c->spread[j];
+    }
+}
+
+/* Which row makes the density or the gradient at theta something else than a number? 0: none does
+ * alone. Rows are halved. */
+static int64_t bad_row(sgfsi_check *c) {
+    sgfs_data piece = *c->part.data;
+    sgfs_model m = c->part;
+    int64_t from = 0, end = piece.N;
+    int64_t *row = malloc((size_t)end * sizeof *row);
+    m.data = &piece;
+    for (int64_t i = 0; row != NULL && i < end; i++)
+        row[i] = c->part.data->subset != NULL ? c->part.data->subset[i] : i;
+    while (row != NULL && end - from > 0) {
+        double lp = 0;
+        int64_t middle = end - from > 1 ? from + (end - from) / 2 : end;
+        piece.subset = row + from;
+        piece.N = middle - from;
+        sgfs_status status = sgfsi_posterior_full(&m, c->theta, &lp, c->room, NULL, NULL);
+        bool bad = status != SGFS_OK || !isfinite(lp);
+        if (middle == end) {
+            end = bad ? end : from;
+            break;
+        }
+        if (bad) end = middle;
+        else from = middle;
+    }
+    int64_t number = row != NULL && end > from ? row[from] + 1 : 0;
+    free(row);
+    return number;
+}
+
+/* Log density and gradient at theta; false: not numbers, which is noted. */
+static sgfs_status look(sgfsi_check *c, bool *usable, sgfs_err *err) {
+    sgfs_err why = {SGFS_OK, ""};
+    int64_t bad = 0;
+    c->lp = 0;
+    memset(c->prior, 0, (size_t)c->part.D * sizeof *c->prior);
+    sgfs_status status = sgfsi_full_eval(&c->full, c->theta, &c->lp, c->G, NULL, &why);
+    for (int64_t j = 0; j < c->part.D; j++) {
+        if (isfinite(c->G[j])) continue;
+        bad++;
+        if (c->param[j].is == SGFSI_NOT_FINITE) continue;
+        c->param[j] = (sgfsi_checked){.is = SGFSI_NOT_FINITE,
+                                      .point = c->point,
+                                      .analytic = c->G[j],
+                                      .numeric = NAN,
+                                      .error = NAN,
+                                      .doubt = NAN};
+    }
+    *usable = status == SGFS_OK && isfinite(c->lp);
+    if (*usable) return sgfsi_prior_add(&c->part, c->theta, NULL, c->prior, err);
+    if (status != SGFS_OK && bad == 0) { /* the model's own sentence */
+        if (err != NULL) *err = why;
+        return status;
+    }
+    sgfsi_note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, bad_row(c));
+    return SGFS_OK;
+}
+
+static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
+    bool usable = false;
+    place(c);
+    sgfs_status status = look(c, &usable, err);
+    if (status != SGFS_OK || !usable) return status;
+    c->spot = look_beside(c, &c->beside[0], 0, NULL) == SGFS_OK ? c->beside[0].theta : c->theta;
+    status = sgfsi_check_sample(c, &usable, err);
+    return status == SGFS_OK && usable ? check_parameters(c, err) : status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* n of N rows, evenly. */
+static sgfs_status choose_rows(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+    const sgfs_data *d = c->model->data;
+    double by_work = (double)ROW_WORK / (double)c->model->D;
+    int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, by_work));
+    if (!sgfsi_config_auto(cfg, "check.rows")) n = sgfsi_config_int(cfg, "check.rows");
+    c->part = *c->model;
+    if (n >= d->N) return SGFS_OK;
+    c->row = sgfsi_arena_alloc(&c->arena, n, sizeof *c->row);
+    if (c->row == NULL) return sgfsi_fail_memory(err, "the check");
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = (int64_t)((double)i * (double)d->N / (double)n);
+        c->row[i] = d->subset != NULL ? d->subset[at] : at;
+    }
+    c->some = *d;
+    c->some.subset = c->row;
+    c->some.N = n;
+    c->some.total = d->total * (double)n / (double)d->N;
+    c->part.data = &c->some;
+    return SGFS_OK;
+}
+
+static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+    int64_t D = c->model->D;
+    sgfs_status status = choose_rows(c, cfg, err);
+    if (status != SGFS_OK) return status;
+    double *numbers = SGFSI_DOUBLES(&c->arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
+    c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;
+    c->loglik = SGFSI_DOUBLES(&c->arena, c->sample);
+    c->order = sgfsi_arena_alloc(&c->arena, D, sizeof *c->order);
+    c->param = sgfsi_arena_alloc(&c->arena, D, sizeof *c->param);
+    if (numbers == NULL || c->loglik == NULL || c->order == NULL || c->param == NULL)
+        return sgfsi_fail_memory(err, "the check");
+    double **vector[] = {&c->theta, &c->start, &c->spread, &c->G,         &c->prior,
+                         &c->v,     &c->size,  &c->room,   &c->slopes.up, &c->slopes.down};
+    for (int k = 0; k < 10; k++) *vector[k] = numbers + k * D;
+    for (int i = 0; i < SGFSI_NEIGHBOURS; i++) {
+        double *room = numbers + (10 + 3 * i) * D;
+        c->beside[i] = (sgfsi_neighbour){.theta = room, .G = room + D, .prior = room + 2 * D};
+    }
+    for (int64_t j = 0; j < D; j++) {
+        c->param[j].least_ratio = c->param[j].least_off = INFINITY;
+        c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
+    }
+    int64_t threads = sgfsi_config_auto(cfg, "run.threads") ? omp_get_max_threads()
+                                                            : sgfsi_config_int(cfg, "run.threads");
+    status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->arena, err);
+    return status == SGFS_OK
+               ? sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->arena, err)
+               : status;
+}
+
+static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+    c->tolerance = sgfsi_config_num(cfg, "check.tolerance");
+    c->radius = sgfsi_config_num(cfg, "run.init");
+    c->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
+    c->most = sgfsi_config_int(cfg, "check.parameters");
+    sgfs_status status = sgfsi_check_model_options(cfg, c->model->kind, err);
+    if (status == SGFS_OK) status = make_room(c, cfg, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_eval_stream(&c->eval, c->seed, 0);
+    c->slopes.densities = posterior_at;
+    c->slopes.work = c;
+    c->slopes.D = c->part.D;
+    c->slopes.theta = c->theta;
+    c->slopes.gradient[0] = c->G;
+    c->slopes.gradient[1] = c->prior;
+    c->model->kind->start(c->model, c->start, c->spread);
+    c->found = (sgfsi_check_findings){.model = c->model, .param = c->param, .shown = &c->shown};
+    c->ticker = sgfsi_ticker_start(sgfsi_config_log(cfg), "Comparing gradients");
+    int64_t each = DIRECTIONS + (c->most < c->part.D ? c->most : c->part.D);
+    c->planned = (double)(each * sgfsi_config_int(cfg, "check.points"));
+    return SGFS_OK;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static int worst_first(const void *a, const void *b) {
+    const sgfs_check_grad_row *x = a, *y = b;
+    double ex = isnan(x->error) ? INFINITY : x->error, ey = isnan(y->error) ? INFINITY : y->error;
+    if (x->agrees != y->agrees) return x->agrees ? 1 : -1;
+    if (ex != ey) return ex > ey ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static const char *block_of(const sgfs_model *m, int64_t j) {
+    int64_t k = 0;
+    while (k + 1 < m->blocks && m->block[k + 1].offset <= j) k++;
+    return m->block[k].name;
+}
+
+static sgfs_status fill_rows(sgfsi_check *c, sgfs_err *err) {
+    sgfs_check_grad *out = &c->shown;
+    out->row = sgfsi_arena_alloc(&c->arena, c->part.D, sizeof *out->row);
+    if (out->row == NULL) return sgfsi_fail_memory(err, "the check");
+    for (int64_t j = 0; j < c->part.D; j++) {
+        const sgfsi_checked *p = &c->param[j];
+        if (p->is == SGFSI_UNCHECKED) continue;
+        char *name = sgfsi_arena_text(&c->arena, c->part.param[j]);
+        char *block = sgfsi_arena_text(&c->arena, block_of(&c->part, j));
+        if (name == NULL || block == NULL) return sgfsi_fail_memory(err, "the check");
+        out->row[out->checked++] = (sgfs_check_grad_row){.name = name,
+                                                         .block = block,
+                                                         .point = p->point,
+                                                         .analytic = p->analytic,
+                                                         .numeric = p->numeric,
+                                                         .error = p->error,
+                                                         .doubt = p->doubt,
+                                                         .agrees = p->is == SGFSI_AGREES};
+    }
+    qsort(out->row, (size_t)out->checked, sizeof *out->row, worst_first);
+    out->error = out->checked > 0 ? out->row[0].error : NAN;
+    return SGFS_OK;
+}
+
+static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
+    const sgfsi_check_findings *f = &c->found;
+    sgfs_check_grad *out = &c->shown;
+    char title[192], verdict[SGFSI_VERDICT_CHARS];
+    snprintf(title, sizeof title, "%s, %lld of %lld rows, %lld parameters", c->part.kind->name,
+             (long long)c->part.data->N, (long long)c->model->data->N, (long long)c->part.D);
+    sgfs_status status = fill_rows(c, err);
+    if (status != SGFS_OK) return status;
+    out->dim = c->part.D;
+    out->rows = c->part.data->N;
+    out->rows_in_data = c->model->data->N;
+    out->points = c->point;
+    out->directions = DIRECTIONS * c->point;
+    out->tolerance = c->tolerance;
+    out->direction_error = f->direction.error;
+    out->prior_error = f->prior.error;
+    out->score_error = f->score.error;
+    out->loglik_error = f->loglik.error;
+    out->passed = out->checked > 0 && out->row[0].agrees && f->density.is == SGFSI_UNCHECKED;
+    const sgfsi_compared *all[] = {&f->direction, &f->prior, &f->score, &f->loglik};
+    for (int k = 0; k < 4; k++) out->passed = out->passed && all[k]->is == SGFSI_AGREES;
+    sgfsi_diagnose(f, verdict);
+    out->title = sgfsi_arena_text(&c->arena, title);
+    out->verdict = sgfsi_arena_text(&c->arena, verdict);
+    return out->title != NULL && out->verdict != NULL ? SGFS_OK
+                                                      : sgfsi_fail_memory(err, "the check");
+}
+
+static sgfs_status run_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+    double before = sgfsi_now();
+    int blas_threads = sgfsi_blas_threads(1);
+    int64_t points = sgfsi_config_int(cfg, "check.points");
+    sgfs_status status = open_check(c, cfg, err);
+    while (status == SGFS_OK && c->point < points) {
+        c->point++;
+        status = check_point(c, err);
+    }
+    (void)sgfsi_blas_threads(blas_threads);
+    if (status == SGFS_OK) status = fill_shown(c, err);
+    c->shown.seconds = sgfsi_now() - before;
+    return status;
+}
+
+sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config *cfg,
+                                     sgfs_err *err) {
+    if (model == NULL) return NULL; /* err says why already */
+    if (cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_check_grad_new: a config is needed."), NULL;
+    sgfsi_check *c = calloc(1, sizeof *c);
+    if (c == NULL) return sgfsi_fail_memory(err, "the check"), NULL;
+    c->model = model;
+    if (run_check(c, cfg, err) == SGFS_OK) return &c->shown;
+    sgfs_check_grad_free(&c->shown);
+    return NULL;
+}
+
+void sgfs_check_grad_free(sgfs_check_grad *shown) {
+    if (shown == NULL) return;
+    sgfsi_check *c = (sgfsi_check *)shown;
+    sgfsi_arena_free(&c->arena);
+    free(c);
+}

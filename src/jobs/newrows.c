@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ * newrows.c: the model of a run, opened again for rows of another file.
+ *
+ * Draws are on the user's scale where the kind has to_user: the model is then opened on columns as
+ * they stand in the file. Draws of other kinds are on the chain's scale, so rows are standardised
+ * as the run's were, with the shift and scale in its header.
+ *
+ * Labels are known by their texts. Where one of them is no number the run's target was text, and
+ * cells are compared as texts; else cells are read as numbers and compared as numbers, so that 1
+ * and 1.0 are the same label.
+ */
+#include "jobs/newrows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "posterior/predictor.h"
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* The labels of the run, and whether they are texts. */
+static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs_err *err) {
+    const sgfsi_json *labels = sgfsi_json_get(origin->info, "labels");
+    int64_t count = labels != NULL ? sgfsi_json_length(labels) : 0;
+    bool texts = false;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "target_text"), &texts);
+    if (count <= 0) return SGFS_OK;
+    const char **level = sgfsi_arena_alloc(&r->arena, count, sizeof *level);
+    if (level == NULL) return sgfsi_fail_memory(err, "the labels");
+    for (int64_t k = 0; k < count; k++) {
+        double number;
+        level[k] = sgfsi_json_as_text(sgfsi_json_at(labels, k));
+        if (level[k] == NULL)
+            return sgfsi_fail(err, SGFS_ERUNFILE, "The run's labels are not texts.");
+        texts = texts || !sgfsi_text_num(level[k], &number);
+    }
+    if (!texts) return SGFS_OK;
+    r->asked.level = level;
+    r->asked.levels = count;
+    return SGFS_OK;
+}
+
+/* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
+static void ask_rows(sgfsi_newrows *r, const sgfs_config *cfg) {
+    const char *part = sgfsi_config_text(cfg, "data.part");
+    bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
+    r->asked.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
+    r->asked.part = all ? NULL : part;
+    if (!sgfsi_config_auto(cfg, "data.limit")) r->asked.limit = sgfsi_config_int(cfg, "data.limit");
+}
+
+static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
+                       sgfs_err *err) {
+    const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
+    if (name == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < r->data->features; j++) name[j] = r->data->feature[j].name;
+    bool given = !sgfsi_config_auto(cfg, "data.target"), named = false;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "named"), &named);
+    const char *target = given ? sgfsi_config_text(cfg, "data.target") : r->data->target.name;
+    r->asked = (sgfsi_wanted){.features = r->data->features,
+                              .feature = name,
+                              .named = named,
+                              .target = target[0] != '\0' ? target : NULL,
+                              .target_needed = given,
+                              .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
+                              .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
+                              .recipe = sgfsi_json_get(origin->data, "recipe")};
+    ask_rows(r, cfg);
+    return ask_levels(r, origin, err);
+}
+
+static sgfs_status open_model(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs_err *err) {
+    sgfs_config *silent = sgfsi_config_copy(origin->cfg);
+    if (silent == NULL) return sgfsi_fail_memory(err, "the model");
+    sgfs_config_on_message(silent, NULL, NULL);
+    r->model = sgfsi_model_reopen(origin->kind, r->data, silent, origin->info, err);
+    sgfs_config_free(silent);
+    if (r->model == NULL) return err->code;
+    return sgfsi_predictor_check(r->model, err);
+}
+
+static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
+    if (r->known || r->asked.target == NULL || strcmp(r->asked.target, "none") == 0) return;
+    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+              "%s: has no column \"%.60s\" (--target names another; labels of IDX images come with "
+              "--labels): predictions only.",
+              path, r->asked.target);
+}
+
+static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
+                            const sgfs_config *cfg, sgfs_err *err) {
+    const sgfs_config *indices =
+        sgfsi_config_given(cfg, "data.zero_based") ? cfg : origin->cfg; /* as the run's, unless */
+    const sgfsi_read_options options = {.delimiter = sgfsi_config_text(cfg, "data.delimiter"),
+                                        .header = sgfsi_config_text(cfg, "data.header"),
+                                        .labels = sgfsi_config_text(cfg, "data.labels"),
+                                        .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
+                                        .log = sgfsi_config_log(cfg)};
+    if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
+        return sgfsi_fail(err, SGFS_ERUNFILE,
+                          "The run does not say what its data were: it was made by an older sgfs, "
+                          "or is damaged. Sample once more to predict with it.");
+    }
+    r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
+    if (r->data == NULL) return err->code;
+    sgfs_status status = ask(r, origin, cfg, err);
+    if (status == SGFS_OK) status = sgfsi_arrivals_open(&r->rows, path, &r->asked, &options, err);
+    if (status != SGFS_OK) return status;
+    r->known = sgfsi_arrivals_have_target(r->rows);
+    tell_target(r, sgfsi_arrivals_shown(r->rows), cfg);
+    if (r->known) status = sgfsi_data_recall_target(r->data, r->asked.levels, r->asked.level, err);
+    return status == SGFS_OK ? open_model(r, origin, err) : status;
+}
+
+sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
+                               const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    memset(r, 0, sizeof *r);
+    sgfs_status status = open_all(r, origin, path, cfg, err);
+    if (status != SGFS_OK) sgfsi_newrows_close(r);
+    return status;
+}
+
+void sgfsi_newrows_close(sgfsi_newrows *r) {
+    sgfsi_arrivals_close(r->rows);
+    sgfs_model_free(r->model);
+    sgfs_data_free(r->data);
+    sgfsi_arena_free(&r->arena);
+    memset(r, 0, sizeof *r);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
+                               sgfsi_arena *arena, sgfs_err *err) {
+    block->x = SGFSI_DOUBLES(arena, most * r->data->p);
+    block->y = SGFSI_DOUBLES(arena, most);
+    block->offset = SGFSI_DOUBLES(arena, most);
+    bool made = block->x != NULL && block->y != NULL && block->offset != NULL;
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+}
+
+/* Names of the first few labels, for a message. */
+static void list_labels(const sgfsi_labels *l, char *out, size_t room) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int64_t k = 0; k < l->count && k < 4 && used < room; k++)
+        used +=
+            (size_t)snprintf(out + used, room - used, "%s\"%.30s\"", k > 0 ? ", " : "", l->name[k]);
+    if (l->count > 4 && used < room) snprintf(out + used, room - used, ", ...");
+}
+
+static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
+    char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192];
+    const char *text = sgfsi_arrivals_level(r->rows, i, y);
+    sgfsi_format_num(number, y);
+    list_labels(&r->model->labels, known, sizeof known);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
+                      "take such rows out, or say --target none for predictions alone.",
+                      sgfsi_arrivals_where(r->rows, i, where), text != NULL ? text : number, known);
+}
+
+static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
+                                 sgfs_err *err) {
+    const sgfsi_labels *labels = &r->model->labels;
+    bool (*allows)(double y) = r->model->kind->allows;
+    for (int64_t i = 0; labels->count > 0 && i < n; i++) {
+        if (sgfsi_labels_class(labels, y[i]) < 0) return refuse_label(r, i, y[i], err);
+    }
+    for (int64_t i = 0; allows != NULL && i < n; i++) {
+        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS];
+        if (allows(y[i])) continue;
+        sgfsi_format_num(number, y[i]);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: the target is %s, which model %s does not allow; take such rows out, "
+            "or say --target none for predictions alone.",
+            sgfsi_arrivals_where(r->rows, i, where), number, r->model->kind->name);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offset, sgfs_err *err) {
+    char where[SGFSI_WHERE];
+    for (int64_t i = 0; i < n; i++) {
+        if (!(offset[i] > 0)) {
+            return sgfsi_fail(
+                err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
+                sgfsi_arrivals_where(r->rows, i, where), r->asked.exposure, offset[i]);
+        }
+        offset[i] = log(offset[i]);
+    }
+    return SGFS_OK;
+}
+
+/* The intercept in front; the chain's scale where the draws are on it. */
+static void dress(const sgfs_data *d, int64_t n, double *x) {
+    for (int64_t i = 0; i < n; i++) {
+        double *row = x + i * d->p;
+        if (d->intercept) *row++ = 1;
+        for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
+            row[j] = (row[j] - d->shift[j]) * d->scale[j];
+    }
+}
+
+sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
+                               sgfs_err *err) {
+    const sgfs_data *d = r->data;
+    bool exposure = r->asked.exposure != NULL;
+    sgfsi_incoming_block raw = {.stride = d->p,
+                                .x = block->x + (d->p - d->features),
+                                .y = block->y,
+                                .exposure = block->offset};
+    sgfs_status status = sgfsi_arrivals_next(r->rows, most, &raw, err);
+    if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
+    if (status == SGFS_OK && exposure) status = take_exposure(r, raw.n, block->offset, err);
+    if (status != SGFS_OK) return status;
+    dress(d, raw.n, block->x);
+    block->batch = (sgfs_batch){.n = raw.n,
+                                .p = d->p,
+                                .x = block->x,
+                                .y = r->known ? block->y : NULL,
+                                .offset = exposure ? block->offset : NULL,
+                                .total = d->total,
+                                .gamma = 1};
+    return SGFS_OK;
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT
+ * pack.c: any files to one packed file, in memory that does not grow with their rows.
+ *
+ *     files -> flow -> recipe -> cells of one type -> shuffle (data/shuffle.c) -> packer -> .sgd
+ *
+ * Operations that have to look at rows first (--standardize, --categorical) cost one pass over the
+ * files each. The first flow stays open to the end: names, words and levels are its. Rows are turned
+ * into the file's type before they are shuffled, so that what goes to the disk is no larger than it
+ * has to be. All or nothing: the packer's file gets its name when it is complete, and what the
+ * shuffle writes never has one.
+ *
+ * Shapes: in: rows x cols of the files; out, raw: rows x cols of the packed file.
+ */
+#include "jobs/pack.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/scratch.h"
+#include "base/ticker.h"
+#include "files/files.h"
+#include "files/flow.h"
+#include "files/packed/packed.h"
+#include "files/packed/packed_cells.h"
+#include "files/packed/shuffle.h"
+#include "files/transform/transform.h"
+
+enum {
+    MOST_BLOCK = 4 * 1024 * 1024, /* bytes of the rows taken at once */
+    BLOCK_SHARE = 16,             /* at most this part of the memory */
+    PACKER = 3 * 1024 * 1024,     /* bytes the packer may take */
+    MOST_DENSE = 20000            /* columns of sparse files that are worth writing with zeros */
+};
+
+const sgfs_option sgfsi_pack_options[] = {
+    {"pack.memory", "memory", SGFS_TEXT, "512M", 1, 0, NULL,
+     "memory for shuffling, in bytes, k, M, G or T; more rows go through the disk"},
+    {"pack.shuffle", "shuffle", SGFS_FLAG, "true", 1, 0, NULL,
+     "put the rows into a random order, which sampling in chunks needs"},
+    {"pack.seed", "shuffle-seed", SGFS_INTEGER, "1", 0, 9e18, NULL,
+     "which order: the same seed, the same file, whatever the memory"},
+    SGFSI_OPTIONS_END};
+
+struct sgfs_pack {
+    sgfs_config *cfg;
+    sgfsi_files files;
+    int64_t memory;
+    double input; /* bytes of all files */
+    bool used;
+    atomic_int stop;
+    sgfs_pack_info info;
+};
+
+/* One attempt at the work. */
+typedef struct packing {
+    sgfs_pack *pack;
+    const char *path;
+    sgfsi_read_options options, again; /* of the first flow and of later ones */
+    sgfsi_flow first, later;           /* of the first pass, and of the one at hand after that */
+    sgfsi_recipe *recipe;
+    sgfsi_table head; /* of what comes out; borrows all from the recipe and the first flow */
+    sgfsi_dtype type;
+    sgfsi_packer *packer;
+    sgfsi_shuffle *shuffle; /* NULL: rows keep their order */
+    double *in, *out;
+    char *raw;
+    int64_t most; /* rows they have room for */
+    int64_t rows; /* that stay, so far */
+    bool room_checked;
+    sgfsi_ticker ticker;
+    double taken; /* rows the shuffle has handed over */
+} packing;
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+int64_t sgfsi_parse_size(const char *text) {
+    static const char units[] = "kMGT";
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || !(x > 0)) return -1;
+    const char *unit = *end != '\0' ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+    if (*end != '\0' && unit == NULL) return -1;
+    if (unit != NULL) x *= pow(1024, (double)(unit - units + 1));
+    if (unit != NULL && strcmp(end + 1, "") != 0 && strcmp(end + 1, "B") != 0 &&
+        strcmp(end + 1, "iB") != 0)
+        return -1;
+    return x < 0x1p60 ? (int64_t)x : -1;
+}
+
+static sgfs_status read_options(sgfs_pack *p, sgfs_err *err) {
+    const char *memory = sgfsi_config_text(p->cfg, "pack.memory");
+    p->memory = sgfsi_parse_size(memory);
+    if (p->memory < 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--memory %.60s: is no size; give a number with k, M or G, as in 512M.",
+                          memory);
+    }
+    if (sgfsi_config_given(p->cfg, "data.intercept")) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--intercept and --no-intercept are no matter of the file: give them to "
+                          "sgfs sample.");
+    }
+    return SGFS_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static double file_bytes(const sgfsi_files *files) {
+    double bytes = 0;
+    for (int64_t i = 0; i < files->count; i++) {
+        struct stat st;
+        if (stat(files->path[i], &st) == 0) bytes += (double)st.st_size;
+    }
+    return bytes;
+}
+
+static sgfs_status open_pack(sgfs_pack *p, const char *data, sgfs_err *err) {
+    sgfs_status status = read_options(p, err);
+    if (status == SGFS_OK)
+        status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->cfg), err);
+    if (status == SGFS_OK) p->input = file_bytes(&p->files);
+    return status;
+}
+
+sgfs_pack *sgfs_pack_open(const char *data, const sgfs_config *cfg, sgfs_err *err) {
+    if (data == NULL || cfg == NULL) {
+        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_pack_open: data and a config are needed.");
+        return NULL;
+    }
+    sgfs_pack *p = calloc(1, sizeof *p);
+    if (p == NULL) return sgfsi_fail_memory(err, "packing"), NULL;
+    p->cfg = sgfsi_config_copy(cfg);
+    sgfs_status status =
+        p->cfg != NULL ? open_pack(p, data, err) : sgfsi_fail_memory(err, "packing");
+    if (status == SGFS_OK) return p;
+    sgfs_pack_free(p);
+    return NULL;
+}
+
+void sgfs_pack_free(sgfs_pack *p) {
+    if (p == NULL) return;
+    sgfsi_files_close(&p->files);
+    sgfs_config_free(p->cfg);
+    free(p);
+}
+
+void sgfs_pack_stop(sgfs_pack *p) {
+    if (p != NULL) atomic_store(&p->stop, 1);
+}
+
+const sgfs_pack_info *sgfs_pack_result(const sgfs_pack *p) {
+    return p != NULL ? &p->info : NULL;
+}
+
+/* ---- one pass -------------------------------------------------------------------------------- */
+
+static sgfs_status check_stop(const packing *w, sgfs_err *err) {
+    if (atomic_load(&w->pack->stop) == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
+}
+
+static sgfs_status open_flow(const packing *w, sgfsi_flow *flow, const sgfsi_read_options *options,
+                             sgfs_err *err) {
+    const sgfsi_files *files = &w->pack->files;
+    return sgfsi_flow_open(flow, files->count, (const char *const *)files->path, options, err);
+}
+
+/* The flow of pass k: the first one, and then the same files again, of which everything worth a note
+ * has been said. */
+static sgfs_status flow_of(packing *w, int64_t k, sgfsi_flow **flow, sgfs_err *err) {
+    static const sgfsi_log silent = {NULL, NULL};
+    *flow = k == 0 ? &w->first : &w->later;
+    if (k == 0) return SGFS_OK;
+    sgfsi_flow_close(&w->later);
+    w->again = w->options;
+    w->again.log = &silent;
+    w->again.words = w->first.head.text_col >= 0;
+    w->again.known = &w->first.head;
+    return open_flow(w, &w->later, &w->again, err);
+}
+
+/* What is done with a block of n rows in w->in. *done: no more are needed. */
+typedef sgfs_status (*use_block)(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err);
+
+/* *again: the target held words after all, and all has to begin anew. */
+static sgfs_status walk(packing *w, int64_t k, use_block use, bool *again, sgfs_err *err) {
+    sgfsi_flow *flow;
+    bool done = false;
+    sgfs_status status = flow_of(w, k, &flow, err);
+    while (status == SGFS_OK && !done) {
+        int64_t n = 0;
+        status = flow->next(flow, w->most, w->in, &n, err);
+        if (status != SGFS_OK) break;
+        *again = flow->again;
+        flow->again = false;
+        if (*again && k > 0)
+            return sgfsi_fail(err, SGFS_EDATA, "%s: changed while it was read.",
+                              w->pack->files.shown);
+        if (n == 0) break;
+        status = check_stop(w, err);
+        if (status == SGFS_OK) status = use(w, k, n, &done, err);
+        sgfsi_tick(&w->ticker, flow->fraction(flow));
+    }
+    return status;
+}
+
+/* What a recipe says, with the files in front. */
+static sgfs_status blame(const packing *w, sgfs_status status, sgfs_err *err) {
+    if (status == SGFS_OK || err == NULL) return status;
+    const sgfs_err own = *err;
+    return sgfsi_fail(err, status, "%.200s: %s", w->pack->files.shown, own.text);
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static sgfs_status look(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
+    (void)done;
+    return blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err);
+}
+
+static sgfs_status look_all(packing *w, bool *again, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    int64_t looks = sgfsi_recipe_looks(w->recipe);
+    for (int64_t k = 0; k < looks && status == SGFS_OK; k++) {
+        char what[80];
+        snprintf(what, sizeof what, "Looking at the rows, pass %lld of %lld", (long long)k + 1,
+                 (long long)looks + 1);
+        w->ticker = sgfsi_ticker_start(w->options.log, what);
+        sgfsi_recipe_rewind(w->recipe);
+        status = walk(w, k, look, again, err);
+        if (status != SGFS_OK || *again) return status;
+        status = blame(w, sgfsi_recipe_looked(w->recipe, k, err), err);
+    }
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Rows there will be, going by those that came from this part of the files; 0: too early to say. */
+static double expected_rows(const packing *w, const sgfsi_flow *flow) {
+    double fraction = flow->fraction(flow);
+    int64_t limit = sgfsi_config_int(w->pack->cfg, "data.limit");
+    double rows = fraction > 0 ? (double)w->rows / fraction : 0;
+    return limit > 0 && rows > (double)limit ? (double)limit : rows;
+}
+
+/* Rows that keep their order need room for the result only; the shuffle checks for itself. */
+static sgfs_status check_room(packing *w, double rows, sgfs_err *err) {
+    char need[24], have[24];
+    double want = rows * (double)w->head.cols * (double)sgfsi_dtype_size(w->type);
+    double there = sgfsi_free_bytes(w->path);
+    if (w->room_checked || rows <= 0) return SGFS_OK;
+    w->room_checked = true;
+    if (there < 0 || want <= there) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EIO, "%s: needs about %s, and the disk has %s.", w->path,
+                      sgfsi_format_bytes(want, need), sgfsi_format_bytes(there, have));
+}
+
+static sgfs_status run_block(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
+    const sgfsi_flow *flow = k == 0 ? &w->first : &w->later;
+    int64_t kept = 0;
+    sgfs_status status = sgfsi_recipe_run(w->recipe, n, w->in, w->out, &kept, done, err);
+    if (status != SGFS_OK) return blame(w, status, err);
+    w->rows += kept;
+    double rows = expected_rows(w, flow);
+    status = check_room(w, rows, err);
+    if (status != SGFS_OK) return status;
+    if (w->shuffle == NULL) return sgfsi_packer_add(w->packer, kept, w->out, err);
+    status = sgfsi_packer_cells(w->packer, kept, w->out, w->raw, err);
+    return status == SGFS_OK ? sgfsi_shuffle_add(w->shuffle, kept, w->raw, rows, err) : status;
+}
+
+static sgfs_status take_rows(void *user, int64_t n, const void *rows, sgfs_err *err) {
+    packing *w = user;
+    sgfs_status status = check_stop(w, err);
+    if (status == SGFS_OK && n > 0) status = sgfsi_packer_add_raw(w->packer, n, rows, err);
+    w->taken += (double)n;
+    sgfsi_tick(&w->ticker, w->taken / (double)w->rows);
+    return status;
+}
+
+static sgfs_status read_all(packing *w, bool *again, sgfs_err *err) {
+    w->ticker = sgfsi_ticker_start(w->options.log, "Reading");
+    sgfsi_recipe_rewind(w->recipe);
+    sgfs_status status = walk(w, sgfsi_recipe_looks(w->recipe), run_block, again, err);
+    if (status == SGFS_OK && !*again) status = blame(w, sgfsi_recipe_finish(w->recipe, err), err);
+    if (status != SGFS_OK || *again) return status;
+    w->head = *sgfsi_recipe_head(w->recipe); /* its levels may have grown */
+    if (w->shuffle == NULL) return SGFS_OK;
+    w->ticker = sgfsi_ticker_start(w->options.log, "Writing");
+    return sgfsi_shuffle_drain(w->shuffle, take_rows, w, err);
+}
+
+/* ---- the file that is to be ------------------------------------------------------------------ */
+
+/* Numbers stay what they are in the files unless something computes others. */
+static sgfsi_dtype type_of(const packing *w) {
+    const sgfs_config *cfg = w->pack->cfg;
+    if (sgfsi_config_given(cfg, "data.storage")) return w->options.single ? SGFSI_F32 : SGFSI_F64;
+    sgfsi_dtype type = w->first.head.type;
+    return sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
+}
+
+static sgfs_status check_columns(const packing *w, sgfs_err *err) {
+    const sgfs_reader_kind *kind = sgfsi_table_reader(w->pack->files.path[0], err);
+    if (kind == NULL) return err != NULL ? err->code : SGFS_EIO;
+    if (strcmp(kind->name, "libsvm") != 0) return SGFS_OK;
+    if (w->head.cols > MOST_DENSE) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: packed rows hold their zeros, and %lld columns of them are too many "
+                          "(%d at most): sample from the file itself, or use --features or "
+                          "--project.",
+                          w->pack->files.shown, (long long)w->head.cols, MOST_DENSE);
+    }
+    sgfsi_say(
+        w->options.log, SGFS_NOTE,
+        "Packed rows hold their zeros: %lld columns each. Sampling from the libsvm file itself "
+        "leaves them out.",
+        (long long)w->head.cols);
+    return SGFS_OK;
+}
+
+/* Rows of so many bytes that are taken at once. */
+static int64_t rows_at_once(const packing *w, int64_t row_bytes) {
+    int64_t block = w->pack->memory / BLOCK_SHARE;
+    block = block < MOST_BLOCK ? block : MOST_BLOCK;
+    return block > row_bytes ? block / row_bytes : 1;
+}
+
+/* Room for blocks, and what is left of the memory for the shuffle. */
+static sgfs_status make_room(packing *w, int64_t *left, sgfs_err *err) {
+    int64_t cols = w->head.cols, cells = cols * (int64_t)sgfsi_dtype_size(w->type);
+    int64_t row = (w->first.head.cols + cols) * (int64_t)sizeof(double) + cells;
+    int64_t most = rows_at_once(w, row), least = sgfsi_shuffle_least(cells);
+    w->most = most < w->most ? most : w->most;
+    *left = w->pack->memory - w->most * row - PACKER;
+    if (*left < least) {
+        double need = (double)(least + PACKER + row) * BLOCK_SHARE / (BLOCK_SHARE - 1);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--memory %s is too little for rows of %lld bytes: give at least %.0fM.",
+                          sgfsi_config_text(w->pack->cfg, "pack.memory"), (long long)cells,
+                          ceil(need / 1048576));
+    }
+    w->out = malloc((size_t)(w->most * cols) * sizeof *w->out);
+    w->raw = malloc((size_t)(w->most * cells));
+    return w->out != NULL && w->raw != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+}
+
+/* What was done to the files before, and what is done now; NULL: nothing. */
+static sgfsi_json *whole_recipe(const packing *w) {
+    const sgfsi_json *before = w->first.head.recipe;
+    if (before == NULL && sgfsi_recipe_is_empty(w->recipe)) return NULL;
+    sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array();
+    sgfsi_json *own = sgfsi_recipe_describe(w->recipe);
+    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
+        sgfsi_json_put(all, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
+    sgfsi_json_free(own);
+    return all;
+}
+
+static sgfs_status open_output(packing *w, sgfs_err *err) {
+    const sgfs_config *cfg = w->pack->cfg;
+    bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
+    sgfsi_json *told = whole_recipe(w);
+    const sgfsi_packer_plan plan = {.path = w->path,
+                                    .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
+                                    .head = &w->head,
+                                    .type = w->type,
+                                    .shuffled = shuffle || w->first.head.shuffled,
+                                    .recipe = told,
+                                    .log = w->options.log};
+    sgfs_status status = sgfsi_packer_open(&w->packer, &plan, err);
+    sgfsi_json_free(told);
+    return status;
+}
+
+/* What comes out is known now. */
+static sgfs_status prepare(packing *w, sgfs_err *err) {
+    int64_t left;
+    w->head = *sgfsi_recipe_head(w->recipe);
+    w->type = type_of(w);
+    sgfs_status status = check_columns(w, err);
+    if (status == SGFS_OK) status = make_room(w, &left, err);
+    if (status == SGFS_OK) status = open_output(w, err);
+    if (status != SGFS_OK || !sgfsi_config_flag(w->pack->cfg, "pack.shuffle")) return status;
+    const sgfsi_shuffle_plan plan = {.row_bytes = w->head.cols * (int64_t)sgfsi_dtype_size(w->type),
+                                     .memory = left,
+                                     .seed = (uint64_t)sgfsi_config_int(w->pack->cfg, "pack.seed"),
+                                     .beside = w->path};
+    return sgfsi_shuffle_open(&w->shuffle, &plan, err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* A --standardize that comes last could have been left to sampling. */
+static void tell_standardized(const packing *w) {
+    sgfsi_json *told = sgfsi_recipe_describe(w->recipe);
+    const sgfsi_json *last = sgfsi_json_at(told, sgfsi_json_length(told) - 1);
+    if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0) {
+        sgfsi_say(w->options.log, SGFS_NOTE,
+                  "The packed columns are standardised, and draws will be on that scale; "
+                  "--standardize given to sgfs sample in place of here keeps yours.");
+    }
+    sgfsi_json_free(told);
+}
+
+/* The last column was taken because nobody said anything. */
+static void tell_target(const packing *w) {
+    const sgfsi_table *h = &w->first.head;
+    if (!h->named || w->options.target[0] != '\0') return;
+    for (int64_t j = 0; j < h->cols; j++) {
+        if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
+        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
+                  h->names[j]);
+    }
+}
+
+/* All but the first flow, which stays. */
+static void clear(packing *w) {
+    sgfsi_packer_abandon(w->packer);
+    sgfsi_shuffle_free(w->shuffle);
+    sgfsi_recipe_free(w->recipe);
+    sgfsi_flow_close(&w->later);
+    free(w->in);
+    free(w->out);
+    free(w->raw);
+    w->packer = NULL;
+    w->shuffle = NULL;
+    w->recipe = NULL;
+    w->in = w->out = NULL;
+    w->raw = NULL;
+    w->rows = 0;
+    memset(&w->later, 0, sizeof w->later);
+}
+
+static sgfs_status attempt(packing *w, bool *again, sgfs_err *err) {
+    int64_t cols = w->first.head.cols;
+    sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->cfg, &w->first.head, true, err);
+    if (status != SGFS_OK) return blame(w, status, err);
+    w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
+    w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
+    if (w->in == NULL) return sgfsi_fail_memory(err, "a block of rows");
+    status = look_all(w, again, err);
+    if (status == SGFS_OK && !*again) status = prepare(w, err);
+    if (status == SGFS_OK && !*again) status = read_all(w, again, err);
+    if (status != SGFS_OK || *again) return status;
+    sgfsi_packer *packer = w->packer;
+    w->packer = NULL;
+    if (w->shuffle != NULL) w->pack->info.spilled = sgfsi_shuffle_spilled(w->shuffle);
+    w->pack->info.read = w->pack->input * (double)(sgfsi_recipe_looks(w->recipe) + 1);
+    return sgfsi_packer_commit(packer, err);
+}
+
+/* What the file says of itself. */
+static sgfs_status tell(const char *path, const sgfs_config *cfg, bool verify, sgfs_pack_info *info,
+                        sgfs_err *err) {
+    sgfsi_read_options options = sgfsi_read_options_of(cfg);
+    options.target = options.features = options.weights = options.exposure = "";
+    sgfsi_table t = {.rows = 0};
+    sgfs_status status = sgfs_reader_packed.read(path, &options, &t, err);
+    if (status == SGFS_OK && verify) status = sgfsi_packed_verify(&t, options.log, err);
+    if (status == SGFS_OK) {
+        info->rows = t.rows;
+        info->cols = t.cols;
+        info->type = sgfsi_dtype_name(t.type);
+        info->shuffled = t.shuffled;
+        info->chunk_rows = t.part->chunk_rows;
+        info->chunk_bytes = t.part->chunk_bytes;
+        info->chunks = t.part->packed->chunks;
+        info->bytes = (double)t.part->map_bytes;
+    }
+    sgfsi_table_free(&t);
+    return status;
+}
+
+static sgfs_status pack_all(packing *w, sgfs_err *err) {
+    bool again = true;
+    sgfs_status status = open_flow(w, &w->first, &w->options, err);
+    if (status == SGFS_OK) tell_target(w);
+    while (status == SGFS_OK && again) {
+        again = false;
+        status = attempt(w, &again, err);
+        if (status == SGFS_OK && !again) tell_standardized(w);
+        clear(w);
+    }
+    sgfsi_flow_close(&w->first);
+    return status;
+}
+
+sgfs_status sgfs_pack_all(sgfs_pack *p, const char *out, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
+    if (p == NULL && err->code != SGFS_OK) return err->code;
+    if (p == NULL || out == NULL || p->used) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_pack_all: a name and a handle that has not been used are needed.");
+    }
+    double start = sgfsi_now();
+    p->used = true;
+    packing w = {.pack = p, .path = out, .options = sgfsi_read_options_of(p->cfg)};
+    sgfs_status status = pack_all(&w, err);
+    if (status != SGFS_OK) sgfsi_files_tidy(&p->files, err);
+    if (status == SGFS_OK) status = tell(out, p->cfg, false, &p->info, err);
+    p->info.seconds = sgfsi_now() - start;
+    return status;
+}
+
+sgfs_status sgfs_pack_check(const char *path, const sgfs_config *cfg, sgfs_pack_info *info,
+                            sgfs_err *err) {
+    sgfs_pack_info unused;
+    if (path == NULL || cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_pack_check: a path and a config are needed.");
+    if (info == NULL) info = &unused;
+    memset(info, 0, sizeof *info);
+    double start = sgfsi_now();
+    sgfs_status status = tell(path, cfg, true, info, err);
+    info->seconds = sgfsi_now() - start;
+    return status;
+}
+
+char *sgfs_pack_json(const sgfs_pack_info *info) {
+    if (info == NULL) return NULL;
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_int(o, "rows", info->rows);
+    sgfsi_json_int(o, "columns", info->cols);
+    sgfsi_json_text(o, "type", info->type);
+    sgfsi_json_flag(o, "shuffled", info->shuffled);
+    sgfsi_json_int(o, "chunk_rows", info->chunk_rows);
+    sgfsi_json_int(o, "chunk_bytes", info->chunk_bytes);
+    sgfsi_json_int(o, "chunks", info->chunks);
+    sgfsi_json_num(o, "bytes", info->bytes);
+    sgfsi_json_num(o, "bytes_read", info->read);
+    sgfsi_json_num(o, "bytes_spilled", info->spilled);
+    sgfsi_json_num(o, "seconds", info->seconds);
+    char *text = sgfsi_json_dump(o, true);
+    sgfsi_json_free(o);
+    return text;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ * simulate.c: data with a known truth, streamed to a .npy, .csv or packed file, any number of rows.
+ *
+ * The model is opened on rows that have no target yet, theta is drawn, and `resample`, the hook
+ * that every model draws targets with, does the rest (simulate_rows.c). In each block of parameters the first column
+ * meets the leading 1 of its input (a bias): N(0, 1/4). The others are N(0, 1.5^2/(columns - 1)),
+ * so that predictors have about the same spread however many columns there are. A block
+ * "log_sigma" is the log of --noise.
+ *
+ * The truth file holds these generating values ("theta") and, for models whose posterior has one
+ * mode, found by Fisher scoring on the data just written, that mode's mean and inverse curvature
+ * ("mean", "cov"): with many rows the posterior is Gaussian to high accuracy, and this is what
+ * draws are to be compared with. The search starts at theta, which is about sqrt(D) standard
+ * deviations away; a step leaves an error of about D/sqrt(N) of them, so that past `huge` rows two
+ * passes find the mode to a thousandth of a standard deviation, and that is enough there.
+ */
+#include "jobs/simulate/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "chain/plan.h"
+#include "jobs/simulate/simulation.h"
+#include "model/prior.h"
+#include "posterior/mode.h"
+
+const sgfs_option sgfsi_simulate_options[] = {
+    {"simulate.rows", "rows", SGFS_INTEGER, "10000", 2, 1e12, NULL, "rows to make"},
+    {"simulate.dim", "dim", SGFS_INTEGER, "10", 1, 1e5, NULL, "feature columns x1, x2, ..."},
+    {"simulate.correlation", "correlation", SGFS_NUMBER, "0.5", -0.999, 0.999, NULL,
+     "correlation of neighbouring columns"},
+    {"simulate.noise", "noise", SGFS_NUMBER, "1", 1e-12, 1e12, NULL,
+     "noise standard deviation of models that have one"},
+    {"simulate.classes", "classes", SGFS_INTEGER, "3", 2, SGFSI_MOST_LABELS, NULL,
+     "labels 0, 1, ... of models that take more than two"},
+    SGFSI_OPTIONS_END};
+
+static const int64_t huge = 20000000; /* rows */
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static sgfs_status open_config(sgfsi_simulation *s, const sgfs_config *cfg, sgfs_err *err) {
+    static const char *const plain[][2] = {{"data.standardize", "false"},
+                                           {"data.intercept", "true"}};
+    s->cfg = sgfsi_config_copy(cfg);
+    if (s->cfg == NULL) return sgfsi_fail_memory(err, "the simulation");
+    sgfs_config_on_message(s->cfg, NULL, NULL); /* two rows of zeros are not worth a warning */
+    sgfs_status status = SGFS_OK;
+    for (int i = 0; i < 2 && status == SGFS_OK; i++)
+        status = sgfs_config_set(s->cfg, plain[i][0], plain[i][1], err);
+    return status;
+}
+
+/* zeros: 2 x dim */
+static sgfs_status open_model(sgfsi_simulation *s, const sgfs_config *cfg, const double *zeros,
+                              sgfs_err *err) {
+    sgfs_err cause = {.code = SGFS_EINTERNAL};
+    sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = zeros};
+    sgfs_status status = open_config(s, cfg, err);
+    if (status != SGFS_OK) return status;
+    s->info = sgfsi_json_object();
+    sgfsi_json_int(s->info, "classes", sgfsi_config_int(cfg, "simulate.classes"));
+    s->data = sgfs_data_wrap(&arrays, s->cfg, &cause);
+    if (s->data != NULL) s->m = sgfsi_model_reopen(s->kind, s->data, s->cfg, s->info, &cause);
+    if (s->m != NULL) return SGFS_OK;
+    if (err != NULL) *err = cause;
+    return cause.code;
+}
+
+static sgfs_status open_simulation(sgfsi_simulation *s, const sgfs_config *cfg, sgfsi_arena *arena,
+                                   sgfs_err *err) {
+    const double *zeros = SGFSI_DOUBLES(arena, 2 * s->dim);
+    if (zeros == NULL) return sgfsi_fail_memory(err, "the simulation");
+    sgfs_status status = open_model(s, cfg, zeros, err);
+    if (status != SGFS_OK) return status;
+    s->theta = SGFSI_DOUBLES(arena, s->m->D);
+    return s->theta != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the simulation");
+}
+
+static void close_simulation(sgfsi_simulation *s) {
+    sgfs_model_free(s->m);
+    sgfs_data_free(s->data);
+    sgfsi_json_free(s->info);
+    sgfs_config_free(s->cfg);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static void scale_block(const sgfsi_simulation *s, const sgfs_block *b) {
+    bool noise = strcmp(b->name, "log_sigma") == 0;
+    for (int64_t i = 0; i < b->rows * b->cols; i++) {
+        double *value = &s->theta[b->offset + i];
+        *value *= i % b->cols == 0 ? 0.5 : 1.5 / sqrt((double)(b->cols - 1));
+        if (noise) *value = log(s->noise);
+    }
+}
+
+static void draw_truth(const sgfsi_simulation *s) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
+    sgfsi_normals(&stream, s->m->D, s->theta);
+    for (int64_t k = 0; k < s->m->blocks; k++) scale_block(s, &s->m->block[k]);
+}
+
+/* ---- the truth ------------------------------------------------------------------------------- */
+
+/* mean, cov NULL: there is no one mode that they could be of. */
+static sgfsi_json *truth_json(const sgfsi_simulation *s, const sgfs_model *m, const double *mean,
+                              const double *cov) {
+    sgfsi_json *o = sgfsi_json_object(), *names = sgfsi_json_array(), *rows = sgfsi_json_array();
+    for (int64_t j = 0; j < m->D; j++) {
+        sgfsi_json_text(names, NULL, m->param[j]);
+        if (cov != NULL) sgfsi_json_nums(rows, NULL, m->D, cov + j * m->D);
+    }
+    sgfsi_json_text(o, "what",
+                    mean == NULL
+                        ? "theta generated the data; the posterior may have many modes"
+                        : "posterior mean (mode and first correction) and inverse curvature on the "
+                          "full data; theta generated it");
+    sgfsi_prior_describe(m, o);
+    sgfsi_json_put(o, "names", names);
+    if (mean != NULL) sgfsi_json_nums(o, "mean", m->D, mean);
+    sgfsi_json_nums(o, "theta", m->D, s->theta);
+    if (cov != NULL) sgfsi_json_put(o, "cov", rows);
+    else sgfsi_json_free(rows);
+    return o;
+}
+
+static sgfs_status write_json(sgfsi_json *v, const char *path, bool overwrite, sgfs_err *err) {
+    char *text = sgfsi_json_dump(v, true);
+    if (text == NULL) return sgfsi_fail_memory(err, path);
+    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
+    free(text);
+    return status;
+}
+
+/* mean: D; cov: D x D. */
+static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, sgfsi_arena *arena,
+                                double *mean, double *cov, sgfs_err *err) {
+    sgfsi_mode mode;
+    const sgfsi_mode_plan plan = {.method = "fisher",
+                                  .tolerance = s->rows > huge ? 1e-3 : 1e-8,
+                                  .start = m->data->scale == NULL ? s->theta : NULL};
+    if (s->rows > huge) {
+        sgfsi_say(s->log, SGFS_NOTE, "Looking for the mode: two or three passes over all rows.");
+    }
+    sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_invert_factor(m->be, m->D, mode.L, cov);
+    /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
+    if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode.theta, cov, mean, err);
+    memcpy(mean, mode.theta, (size_t)m->D * sizeof *mean);
+    return SGFS_OK;
+}
+
+static sgfs_status find_truth(const sgfsi_simulation *s, const sgfs_model *m, const char *truth,
+                              bool overwrite, sgfs_err *err) {
+    if (m->D != s->m->D) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "Only %lld of %lld classes appear in %lld rows: use more --rows or fewer "
+                          "--classes.",
+                          (long long)m->labels.count, (long long)s->m->labels.count,
+                          (long long)s->rows);
+    }
+    sgfsi_arena arena = {NULL};
+    bool moments = s->kind->one_mode;
+    double *mean = SGFSI_DOUBLES(&arena, m->D);
+    double *cov = moments ? SGFSI_DOUBLES(&arena, m->D * m->D) : NULL;
+    sgfs_status status = SGFS_OK;
+    if (mean == NULL || (moments && cov == NULL)) status = sgfsi_fail_memory(err, "the truth");
+    if (status == SGFS_OK && moments) status = find_moments(s, m, &arena, mean, cov, err);
+    if (status == SGFS_OK) {
+        sgfsi_json *v = truth_json(s, m, moments ? mean : NULL, cov);
+        status = write_json(v, truth, overwrite, err);
+        sgfsi_json_free(v);
+    }
+    sgfsi_arena_free(&arena);
+    return status;
+}
+
+static sgfs_status write_truth(const sgfsi_simulation *s, const sgfs_config *cfg, const char *path,
+                               const char *truth, sgfs_err *err) {
+    sgfs_data *data = sgfs_data_open(path, cfg, err);
+    sgfs_model *m = data != NULL ? sgfsi_model_open(s->kind, data, cfg, err) : NULL;
+    sgfs_status status =
+        m != NULL     ? find_truth(s, m, truth, sgfsi_config_flag(cfg, "output.overwrite"), err)
+        : err != NULL ? err->code
+                      : SGFS_EINTERNAL;
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, const char *path,
+                           const char *truth, sgfs_err *err) {
+    bool single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0;
+    bool overwrite = sgfsi_config_flag(cfg, "output.overwrite");
+    sgfsi_arena arena = {NULL};
+    sgfsi_simulation s = {.kind = kind,
+                          .rows = sgfsi_config_int(cfg, "simulate.rows"),
+                          .dim = sgfsi_config_int(cfg, "simulate.dim"),
+                          .rho = sgfsi_config_num(cfg, "simulate.correlation"),
+                          .noise = sgfsi_config_num(cfg, "simulate.noise"),
+                          .seed = (uint64_t)sgfsi_config_int(cfg, "run.seed"),
+                          .log = sgfsi_config_log(cfg),
+                          .type = single ? SGFSI_F32 : SGFSI_F64};
+    sgfs_status named = sgfsi_simulation_check(&s, path, err);
+    if (named != SGFS_OK) return named;
+    sgfs_status prior = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
+    if (prior != SGFS_OK) return prior;
+    if (truth != NULL) { /* refuse before an hour of writing, not after */
+        sgfsi_outfile probe;
+        sgfs_status refused = sgfsi_outfile_open(&probe, truth, overwrite, false, err);
+        if (refused != SGFS_OK) return refused;
+        sgfsi_outfile_abandon(&probe);
+    }
+    sgfs_status status = sgfsi_check_model_options(cfg, kind, err);
+    if (status == SGFS_OK) status = open_simulation(&s, cfg, &arena, err);
+    if (status == SGFS_OK) {
+        draw_truth(&s);
+        status = sgfsi_simulation_write(&s, path, overwrite, err);
+    }
+    if (status == SGFS_OK && truth != NULL) status = write_truth(&s, cfg, path, truth, err);
+    close_simulation(&s);
+    sgfsi_arena_free(&arena);
+    return status;
+}

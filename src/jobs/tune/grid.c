@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ * grid.c: the settings that tune tries: every combination of the values given, each checked before
+ * the first run. What may be varied are options of the run, the sampler and its matrix: those of
+ * data, model and prior change what is sampled, not how.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/number.h"
+#include "chain/choose.h"
+#include "jobs/tune/tune.h"
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
+    static const char *const stages[] = {"run", "fisher", "sampler"};
+    if (strncmp(row->key, "output.", 7) == 0) return false;
+    /* luck and speed are no settings */
+    if (strcmp(row->key, "run.seed") == 0 || strcmp(row->key, "run.threads") == 0) return false;
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        if (strcmp(set->stage, stages[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* The row of an option by flag or key; near: the tunable flag closest to it. */
+static const sgfs_option *find_option(const char *name, bool *tunable, const char **near) {
+    sgfsi_option_set set;
+    int64_t least = INT64_MAX;
+    const sgfs_option *other = NULL;
+    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
+            bool same = strcmp(r->flag, name) == 0 || strcmp(r->key, name) == 0;
+            *tunable = is_tunable(&set, r);
+            if (same && *tunable) return r;
+            if (same) other = r;
+            int64_t d = sgfsi_distance(name, r->flag);
+            if (!*tunable || d >= least) continue;
+            least = d;
+            *near = r->flag;
+        }
+    }
+    if (!sgfsi_is_near(name, least)) *near = NULL;
+    *tunable = false;
+    return other;
+}
+
+static sgfs_status refuse_option(const sgfs_option *other, const char *name, const char *near,
+                                 sgfs_err *err) {
+    if (other != NULL && strncmp(other->key, "run.", 4) == 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid %.80s: luck and speed are no settings to choose. Give --%s its "
+                          "value directly.",
+                          name, other->flag);
+    }
+    if (other != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid %.80s: cannot be tuned; only options of the sampler, its matrix "
+                          "and the run can. Give --%s its value directly.",
+                          name, other->flag);
+    }
+    if (near != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid: there is no option \"%.80s\". Did you mean \"%s\"?", name, near);
+    }
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--grid: there is no option \"%.80s\"; `sgfs help tune` lists them.", name);
+}
+
+static char *trimmed(char *text) {
+    while (*text == ' ') text++;
+    for (char *end = text + strlen(text); end > text && end[-1] == ' ';) *--end = '\0';
+    return text;
+}
+
+/* Cut "1e-3,5e-4" at the commas; every value must be one that the flag would take. */
+static sgfs_status take_values(sgfs_tune *t, sgfsi_axis *a, char *text, sgfs_err *err) {
+    for (char *next = text; next != NULL;) {
+        char *value = next, *comma = strchr(next, ',');
+        next = comma != NULL ? comma + 1 : NULL;
+        if (comma != NULL) *comma = '\0';
+        value = trimmed(value);
+        if (value[0] == '\0') {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--grid %s: a value is missing; write --grid %s=1,2,3.",
+                              a->option->flag, a->option->flag);
+        }
+        for (int64_t i = 0; i < a->count; i++) {
+            if (strcmp(a->value[i], value) != 0) continue;
+            return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s: %.80s is there twice.", a->option->flag,
+                              value);
+        }
+        sgfs_config *trial = sgfsi_config_copy(t->cfg);
+        if (trial == NULL) return sgfsi_fail_memory(err, "the grid");
+        sgfs_status status = sgfs_config_set(trial, a->option->key, value, err);
+        sgfs_config_free(trial);
+        if (status != SGFS_OK) return status;
+        a->value[a->count++] = value;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status add_axis(sgfs_tune *t, const sgfs_option *option, const char *values,
+                            sgfs_err *err) {
+    sgfsi_axis *a = &t->axis[t->axes];
+    char *text = sgfsi_arena_text(&t->arena, values);
+    *a = (sgfsi_axis){.option = option};
+    a->value = sgfsi_arena_alloc(&t->arena, (int64_t)strlen(values) / 2 + 1, sizeof *a->value);
+    if (text == NULL || a->value == NULL) return sgfsi_fail_memory(err, "the grid");
+    sgfs_status status = take_values(t, a, text, err);
+    if (status == SGFS_OK) t->axes++;
+    return status;
+}
+
+sgfs_status sgfs_tune_grid(sgfs_tune *t, const char *option, const char *values, sgfs_err *err) {
+    if (t == NULL) return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+    if (option == NULL || values == NULL || t->trial != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_tune_grid: an option and its values are needed, before the runs.");
+    }
+    bool tunable = false;
+    const char *near = NULL;
+    const sgfs_option *row = find_option(option, &tunable, &near);
+    if (!tunable) return refuse_option(row, option, near, err);
+    for (int64_t i = 0; i < t->axes; i++) {
+        if (strcmp(t->axis[i].option->key, row->key) != 0) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s is there twice: put all values in one.",
+                          row->flag);
+    }
+    if (t->axes == SGFSI_MOST_AXES) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "--grid: at most %d options at once.", SGFSI_MOST_AXES);
+    }
+    return add_axis(t, row, values, err);
+}
+
+/* ---- a grid where none was given ------------------------------------------------------------- */
+
+static const sgfs_option *read_by(const sgfs_sampler_kind *kind, const char *key) {
+    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
+        if (strcmp(o->key, key) == 0) return o;
+    }
+    return NULL;
+}
+
+/* Half a decade up and down, twice, from the value in force. */
+static sgfs_status around(sgfs_tune *t, const sgfs_option *option, double x, sgfs_err *err) {
+    static const double factor[] = {0.1, 0.3, 1, 3, 10};
+    char text[5 * SGFSI_NUM_CHARS + 5] = "";
+    for (int i = 0; i < 5; i++) {
+        char number[SGFSI_NUM_CHARS];
+        size_t used = strlen(text);
+        sgfsi_format_digits(number, factor[i] * x, 3);
+        snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? "," : "", number);
+    }
+    sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE, "No --grid given: trying --grid %s=%s.",
+              option->flag, text);
+    return add_axis(t, option, text, err);
+}
+
+/* A share of a Newton step, 1 being the largest that is usual. */
+static sgfs_status shares(sgfs_tune *t, const sgfs_option *step, sgfs_err *err) {
+    sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE,
+              "No --grid given: trying --grid step=0.1,0.3,1.");
+    return add_axis(t, step, "0.1,0.3,1", err);
+}
+
+/* alpha where the sampler has one; else the step size that is in force once every "auto" is. */
+static sgfs_status default_grid(sgfs_tune *t, const sgfs_config *resolved, const sgfsi_kinds *kinds,
+                                sgfs_err *err) {
+    static const char *const steps[] = {"sampler.epsilon", "sampler.step_a"};
+    const sgfs_option *alpha = read_by(kinds->sampler, "sampler.alpha");
+    if (alpha != NULL && !sgfsi_config_given(t->cfg, "sampler.epsilon")) {
+        sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE,
+                  "No --grid given: trying --grid alpha=0,1,2,4.");
+        return add_axis(t, alpha, "0,1,2,4", err);
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const sgfs_option *step = read_by(kinds->sampler, steps[i]);
+        if (step == NULL || sgfsi_config_auto(resolved, steps[i])) continue;
+        return around(t, step, sgfsi_config_num(resolved, steps[i]), err);
+    }
+    const sgfs_option *share = read_by(kinds->sampler, "sampler.step");
+    if (share != NULL) return shares(t, share, err);
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "Sampler %s has no step size to try by default: say what to vary with --grid "
+                      "OPTION=VALUE,VALUE.",
+                      kinds->name);
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+/* As a run would: kinds, and a number in place of every "auto". */
+static sgfs_status resolve(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds *kinds,
+                           sgfsi_plan *plan, sgfs_err *err) {
+    sgfsi_choice choice;
+    sgfs_status status = sgfsi_choose(cfg, m, kinds, &choice, err);
+    return status == SGFS_OK ? sgfsi_plan_make(cfg, m, kinds, plan, err) : status;
+}
+
+/* Samplers that have nothing to tune would be chosen for most models. Whoever tunes and names none
+ * means one that has: SGFS and its alpha, if the other options go with that. */
+static sgfs_config *with_something_to_tune(sgfs_tune *t, const sgfs_model *m) {
+    sgfsi_kinds kinds;
+    sgfsi_plan plan = {0};
+    sgfs_config *tried = sgfsi_config_copy(t->cfg), *resolved = sgfsi_config_copy(t->cfg);
+    if (tried == NULL || resolved == NULL || !sgfsi_config_auto(t->cfg, "sampler.kind") ||
+        sgfsi_config_given(t->cfg, "sampler.epsilon")) {
+        sgfs_config_free(tried);
+        return resolved;
+    }
+    sgfs_config_on_message(tried, NULL, NULL);
+    if (sgfs_config_set(tried, "sampler.alpha", "1", NULL) == SGFS_OK &&
+        resolve(tried, m, &kinds, &plan, NULL) == SGFS_OK &&
+        sgfsi_config_resolve(t->cfg, "sampler.kind", kinds.name, NULL) == SGFS_OK) {
+        (void)sgfsi_config_resolve(resolved, "sampler.kind", kinds.name, NULL);
+    }
+    sgfs_config_free(tried);
+    return resolved;
+}
+
+static sgfs_status choose_grid(sgfs_tune *t, const sgfs_model *m, sgfs_err *err) {
+    sgfsi_kinds kinds;
+    sgfsi_plan plan = {0};
+    sgfs_config *resolved = with_something_to_tune(t, m);
+    if (resolved == NULL) return sgfsi_fail_memory(err, "the grid");
+    sgfs_status status = resolve(resolved, m, &kinds, &plan, err);
+    if (status == SGFS_OK) status = default_grid(t, resolved, &kinds, err);
+    sgfs_config_free(resolved);
+    return status;
+}
+
+/* Combination `index`: the last axis runs fastest. */
+static sgfs_status set_values(sgfs_tune *t, sgfsi_trial *trial, int64_t index, sgfs_err *err) {
+    char text[512] = "";
+    int64_t stride = t->trials;
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < t->axes && status == SGFS_OK; i++) {
+        const sgfsi_axis *a = &t->axis[i];
+        stride /= a->count;
+        const char *value = a->value[index / stride % a->count];
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s=%s", i > 0 ? ", " : "", a->option->flag,
+                 value);
+        status = sgfs_config_set(trial->cfg, a->option->key, value, err);
+    }
+    trial->setting = sgfsi_arena_text(&t->arena, text);
+    return trial->setting != NULL || status != SGFS_OK ? status
+                                                       : sgfsi_fail_memory(err, "the grid");
+}
+
+/* A run with this setting would be refused: say so now, and which one it is. */
+static sgfs_status check(sgfsi_trial *trial, const sgfs_model *m, sgfs_err *err) {
+    sgfs_err cause = {SGFS_OK, ""};
+    sgfsi_kinds kinds;
+    sgfsi_plan plan = {0};
+    sgfs_config *copy = sgfsi_config_copy(trial->cfg);
+    if (copy == NULL) return sgfsi_fail_memory(err, "the grid");
+    sgfs_status status = resolve(copy, m, &kinds, &plan, &cause);
+    sgfs_config_free(copy);
+    if (status != SGFS_OK)
+        return sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
+    /* one sampler for all folds, and the one that the winner will be run with */
+    status = sgfsi_config_resolve(trial->cfg, "sampler.kind", kinds.name, err);
+    if (status != SGFS_OK) return status;
+    trial->work = (double)(plan.warmup + plan.draws) * (double)plan.chains;
+    return SGFS_OK;
+}
+
+static sgfs_status open_trial(sgfs_tune *t, int64_t index, const sgfs_model *m, sgfs_err *err) {
+    sgfsi_trial *trial = &t->trial[index];
+    trial->cfg = sgfsi_config_copy(t->cfg);
+    trial->loss = SGFSI_DOUBLES(&t->arena, t->units);
+    trial->note = "";
+    if (trial->cfg == NULL || trial->loss == NULL) return sgfsi_fail_memory(err, "the grid");
+    sgfs_config_on_message(trial->cfg, NULL, NULL);
+    /* settings are compared at their own lengths */
+    sgfs_status status = sgfsi_config_choose(trial->cfg, "run.ess", 0, err);
+    if (status == SGFS_OK) status = set_values(t, trial, index, err);
+    return status == SGFS_OK ? check(trial, m, err) : status;
+}
+
+sgfs_status sgfsi_tune_lay_out(sgfs_tune *t, const sgfs_model *m, sgfs_err *err) {
+    sgfs_status status = t->axes > 0 ? SGFS_OK : choose_grid(t, m, err);
+    if (status != SGFS_OK) return status;
+    double count = 1;
+    for (int64_t i = 0; i < t->axes; i++) count *= (double)t->axis[i].count;
+    if (count > SGFSI_MOST_TRIALS) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "--grid: %.0f settings are more than the %d allowed.",
+                          count, SGFSI_MOST_TRIALS);
+    }
+    t->trials = (int64_t)count;
+    t->trial = sgfsi_arena_alloc(&t->arena, t->trials, sizeof *t->trial);
+    if (t->trial == NULL) return t->trials = 0, sgfsi_fail_memory(err, "the grid");
+    for (int64_t i = 0; i < t->trials && status == SGFS_OK; i++) status = open_trial(t, i, m, err);
+    for (int64_t i = 0; i < t->trials; i++) t->total += t->trial[i].work * (double)t->folds;
+    return status;
+}

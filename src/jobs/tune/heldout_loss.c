@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ * heldout_loss.c: the log loss of the posterior predictive density on held-out rows,
+ *
+ *     -1/H sum_i log( 1/S sum_s p(y_i | x_i, theta_s) ),
+ *
+ * (with weights: -1/W sum_i w_i log(...), W the sum of the held-out rows' weights), the inner mean
+ * over all S kept draws of all chains; predictor.c does the arithmetic.
+ *
+ * Draws are on the user's scale. So the model is opened once more on the same training rows as they
+ * stand in the table: its theta is the user's, its density that of the target in the data's own
+ * units (losses of folds that were standardised differently can be compared), and what
+ * --standardize learned from the training rows is already in the draws. It is the training rows
+ * that tell it the labels: the rows to be scored may lack one. Kinds without to_user have draws on
+ * the chain's own scale, and see rows standardised as the training rows were.
+ */
+#include "jobs/tune/heldout_loss.h"
+
+#include <math.h>
+#include <omp.h>
+
+#include "context/device/device.h"
+#include "posterior/predictor.h"
+#include "rows/rows.h"
+
+enum { BLOCK = 512 };
+
+/* One thread's room, BLOCK rows. */
+typedef struct room {
+    sgfsi_rows rows;
+    sgfsi_predictor predictor;
+} room;
+
+typedef struct scorer {
+    const sgfs_model *m; /* on the draws' scale */
+    const sgfs_draws *draws;
+    const int64_t *row;
+    int64_t n, groups; /* rows; groups of them */
+    atomic_int *stop;
+    room *room;
+    sgfsi_tally tally[SGFSI_HELDOUT_GROUPS];
+    sgfs_status status[SGFSI_HELDOUT_GROUPS];
+    sgfs_err err[SGFSI_HELDOUT_GROUPS];
+} scorer;
+
+static bool is_stopping(const scorer *s) {
+    return s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
+}
+
+/* ---- one block of rows ----------------------------------------------------------------------- */
+
+static sgfs_status score_block(scorer *s, room *r, int64_t first, int64_t n, int64_t group) {
+    const sgfs_batch b = sgfsi_rows_table(&r->rows, s->row + first, n);
+    sgfsi_predictor_begin(&r->predictor, &b, 0);
+    for (int64_t c = 0; c < s->draws->chains; c++) {
+        const sgfsi_chain_draws *chain = &s->draws->chain[c];
+        for (int64_t t = 0; t < chain->draws; t++) {
+            const sgfsi_draw draw = {chain->theta + t * s->m->D, (uint32_t)c, t};
+            sgfs_status status = sgfsi_predictor_add(&r->predictor, &draw, &s->err[group]);
+            if (status != SGFS_OK) return status;
+        }
+    }
+    sgfsi_predictor_tell(&r->predictor, &s->tally[group]);
+    return SGFS_OK;
+}
+
+static void score_group(scorer *s, int64_t group) {
+    room *r = &s->room[omp_get_thread_num()];
+    int64_t from = group * s->n / s->groups, end = (group + 1) * s->n / s->groups;
+    sgfs_status status = SGFS_OK;
+    for (int64_t first = from; first < end && status == SGFS_OK && !is_stopping(s); first += BLOCK)
+        status = score_block(s, r, first, end - first < BLOCK ? end - first : BLOCK, group);
+    s->status[group] = status;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
+    sgfs_status status = SGFS_OK;
+    s->room = sgfsi_arena_alloc(arena, threads, sizeof *s->room);
+    for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {
+        room *r = &s->room[k];
+        status = sgfsi_rows_open(&r->rows, s->m->data, plan, arena, err);
+        if (status == SGFS_OK)
+            status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, arena, err);
+    }
+    for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++)
+        status = sgfsi_tally_open(&s->tally[g], &s->m->labels, arena, err);
+    return s->room != NULL ? status : sgfsi_fail_memory(err, "held-out rows");
+}
+
+/* A group whose rows all have weight 0 says nothing and is left out. */
+static sgfs_status collect(const scorer *s, sgfsi_heldout *out, sgfs_err *err) {
+    double loss = 0, wrong = 0, total = 0;
+    *out = (sgfsi_heldout){.groups = 0};
+    for (int64_t g = 0; g < s->groups; g++) {
+        double weight = s->tally[g].loss.weight;
+        if (weight == 0) continue;
+        double mean = sgfsi_mean_se_mean(&s->tally[g].loss);
+        out->group[out->groups++] = mean;
+        loss += mean * weight;
+        wrong += sgfsi_mean_se_mean(&s->tally[g].wrong) * weight; /* NaN without labels */
+        total += weight;
+    }
+    if (total == 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "The %lld rows that are held out all have weight 0: nothing can be "
+                          "judged by them. Use fewer --folds, or another --seed.",
+                          (long long)s->n);
+    }
+    out->loss = loss / total;
+    out->error = wrong / total;
+    return SGFS_OK;
+}
+
+static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
+    for (int64_t g = 0; g < s->groups; g++) {
+        if (s->status[g] == SGFS_OK) continue;
+        return sgfsi_fail(err, s->status[g], "Held-out rows cannot be scored: %.400s.",
+                          s->err[g].text);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfs_status status = make_room(s, threads, &arena, err);
+    if (status == SGFS_OK) {
+        int blas_threads = sgfsi_blas_threads(1);
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
+        for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
+        (void)sgfsi_blas_threads(blas_threads);
+        status = first_failure(s, err);
+        if (status == SGFS_OK && is_stopping(s))
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+        if (status == SGFS_OK) status = collect(s, out, err);
+    }
+    sgfsi_arena_free(&arena);
+    return status;
+}
+
+static sgfs_model *open_again(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
+    sgfs_config *silent = sgfsi_config_copy(m->cfg);
+    if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
+    sgfs_config_on_message(silent, NULL, NULL);
+    sgfs_model *user = sgfsi_model_reopen(m->kind, data, silent, m->extra, err);
+    sgfs_config_free(silent);
+    return user;
+}
+
+sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
+                                int64_t n, int64_t threads, atomic_int *stop, sgfsi_heldout *out,
+                                sgfs_err *err) {
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    sgfs_data plain = m->kind->to_user != NULL ? sgfsi_data_unscaled(m->data) : *m->data;
+    sgfs_model *user = open_again(m, &plain, err);
+    if (user == NULL) return err->code;
+    scorer s = {.m = user,
+                .draws = draws,
+                .row = row,
+                .n = n,
+                .groups = n < SGFSI_HELDOUT_GROUPS ? n : SGFSI_HELDOUT_GROUPS,
+                .stop = stop};
+    sgfs_status status = sgfsi_predictor_check(user, err);
+    if (status == SGFS_OK) status = score(&s, threads, out, err);
+    sgfs_model_free(user);
+    return status;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ * ranking.c: from the runs to a table and a recommendation.
+ *
+ * By log loss. The standard error of a loss is mostly the luck of which rows were held out, which
+ * all settings share; so settings are compared unit by unit (fold by fold, or group by group of a
+ * hold-out set): gap = mean difference to the best, gap_se = its standard error. Settings with
+ * gap <= t gap_se are tied with the best, t being Student's 97.5 % point for that many units (2.8
+ * for five folds). Among the tied ones
+ *
+ *   0. a spread off by more than a factor of two goes last of all;
+ *   1. chains that hardly moved (ESS below 50: they do not know their own spread to 10 %) go last;
+ *   2. the spread (sd over what the curvature predicts) decides, as far as it is more than 10 %
+ *      off: log loss hardly sees a wrong spread, and of two settings that predict alike the larger
+ *      step is often the one that gets it wrong;
+ *   3. then the largest ESS wins: the same answer for less work.
+ *
+ * By error: the smallest E2 wins. E1 and trR are shown beside it.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "jobs/tune/tune.h"
+
+static const double spread_margin = 0.1, few_draws = 50;
+
+static bool is_known(const sgfsi_trial *trial) {
+    return !trial->diverged && !trial->empty && trial->units > 0;
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+/* Mean and its standard error of n numbers (less those of other, where not NULL). */
+static void mean_of(int64_t n, const double *x, const double *other, double *mean, double *se) {
+    double sum = 0, ss = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] - (other != NULL ? other[i] : 0);
+    *mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        double off = x[i] - (other != NULL ? other[i] : 0) - *mean;
+        ss += off * off;
+    }
+    *se = n > 1 ? sqrt(ss / (double)(n - 1) / (double)n) : NAN;
+}
+
+/* 97.5 % point of Student's t; exact up to ten degrees of freedom, then to 1 %. */
+static double student(int64_t freedom) {
+    static const double point[] = {12.71, 4.303, 3.182, 2.776, 2.571,
+                                   2.447, 2.365, 2.306, 2.262, 2.228};
+    if (freedom < 1) return INFINITY;
+    if (freedom < 3)
+        freedom = 3; /* two or three folds would otherwise tie anything with anything */
+    return freedom <= 10 ? point[freedom - 1] : 1.96 * (1 + 1.3 / (double)freedom);
+}
+
+/* Units that every setting tried so far has: whoever stops early compares like with like. */
+static int64_t common_units(const sgfs_tune *t) {
+    int64_t common = INT64_MAX;
+    for (int64_t i = 0; i < t->trials; i++) {
+        if (is_known(&t->trial[i]) && t->trial[i].units < common) common = t->trial[i].units;
+    }
+    return common == INT64_MAX ? 0 : common;
+}
+
+static void fill_row(const sgfs_tune *t, const sgfsi_trial *trial, sgfs_tune_row *row) {
+    double runs = trial->runs > 0 ? (double)trial->runs : NAN;
+    bool known = is_known(trial);
+    *row = (sgfs_tune_row){.setting = trial->setting,
+                           .state = trial->diverged ? "diverged"
+                                    : trial->empty  ? "no draws"
+                                    : known         ? "ok"
+                                                    : "not run",
+                           .note = trial->note,
+                           .loss = NAN,
+                           .loss_se = NAN,
+                           .gap = NAN,
+                           .gap_se = NAN,
+                           .error = known && !t->by_error ? trial->error / runs : NAN,
+                           .E1 = known && t->by_error ? trial->E1 : NAN,
+                           .E2 = known && t->by_error ? trial->E2 : NAN,
+                           .trR = known && t->by_error ? trial->trR : NAN,
+                           .E2_noise = known && t->by_error ? trial->E2_noise : NAN,
+                           .spread = known ? trial->spread / runs : NAN,
+                           .ess_min = known ? trial->ess / runs : NAN,
+                           .seconds = trial->seconds};
+}
+
+static double measure_of(const sgfs_tune *t, const sgfs_tune_row *row) {
+    return t->by_error ? row->E2 : row->loss;
+}
+
+static int64_t smallest(const sgfs_tune *t, const sgfs_tune_row *row) {
+    int64_t best = -1;
+    for (int64_t i = 0; i < t->trials; i++) {
+        double x = measure_of(t, &row[i]);
+        if (isfinite(x) && (best < 0 || x < measure_of(t, &row[best]))) best = i;
+    }
+    return best;
+}
+
+/* ---- the winner ------------------------------------------------------------------------------ */
+
+static bool spread_is_off(const sgfs_tune_row *row) {
+    return fabs(row->spread - 1) > spread_margin; /* false where it is not known */
+}
+
+/* How far off on a log scale; whatever is within the margin is as good as right. */
+static double spread_error(const sgfs_tune_row *row) {
+    return fmax(fabs(log(row->spread)), log1p(spread_margin)); /* fmax passes over NaN */
+}
+
+/* Is a to be preferred to b, both tied? */
+static bool goes_before(const sgfs_tune_row *a, const sgfs_tune_row *b) {
+    bool stuck = !(a->ess_min >= few_draws), other = !(b->ess_min >= few_draws);
+    double off = spread_error(a), other_off = spread_error(b);
+    bool wild = off > log(2), other_wild = other_off > log(2);
+    if (wild != other_wild) return other_wild;
+    if (stuck != other) return other;
+    return off != other_off ? off < other_off : a->ess_min > b->ess_min;
+}
+
+static int64_t choose(const sgfs_tune *t, const sgfs_tune_row *row, int64_t best) {
+    int64_t winner = best;
+    for (int64_t i = 0; i < t->trials; i++) {
+        if (row[i].tied && goes_before(&row[i], &row[winner])) winner = i;
+    }
+    return winner;
+}
+
+static void compare_losses(const sgfs_tune *t, int64_t units, sgfs_tune_row *row, int64_t best) {
+    for (int64_t i = 0; best >= 0 && i < t->trials; i++) {
+        if (!is_known(&t->trial[i])) continue;
+        mean_of(units, t->trial[i].loss, t->trial[best].loss, &row[i].gap, &row[i].gap_se);
+        row[i].tied = i == best || row[i].gap <= student(units - 1) * row[i].gap_se;
+    }
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+static int64_t count_tied(const sgfs_tune *t, const sgfs_tune_row *row) {
+    int64_t tied = 0;
+    for (int64_t i = 0; i < t->trials; i++) tied += row[i].tied;
+    return tied;
+}
+
+static int64_t count_known(const sgfs_tune *t) {
+    int64_t known = 0;
+    for (int64_t i = 0; i < t->trials; i++) known += is_known(&t->trial[i]);
+    return known;
+}
+
+static void say_loss(const sgfs_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
+    const sgfs_tune_row *winner = &row[t->table.winner];
+    int64_t tied = count_tied(t, row);
+    if (count_known(t) == 1) {
+        snprintf(out, room, "%s is the only setting that came through.", winner->setting);
+    } else if (isnan(row[t->table.best].loss_se)) {
+        snprintf(out, room,
+                 "%s has the smallest log loss, in a single fold: there is no telling whether that "
+                 "is chance.",
+                 winner->setting);
+    } else if (tied == 1) {
+        snprintf(out, room, "%s has the smallest log loss, by more than chance explains (95 %%).",
+                 winner->setting);
+    } else {
+        snprintf(out, room,
+                 "The log losses of %lld settings differ by no more than chance explains: the "
+                 "rows held out cannot tell them apart. Of these, %s is recommended: chains that "
+                 "move, the spread nearest to what the curvature predicts, then the largest ESS.",
+                 (long long)tied, winner->setting);
+    }
+    size_t used = strlen(out);
+    if (spread_is_off(winner)) {
+        char number[SGFSI_NUM_CHARS];
+        sgfsi_format_digits(number, winner->spread, 3);
+        snprintf(out + used, room - used,
+                 " Its spread is %s times what the curvature predicts, which log loss does not "
+                 "see: %s, or judge with --by error.",
+                 number, winner->spread > 1 ? "try smaller steps" : "sample longer");
+        used = strlen(out);
+    }
+    if (!(winner->ess_min >= few_draws)) {
+        snprintf(out + used, room - used,
+                 " Its smallest ESS is below 50: sample longer before trusting the order.");
+    }
+}
+
+static void say_error(const sgfs_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
+    const sgfs_tune_row *winner = &row[t->table.winner];
+    int64_t noise = 0;
+    for (int64_t i = 0; i < t->trials; i++) noise += row[i].E2 <= 1.5 * row[i].E2_noise;
+    snprintf(out, room, "%s has the smallest E2%s.", winner->setting,
+             noise > 1
+                 ? "; but the E2 of several settings is what Monte Carlo error alone gives, and "
+                   "longer chains may order them otherwise"
+                 : "");
+}
+
+static sgfs_status put_into_words(sgfs_tune *t, const sgfs_tune_row *row, sgfs_err *err) {
+    char text[2048];
+    if (t->table.winner < 0) snprintf(text, sizeof text, "No setting came through.");
+    else (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
+    t->table.verdict = sgfsi_arena_text(&t->arena, text);
+    return t->table.verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
+}
+
+sgfs_status sgfsi_tune_rank(sgfs_tune *t, sgfs_err *err) {
+    int64_t units = common_units(t);
+    sgfs_tune_row *row = sgfsi_arena_alloc(&t->arena, t->trials, sizeof *row);
+    if (row == NULL) return sgfsi_fail_memory(err, "the table");
+    for (int64_t i = 0; i < t->trials; i++) {
+        fill_row(t, &t->trial[i], &row[i]);
+        if (is_known(&t->trial[i]) && !t->by_error)
+            mean_of(units, t->trial[i].loss, NULL, &row[i].loss, &row[i].loss_se);
+    }
+    sgfs_tune_table *table = &t->table;
+    table->rows = t->trials;
+    table->row = row;
+    table->folds = t->by_error ? 0 : t->share > 0 ? units > 0 : units;
+    table->best = table->winner = smallest(t, row);
+    if (!t->by_error && table->best >= 0) {
+        compare_losses(t, units, row, table->best);
+        table->winner = choose(t, row, table->best);
+    }
+    return put_into_words(t, row, err);
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
+
+/* What the winner was run with: options given and values of the grid. Not what only concerned this
+ * command, this machine or this afternoon. */
+static sgfsi_json *winner_json(const sgfs_tune *t) {
+    static const char *const left_out[] = {"tune.", "output.", "simulate.", "run.threads",
+                                           "run.max_time"};
+    const sgfs_config *cfg = t->trial[t->table.winner].cfg;
+    const sgfs_option *option;
+    sgfsi_json *out = sgfsi_json_object();
+    sgfsi_json_text(out, "sampler.kind", sgfsi_config_text(cfg, "sampler.kind"));
+    for (int64_t i = 0; (option = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        bool wanted = sgfsi_config_given(cfg, option->key);
+        for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++) {
+            if (strncmp(option->key, left_out[k], strlen(left_out[k])) == 0) wanted = false;
+        }
+        if (wanted) sgfsi_json_text(out, option->key, sgfs_config_get(cfg, option->key));
+    }
+    return out;
+}
+
+static sgfsi_json *row_json(const sgfs_tune *t, const sgfs_tune_row *r) {
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_text(o, "setting", r->setting);
+    sgfsi_json_text(o, "state", r->state);
+    sgfsi_json_text(o, "note", r->note);
+    if (t->by_error) {
+        sgfsi_json_num(o, "E1", r->E1);
+        sgfsi_json_num(o, "E2", r->E2);
+        sgfsi_json_num(o, "E2_noise", r->E2_noise);
+        sgfsi_json_num(o, "trR", r->trR);
+    } else {
+        sgfsi_json_num(o, "log_loss", r->loss);
+        sgfsi_json_num(o, "log_loss_se", r->loss_se);
+        sgfsi_json_num(o, "gap", r->gap);
+        sgfsi_json_num(o, "gap_se", r->gap_se);
+        sgfsi_json_num(o, "error", r->error);
+        sgfsi_json_flag(o, "tied", r->tied);
+    }
+    sgfsi_json_num(o, "spread", r->spread);
+    sgfsi_json_num(o, "ess_min", r->ess_min);
+    sgfsi_json_num(o, "seconds", r->seconds);
+    return o;
+}
+
+char *sgfs_tune_json(const sgfs_tune *t) {
+    if (t == NULL) return NULL;
+    const sgfs_tune_table *table = &t->table;
+    sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
+    bool won = table->winner >= 0;
+    sgfsi_json_text(out, "by", t->by_error ? "error" : "log-loss");
+    sgfsi_json_int(out, "folds", table->folds);
+    sgfsi_json_num(out, "holdout", t->share > 0 ? t->share : NAN);
+    for (int64_t i = 0; i < table->rows; i++) {
+        sgfsi_json_put(rows, NULL, row_json(t, &table->row[i]));
+    }
+    sgfsi_json_put(out, "rows", rows);
+    sgfsi_json_text(out, "winner", won ? table->row[table->winner].setting : NULL);
+    sgfsi_json_text(out, "verdict", table->verdict);
+    if (won) sgfsi_json_put(out, "config", winner_json(t));
+    char *text = sgfsi_json_dump(out, true);
+    sgfsi_json_free(out);
+    return text;
+}
+
+sgfs_status sgfs_tune_save(const sgfs_tune *t, const char *path, sgfs_err *err) {
+    if (t == NULL || path == NULL || t->table.winner < 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_tune_save: a path and a winner are needed.");
+    }
+    sgfsi_json *config = winner_json(t);
+    char *text = sgfsi_json_dump(config, true);
+    sgfsi_json_free(config);
+    if (text == NULL) return sgfsi_fail_memory(err, path);
+    bool overwrite = sgfsi_config_flag(t->cfg, "output.overwrite");
+    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
+    free(text);
+    return status;
+}

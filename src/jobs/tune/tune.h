@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * tune.h: the insides of sgfs_tune, for tune.c (the runs), grid.c (the settings) and ranking.c (the
+ * table).
+ */
+#ifndef SGFSI_TUNE_H
+#define SGFSI_TUNE_H
+
+#include <stdatomic.h>
+
+#include "chain/plan.h"
+#include "jobs/tune/folds.h"
+#include "jobs/tune/heldout_loss.h"
+
+enum { SGFSI_MOST_AXES = 16, SGFSI_MOST_TRIALS = 10000 };
+
+extern const sgfs_option sgfsi_tune_options[];
+
+/* One --grid: an option and its values. */
+typedef struct sgfsi_axis {
+    const sgfs_option *option;
+    int64_t count;
+    char **value; /* count */
+} sgfsi_axis;
+
+/* One setting. Losses come in units that can be compared between settings one by one: the folds, or
+ * random groups of the rows of a hold-out set. */
+typedef struct sgfsi_trial {
+    sgfs_config *cfg; /* the caller's with the values of the grid, and silent */
+    const char *setting;
+    double work;                        /* iterations of one run, all chains */
+    int64_t runs, units;                /* done; losses known */
+    double *loss;                       /* units */
+    double error, ess, spread, seconds; /* sums over runs */
+    double E1, E2, trR, E2_noise;       /* by error */
+    bool diverged, empty;               /* empty: stopped by --max-time before a draw */
+    const char *note;
+} sgfsi_trial;
+
+struct sgfs_tune {
+    const sgfs_model *model;
+    sgfs_config *cfg; /* private; speaks */
+    sgfsi_arena arena;
+    bool by_error;
+    int64_t folds, units; /* runs of each setting; losses of a setting that is complete */
+    double share;         /* of a hold-out set; 0: folds */
+    int64_t axes, trials;
+    sgfsi_axis axis[SGFSI_MOST_AXES];
+    sgfsi_trial *trial; /* trials */
+    sgfs_tune_table table;
+    atomic_int stop;
+    sgfs_tune_progress_fn on_progress;
+    void *progress_user;
+    double start, done, total, work; /* clock; work done, in all, of the run at hand */
+    int64_t run, finished;           /* at hand, from 1; how many are done */
+    sgfs_run *running;
+    const sgfsi_trial *at_hand;
+};
+
+/* grid.c: lay out every combination of the axes; without axes, a grid around the step that the
+ * sampler would choose for `m`. Then have every setting checked as a run on m would be. */
+sgfs_status sgfsi_tune_lay_out(sgfs_tune *t, const sgfs_model *m, sgfs_err *err);
+
+/* ranking.c: fill t->table from what the trials have so far. */
+sgfs_status sgfsi_tune_rank(sgfs_tune *t, sgfs_err *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * pilot.c: how stiff and how soft a posterior is, from a few thousand of its rows.
+ *
+ * Samplers whose steps are not shaped by a matrix need to know the largest curvature (their step
+ * must not exceed it) and the smallest (their run must last long enough for it). Both are
+ * eigenvalues of the information of one row at the mode: found here on at most 2,000 rows, evenly
+ * spaced, so that the cost does not grow with the data. A rough number is enough; where there is
+ * none (no curvature, too many parameters, rows that cannot be used alone), one unit of
+ * information per row is assumed.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/prior.h"
+#include "posterior/mode.h"
+
+enum { MOST_ROWS = 2000, MOST_PARAMETERS = 500, ROUNDS = 60 };
+
+static double length_of(int64_t D, const double *x) {
+    double sum = 0;
+    for (int64_t j = 0; j < D; j++) sum += x[j] * x[j];
+    return sqrt(sum);
+}
+
+/* Largest eigenvalue of L L' (or, inverse, of its inverse) by the power method. x: D. */
+static double largest(const sgfs_device *be, int64_t D, const double *L, bool inverse, double *x) {
+    double size = 1;
+    for (int64_t j = 0; j < D; j++) x[j] = 1 / sqrt((double)D) * (j % 2 == 0 ? 1 : 0.7);
+    for (int k = 0; k < ROUNDS && size > 0; k++) {
+        size = length_of(D, x);
+        for (int64_t j = 0; j < D; j++) x[j] /= size;
+        if (inverse) {
+            be->trsv(D, L, false, x);
+            be->trsv(D, L, true, x);
+        } else {
+            be->trmv(D, L, true, x);
+            be->trmv(D, L, false, x);
+        }
+        size = length_of(D, x);
+    }
+    return size;
+}
+
+static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
+    sgfsi_arena arena = {NULL};
+    sgfsi_mode mode;
+    const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-4, .threads = 1};
+    double *x = SGFSI_DOUBLES(&arena, m->D), n = m->data->total;
+    bool found = x != NULL && sgfsi_mode_search(m, &plan, &arena, &mode, NULL) == SGFS_OK;
+    if (found) {
+        out->stiff = largest(m->be, m->D, mode.L, false, x) / n;
+        out->soft = 1 / (largest(m->be, m->D, mode.L, true, x) * n);
+    }
+    sgfsi_arena_free(&arena);
+    return found && isfinite(out->stiff) && out->stiff > 0 && out->soft > 0;
+}
+
+static sgfs_data *some_rows(const sgfs_data *whole) {
+    int64_t n = whole->N < MOST_ROWS ? whole->N : MOST_ROWS;
+    int64_t *row = malloc((size_t)n * sizeof *row);
+    if (row == NULL) return NULL;
+    sgfsi_data_fair(whole, n, row);
+    sgfs_data *some = sgfsi_data_view(whole, row, n, NULL);
+    free(row);
+    return some;
+}
+
+sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
+    sgfsi_pilot out = {.stiff = 1, .soft = 1};
+    if (m == NULL || m->kind->curvature == NULL || m->D > MOST_PARAMETERS) return out;
+    sgfs_config *silent = sgfsi_config_copy(m->cfg);
+    if (silent == NULL) return out;
+    sgfs_config_on_message(silent, NULL, NULL);
+    bool smooth = sgfsi_prior_is_smooth(m); /* a mode is climbed to: a Gaussian of that precision */
+    if (!smooth && sgfsi_config_resolve(silent, "prior.kind", "gaussian", NULL) != SGFS_OK) {
+        sgfs_config_free(silent);
+        return out;
+    }
+    sgfs_data *data = some_rows(m->data);
+    sgfs_model *small =
+        data != NULL ? sgfsi_model_reopen(m->kind, data, silent, m->extra, NULL) : NULL;
+    sgfsi_pilot found;
+    if (small != NULL && measure(small, &found)) out = found;
+    sgfs_model_free(small);
+    sgfs_data_free(data);
+    sgfs_config_free(silent);
+    return out;
+}

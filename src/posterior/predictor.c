@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ * predictor.c: the posterior predictive of a few rows, draw by draw.
+ *
+ *     p(y_i | x_i) = 1/S sum_s p(y_i | x_i, theta_s)         by a running log-sum-exp: the largest
+ *                                                            log density so far (top) and the sum
+ *                                                            of exp(log density - top)
+ *     E[y_i | x_i] = 1/S sum_s E[y_i | x_i, theta_s]         likewise every label's probability
+ *
+ * and, where draws are kept, the numbers behind the quantiles: each label's probability at every
+ * draw, or one target drawn from the model at every draw, which together are a sample of the
+ * predictive distribution of y.
+ *
+ * The random numbers of a predictive draw are a function of the seed, the draw's place in the run
+ * and the row's number (position in the stream: one pair for two rows, which is why blocks begin at
+ * even rows). So neither the size of blocks nor the number of threads changes a bit of them.
+ *
+ * kept is row by row with the draws side by side, ready for selection. A draw then writes one
+ * number to each of n x width places `stride` apart; consecutive draws share their cache lines, and
+ * an odd number of lines between them keeps them in different sets of the cache.
+ */
+#include "posterior/predictor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+enum { PART = 512 }; /* rows handed to the model at a time: bounds its workspace */
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_predictor_check(const sgfs_model *m, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    bool same = true;
+    if (m->kind->to_user == NULL) return SGFS_OK;
+    double *theta = SGFSI_DOUBLES(&arena, m->D), *user = SGFSI_DOUBLES(&arena, m->D);
+    bool made = theta != NULL && user != NULL;
+    for (int64_t j = 0; made && j < m->D; j++) theta[j] = 0.385 + 0.01 * (double)(j % 100);
+    if (made) m->kind->to_user(m, theta, user);
+    for (int64_t j = 0; made && j < m->D; j++) same = same && fabs(user[j] - theta[j]) < 1e-12;
+    sgfsi_arena_free(&arena);
+    if (!made) return sgfsi_fail_memory(err, "the parameters");
+    return same ? SGFS_OK
+                : sgfsi_fail(err, SGFS_EUSAGE,
+                             "Model %s reports parameters on another scale than it computes with: "
+                             "its draws cannot be scored.",
+                             m->kind->name);
+}
+
+static int64_t stride_of(int64_t keep) {
+    int64_t lines = (keep + 7) / 8;
+    return 8 * (lines | 1);
+}
+
+sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_t most,
+                                 int64_t keep, sgfsi_arena *arena, sgfs_err *err) {
+    const sgfs_model_kind *kind = m->kind;
+    bool classes = m->labels.count > 0;
+    *p = (sgfsi_predictor){.m = m, .most = most, .keep = keep, .stride = stride_of(keep)};
+    p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
+    p->drawn = !classes && kind->resample != NULL;
+    int64_t part = most < PART ? most : PART;
+    double *rows = SGFSI_DOUBLES(arena, 7 * most);
+    p->out = SGFSI_DOUBLES(arena, most * p->width);
+    p->total = SGFSI_DOUBLES(arena, most * p->width);
+    p->kept = SGFSI_DOUBLES(arena, keep > 0 ? most * p->width * p->stride : 0);
+    p->scratch = SGFSI_DOUBLES(arena, part * m->scratch_per_row);
+    if (rows == NULL || p->out == NULL || p->total == NULL || p->kept == NULL ||
+        p->scratch == NULL) {
+        return sgfsi_fail_memory(err, "predictions");
+    }
+    double **place[] = {&p->loglik, &p->gap,     &p->top,    &p->sum,
+                        &p->normal, &p->uniform, &p->drawing};
+    for (size_t k = 0; k < sizeof place / sizeof place[0]; k++)
+        *place[k] = rows + (int64_t)k * most;
+    return SGFS_OK;
+}
+
+void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t first) {
+    p->batch = *rows;
+    p->first = first;
+    p->known = rows->y != NULL;
+    p->draws = 0;
+    memset(p->total, 0, (size_t)(rows->n * p->width) * sizeof *p->total);
+    for (int64_t i = 0; i < rows->n; i++) {
+        p->top[i] = -INFINITY;
+        p->sum[i] = 0;
+    }
+}
+
+/* ---- one draw -------------------------------------------------------------------------------- */
+
+/* Rows from .. from+n-1 of a batch. */
+static sgfs_batch part_of(const sgfs_batch *b, int64_t from, int64_t n, sgfs_csr *csr) {
+    sgfs_batch part = *b;
+    part.n = n;
+    if (b->x != NULL) part.x += from * b->p;
+    if (b->y != NULL) part.y += from;
+    if (b->weight != NULL) part.weight += from;
+    if (b->offset != NULL) part.offset += from;
+    if (b->sparse == NULL) return part;
+    *csr = *b->sparse;
+    csr->start += from;
+    part.sparse = csr;
+    return part;
+}
+
+/* Random numbers of rows from .. from+n-1 for this draw; p->first + from is even. */
+static void draw_targets(sgfsi_predictor *p, const sgfsi_draw *draw, const sgfs_batch *part,
+                         int64_t from) {
+    sgfsi_stream normal = sgfsi_stream_at(p->seed, draw->chain, draw->at, SGFSI_PREDICT_NORMAL);
+    sgfsi_stream uniform = sgfsi_stream_at(p->seed, draw->chain, draw->at, SGFSI_PREDICT_UNIFORM);
+    sgfsi_stream_skip(&normal, (p->first + from) / 2);
+    sgfsi_stream_skip(&uniform, (p->first + from) / 2);
+    sgfsi_normals(&normal, part->n, p->normal);
+    sgfsi_uniforms(&uniform, part->n, p->uniform);
+    p->m->kind->resample(p->m, draw->theta, part, p->normal, p->uniform, p->drawing + from);
+}
+
+static sgfs_status ask_model(sgfsi_predictor *p, const sgfsi_draw *draw, int64_t from, int64_t n,
+                             sgfs_err *err) {
+    const sgfs_model_kind *kind = p->m->kind;
+    sgfs_csr csr;
+    sgfs_batch part = part_of(&p->batch, from, n, &csr);
+    sgfs_scores s = {.n = n, .D = p->m->D, .loglik = p->loglik + from}; /* no scores */
+    double *out = p->out + from * p->width;
+    if (p->known) {
+        sgfs_status status = kind->scores(p->m, draw->theta, &part, &s, p->scratch, err);
+        if (status != SGFS_OK) return status;
+    }
+    part.y = NULL; /* a prediction does not look at it */
+    if (kind->predict != NULL) kind->predict(p->m, draw->theta, &part, out, p->scratch);
+    bool wanted = p->drawn && (p->keep > 0 || kind->predict == NULL);
+    if (wanted) draw_targets(p, draw, &part, from);
+    if (kind->predict == NULL && p->width > 0)
+        memcpy(out, p->drawing + from, (size_t)n * sizeof *out);
+    return SGFS_OK;
+}
+
+static void add_density(sgfsi_predictor *p) {
+    int64_t n = p->batch.n;
+    for (int64_t i = 0; i < n; i++) p->gap[i] = -fabs(p->loglik[i] - p->top[i]);
+    p->m->be->exp(n, p->gap, p->gap);
+    for (int64_t i = 0; i < n; i++) {
+        if (p->loglik[i] == -INFINITY) continue; /* adds 0, and gap is not a number */
+        if (p->loglik[i] <= p->top[i]) {
+            p->sum[i] += p->gap[i];
+        } else {
+            p->sum[i] = p->sum[i] * p->gap[i] + 1;
+            p->top[i] = p->loglik[i];
+        }
+    }
+}
+
+static void keep_numbers(sgfsi_predictor *p) {
+    const double *from = p->drawn ? p->drawing : p->out;
+    double *to = p->kept + p->draws;
+    for (int64_t i = 0; i < p->batch.n * p->width; i++) to[i * p->stride] = from[i];
+}
+
+sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t from = 0; from < p->batch.n && status == SGFS_OK; from += PART) {
+        int64_t left = p->batch.n - from;
+        status = ask_model(p, draw, from, left < PART ? left : PART, err);
+    }
+    if (status != SGFS_OK) return status;
+    if (p->known) add_density(p);
+    for (int64_t i = 0; i < p->batch.n * p->width; i++) p->total[i] += p->out[i];
+    if (p->draws < p->keep) keep_numbers(p);
+    p->draws++;
+    return SGFS_OK;
+}
+
+/* ---- what they say --------------------------------------------------------------------------- */
+
+double sgfsi_predictor_log_density(const sgfsi_predictor *p, int64_t i) {
+    return p->top[i] + log(p->sum[i] / (double)p->draws);
+}
+
+void sgfsi_predictor_mean(const sgfsi_predictor *p, int64_t i, double *mean) {
+    for (int64_t k = 0; k < p->width; k++) mean[k] = p->total[i * p->width + k] / (double)p->draws;
+}
+
+static int64_t kept_draws(const sgfsi_predictor *p) {
+    return p->draws < p->keep ? p->draws : p->keep;
+}
+
+void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k,
+                               double q[SGFSI_QUANTILES]) {
+    sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, q);
+}
+
+double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i) {
+    const double *kept = p->kept + i * p->stride, y = p->batch.y[i];
+    int64_t S = kept_draws(p), less = 0, ties = 0, row = p->first + i;
+    double tie[2];
+    for (int64_t s = 0; s < S; s++) {
+        less += kept[s] < y;
+        ties += kept[s] == y;
+    }
+    sgfsi_stream stream = sgfsi_stream_at(p->seed, 0, 0, SGFSI_PREDICT_TIE);
+    sgfsi_stream_skip(&stream, row / 2);
+    sgfsi_uniforms(&stream, 2, tie);
+    return ((double)less + tie[row % 2] * (double)(ties + 1)) / (double)(S + 1);
+}
+
+/* The means take the place of the last draw's outputs, which nobody needs any more. */
+void sgfsi_predictor_tell(sgfsi_predictor *p, sgfsi_tally *tally) {
+    for (int64_t i = 0; i < p->batch.n; i++) {
+        double *mean = p->width > 0 ? p->out + i * p->width : NULL;
+        double weight = p->batch.weight != NULL ? p->batch.weight[i] : 1;
+        sgfsi_predictor_mean(p, i, mean);
+        sgfsi_tally_add(tally,
+                        &(sgfsi_scored_row){.weight = weight,
+                                            .y = p->batch.y[i],
+                                            .mean = mean,
+                                            .log_density = sgfsi_predictor_log_density(p, i)});
+    }
+}

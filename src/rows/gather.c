@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * gather.c: rows of the table, converted to double, standardised, with the intercept in front.
+ *
+ * This is the loop that touches main memory: rows of a minibatch lie anywhere in the table, so the
+ * row a few places ahead is prefetched while this one is copied. A view (data->subset) is a list of
+ * row numbers in front of these loops; without one they run as they always did.
+ */
+#include "rows/data.h"
+
+#include <string.h>
+
+enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, STRETCH = 256 }; /* rows ahead; bytes; rows */
+
+/* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
+ * `first` on where row is NULL. Either output may be NULL. */
+#define GATHER(name, type)                                                                         \
+    static void name(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,  \
+                     double *y) {                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const type *cell = (const void *)sgfsi_table_row(                                      \
+                &d->table, row != NULL ? row[i] : first + i, d->row_bytes);                        \
+            if (row != NULL && i + AHEAD < n) prefetch_row(d, row[i + AHEAD]);                     \
+            if (y != NULL && d->target_col >= 0) y[i] = (double)cell[d->target_col];               \
+            if (x == NULL) continue;                                                               \
+            double *restrict out = x + i * d->p;                                                   \
+            if (d->intercept) *out++ = 1.0;                                                        \
+            for (int64_t r = 0; r < d->runs; r++) {                                                \
+                const type *restrict from = cell + d->run[r].first;                                \
+                int64_t count = d->run[r].count;                                                   \
+                for (int64_t j = 0; j < count; j++) out[j] = (double)from[j];                      \
+                out += count;                                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+static void prefetch_row(const sgfs_data *d, int64_t row) {
+    const char *cells = sgfsi_table_row(&d->table, row, d->row_bytes);
+    for (int64_t b = 0; b < d->row_bytes && b < MOST; b += LINE) __builtin_prefetch(cells + b);
+}
+
+GATHER(gather_f64, double)
+GATHER(gather_f32, float)
+GATHER(gather_i64, int64_t)
+GATHER(gather_i32, int32_t)
+GATHER(gather_i16, int16_t)
+GATHER(gather_i8, int8_t)
+GATHER(gather_u8, uint8_t)
+GATHER(gather_u16, uint16_t)
+GATHER(gather_u32, uint32_t)
+
+/* Sparse rows filled up with their zeros. Every column is a feature, and y is an array of its own.
+ */
+static void gather_csr(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
+                       double *y) {
+    const sgfs_csr *from = &d->table.csr;
+    (void)y;
+    if (x == NULL) return;
+    memset(x, 0, (size_t)(n * d->p) * sizeof *x);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = row != NULL ? row[i] : first + i;
+        double *out = x + i * d->p;
+        if (d->intercept) *out++ = 1.0;
+        for (int64_t k = from->start[at]; k < from->start[at + 1]; k++) {
+            out[from->col[k]] = from->value[k];
+        }
+    }
+}
+
+typedef void (*gather_fn)(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n,
+                          double *x, double *y);
+
+static const gather_fn gather_of[] = {
+    [SGFSI_F64] = gather_f64, [SGFSI_F32] = gather_f32, [SGFSI_I64] = gather_i64,
+    [SGFSI_I32] = gather_i32, [SGFSI_I16] = gather_i16, [SGFSI_I8] = gather_i8,
+    [SGFSI_U8] = gather_u8,   [SGFSI_U16] = gather_u16, [SGFSI_U32] = gather_u32,
+    [SGFSI_CSR] = gather_csr};
+
+static void standardize(const sgfs_data *d, int64_t n, double *x) {
+    int64_t first = d->p - d->features;
+    for (int64_t i = 0; i < n; i++) {
+        double *v = x + i * d->p + first;
+        for (int64_t j = 0; j < d->features; j++) v[j] = (v[j] - d->shift[j]) * d->scale[j];
+    }
+}
+
+static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
+                   double *y) {
+    gather_of[d->table.type](d, row, first, n, x, y);
+    if (x != NULL && d->scale != NULL) standardize(d, n, x);
+    if (y == NULL || d->target_col >= 0) return;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = d->has_target ? d->y[row != NULL ? row[i] : first + i] : 0;
+}
+
+void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y) {
+    if (d->subset == NULL) gather(d, NULL, first, n, x, y);
+    else gather(d, d->subset + first, 0, n, x, y);
+}
+
+/* Through the list of a view: a stretch of row numbers at a time. */
+static void pick_from_view(const sgfs_data *d, const int64_t *row, int64_t n, double *x,
+                           double *y) {
+    int64_t at[STRETCH];
+    for (int64_t first = 0; first < n; first += STRETCH) {
+        int64_t count = n - first < STRETCH ? n - first : STRETCH;
+        for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
+        gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);
+    }
+}
+
+void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
+    if (d->subset == NULL) gather(d, row, 0, n, x, y);
+    else pick_from_view(d, row, n, x, y);
+}
+
+void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x,
+                           double *y) {
+    gather(d, row, 0, n, x, y);
+}
+
+void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row) {
+    enum { TOGETHER = 256 };
+    int64_t runs = d->table.shuffled ? (n + TOGETHER - 1) / TOGETHER : n;
+    if (runs < 4 * d->table.parts) runs = 4 * d->table.parts; /* some of each part */
+    if (runs > n) runs = n;
+    for (int64_t k = 0; k < runs; k++) {
+        int64_t from = k * n / runs, to = (k + 1) * n / runs;
+        int64_t left_out = (int64_t)((double)k * (double)(d->N - n) / (double)runs); /* before */
+        for (int64_t i = from; i < to; i++) row[i] = left_out + i;
+    }
+}
+
+/* The list a packed file has of them is as good as a look. */
+static int64_t told_values(const sgfsi_table *t, int64_t most, double *value) {
+    int64_t count = t->values <= most ? t->values : most;
+    memcpy(value, t->value, (size_t)count * sizeof *value);
+    return t->values <= most ? count : most + 1;
+}
+
+int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value) {
+    if (d->table.values > 0 && d->subset == NULL) return told_values(&d->table, most, value);
+    int64_t count = 0;
+    double block[256];
+    for (int64_t i = 0; i < d->N; i++) {
+        if (i % 256 == 0) sgfsi_data_rows_range(d, i, d->N - i < 256 ? d->N - i : 256, NULL, block);
+        double y = block[i % 256];
+        int64_t at = 0;
+        while (at < count && value[at] < y) at++;
+        if (at < count && value[at] == y) continue;
+        if (count == most) return most + 1;
+        memmove(value + at + 1, value + at, (size_t)(count - at) * sizeof *value);
+        value[at] = y;
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * rows.c: a batch from rows of the table.
+ *
+ * Sparse rows stay sparse for models that take them: the entries are copied with their columns moved
+ * up by one behind the intercept (an entry 1 in column 0) and scaled by --standardize, which does
+ * not centre sparse columns: centring would fill them.
+ *
+ * Room is made once. Rows of a minibatch may repeat, so that all of them could be the longest one;
+ * rows that come once have no more entries than the table.
+ */
+#include "rows/rows.h"
+
+/* Entries of the largest batch, intercepts included. */
+static int64_t most_entries(const sgfs_data *d, const sgfsi_rows_plan *plan) {
+    const sgfsi_table *t = &d->table;
+    int64_t longest = 0, all = t->csr.start[t->rows];
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t length = t->csr.start[i + 1] - t->csr.start[i];
+        if (length > longest) longest = length;
+    }
+    int64_t most = plan->n * longest;
+    if (!plan->repeats && most > all) most = all;
+    return most + plan->n;
+}
+
+static bool open_sparse(sgfsi_rows *r, const sgfs_data *d, const sgfsi_rows_plan *plan,
+                        sgfsi_arena *arena) {
+    int64_t entries = most_entries(d, plan);
+    r->start = sgfsi_arena_alloc(arena, plan->n + 1, sizeof *r->start);
+    r->col = sgfsi_arena_alloc(arena, entries, sizeof *r->col);
+    r->value = SGFSI_DOUBLES(arena, entries);
+    r->csr = (sgfs_csr){.start = r->start, .col = r->col, .value = r->value};
+    return r->start != NULL && r->col != NULL && r->value != NULL;
+}
+
+sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
+                            sgfsi_arena *arena, sgfs_err *err) {
+    *r = (sgfsi_rows){.data = d, .y = SGFSI_DOUBLES(arena, plan.n)};
+    bool sparse = plan.sparse && d->table.type == SGFSI_CSR;
+    bool weights = d->weight != NULL && !plan.repeats, offsets = d->offset != NULL;
+    if (weights) r->weight = SGFSI_DOUBLES(arena, plan.n);
+    if (offsets) r->offset = SGFSI_DOUBLES(arena, plan.n);
+    if (!sparse) r->x = SGFSI_DOUBLES(arena, plan.n * d->p);
+    bool room = sparse ? open_sparse(r, d, &plan, arena) : r->x != NULL;
+    if (weights && r->weight == NULL) room = false;
+    if (offsets && r->offset == NULL) room = false;
+    return room && r->y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "rows of the data");
+}
+
+/* ---- rows of the table ----------------------------------------------------------------------- */
+
+/* Where the rows of a batch are: a list of rows of the data, or neighbours from `first` on. */
+typedef struct place {
+    const int64_t *row, *subset; /* either may be NULL */
+    int64_t first;
+} place;
+
+static int64_t table_row(const place *p, int64_t i) {
+    int64_t row = p->row != NULL ? p->row[i] : p->first + i;
+    return p->subset != NULL ? p->subset[row] : row;
+}
+
+static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
+    const sgfs_data *d = r->data;
+    const sgfs_csr *from = &d->table.csr;
+    const int32_t shift = d->intercept ? 1 : 0;
+    int64_t to = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = table_row(p, i);
+        r->start[i] = to;
+        if (d->intercept) {
+            r->col[to] = 0;
+            r->value[to++] = 1;
+        }
+        for (int64_t k = from->start[row]; k < from->start[row + 1]; k++, to++) {
+            int32_t col = from->col[k];
+            r->col[to] = col + shift;
+            r->value[to] = d->scale != NULL ? from->value[k] * d->scale[col] : from->value[k];
+        }
+    }
+    r->start[n] = to;
+}
+
+static sgfs_batch describe(sgfsi_rows *r, const place *p, int64_t n) {
+    const sgfs_data *d = r->data;
+    if (r->x == NULL) copy_sparse(r, p, n);
+    for (int64_t i = 0; r->weight != NULL && i < n; i++) r->weight[i] = d->weight[table_row(p, i)];
+    for (int64_t i = 0; r->offset != NULL && i < n; i++) r->offset[i] = d->offset[table_row(p, i)];
+    return (sgfs_batch){.n = n,
+                        .p = d->p,
+                        .x = r->x,
+                        .sparse = r->x == NULL ? &r->csr : NULL,
+                        .y = r->y,
+                        .weight = r->weight,
+                        .offset = r->offset,
+                        .total = d->total,
+                        .gamma = 1};
+}
+
+sgfs_batch sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
+    const place p = {.subset = r->data->subset, .first = first};
+    sgfsi_data_rows_range(r->data, first, n, r->x, r->y);
+    sgfs_batch b = describe(r, &p, n);
+    if (p.subset == NULL) b.row = first + 1;
+    return b;
+}
+
+sgfs_batch sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {
+    const place p = {.row = row, .subset = r->data->subset};
+    sgfsi_data_rows_pick(r->data, row, n, r->x, r->y);
+    return describe(r, &p, n);
+}
+
+sgfs_batch sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n) {
+    const place p = {.row = row};
+    sgfsi_data_rows_table(r->data, row, n, r->x, r->y);
+    return describe(r, &p, n);
+}

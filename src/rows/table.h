@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them
+ * possibly text (the target's levels). A reader fills it, design.c (data.h) selects features and
+ * target from it.
+ */
+#ifndef SGFSI_TABLE_H
+#define SGFSI_TABLE_H
+
+#include "base/config.h"
+#include "base/err.h"
+#include "stages.h"
+
+/* Element types a table may be stored in. Gathering converts to double. */
+typedef enum sgfsi_dtype {
+    SGFSI_F64,
+    SGFSI_F32,
+    SGFSI_I64,
+    SGFSI_I32,
+    SGFSI_I16,
+    SGFSI_I8,
+    SGFSI_U8,
+    SGFSI_U16,
+    SGFSI_U32,
+    SGFSI_CSR /* no cells: doubles without their zeros, in `csr` */
+} sgfsi_dtype;
+size_t sgfsi_dtype_size(sgfsi_dtype type);
+
+/* What a column is for, by --target, --features, --weights and --exposure. */
+typedef enum sgfsi_role {
+    SGFSI_ROLE_NONE = 0,
+    SGFSI_ROLE_FEATURE = 1,
+    SGFSI_ROLE_TARGET = 2,
+    SGFSI_ROLE_WEIGHTS = 3,
+    SGFSI_ROLE_EXPOSURE = 4
+} sgfsi_role;
+
+enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
+/* More columns in a file are refused: it is probably transposed. Fuzz builds refuse earlier. */
+#ifndef SGFSI_MOST_COLS
+#define SGFSI_MOST_COLS 1000000
+#endif
+enum { SGFSI_MAX_COLS = SGFSI_MOST_COLS };
+
+/* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
+ *     cells + (i / chunk_rows) chunk_bytes + (i % chunk_rows) row_bytes of the table.
+ * Exactly one of owned (malloc) and map (mmap) is set. */
+typedef struct sgfsi_part {
+    char *path;    /* malloc'ed; for messages */
+    int64_t first; /* its first row is this row of the table */
+    int64_t rows;  /* at least 1 */
+    const char *cells;
+    int64_t chunk_rows; /* rows: all of them in one piece */
+    int64_t chunk_bytes;
+    struct sgfsi_packed *packed; /* what else a packed file says (packed.h); NULL: not packed */
+    void *owned, *map;
+    size_t map_bytes;
+} sgfsi_part;
+
+/* Words of a column, in order of first appearance; cells hold their numbers 0, 1, ... */
+typedef struct sgfsi_dictionary {
+    int64_t count; /* 0: a column of numbers */
+    char **word;   /* malloc'ed */
+} sgfsi_dictionary;
+
+/* What a file says of a column, so that nobody needs to look at every row. */
+typedef struct sgfsi_column_stats {
+    double rows, mean, ss, min, max; /* ss: sum of squares around the mean */
+} sgfsi_column_stats;
+
+typedef struct sgfsi_table {
+    int64_t rows, cols;
+    int64_t row_stride; /* elements from one row to the next; rows are contiguous */
+    sgfsi_dtype type;
+    const void *cells; /* rows x cols, row-major; NULL: the rows are in parts, or sparse */
+    int64_t parts;     /* 0: they are in cells or csr */
+    sgfsi_part *part;  /* parts of one type and row_stride, by first row; malloc'ed */
+    sgfs_csr csr;      /* SGFSI_CSR: the rows, columns counted from 0; every column a feature. The
+                          arrays are malloc'ed where owned_csr, else borrowed */
+    bool owned_csr;
+    double *y; /* rows: a target that is no column, called target_name; malloc'ed; or NULL */
+    char *target_name;            /* malloc'ed; set with y */
+    sgfsi_dictionary *dictionary; /* cols: of --categorical; malloc'ed; NULL: numbers only */
+    sgfsi_column_stats *told;     /* cols; malloc'ed; NULL: nobody has looked yet */
+    int64_t values; /* distinct values of the target, where the file tells them; else 0 */
+    double *value, *value_rows; /* values, increasing; and rows of each; malloc'ed */
+    bool shuffled; /* rows stand in an order drawn at random: neighbours are a fair sample */
+    struct sgfsi_json *recipe; /* transforms that made the file (transform.h); or NULL. Owned */
+    char **names;              /* cols; malloc'ed */
+    unsigned char *role; /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
+                               table did not come from a file */
+    bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
+    int64_t text_col; /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
+    int64_t text_line, text_level; /* its first cell that is no number: the line, the level */
+    char *text_path; /* of several files, the one with that line; malloc'ed; NULL: there is one */
+    int64_t levels;
+    char **level; /* level texts in order of first appearance; malloc'ed */
+    /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
+    void *owned;
+    void *map;
+    size_t map_bytes;
+} sgfsi_table;
+
+/* Column col of a row of cells of that type. */
+double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
+
+void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
+/* Free the cells and all that is known by column, for others to take their place. */
+void sgfsi_table_forget_cells(sgfsi_table *table);
+
+/* The part that row is in; only for tables with parts. */
+const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row);
+/* "part-2.npy: row 17", as the row (from 0) is counted in its file; path: where there are no parts.
+ */
+const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_t row, char *out,
+                              size_t room);
+/* Where a row starts. row_bytes: row_stride times the size of a cell. */
+static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
+                                          int64_t row_bytes) {
+    if (table->cells != NULL) return (const char *)table->cells + row * row_bytes;
+    const sgfsi_part *p = table->parts == 1 ? table->part : sgfsi_table_part(table, row);
+    int64_t i = row - p->first, chunk = i / p->chunk_rows;
+    return p->cells + chunk * p->chunk_bytes + (i - chunk * p->chunk_rows) * row_bytes;
+}
+
+/* What the reader needs to know of the options, looked up once by design.c. */
+typedef struct sgfsi_read_options {
+    const char *target;    /* name or 1-based number; "" : last column */
+    const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
+    const char *weights;   /* name or 1-based number; "" : none */
+    const char *exposure;  /* the same */
+    const char *delimiter; /* one character, "tab", or "auto" */
+    const char *header;    /* "auto", "yes", "no" */
+    bool single;           /* store as float */
+    const struct sgfsi_table
+        *known;              /* CSV, --categorical auto: columns whose words are known by now
+                                        hold words from the first row on; NULL: none */
+    bool words;              /* CSV: the target holds words, even where they look like numbers */
+    const char *categorical; /* columns of words, as in features; "" : none */
+    const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
+    const char *labels; /* IDX: the file with the labels; "" : none */
+    int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
+    int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
+    bool zero_based;       /* libsvm: the first feature is 0 */
+    bool dense;            /* libsvm: with its zeros */
+    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
+    const sgfsi_log *log;
+} sgfsi_read_options;
+
+struct sgfsi_flow;
+
+typedef struct sgfs_reader_kind {
+    const char *name, *help;
+    /* Does this file look like mine? head: its first bytes (after gunzip). */
+    bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
+    sgfs_status (*read)(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                        sgfs_err *err);
+    /* The same rows one block after another, in memory that does not grow with the file (flow.h);
+     * NULL: tables of this kind stay in their files, and are walked. */
+    sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,
+                        const sgfsi_read_options *options, sgfs_err *err);
+} sgfs_reader_kind;
+
+/* What the options say to readers. */
+sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg);
+
+/* The reader whose file this is; NULL with err filled when there is none or the path cannot be
+ * read. */
+const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
+/* --labels, --columns, --zero-based and --dense belong to one kind of file each: SGFS_EUSAGE where
+ * this is another. */
+sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
+                               const sgfsi_read_options *options, sgfs_err *err);
+/* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
+ * table is filled on success only and holds nothing otherwise. */
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
+                             sgfsi_table *table, sgfs_err *err);
+
+extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx;
+extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
+
+/* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the
+ * chosen columns only, so numbers count those: for what the user wrote, use role instead. */
+int64_t sgfsi_table_column(const sgfsi_table *table, const char *name);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ * weights.c: how often each row counts (--weights), and how long or how large what it counts was
+ * (--exposure).
+ *
+ * A row of weight w is w copies of that row: N of the formulas becomes W = sum of the weights
+ * (data->total), sums over rows become weighted sums, and a minibatch draws row i with probability
+ * w_i / W (alias.c), which is in law what drawing from the copies would be. Exposure t adds log t to
+ * the linear predictor of a model of counts; its log is taken once, here.
+ *
+ * Both are kept as doubles by row of the table, whatever rows a view has.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "rows/data.h"
+#include "rows/pages.h"
+
+/* Column j of the table as doubles. */
+static sgfs_status read_column(sgfs_data *d, int64_t j, double **column, sgfs_err *err) {
+    enum { BLOCK = 4096 };
+    int64_t rows = d->table.rows;
+    double *out = *column = SGFSI_DOUBLES(&d->arena, rows);
+    sgfs_data walk = *d;
+    sgfsi_pages visit = {0};
+    if (out == NULL) return sgfsi_fail_memory(err, "the weights");
+    walk.target_col = j;
+    walk.subset = NULL; /* weights are kept by row of the table */
+    walk.N = rows;
+    for (int64_t first = 0; first < rows; first += BLOCK) {
+        int64_t n = rows - first < BLOCK ? rows - first : BLOCK;
+        sgfs_status status = sgfsi_pages_range(&visit, &walk, first, n, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_data_rows_range(&walk, first, n, NULL, out + first);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status refuse(const sgfs_data *d, int64_t row, const char *name, double value,
+                          const char *wanted, sgfs_err *err) {
+    char number[SGFSI_NUM_CHARS] = "no finite number", where[320];
+    if (isfinite(value)) sgfsi_format_num(number, value);
+    return sgfsi_fail(err, SGFS_EDATA, "%s, column \"%s\" holds %s: %s.",
+                      sgfsi_table_where(&d->table, d->path, row, where, sizeof where), name, number,
+                      wanted);
+}
+
+static sgfs_status check_weights(const sgfs_data *d, sgfs_err *err) {
+    for (int64_t i = 0; i < d->table.rows; i++) {
+        double w = d->weight[i];
+        if (isfinite(w) && w >= 0) continue;
+        return refuse(d, i, d->weight_name, w,
+                      "a weight says how often the row counts, 0 or more times", err);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status take_logs(sgfs_data *d, const double *exposure, sgfs_err *err) {
+    double *offset = SGFSI_DOUBLES(&d->arena, d->table.rows);
+    if (offset == NULL) return sgfsi_fail_memory(err, "the exposure");
+    for (int64_t i = 0; i < d->table.rows; i++) {
+        if (!isfinite(exposure[i]) || exposure[i] <= 0) {
+            return refuse(d, i, d->exposure_name, exposure[i], "an exposure must be above 0", err);
+        }
+        offset[i] = log(exposure[i]);
+    }
+    d->offset = offset;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double *exposure,
+                              sgfs_err *err) {
+    for (int64_t j = 0; d->table.role != NULL && j < d->table.cols; j++) {
+        bool is_weights = d->table.role[j] == SGFSI_ROLE_WEIGHTS,
+             is_exposure = d->table.role[j] == SGFSI_ROLE_EXPOSURE;
+        if (!is_weights && !is_exposure) continue;
+        double *column;
+        sgfs_status read = read_column(d, j, &column, err);
+        if (read != SGFS_OK) return read;
+        *(is_weights ? &weights : &exposure) = column;
+        *(is_weights ? &d->weight_name : &d->exposure_name) = d->table.names[j];
+    }
+    d->weight = weights;
+    sgfs_status status = weights != NULL ? check_weights(d, err) : SGFS_OK;
+    return status == SGFS_OK && exposure != NULL ? take_logs(d, exposure, err) : status;
+}
+
+void sgfsi_data_weights(const sgfs_data *d, int64_t first, int64_t n, double *weight) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
+        weight[i] = d->weight != NULL ? d->weight[row] : 1;
+    }
+}
+
+static const double least_total = 0.999; /* weights that sum to 1 are one row, in any rounding */
+
+static sgfs_status add_up(sgfs_data *d, const double *weight, sgfs_err *err) {
+    d->total = 0;
+    for (int64_t i = 0; i < d->N; i++) d->total += weight[i];
+    if (d->total >= least_total && isfinite(d->total)) return SGFS_OK;
+    if (d->total > 0 && d->total < least_total) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: the weights (column \"%s\") sum to %.3g, less than a single row: divide "
+            "them by their mean.",
+            d->path, d->weight_name, d->total);
+    }
+    return sgfsi_fail(err, SGFS_EDATA, "%s: the weights (column \"%s\") %s.", d->path,
+                      d->weight_name,
+                      d->total > 0 ? "add up to more than a double can hold: make them smaller"
+                                   : "are all 0: there is nothing to learn from");
+}
+
+sgfs_status sgfsi_data_weigh(sgfs_data *d, sgfs_err *err) {
+    d->total = (double)d->N;
+    if (d->weight == NULL) return SGFS_OK;
+    double *own = NULL;
+    if (d->subset != NULL) {
+        own = malloc((size_t)d->N * sizeof *own);
+        if (own == NULL) return sgfsi_fail_memory(err, "the weights");
+        sgfsi_data_weights(d, 0, d->N, own);
+    }
+    const double *weight = own != NULL ? own : d->weight;
+    sgfs_status status = add_up(d, weight, err);
+    if (status == SGFS_OK) {
+        status = sgfsi_alias_open(&d->alias, d->N, weight, d->total, &d->arena, err);
+    }
+    free(own);
+    return status;
+}
+
+void sgfsi_data_tell_weights(const sgfs_data *d, const sgfsi_log *log) {
+    char total[SGFSI_NUM_CHARS];
+    if (d->weight == NULL || d->total == (double)d->N) return;
+    sgfsi_format_digits(total, d->total, 6);
+    sgfsi_say(log, SGFS_NOTE,
+              "Weights sum to %s: the posterior is that of so many rows, not of %lld.", total,
+              (long long)d->N);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ * corrected_step.c: the general step (general.h): its noise estimated, its size found, the step made.
+ *
+ * An iteration costs three triangular D x D operations beside the gradient; learning from a batch
+ * one syrk of the differences, one combination and one Cholesky factorisation. Any structure of
+ * sgfs_sym works: this file does not know which it has.
+ */
+#include "sampler/corrected_step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+/* The average of S remembers at least this many batches in warm-up, and rows for each parameter:
+ * the largest eigenvalue of an average over r D rows is too large by about 2/sqrt(r). It need not
+ * forget fast: the chain begins where it will stay. */
+static const double batches_remembered = 200, rows_remembered = 400;
+
+sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_config *cfg = sampler->cfg;
+    const sgfs_device *be = sampler->model->be;
+    const sgfsi_eval *e = &sampler->eval;
+    g->scaled = strcmp(sgfsi_config_text(cfg, "sampler.noise_matrix"), "diag") == 0;
+    g->given = !sgfsi_config_auto(cfg, "sampler.step");
+    g->h = sgfsi_config_num(cfg, "sampler.step");
+    const sgfs_fisher_kind *kind = g->scaled ? &sgfs_fisher_diag : sampler->fisher;
+    double *room = SGFSI_DOUBLES(sampler->arena, 3 * e->D);
+    if (room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    g->z = room;
+    g->x = room + e->D;
+    g->tmp = room + 2 * e->D;
+    sgfs_status status = sgfsi_precision_open(&g->P, sampler, err);
+    if (status == SGFS_OK)
+        status =
+            sgfsi_average_open(&g->I1, kind, be, sampler->layout, e->n, cfg, sampler->arena, err);
+    if (status == SGFS_OK)
+        status = sgfsi_sym_open(&g->V, kind, be, sampler->layout, sampler->arena, err);
+    if (status == SGFS_OK && !g->scaled)
+        status = sgfsi_sym_open(&g->R, sampler->fisher, be, sampler->layout, sampler->arena, err);
+    if (status == SGFS_OK && !g->scaled)
+        status =
+            sgfsi_sym_open(&g->next, sampler->fisher, be, sampler->layout, sampler->arena, err);
+    double rows = rows_remembered * (double)e->D;
+    if (!sgfsi_config_given(cfg, "fisher.window"))
+        g->I1.window = fmax(batches_remembered, ceil(rows / (double)e->n));
+    return status;
+}
+
+void sgfsi_corrected_copy(sgfsi_corrected *g, const sgfsi_corrected *from) {
+    sgfsi_precision_copy(&g->P, &from->P);
+    g->I1.I1.kind->combine(&g->I1.I1, 1, &from->I1.I1, 0, NULL);
+    if (!g->scaled) g->R.kind->combine(&g->R, 1, &from->R, 0, NULL);
+    g->I1.updates = from->I1.updates;
+    g->I1.settled = from->I1.settled;
+    g->I1.base = from->I1.base;
+    g->scale = from->scale;
+    g->mean = from->mean;
+    g->most = from->most;
+    g->h = from->h;
+    g->ready = from->ready;
+    g->noise = from->noise;
+    g->measured = from->measured;
+}
+
+/* ---- S --------------------------------------------------------------------------------------- */
+
+/* S = q I1hat */
+static double noise_factor(const sgfsi_eval *e) {
+    return (e->gamma - 1) * e->total;
+}
+
+/* tr((L L')^-1 V)/D, without bias and in D^2 operations: r' L^-1 V L^-T r for signs r. Where only
+ * the diagonal is known, the mean of V_jj/A_jj. */
+static double mean_eigenvalue(sgfsi_corrected *g) {
+    const sgfs_sym *L = &g->P.L;
+    if (g->scaled) {
+        double sum = 0;
+        g->P.A.kind->diag(&g->P.A, g->tmp);
+        for (int64_t j = 0; j < L->D; j++) sum += g->V.a[j] / g->tmp[j];
+        return sum / (double)L->D;
+    }
+    for (int64_t j = 0; j < L->D; j++) g->x[j] = g->z[j] < 0 ? -1 : 1;
+    L->kind->solve(L, true, g->x);
+    g->V.kind->mul(&g->V, g->x, g->tmp);
+    return L->be->dot(L->D, g->x, g->tmp) / (double)L->D;
+}
+
+void sgfsi_corrected_learn(sgfsi_corrected *g, const sgfsi_eval *e, bool warmup,
+                           double kappa_noise) {
+    sgfsi_average *a = &g->I1;
+    double kappa = sgfsi_average_next(a, warmup);
+    a->I1.kind->add_cov(&g->V, 0, sgfsi_average_weight(a, &e->scores, e->gbar, 1), &e->scores,
+                        e->gbar, a->work);
+    if (kappa >= 1) a->I1.kind->combine(&a->I1, 1, &g->V, 0, NULL);
+    else a->I1.kind->combine(&a->I1, 1 - kappa, &a->I1, kappa, &g->V);
+    if (kappa_noise <= 0) return;
+    double now = noise_factor(e) * mean_eigenvalue(g);
+    g->noise = g->measured++ == 0 ? now : g->noise + kappa_noise * (now - g->noise);
+}
+
+/* S_jj/A_jj, where only the diagonal is known. */
+static void compare_diagonals(sgfsi_corrected *g, const sgfsi_eval *e) {
+    g->mean = g->most = 0;
+    g->I1.I1.kind->diag(&g->I1.I1, g->x);
+    g->P.A.kind->diag(&g->P.A, g->tmp);
+    for (int64_t j = 0; j < e->D; j++) {
+        double ratio = noise_factor(e) * g->x[j] / g->tmp[j];
+        g->mean += ratio / (double)e->D;
+        g->most = fmax(g->most, ratio);
+    }
+}
+
+/* ---- h and R --------------------------------------------------------------------------------- */
+
+/* The next R, or with a margin one for more noise than there is. */
+static bool try_factor(sgfsi_corrected *g, const sgfsi_eval *e, double h, double margin) {
+    double S = (1 + margin) * h * h;
+    if (g->scaled) return h * (2 - h) > S * g->most;
+    const sgfs_fisher_kind *f = g->next.kind;
+    f->combine(&g->next, h * (2 - h), &g->P.A, -S * noise_factor(e), &g->I1.I1);
+    if (g->P.rho > 0) f->add_diag(&g->next, 2 * h * g->P.rho, NULL);
+    return f->factor(&g->next) == 0;
+}
+
+/* Halved until it is possible, then between that and twice as much, to one part in a hundred. */
+double sgfsi_corrected_largest(sgfsi_corrected *g, const sgfsi_eval *e, double most,
+                               double margin) {
+    double h = most;
+    if (g->scaled) compare_diagonals(g, e);
+    if (try_factor(g, e, h, margin)) return h;
+    for (int k = 0; k < 40; k++) {
+        h /= 2;
+        if (try_factor(g, e, h, margin)) break;
+        if (k == 39) return 0;
+    }
+    for (double step = h / 2; step > h / 100; step /= 2) {
+        if (try_factor(g, e, h + step, margin)) h += step;
+    }
+    return h;
+}
+
+bool sgfsi_corrected_factor(sgfsi_corrected *g, const sgfsi_eval *e) {
+    if (g->scaled) compare_diagonals(g, e);
+    if (!try_factor(g, e, g->h, 0)) return false;
+    double *other = g->R.a, h = g->h;
+    g->R.a = g->next.a;
+    g->next.a = other;
+    if (g->scaled) g->scale = sqrt(h * (2 - h) - h * h * g->mean);
+    return g->ready = true;
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+void sgfsi_corrected_draw(sgfsi_corrected *g, const sgfs_sampler *sampler, int64_t t) {
+    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, SGFSI_NOISE);
+    sgfsi_normals(&stream, sampler->D, g->z);
+}
+
+void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta) {
+    const sgfs_sym *L = &g->P.L;
+    int64_t D = L->D;
+    if (!g->scaled) g->R.kind->mul_factor(&g->R, false, g->z);
+    for (int64_t j = 0; j < D; j++) g->x[j] = g->h * G[j] + (g->scaled ? 0 : g->z[j]);
+    L->kind->solve(L, false, g->x);
+    if (g->scaled) L->be->axpy(D, g->scale, g->z, g->x);
+    L->kind->solve(L, true, g->x);
+    L->be->axpy(D, 1.0, g->x, theta);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ * sgfs_matrix.c: learns and factors the matrix of SGFS (kmatrix.h has the formulas).
+ *
+ * Warm-up steps use the model's own Fisher information (scores of targets drawn from the model)
+ * where the model can draw: far from the mode the covariance of the data's scores says nothing
+ * about the curvature (a sigma too small by e^5 makes it too large by e^20: steps of size zero).
+ * I1hat is averaged beside it, from the middle of warm-up on, and takes over for the draws.
+ *
+ * Two ways to a factor:
+ *   refactor   I1hat <- (1-kappa) I1hat + kappa V, then a Cholesky factorisation: O(n D^2 + D^3)
+ *   update     the factor itself goes from K to (1-kappa) K + kappa gamma N V: O(n D^2), for n < D.
+ *              I1hat is then not kept up to date: it is what the factor says it is.
+ *
+ * Any structure of sgfs_sym works: this file does not know which it has.
+ */
+#include "sampler/sgfs_matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/rng.h"
+
+/* e right after a refresh, and what may be left of it (and of the ridge) before the next one: e
+ * stays above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
+static const double SHARE_MOST = 3, LEAST_LEFT = 0.4, SHARE_FIXED = 2;
+
+/* ---- options ---------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_sgfs_matrix_check(const sgfs_config *cfg, const char *fisher, sgfs_err *err) {
+    static const char *const of[][3] = {
+        {"fisher.kappa_value", "kappa-value", "floor constant forget"},
+        {"fisher.kappa_a", "kappa-a", "power"},
+        {"fisher.kappa_b", "kappa-b", "power"},
+        {"fisher.kappa_delta", "kappa-delta", "power"},
+        {"fisher.window", "kappa-window", "window"}};
+    const char *kappa = sgfsi_config_text(cfg, "fisher.kappa");
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        if (!sgfsi_config_given(cfg, of[i][0]) || strstr(of[i][2], kappa) != NULL) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning with --kappa %s (only with: %s).",
+                          of[i][1], kappa, of[i][2]);
+    }
+    if (sgfsi_config_given(cfg, "fisher.block_size") && strcmp(fisher, "block") != 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--block-size needs --sampler sgfs-b (or --fisher block).");
+    }
+    return SGFS_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {
+    return sgfsi_average_open(a, sampler->fisher, sampler->model->be, sampler->layout,
+                              sampler->eval.n, sampler->cfg, sampler->arena, err);
+}
+
+static sgfs_status open_sym(const sgfs_sampler *sampler, const sgfs_fisher_kind *kind, sgfs_sym *A,
+                            sgfs_err *err) {
+    return sgfsi_sym_open(A, kind, sampler->model->be, sampler->layout, sampler->arena, err);
+}
+
+static sgfs_status read_full(sgfsi_injected *B, sgfs_sampler *sampler, const sgfsi_matrix *m,
+                             const char *path, sgfs_err *err) {
+    const sgfs_fisher_kind *f = sampler->fisher;
+    if (f != &sgfs_fisher_full) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: a whole matrix B needs the whole Fisher matrix (--sampler sgfs-f); "
+                          "with --fisher %s give its diagonal, %lld numbers.",
+                          path, f->name, (long long)sampler->D);
+    }
+    sgfs_status status = open_sym(sampler, f, &B->full, err);
+    if (status == SGFS_OK) status = open_sym(sampler, f, &B->full_root, err);
+    if (status != SGFS_OK) return status;
+    f->from_dense(&B->full, m->a);
+    f->combine(&B->full, B->scale, &B->full, 0, NULL);
+    f->combine(&B->full_root, 1, &B->full, 0, NULL);
+    int64_t failed = f->factor(&B->full_root);
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s: B is not positive definite (at parameter \"%s\").",
+                      path, sampler->model->param[failed - 1]);
+}
+
+static sgfs_status read_diag(sgfsi_injected *B, const sgfs_sampler *sampler, const sgfsi_matrix *m,
+                             const char *path, sgfs_err *err) {
+    for (int64_t j = 0; j < sampler->D; j++) {
+        if (!(m->a[j] > 0)) {
+            return sgfsi_fail(err, SGFS_EDATA, "%s: B must be positive; number %lld is not.", path,
+                              (long long)(j + 1));
+        }
+        B->diag[j] = B->scale * m->a[j];
+        B->root[j] = sqrt(B->diag[j]);
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_config *cfg = sampler->cfg;
+    const char *kind = sgfsi_config_text(cfg, "sampler.b"),
+               *path = sgfsi_config_text(cfg, "sampler.b_file");
+    bool scaled = !sgfsi_config_auto(cfg, "sampler.b_scale");
+    B->is_fisher = strcmp(kind, "fisher") == 0;
+    B->identity = strcmp(kind, "identity") == 0;
+    B->adapts = strcmp(kind, "diagonal") == 0 || (B->identity && !scaled);
+    B->scale = scaled ? sgfsi_config_num(cfg, "sampler.b_scale") : 1;
+    if (B->is_fisher) return SGFS_OK;
+    B->diag = SGFSI_DOUBLES(sampler->arena, sampler->D);
+    B->root = SGFSI_DOUBLES(sampler->arena, sampler->D);
+    if (B->diag == NULL || B->root == NULL) return sgfsi_fail_memory(err, "the matrix B");
+    for (int64_t j = 0; j < sampler->D; j++) {
+        B->diag[j] = B->scale;
+        B->root[j] = sqrt(B->scale);
+    }
+    if (strcmp(kind, "file") != 0) return SGFS_OK;
+    sgfsi_matrix m;
+    sgfs_status status = sgfsi_matrix_read(&m, path, sampler->D, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    if (m.diagonal) return read_diag(B, sampler, &m, path, err);
+    B->diag = B->root = NULL;
+    return read_full(B, sampler, &m, path, err);
+}
+
+static void open_counts(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler) {
+    const sgfs_config *cfg = sampler->cfg;
+    const sgfsi_eval *e = &sampler->eval;
+    const char *by = sgfsi_config_text(cfg, "sampler.warmup_by"),
+               *update = sgfsi_config_text(cfg, "fisher.update");
+    k->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
+    k->every = sgfsi_config_int(cfg, "fisher.every");
+    k->warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every");
+    k->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
+    k->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
+    k->by_model = e->model_y != NULL && strcmp(by, "model") == 0;
+    k->updates = strcmp(update, "refactor") != 0;
+    k->fades = k->updates || sgfsi_config_flag(cfg, "fisher.fade");
+    if (sgfsi_config_flag(cfg, "sampler.prior_in_matrix")) k->prior = sampler->model->precision;
+}
+
+sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err) {
+    open_counts(k, sampler);
+    sgfs_status status = open_average(sampler, &k->scores, err);
+    if (status == SGFS_OK && k->by_model) status = open_average(sampler, &k->model, err);
+    if (status == SGFS_OK) status = open_injected(&k->B, sampler, err);
+    if (status != SGFS_OK) return status;
+    /* Woodbury: the same numbers, kept as their inverse */
+    bool woodbury = strcmp(sgfsi_config_text(sampler->cfg, "fisher.update"), "woodbury") == 0;
+    return open_sym(sampler, woodbury ? &sgfs_fisher_inverse : sampler->fisher, &k->L, err);
+}
+
+/* ---- factoring ------------------------------------------------------------------------------- */
+
+/* B where it follows K, which stands in L. */
+static void follow(sgfsi_injected *B, const sgfs_sym *K) {
+    double mean = K->kind->trace(K) / (double)K->D;
+    K->kind->diag(K, B->diag);
+    for (int64_t j = 0; j < K->D; j++) {
+        B->diag[j] = B->scale * (B->identity ? mean : B->diag[j]);
+        B->root[j] = sqrt(B->diag[j]);
+    }
+}
+
+/* L holds gamma N I1hat + e Lambda: add the ridge and alpha^2 B, and factor. 0, or where it
+ * failed. */
+static int64_t complete(sgfsi_sgfs_matrix *k, double alpha) {
+    const sgfs_fisher_kind *f = k->L.kind;
+    if (k->ridge_now > 0) f->add_diag(&k->L, k->ridge_now, NULL);
+    k->alpha = alpha;
+    double size = f->trace(&k->L);
+    if (k->B.adapts) follow(&k->B, &k->L);
+    if (k->B.diag != NULL) f->add_diag(&k->L, alpha * alpha, k->B.diag);
+    else if (!k->B.is_fisher) f->combine(&k->L, 1, &k->L, alpha * alpha, &k->B.full);
+    k->shrink = size / f->trace(&k->L);
+    return f->factor(&k->L);
+}
+
+/* ridge: relative to the mean diagonal; NaN: what is left of the last one, which fades. */
+static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double ridge,
+                     double alpha) {
+    const sgfsi_eval *e = &sampler->eval;
+    k->L.kind->combine(&k->L, e->gamma * e->total, &k->source->I1, 0, NULL);
+    if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
+    if (!isnan(ridge)) {
+        k->ridge_now = ridge * k->L.kind->trace(&k->L) / (double)e->D;
+        k->ridge_full = k->left > 0 ? k->ridge_now / k->left : k->ridge_now;
+    }
+    return complete(k, alpha);
+}
+
+/* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted.
+ */
+static sgfs_status refactor(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_average *source,
+                            bool faded, double alpha, sgfs_err *err) {
+    k->source = source;
+    int64_t failed = build(k, sampler, faded ? NAN : k->ridge, alpha);
+    for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
+        sampler->interventions++;
+        failed = build(k, sampler, k->ridge + ridge, alpha);
+    }
+    if (failed == 0) return SGFS_OK;
+    k->source = NULL;
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
+        "--prior-precision or --fisher-ridge would help)",
+        sampler->model->param[failed - 1]);
+}
+
+/* After an update by kappa all of K has faded; true: prior and ridge are to be put back. */
+static bool fade(sgfsi_sgfs_matrix *k, double kappa) {
+    if (!k->fades) return false;
+    k->left *= 1 - kappa;
+    k->share = SHARE_MOST * k->left;
+    k->ridge_now = k->ridge_full * k->left;
+    return k->left < LEAST_LEFT;
+}
+
+/* The whole share again. */
+static void restore(sgfsi_sgfs_matrix *k) {
+    k->left = 1;
+    k->share = k->fades ? SHARE_MOST : SHARE_FIXED;
+}
+
+/* A factor that has been updated knows what I1hat is: read it back, and begin anew from there. */
+static sgfs_status refresh(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfs_fisher_kind *f = k->L.kind;
+    sgfsi_average *a = k->source;
+    f->unfactor(&k->L);
+    if (k->prior != NULL) f->add_diag(&k->L, -k->share, k->prior);
+    if (k->ridge_now > 0) f->add_diag(&k->L, -k->ridge_now, NULL);
+    a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * sampler->eval.total), &k->L, 0, NULL);
+    restore(k);
+    return refactor(k, sampler, a, false, k->alpha, err);
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+/* One batch of scores changes the factor: K <- (1 - kappa) K + kappa gamma N V. */
+static sgfs_status update(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgfs_scores *s,
+                          const double *gbar, bool warmup, sgfs_err *err) {
+    sgfsi_average *a = k->source;
+    double kappa = sgfsi_average_next(a, warmup);
+    double weight = sgfsi_average_weight(a, s, gbar, kappa), N = sampler->eval.total;
+    if (kappa >= 1) { /* nothing of the factor is left: begin with this batch */
+        a->I1.kind->add_cov(&a->I1, 0, weight, s, gbar, a->work);
+        restore(k);
+        return refactor(k, sampler, a, false, k->alpha, err);
+    }
+    if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) !=
+        0)
+        return sgfsi_fail(err, SGFS_ENUMERIC,
+                          "the update of the factor failed (--fisher-update refactor is slower and "
+                          "stabler)");
+    return fade(k, kappa) ? refresh(k, sampler, err) : SGFS_OK;
+}
+
+/* Into an average; the factor, where it is made of this one, is made anew. */
+static sgfs_status take(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_average *a, bool steps,
+                        bool warmup, double alpha, sgfs_err *err) {
+    bool own = a == &k->model;
+    const sgfs_scores *s = own ? &sampler->eval.model_scores : &sampler->eval.scores;
+    const double *gbar = own ? NULL : sampler->eval.gbar; /* the mean of the model's own is 0 */
+    if (steps && k->updates && k->source == a) return update(k, sampler, s, gbar, warmup, err);
+    sgfsi_average_update(a, s, gbar, warmup);
+    if (!steps) return SGFS_OK;
+    bool fresh = k->source != a || !k->fades || fade(k, a->kappa);
+    if (fresh) restore(k);
+    return refactor(k, sampler, a, !fresh, alpha, err);
+}
+
+/* The batch at hand goes into I1hat (unless that will be begun anew), and in warm-up its rows with
+ * targets from the model into that average; steps: the factor follows the one that steps are made
+ * with. */
+static sgfs_status learn(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, int64_t t, uint32_t purpose,
+                         bool warmup, bool steps, double alpha, const double *theta,
+                         sgfs_err *err) {
+    bool by_model = warmup && k->by_model;
+    sgfs_status status = SGFS_OK;
+    if (!k->passing) status = take(k, sampler, &k->scores, steps && !by_model, warmup, alpha, err);
+    if (status != SGFS_OK || !by_model) return status;
+    status = sgfsi_eval_resample(&sampler->eval, t, purpose, theta, err);
+    return status == SGFS_OK ? take(k, sampler, &k->model, steps, true, alpha, err) : status;
+}
+
+/* A matrix of too low rank would throw the chain. */
+sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const double *theta,
+                                   double *G, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < k->fill && status == SGFS_OK; i++) {
+        status = sgfsi_eval_gradient(&sampler->eval, i, SGFSI_FILL, theta, G, NULL, err);
+        if (status == SGFS_OK)
+            status = learn(k, sampler, i, SGFSI_FILL, true, false, 0, theta, err);
+    }
+    return status;
+}
+
+/* Warm-up and draws learn from every k-th batch, each with a k of its own, until the matrix is
+ * frozen. */
+static bool is_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
+    int64_t after = now->t - now->warmup;
+    bool frozen = k->freeze >= 0 && after > k->freeze;
+    if (k->source == NULL) return true; /* the first iteration of all */
+    if (after <= 0) return now->t % k->warmup_every == 0;
+    if (k->source != &k->scores) return true; /* the first iteration after warm-up */
+    return !frozen && (after == 1 || after % k->every == 0);
+}
+
+sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
+                                    const sgfs_iteration *now, double alpha, const double *theta,
+                                    sgfs_err *err) {
+    /* what the way to the mode looked like is of no use there (unless warm-up has too few updates to
+     * fill anew) */
+    bool enough = now->warmup / 2 / k->warmup_every > k->fill;
+    if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
+    k->passing = k->by_model && enough && now->t < now->warmup / 2;
+    if (!is_due(k, now)) {
+        int64_t after = now->t - now->warmup;
+        bool stale = !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->every == 0);
+        return stale ? refactor(k, sampler, k->source, k->fades, alpha, err) : SGFS_OK;
+    }
+    return learn(k, sampler, now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha, theta, err);
+}

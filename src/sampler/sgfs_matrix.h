@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * sgfs_matrix.h: the matrix that SGFS steps with, and how it is learned.
+ *
+ *     K = gamma N I1hat + e Lambda + rho I            (B = K, the recommended choice)
+ *     M = K + alpha^2 B                               (any other B, eq. 11)
+ *
+ *   I1hat    running average of Cov(g)                   any structure of sgfs_sym
+ *   Lambda   prior precision                             D
+ *   e        the prior's share: K counts it once and the noise (e - 1) times (docs/math.md section
+ * 2)
+ *   rho      ridge; the same noise goes with it
+ *
+ * Exact for every e >= 1 and rho >= 0: what K has beyond gamma N I1hat + Lambda is injected as
+ * noise. Refactorising sets e = 2 each time. Updating a factor multiplies all of K by 1 - kappa,
+ * the prior's share and the ridge included: both fade, and are put back before e reaches 1.
+ */
+#ifndef SGFSI_SGFS_MATRIX_H
+#define SGFSI_SGFS_MATRIX_H
+
+#include "sampler/sampler.h"
+
+/* B of eq. 11 where it is not K itself. */
+typedef struct sgfsi_injected {
+    bool is_fisher, adapts; /* B = K; B follows K's diagonal */
+    bool identity;
+    double scale;
+    double *diag, *root; /* D each: B's diagonal and its square root; NULL where B is full */
+    sgfs_sym full, full_root;
+} sgfsi_injected;
+
+typedef struct sgfsi_sgfs_matrix {
+    sgfsi_average scores;  /* I1hat: of the data's scores */
+    sgfsi_average model;   /* the model's own information, for the steps of warm-up */
+    sgfsi_average *source; /* the one that L is made of; NULL: not factored yet */
+    sgfs_sym L;            /* the factor */
+    sgfsi_injected B;
+    const double *prior;   /* Lambda; NULL: the prior stays outside the matrix */
+    double share;          /* e */
+    double left;           /* of the share and the ridge since they were put in */
+    double ridge;          /* relative, asked for by option */
+    double ridge_now;      /* rho */
+    double ridge_full;     /* rho right after a factorisation; fading takes it from there */
+    double shrink;         /* tr K / tr M: what B leaves of the step */
+    double alpha;          /* that the factor was made with (matters where B is not K) */
+    int64_t warmup_every;  /* iterations of warm-up from one update to the next */
+    int64_t every, freeze; /* updates; iterations after warm-up without a further one, -1: never */
+    int64_t fill;          /* batches before the first move */
+    bool by_model;         /* warm-up steps use the model's information */
+    bool passing;          /* the first half of warm-up: I1hat will be begun anew */
+    bool fades, updates;   /* e fades; L is updated, not made anew */
+} sgfsi_sgfs_matrix;
+
+/* Options of the running average that only another option reads are refused. */
+sgfs_status sgfsi_sgfs_matrix_check(const sgfs_config *cfg, const char *fisher, sgfs_err *err);
+
+sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err);
+
+/* Batches at the starting point until rows >= fill x D; G: D numbers of room. */
+sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const double *theta,
+                                   double *G, sgfs_err *err);
+
+/* After sgfsi_eval_gradient of this iteration: learn from its batch and factor, where it is due. */
+sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
+                                    const sgfs_iteration *now, double alpha, const double *theta,
+                                    sgfs_err *err);
+
+#endif

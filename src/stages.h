@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright (c) 2026 the sgfs authors
+ *
+ * stages.h: the values that flow between the stages, and the table each kind fills in.
+ *
+ *     data  ->  model  ->  fisher  ->  sampler  ->  sink
+ *     batch     scores     symmetric    theta        draw
+ *
+ * Adding a kind is one file that ends with its table, and one row in that stage's table.c.
+ * docs/extending.md walks through a model in 60 lines.
+ *
+ * Letters, as in the paper (Ahn, Korattikara, Welling 2012)
+ *   N rows in the data, n rows in a minibatch, p columns of the design (intercept included),
+ *   D parameters, theta the parameters, g_i the score of row i, gamma the noise factor of the
+ *   way rows are drawn, K = L L' the preconditioner.
+ */
+#ifndef SGFSI_STAGES_H
+#define SGFSI_STAGES_H
+
+#include "base/config.h"
+#include "context/device/device.h"
+
+/* ---- values that cross a stage border -------------------------------------------------------- */
+
+/* Rows without their zeros: row i has value[k] in column col[k], k = start[i] .. start[i+1)-1. */
+typedef struct sgfs_csr {
+    const int64_t *start; /* n + 1 */
+    const int32_t *col;
+    const double *value;
+} sgfs_csr;
+
+/* Rows of one minibatch (or of one block of a full pass), always double, whatever the storage. */
+typedef struct sgfs_batch {
+    int64_t n, p;
+    const double *x;        /* n x p, row-major, intercept first where there is one */
+    const sgfs_csr *sparse; /* the same rows, x being NULL: only for kinds that say they take it */
+    const double *y;        /* n */
+    const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
+                             * proportion to their weights: there it is always NULL.) */
+    const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
+    int64_t row; /* number of the first row in the data, from 1, where the others follow it; 0: they
+                  * do not */
+    double total; /* rows of the data, or the sum of their weights: N of the formulas */
+    double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
+} sgfs_batch;
+
+/* How the scores of one parameter block are handed over. */
+typedef enum sgfs_score_form {
+    SGFS_SCORE_DENSE, /* `dense` n x (rows*cols) holds them */
+    SGFS_SCORE_OUTER, /* score of row i = left_i (x) right_i; the model fills both */
+    SGFS_SCORE_INPUT  /* the same with right = the batch's x: nothing to copy */
+} sgfs_score_form;
+
+/* A named block of parameters, theta[offset .. offset + rows*cols), row-major. */
+typedef struct sgfs_block {
+    const char *name;
+    int64_t rows, cols;
+    sgfs_score_form form;
+    int64_t offset; /* filled in by sgfsi_model_open */
+} sgfs_block;
+
+typedef struct sgfs_score_block {
+    int64_t offset, rows, cols;
+    double *left;                 /* n x rows, or NULL when dense */
+    double *right_own;            /* n x cols to fill, SGFS_SCORE_OUTER only */
+    const double *right;          /* n x cols: right_own, or the batch's x */
+    const sgfs_csr *right_sparse; /* the same rows of a sparse batch, right being NULL; else NULL */
+    double *dense;                /* n x (rows*cols), or NULL when factored */
+} sgfs_score_block;
+
+/* Per-row scores of a batch, factored where the model allows, and what each row's target says. */
+typedef struct sgfs_scores {
+    int64_t n, D, blocks;
+    sgfs_score_block *block; /* NULL: scores are not wanted */
+    double *loglik;          /* n: log density of each row's target; NULL: not wanted */
+} sgfs_scores;
+
+/* ---- model ----------------------------------------------------------------------------------- */
+
+/* The log likelihood of all rows to second order around a place. */
+typedef struct sgfs_expansion {
+    const double *theta; /* D: the place */
+    const double *G;     /* D: gradient of the log likelihood there, without the prior */
+    const double *info;  /* D x D, both triangles: information there (`curvature`), without it */
+} sgfs_expansion;
+
+typedef struct sgfs_model_kind {
+    const char *name, *help;
+    const sgfs_option *options;
+    /* Some combinations of parameters change (almost) nothing, as in networks: what the data say of
+     * them is no guide to a first step (--fisher-ridge auto). */
+    bool redundant;
+    bool sparse;   /* takes b->sparse in place of b->x */
+    bool exposure; /* takes b->offset, the log of --exposure */
+    bool one_mode; /* the log posterior is concave, or as good: it has one mode to look for */
+    /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
+    sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
+    /* Fill what s asks for of the rows of b at theta. Weights are none of its business
+     * (posterior.c applies them). Must not allocate. */
+    sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                          sgfs_scores *s, double *scratch, sgfs_err *err);
+    /* What the model says of the rows' targets at theta, without looking at them: n x m->outputs
+     * numbers, the probability of each label, or the mean of the target in the data's own units.
+     * NULL: not available. */
+    void (*predict)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
+                    double *scratch);
+    /* Add the expected Fisher information of the rows (times b->weight) to A (D x D, lower).
+     * NULL: not available. */
+    void (*curvature)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
+                      double *scratch);
+    /* Targets y (n) for the rows of b, drawn from the model at theta, as they would stand in the
+     * data: predictive draws, and simulated data. The covariance of their scores is the model's own
+     * Fisher information, which stays tame far from the mode where that of the data's scores does
+     * not. normal, uniform: n random numbers each. NULL: not available. */
+    void (*resample)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                     const double *normal, const double *uniform, double *y);
+    /* Can a target have this value? NULL: any number, or any of the labels. */
+    bool (*allows)(double y);
+    /* A sensible first theta, and the scale on which chains should be spread around it. */
+    void (*start)(const sgfs_model *m, double *theta, double *spread);
+    /* The log prior density at theta, up to a constant (lp, may be NULL), and its gradient, added
+     * to G (may be NULL). NULL: --prior and its options say it. */
+    sgfs_status (*log_prior)(const sgfs_model *m, const double *theta, double *lp, double *G,
+                             sgfs_err *err);
+    /* ---- exact draws from a few rows (docs/beyond.md): `third` and `remainder`, or `whole`, for
+     * models whose `curvature` is minus the Hessian itself; NULL: not available. ---- */
+    /* third[i] bounds the third derivative of row i's log density near the anchor, in every
+     * direction: for all v, d with v'A v = d'A d = 1 and all |t| <= radius,
+     *     |d^3/de^3 log p(y_i | anchor + t d + e v)| <= third[i]    at e = 0.
+     * C = A^-1, D x D, both triangles. Further out the bound grows at most like
+     * exp(growth (|t| - radius)): *growth is raised to what these rows need (0: it holds
+     * everywhere). Weights are none of its business. scratch: m->exact_scratch_per_row. */
+    void (*third)(const sgfs_model *m, const double *anchor, const double *C, double radius,
+                  const sgfs_batch *b, double *third, double *growth, double *scratch);
+    /* out[i] = r_i(to) - r_i(from), r_i(theta) being the log density of row i less its second-order
+     * expansion at the anchor; accurate also where it is tiny. scratch: as above. */
+    void (*remainder)(const sgfs_model *m, const double *anchor, const double *from,
+                      const double *to, const sgfs_batch *b, double *out, double *scratch);
+    /* The log likelihood of all rows at theta less that at the anchor, exactly, without a row:
+     * where gradient and information there say all there is to know. */
+    double (*whole)(const sgfs_model *m, const sgfs_expansion *at, const double *theta);
+    /* From the scale the chain lives on to the user's; NULL: they are the same. */
+    void (*to_user)(const sgfs_model *m, const double *theta, double *user);
+    /* And back. Kinds with to_user have both. */
+    void (*from_user)(const sgfs_model *m, const double *user, double *theta);
+    void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */
+} sgfs_model_kind;
+
+/* ---- fisher: an algebra of structured symmetric D x D matrices ------------------------------- */
+
+typedef struct sgfs_fisher_kind sgfs_fisher_kind;
+
+/* How D parameters are cut into blocks that may be correlated: block k is first[k] .. first[k+1)-1.
+ * Structures that know no blocks look at D alone. */
+typedef struct sgfs_layout {
+    int64_t D, blocks;
+    const int64_t *first; /* blocks + 1 */
+} sgfs_layout;
+
+/* The running average I1hat, the curvature A, the gradient noise S and the preconditioner K are all
+ * values of this type. */
+typedef struct sgfs_sym {
+    const sgfs_fisher_kind *kind;
+    const sgfs_device *be;
+    const sgfs_layout *layout;
+    int64_t D;
+    double *a; /* kind->size(layout) numbers */
+} sgfs_sym;
+
+struct sgfs_fisher_kind {
+    const char *name, *help;
+    const char *stan_metric; /* dense_e, diag_e or unit_e */
+    /* solve and mul_factor are halves of one factor, so that noise may be added between two of
+     * them. false: `factor` keeps something else (an inverse), of which only solve(false) followed
+     * by solve(true) has a meaning, and mul_factor must not be called. */
+    bool factored;
+    int64_t (*size)(const sgfs_layout *layout);            /* numbers stored */
+    int64_t (*work)(const sgfs_layout *layout, int64_t n); /* of workspace for add_cov and update */
+    void (*zero)(sgfs_sym *A);
+    /* A = decay A + weight sum_i (g_i - gbar)(g_i - gbar)'; gbar: D numbers, NULL: do not centre */
+    void (*add_cov)(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
+                    const double *gbar, double *work);
+    void (*combine)(sgfs_sym *A, double b, const sgfs_sym *B, double c,
+                    const sgfs_sym *C);                       /* A = bB + cC */
+    void (*add_diag)(sgfs_sym *A, double c, const double *d); /* A += c diag(d); d NULL: identity */
+    void (*from_dense)(sgfs_sym *A,
+                       const double *dense); /* what it keeps of a D x D lower matrix */
+    int64_t (*factor)(sgfs_sym *A);          /* A -> L, A = L L'; 0 or where it failed */
+    void (*unfactor)(sgfs_sym *L);           /* and back: L -> L L' */
+    /* L -> the factor of  decay L L' + weight sum_i (g_i - gbar)(g_i - gbar)'  without forming that
+     * matrix; 0, or -1 when rounding spoilt it. NULL: only refactorising is known. */
+    int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
+                      const double *gbar, double *work);
+    void (*solve)(const sgfs_sym *L, bool transposed, double *x);      /* x = L^-1 x or L^-T x */
+    void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
+    void (*mul)(const sgfs_sym *A, const double *x, double *y);        /* y = A x (not factored) */
+    double (*trace)(const sgfs_sym *A);
+    void (*diag)(const sgfs_sym *A, double *d);
+};
+
+/* ---- scheme: how the rows of a minibatch are drawn ------------------------------------------- */
+
+struct sgfsi_alias; /* data/alias.h: draws rows in proportion to their weights */
+
+/* What a minibatch is drawn from. */
+typedef struct sgfs_urn {
+    int64_t N, n;         /* rows there are; rows of a minibatch */
+    double total;         /* N, or the sum of the rows' weights */
+    int64_t chunk;        /* rows that are drawn together, by schemes that do so; else 1 */
+    int64_t parts;        /* stretches of rows, each shuffled by itself; at least 1 */
+    const int64_t *first; /* parts + 1: first row of each, and N; NULL: one part */
+    const struct sgfsi_alias *alias; /* NULL: every row counts once */
+} sgfs_urn;
+
+/* Which of all minibatches: names the stream of random numbers. */
+typedef struct sgfs_when {
+    uint64_t seed;
+    int64_t t; /* iteration */
+    uint32_t chain, purpose;
+} sgfs_when;
+
+typedef struct sgfs_scheme_kind {
+    const char *name, *help;
+    double (*gamma)(const sgfs_urn *urn);
+    int64_t (*state)(const sgfs_urn *urn); /* int64 numbers of private state */
+    void (*init)(const sgfs_urn *urn, int64_t *state);
+    /* Fill rows[n]. */
+    void (*draw)(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *rows);
+    /* The same in proportion to the rows' weights; NULL: not with weights. */
+    void (*draw_weighted)(const sgfs_urn *urn, const sgfs_when *when, int64_t *state,
+                          int64_t *rows);
+    bool shuffled; /* only right for rows that stand in an order drawn at random */
+} sgfs_scheme_kind;
+
+/* ---- sampler --------------------------------------------------------------------------------- */
+
+typedef struct sgfs_sampler
+    sgfs_sampler; /* sampler/sampler.h: posterior, matrices, streams of one chain */
+
+typedef struct sgfs_iteration {
+    int64_t t;      /* iteration, from 1, warm-up included */
+    int64_t warmup; /* iterations of warm-up: t <= warmup is warming up */
+    int64_t draws;  /* iterations after warm-up that are planned */
+    bool want_lp;   /* this iteration's log density will be recorded */
+} sgfs_iteration;
+
+/* What automatic choices may depend on. */
+typedef struct sgfs_problem {
+    const sgfs_model *model;
+    const char *fisher; /* structure of the matrix, "" without one */
+    double N;           /* rows, or the sum of their weights */
+    int64_t n, D;       /* rows of a minibatch, parameters */
+    int64_t block;      /* parameters of the model's largest block */
+    double events;      /* rows that carry the information: the smaller class, or N */
+    double gamma;
+} sgfs_problem;
+
+typedef struct sgfs_sampler_kind {
+    const char *name, *help;
+    const sgfs_option *options;
+    bool uses_fisher;
+    bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
+    /* With full_data: reads all rows while opening and then only a few of them, however many there
+     * are; sampler->full is used by nobody. */
+    bool few_rows;
+    /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
+     * the draws needs no check against it. */
+    bool from_curvature;
+    /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
+    const char *const *stats;
+    /* Rows of a minibatch where --batch is auto; NULL: as SGFS. W: rows, or the sum of their
+     * weights. */
+    int64_t (*batch)(int64_t W, int64_t D);
+    /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
+    sgfs_status (*resolve)(sgfs_config *cfg, const struct sgfs_problem *situation, sgfs_err *err);
+    sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
+    /* One iteration: theta moves; stats filled. */
+    sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
+                        sgfs_err *err);
+    /* Autocorrelation time in iterations that theory predicts; 0: not known. */
+    double (*tau)(const sgfs_config *cfg, double gamma);
+    /* A sentence about what is approximate at these settings, or NULL. */
+    const char *(*caution)(const sgfs_config *cfg, const char *fisher);
+} sgfs_sampler_kind;
+
+#endif

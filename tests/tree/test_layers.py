@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Who may include whom, read from the #include lines (docs/architecture.md).
+
+Data flows one way, a sampler never sees rows, a sink never sees a model, and a third-party header
+appears in one source file. Adding an arrow is a decision: change the table here with it.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(os.environ.get("SGFS_SOURCE", Path(__file__).resolve().parents[2]))
+PUBLIC = {"sgfs.h"}
+
+# folder of src/ -> folders (or single headers) it may include besides itself, include/ and stages.h
+ENGINE = ["base", "context", "rows", "model", "posterior", "fisher", "sampler", "sink",
+          "diagnostics", "chain"]
+MAY = {
+    "base": set(),
+    "context": {"base"},
+    "rows": {"base", "context"},
+    "model": {"base", "context", "rows"},
+    "posterior": {"base", "context", "rows", "model"},
+    "fisher": {"base", "context"},
+    "sampler": {"base", "context", "fisher", "posterior"},
+    "sink": {"base"},
+    "diagnostics": {"base", "sink"},
+    "chain": set(ENGINE) - {"chain"},
+    "files": {"base", "context", "rows"},
+    "jobs": set(ENGINE) | {"files"},
+    "api": set(ENGINE) | {"files", "jobs"},
+}
+# What must still go: (file, header).
+NOT_YET = {
+    ("src/chain/validate.h", "jobs/newrows.h"),
+    ("src/rows/pages.c", "files/packed/packed.h"),
+}
+
+# third-party header -> the source files that may see it
+ONLY_IN = {
+    "cblas.h": {"src/context/device/blas.c"},
+    "dlfcn.h": {"src/base/library.c"},
+    "lapacke.h": {"src/context/device/blas.c"},
+    "jansson.h": {"src/base/json.c"},
+    "netcdf.h": {"src/sink/netcdf.c"},
+    "netcdf_mem.h": {"src/sink/netcdf.c"},
+    "Random123/philox.h": {"src/base/rng.c"},
+    "zlib.h": {"src/base/bytes.c"},
+}
+
+LIBC = set(
+    "assert complex ctype dirent errno fcntl fenv float fnmatch getopt glob inttypes langinfo libgen"
+    " limits locale math pthread setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio"
+    " stdlib string strings termios threads time unistd sys/file sys/ioctl sys/mman sys/resource"
+    " sys/stat sys/statvfs sys/time sys/types sys/uio sys/wait omp".split()
+)
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def sources(*folders):
+    found = [p for f in folders for p in sorted((ROOT / f).rglob("*.[ch]"))]
+    return [p.relative_to(ROOT).as_posix() for p in found]
+
+
+def includes(path):
+    """(bracket, header) of every #include line of a file."""
+    return INCLUDE.findall((ROOT / path).read_text(encoding="utf-8"))
+
+
+def refused(path):
+    """The project's own headers that a file of src/ may not include."""
+    layer = path.split("/")[1]
+    if layer == "stages.h":
+        return []
+    allowed = MAY[layer] | {layer}
+    return [
+        header
+        for bracket, header in includes(path)
+        if bracket == '"'
+        and header not in PUBLIC | {"stages.h"}
+        and header not in allowed
+        and (path, header) not in NOT_YET
+        and header.split("/")[0] not in allowed
+    ]
+
+
+def test_every_folder_of_src_has_its_place():
+    assert {p.split("/")[1] for p in sources("src")} == set(MAY) | {"stages.h"}
+
+
+def test_the_arrows_have_no_circle():
+    order = list(MAY)
+    for layer, below in MAY.items():
+        for other in below:
+            assert order.index(other.split("/")[0]) < order.index(layer), (layer, other)
+
+
+@pytest.mark.parametrize("path", sources("src"))
+def test_a_layer_includes_only_what_lies_below(path):
+    assert refused(path) == []
+
+
+@pytest.mark.parametrize("path", sources("src"))
+def test_own_headers_are_named_from_src(path):
+    for bracket, header in includes(path):
+        if bracket == '"' and header not in PUBLIC:
+            assert (ROOT / "src" / header).is_file(), header
+            assert ".." not in header
+
+
+@pytest.mark.parametrize("folder", ["cli", "examples"])
+def test_programs_use_the_public_header_only(folder):
+    own = {p.split("/")[-1] for p in sources(folder) if p.endswith(".h")}
+    for path in sources(folder):
+        for bracket, header in includes(path):
+            if bracket == '"':
+                assert header in own | {"sgfs.h"}, (path, header)
+            else:
+                assert header == "sgfs.h" or header[:-2] in LIBC, (path, header)
+
+
+def test_the_public_header_stands_alone():
+    assert {h for _, h in includes("include/sgfs.h")} <= {"stdbool.h", "stddef.h", "stdint.h"}
+
+
+def test_third_party_headers_appear_in_one_file_each():
+    seen = {}
+    for path in sources("src", "cli", "examples", "include"):
+        for bracket, header in includes(path):
+            if bracket == "<" and header[:-2] not in LIBC and header != "sgfs.h":
+                seen.setdefault(header, set()).add(path)
+    assert seen == ONLY_IN
+
+
+def test_the_library_never_prints_exits_or_takes_signals():
+    call = re.compile(r"(?<![\w.>])(printf|puts|putchar|exit|abort|signal|sigaction)\s*\(")
+    for path in sources("src"):
+        text = re.sub(r"/\*.*?\*/|\"(\\.|[^\"\\])*\"", "", (ROOT / path).read_text(), flags=re.S)
+        assert not call.search(text) and not re.search(r"\bstd(out|err)\b", text), path
+
+
+def test_this_file_can_fail(tmp_path, monkeypatch):
+    """A model that sees a sampler, and a sampler that sees rows, are caught."""
+    for layer, header in [("model", "sampler/sampler.h"), ("sampler", "rows/batch.h"),
+                          ("sampler", "model/glm.h"), ("base", "context/device/device.h"),
+                          ("chain", "files/files.h"), ("chain", "jobs/newrows.h")]:
+        path = tmp_path / "src" / layer / "bad.c"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#include <math.h>\n#  include "{header}"\n', encoding="utf-8")
+        monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+        assert refused(f"src/{layer}/bad.c") == [header]
