@@ -53,14 +53,34 @@ def wrapped(text):
     return "\n".join(lines).replace("\0", " ")
 
 
-def write_block(page, name, maker, text):
-    """Replaces what stands between the two markers of `name` in the page, its paragraphs wrapped."""
-    whole = page.read_text()
-    begin, end = f"<!-- {name}: made by {maker} -->\n", f"<!-- end of {name} -->"
-    if begin not in whole or end not in whole:
-        raise SystemExit(f"{page} has no markers for {name}")
-    before, rest = whole.split(begin, 1)
-    write_whole(page, before + begin + wrapped(text.strip()) + "\n" + rest[rest.index(end):])
+class Page:
+    """A page of docs/ whose blocks a program writes, and the folder of the same name for its numbers and pictures.
+
+    A block stands between two markers, `<!-- NAME: made by MAKER -->` and `<!-- end of NAME -->`. With `out`, a folder,
+    the page is copied there first, and the original stays as it is. The copy keeps the blocks that it has already and gets
+    none from the original, so that numbers of different scales never stand beside each other."""
+
+    def __init__(self, page, out, maker):
+        self.page, self.folder, self.maker = page, page.with_suffix(""), maker
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            self.page, self.folder = out / page.name, out / page.stem
+            self._copy(page)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _copy(self, original):
+        blocks = re.compile(rf"(<!-- ([\w-]+): made by {self.maker} -->\n)(.*?)(<!-- end of \2 -->)", re.S)
+        have = {m[2]: m[3] for m in blocks.finditer(self.page.read_text())} if self.page.exists() else {}
+        write_whole(self.page, blocks.sub(lambda m: m[1] + have.get(m[2], "") + m[4], original.read_text()))
+
+    def write(self, name, text):
+        """Replaces what stands between the two markers of `name`, its paragraphs wrapped."""
+        whole = self.page.read_text()
+        begin, end = f"<!-- {name}: made by {self.maker} -->\n", f"<!-- end of {name} -->"
+        if begin not in whole or end not in whole:
+            raise SystemExit(f"{self.page} has no markers for {name}")
+        before, rest = whole.split(begin, 1)
+        write_whole(self.page, before + begin + wrapped(text.strip()) + "\n" + rest[rest.index(end):])
 
 
 def machine():
