@@ -71,16 +71,16 @@ static void lay_out(sgfs_data *d) {
         if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
         if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
         d->feature[d->features++].name = d->table.names[j];
-        sgfsi_column_span *last = d->runs > 0 ? &d->run[d->runs - 1] : NULL;
+        sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
         if (last != NULL && last->first + last->count == j) last->count++;
-        else d->run[d->runs++] = (sgfsi_column_span){j, 1};
+        else d->span[d->spans++] = (sgfsi_column_span){j, 1};
     }
 }
 
 static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
     d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
-    d->run = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->run);
-    if (d->feature == NULL || d->run == NULL) return sgfsi_fail_memory(err, "the columns");
+    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
+    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
     lay_out(d);
     if (d->target_col >= 0) {
         d->has_target = true;

@@ -45,8 +45,8 @@ struct sgfs_data {
     int64_t row_bytes; /* from one row of the table to the next */
     bool intercept;
     sgfsi_column *feature; /* features */
-    sgfsi_column_span *run;
-    int64_t runs;
+    sgfsi_column_span *span;
+    int64_t spans;
     double *shift, *scale; /* features; NULL: rows are taken as they are */
     bool has_target;
     sgfsi_column target;
