@@ -208,13 +208,13 @@ def test_page_has_a_place_for_all():
 
 def test_copy_of_the_page(tmp_path):
     """Numbers of another scale are not copied, the copy's own stay, and text is that of the page."""
-    page, copy = tmp_path / "page.md", tmp_path / "copy.md"
+    page, copy = tmp_path / "page.md", tmp_path / "copy" / "page.md"
     block = "<!-- {0}: made by make paper -->\n{1}<!-- end of {0} -->\n"
     page.write_text("new text\n" + block.format("fig1", "full\n") + block.format("fig2", "full\n"))
-    paper.copy_page(page, copy)
+    paper.Page(page, copy.parent, "make paper")
     assert copy.read_text() == "new text\n" + block.format("fig1", "") + block.format("fig2", "")
     copy.write_text("old text\n" + block.format("fig1", "quick\n") + block.format("fig2", ""))
-    paper.copy_page(page, copy)
+    paper.Page(page, copy.parent, "make paper")
     assert copy.read_text() == "new text\n" + block.format("fig1", "quick\n") + block.format("fig2", "")
 
 

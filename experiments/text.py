@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Numbers as words, tables, and blocks of a page that a program writes."""
+import math
+import os
+import pathlib
+import platform
+import re
+
+
+def write_whole(path, text):
+    """The file appears when it is complete."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Page:
+    """A page of docs/ whose blocks a program writes, and the folder of the same name for its numbers and pictures.
+
+    A block stands between two markers, `<!-- NAME: made by MAKER -->` and `<!-- end of NAME -->`. With `out`, a folder,
+    the page is copied there first, and the original stays as it is. The copy keeps the blocks that it has already and gets
+    none from the original, so that numbers of different scales never stand beside each other."""
+
+    def __init__(self, page, out, maker):
+        self.page, self.folder, self.maker = page, page.with_suffix(""), maker
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            self.page, self.folder = out / page.name, out / page.stem
+            self._copy(page)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _copy(self, original):
+        blocks = re.compile(rf"(<!-- ([\w-]+): made by {self.maker} -->\n)(.*?)(<!-- end of \2 -->)", re.S)
+        have = {m[2]: m[3] for m in blocks.finditer(self.page.read_text())} if self.page.exists() else {}
+        write_whole(self.page, blocks.sub(lambda m: m[1] + have.get(m[2], "") + m[4], original.read_text()))
+
+    def write(self, name, text):
+        """Replaces what stands between the two markers of `name`."""
+        whole = self.page.read_text()
+        begin, end = f"<!-- {name}: made by {self.maker} -->\n", f"<!-- end of {name} -->"
+        if begin not in whole or end not in whole:
+            raise SystemExit(f"{self.page} has no markers for {name}")
+        before, rest = whole.split(begin, 1)
+        write_whole(self.page, before + begin + text.strip() + "\n" + rest[rest.index(end):])
+
+
+def machine():
+    """The processor's name."""
+    model = ""
+    if os.path.exists("/proc/cpuinfo"):
+        found = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+        model = found.group(1).strip() if found else ""
+    return model or platform.machine()
+
+
+def table(head, rows):
+    """Markdown; cells are text already."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, r)) + " |" for r in rows])
+
+
+def seconds(s):
+    """A time with two digits and its unit."""
+    if s is None or not math.isfinite(s):
+        return ""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if s >= 2 * size:
+            return f"{digits(s / size)} {unit}"
+    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if s >= size:
+            return f"{digits(s / size)} {unit}"
+    return "0 s" if s <= 0 else f"{digits(s * 1e6)} us"
+
+
+def digits(x, count=2):
+    """1234567 -> 1,200,000; 0.01234 -> 0.012."""
+    if x == 0 or not math.isfinite(x):
+        return "0" if x == 0 else ""
+    places = count - 1 - int(math.floor(math.log10(abs(x))))
+    return f"{round(x, places):,.{max(0, places)}f}"
