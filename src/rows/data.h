@@ -31,7 +31,7 @@ typedef struct sgfsi_column_span {
 struct sgfs_data {
     sgfsi_arena arena;
     sgfs_config *cfg;     /* as it was when the data were opened */
-    sgfsi_json *cautions; /* sentences for the summary */
+    sgfsi_json *warnings; /* sentences for the summary */
     sgfsi_table table;
     char *path;             /* "a.csv", "part-*.csv (3 files)", "standard input" or "(arrays)" */
     int64_t files;          /* 0: arrays */
