@@ -51,13 +51,12 @@ static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err
     if (run->chain == NULL || run->choice.fallbacks > 0) return false;
     const sgfs_sampler *first = &run->chain[0].sampler;
     const char *text = status == SGFS_OK ? first->fallback : err->text;
-    bool anchored = sgfsi_options_have(run->kinds.sampler->options, "sampler.anchor_tolerance");
     bool found = first->anchor != NULL && first->anchor->theta != NULL;
     bool failed = status == SGFS_ENUMERIC || (status == SGFS_EUSAGE && !found);
     why->no_mode = failed && !found;
     snprintf(why->text, sizeof why->text, "%.470s", text);
     if (status == SGFS_OK) return text[0] != '\0';
-    return run->choice.automatic && anchored && failed;
+    return run->choice.automatic && run->kinds.sampler->anchored && failed;
 }
 
 /* At a point that was given chains begin exactly, unless --init says how far around it. */

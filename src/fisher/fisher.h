@@ -12,6 +12,7 @@
 extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag, sgfs_fisher_block,
     sgfs_fisher_inverse;
 extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
+extern const char sgfsi_fisher_choices[];             /* "|full|diag...": their names */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
 /* Blocks of `size` parameters each (the last may be smaller); size 0: the blocks that begin at

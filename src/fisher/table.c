@@ -5,8 +5,11 @@
 
 #include "fisher/fisher.h"
 
-const sgfs_fisher_kind *const sgfsi_fishers[] = {&sgfs_fisher_full, &sgfs_fisher_diag,
-                                                 &sgfs_fisher_block, &sgfs_fisher_inverse, NULL};
+#define FISHERS(ROW) ROW(full) ROW(diag) ROW(block) ROW(inverse)
+#define ENTER(kind)  &sgfs_fisher_##kind,
+#define NAME(kind)   "|" #kind
+const sgfs_fisher_kind *const sgfsi_fishers[] = {FISHERS(ENTER) NULL};
+const char sgfsi_fisher_choices[] = FISHERS(NAME);
 
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name) {
     for (const sgfs_fisher_kind *const *f = sgfsi_fishers; *f != NULL; f++) {

@@ -243,6 +243,7 @@ const sgfs_sampler_kind sgfs_sampler_nuts = {
     .name = "nuts",
     .help = "the no-U-turn sampler on the full data: exact, and nothing to tune",
     .options = options,
+    .exact = true,
     .full_data = true,
     .stats = stats,
     .resolve = sgfsi_hamiltonian_resolve,

@@ -58,6 +58,8 @@ static const sgfs_option options[] = {
     {"sampler.warmup_by", "warmup-by", SGFS_CHOICE, "model", 1, 0, "model|scores",
      "warm-up steps by the model's information or the scores' covariance"},
     SGFSI_CYCLE_ROWS,
+    {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
+     "paper: the literal settings of Ahn et al. 2012"},
     SGFSI_OPTIONS_END};
 
 /* ---- choices --------------------------------------------------------------------------------- */

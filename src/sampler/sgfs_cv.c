@@ -484,6 +484,7 @@ const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .name = "sgfs-cv",
     .help = "SGFS with control variates: an almost independent draw from each minibatch",
     .options = options,
+    .anchored = true,
     .uses_fisher = true,
     .stats = stats,
     .batch = batch,

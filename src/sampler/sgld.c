@@ -109,6 +109,7 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .name = "sgd",
     .help = "stochastic gradient ascent: an optimiser, for comparison",
     .options = options,
+    .optimiser = true,
     .stats = stats,
     .resolve = resolve,
     .open = open_sgld,

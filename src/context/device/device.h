@@ -51,6 +51,7 @@ typedef struct sgfs_device {
 
 extern const sgfs_device sgfs_device_host, sgfs_device_blas;
 extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first is the default */
+extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
 const sgfs_device *sgfsi_device_find(const char *name);
 
 /* Chains are the unit of parallel work, so BLAS runs single-threaded inside them: returns the

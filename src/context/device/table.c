@@ -5,7 +5,11 @@
 
 #include "context/device/device.h"
 
-const sgfs_device *const sgfsi_devices[] = {&sgfs_device_blas, &sgfs_device_host, NULL};
+#define DEVICES(ROW) ROW(blas) ROW(host)
+#define ENTER(kind)  &sgfs_device_##kind,
+#define NAME(kind)   "|" #kind
+const sgfs_device *const sgfsi_devices[] = {DEVICES(ENTER) NULL};
+const char sgfsi_device_choices[] = DEVICES(NAME);
 
 const sgfs_device *sgfsi_device_find(const char *name) {
     for (const sgfs_device *const *b = sgfsi_devices; *b != NULL; b++) {
