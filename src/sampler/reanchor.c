@@ -115,7 +115,7 @@ static sgfs_status open_sums(sgfsi_reanchor *r, const sgfs_sampler *sampler, sgf
     if (r->sum == NULL || r->work == NULL) return sgfsi_fail_memory(err, "an anchor");
     sgfs_status status = SGFS_OK;
     for (int64_t k = 0; k < f->parts && status == SGFS_OK; k++)
-        status = sgfsi_sym_open(&r->sum[k], kind, sampler->model->be, sampler->layout,
+        status = sgfsi_sym_open(&r->sum[k], kind, sampler->model->ctx.device, sampler->layout,
                                 sampler->arena, err);
     for (int64_t k = 0; k < f->threads && status == SGFS_OK; k++) {
         r->work[k] = SGFSI_DOUBLES(sampler->arena, kind->work(sampler->layout, SGFSI_FULL_BLOCK));
@@ -229,9 +229,9 @@ static sgfs_status pass(sgfsi_reanchor *r, const sgfs_model *m, sgfs_sym *A, sgf
 static void apply(sgfsi_reanchor *r, const sgfs_model *m, const sgfs_sym *L, double *x) {
     double *along = r->x, *y = r->x + r->count, share = (double)r->full.N / (double)r->count;
     L->kind->solve(L, true, x);
-    m->be->gemv(r->count, m->D, 1.0, r->some, x, 0.0, along);
+    sgfsi_gemv(m->ctx.device, r->count, m->D, 1.0, r->some, x, 0.0, along);
     for (int64_t j = 0; j < m->D; j++) y[j] = m->precision[j] * x[j];
-    m->be->gemv_t(r->count, m->D, share, r->some, along, 1.0, y);
+    sgfsi_gemv_t(m->ctx.device, r->count, m->D, share, r->some, along, 1.0, y);
     memcpy(x, y, (size_t)m->D * sizeof *x);
     L->kind->solve(L, false, x);
 }
@@ -242,10 +242,10 @@ static double stiffness(sgfsi_reanchor *r, const sgfs_model *m, const sgfs_sym *
     double size = 1;
     int rounds = r->since < 0 ? FIRST_ROUNDS : LATER_ROUNDS;
     for (int k = 0; k < rounds; k++) {
-        size = sqrt(m->be->dot(m->D, r->stiffest, r->stiffest));
+        size = sqrt(sgfsi_dot(m->ctx.device, m->D, r->stiffest, r->stiffest));
         for (int64_t j = 0; j < m->D; j++) r->stiffest[j] /= size;
         apply(r, m, L, r->stiffest);
-        size = sqrt(m->be->dot(m->D, r->stiffest, r->stiffest));
+        size = sqrt(sgfsi_dot(m->ctx.device, m->D, r->stiffest, r->stiffest));
     }
     return fmax(1, 1.1 * size);
 }

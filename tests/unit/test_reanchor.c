@@ -134,10 +134,10 @@ static void compare_pass(const bench *b, const sgfs_fisher_kind *fisher, const d
         sgfsi_precision p = {.ridge = 0};
         sgfs_sym wanted;
         open_sampler(&s, b, fisher, &arena);
-        const sgfs_device *be = b->m->be;
-        assert_int_equal(sgfsi_sym_open(&p.A, fisher, be, s.layout, &arena, NULL), SGFS_OK);
-        assert_int_equal(sgfsi_sym_open(&p.L, fisher, be, s.layout, &arena, NULL), SGFS_OK);
-        assert_int_equal(sgfsi_sym_open(&wanted, fisher, be, s.layout, &arena, NULL), SGFS_OK);
+        const sgfs_device *dev = b->m->ctx.device;
+        assert_int_equal(sgfsi_sym_open(&p.A, fisher, dev, s.layout, &arena, NULL), SGFS_OK);
+        assert_int_equal(sgfsi_sym_open(&p.L, fisher, dev, s.layout, &arena, NULL), SGFS_OK);
+        assert_int_equal(sgfsi_sym_open(&wanted, fisher, dev, s.layout, &arena, NULL), SGFS_OK);
         assert_int_equal(sgfsi_reanchor_open(r, &s, threads, NULL), SGFS_OK);
         assert_int_equal(sgfsi_reanchor_at(r, &s, theta, &p, NULL), SGFS_OK);
         fisher->from_dense(&wanted, A);
@@ -259,13 +259,13 @@ static void test_the_law_where_it_is_known(void **state) {
     for (size_t k = 0; k < sizeof settings / sizeof settings[0]; k++)
         set(b.cfg, settings[k][0], settings[k][1]);
     assert_int_equal(sgfsi_posterior_full(b.m, theta, &lp, mean, A, NULL), SGFS_OK);
-    assert_int_equal(b.m->be->potrf(D, A), 0); /* at 0: mean = A^-1 G */
-    b.m->be->trsv(D, A, false, mean);
-    b.m->be->trsv(D, A, true, mean);
+    assert_int_equal(sgfsi_potrf(b.m->ctx.device, D, A), 0); /* at 0: mean = A^-1 G */
+    sgfsi_trsv(b.m->ctx.device, D, A, false, mean);
+    sgfsi_trsv(b.m->ctx.device, D, A, true, mean);
     sgfs_run *run = sgfs_run_open(b.m, b.cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_true(run->chain[0].sampler.reanchors > 100);
-    b.m->be->potri(D, A);
+    sgfsi_potri(b.m->ctx.device, D, A);
     for (int j = 0; j < D; j++) {
         double sd = sqrt(A[j * D + j]), sum = 0, square = 0, count = 0;
         for (int c = 0; c < 2; c++) {
