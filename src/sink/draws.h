@@ -24,6 +24,10 @@ typedef struct sgfsi_chain_info {
     double *var;          /* D, same divisor */
 } sgfsi_chain_info;
 
+/* The arrays of it: the k-th, in the run file's order, and how many numbers it has for D. */
+enum { SGFSI_INFO_ARRAYS = 5 }; /* mean, var, cov, curvature_sd, tau */
+double **sgfsi_info_array(sgfsi_chain_info *info, int k, int64_t D, int64_t *count);
+
 /* One point of the curve of --validate: how well the chain predicts rows kept aside. */
 enum {
     SGFSI_POINT_ITERATION,
@@ -80,15 +84,5 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
 
 /* An option of the run as a number, from the header's "config"; otherwise where it has none. */
 double sgfsi_draws_option(const sgfs_draws *d, const char *key, double otherwise);
-
-/* ---- exports: one file each ------------------------------------------------------------------ */
-typedef struct sgfs_export_kind {
-    const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */
-    /* Write to `path` (complete or not at all, through base/file.h). */
-    sgfs_status (*write)(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err);
-} sgfs_export_kind;
-extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
-    sgfs_export_npy, sgfs_export_curve;
-extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 #endif
