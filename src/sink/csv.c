@@ -24,8 +24,7 @@ static void write_name(FILE *f, const char *name) {
     fputc('"', f);
 }
 
-static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_export_view *view, FILE *f,
-                             sgfs_err *err) {
+static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err) {
     (void)err;
     fputs(".chain,.iteration,.draw", f);
     for (int64_t i = 0; i < d->D; i++) {
@@ -33,11 +32,11 @@ static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_export_view *view,
         write_name(f, d->param[i]);
     }
     fputc('\n', f);
-    for (int64_t k = 0; k < view->chains; k++) {
-        const double *theta = d->chain[view->used[k]].theta;
-        for (int64_t t = 0; t < view->draws && !ferror(f); t++) {
-            fprintf(f, "%lld,%lld,%lld", (long long)view->used[k] + 1, (long long)t + 1,
-                    (long long)(k * view->draws + t) + 1);
+    for (int64_t k = 0; k < used->chains; k++) {
+        const double *theta = d->chain[used->chain[k]].theta;
+        for (int64_t t = 0; t < used->draws && !ferror(f); t++) {
+            fprintf(f, "%lld,%lld,%lld", (long long)used->chain[k] + 1, (long long)t + 1,
+                    (long long)(k * used->draws + t) + 1);
             for (int64_t i = 0; i < d->D; i++) {
                 fputc(',', f);
                 sgfsi_export_number(f, theta[t * d->D + i]);

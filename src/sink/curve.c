@@ -5,10 +5,10 @@
  */
 #include "sink/export.h"
 
-static sgfs_status print_curve(const sgfs_draws *d, const sgfsi_export_view *view, FILE *f,
+static sgfs_status print_curve(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
                                sgfs_err *err) {
     int64_t points = 0;
-    (void)view; /* warm-up has points, too */
+    (void)used; /* warm-up has points, too */
     fputs("chain", f);
     for (int k = 0; k < SGFSI_POINT; k++) fprintf(f, ",%s", sgfsi_point_names[k]);
     fputc('\n', f);

@@ -229,17 +229,23 @@ sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, 
     return SGFS_OK;
 }
 
-int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count) {
-    int64_t common = 0, n = 0;
+sgfsi_used sgfsi_draws_used(const sgfs_draws *d, int64_t *chain) {
+    sgfsi_used used = {.chain = chain};
     for (int64_t c = 0; c < d->chains; c++) {
         int64_t draws = d->chain[c].draws;
         if (draws == 0) continue;
-        if (n == 0 || draws < common) common = draws;
-        if (used != NULL) used[n] = c;
-        n++;
+        if (used.chains == 0 || draws < used.draws) used.draws = draws;
+        if (chain != NULL) chain[used.chains] = c;
+        used.chains++;
     }
-    if (used_count != NULL) *used_count = n;
-    return common;
+    return used;
+}
+
+int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name) {
+    for (int64_t s = 0; s < d->S; s++) {
+        if (strcmp(d->stat[s], name) == 0) return s;
+    }
+    return -1;
 }
 
 /* ---- the public view ------------------------------------------------------------------------- */
@@ -251,9 +257,8 @@ sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
 }
 
 sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws) {
-    sgfs_draws_shape shape = {0, 0, draws->D};
-    shape.draws = sgfsi_draws_common(draws, NULL, &shape.chains);
-    return shape;
+    sgfsi_used used = sgfsi_draws_used(draws, NULL);
+    return (sgfs_draws_shape){used.chains, used.draws, draws->D};
 }
 
 const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index) {

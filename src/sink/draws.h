@@ -74,9 +74,15 @@ sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, 
                                    sgfs_err *err);
 /* A copy that shares nothing. */
 sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err);
-/* Draws per chain that every chain used has: chains without any draw are dropped from the count.
- * used (may be NULL): room for `chains` indices of the chains that have draws. */
-int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count);
+/* The rectangle that exports and diagnostics are of: the chains that have draws, up to the draw
+ * they all have. */
+typedef struct sgfsi_used {
+    int64_t chains, draws;
+    int64_t *chain; /* chains: indices */
+} sgfsi_used;
+/* chain (may be NULL): room for all chains. */
+sgfsi_used sgfsi_draws_used(const sgfs_draws *d, int64_t *chain);
+int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name); /* column of a statistic, or -1 */
 /* Blocks of parameters from the header: name, rows, cols, offset of block b; false past the last.
  */
 bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,

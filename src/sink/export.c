@@ -51,20 +51,20 @@ static char *file_name(const sgfs_export_kind *kind, const char *path, int64_t c
  * after that is a sync or a rename; then the names given so far are taken back, unless they
  * replaced older files. */
 static sgfs_status write_files(const sgfs_export_kind *kind, const sgfs_draws *d,
-                               const sgfsi_export_view *view, const char *path, bool overwrite,
+                               const sgfsi_used *used, const char *path, bool overwrite,
                                sgfs_err *err) {
-    int64_t files = kind->per_chain ? view->chains : 1, done = 0;
+    int64_t files = kind->per_chain ? used->chains : 1, done = 0;
     sgfsi_outfile *out = calloc((size_t)files, sizeof *out);
     sgfs_status status = out != NULL ? SGFS_OK : sgfsi_fail_memory(err, path);
     for (int64_t k = 0; k < files && status == SGFS_OK; k++) {
-        char *name = file_name(kind, path, view->used[k], d->chains);
+        char *name = file_name(kind, path, used->chain[k], d->chains);
         status = name != NULL ? sgfsi_outfile_open(&out[k], name, overwrite, true, err)
                               : sgfsi_fail_memory(err, path);
         free(name);
     }
     for (int64_t k = 0; k < files && status == SGFS_OK; k++) {
-        const sgfsi_export_view one = {1, view->draws, view->used + k};
-        status = kind->print(d, kind->per_chain ? &one : view, out[k].f, err);
+        const sgfsi_used one = {1, used->draws, used->chain + k};
+        status = kind->print(d, kind->per_chain ? &one : used, out[k].f, err);
     }
     for (int64_t k = 0; files > 1 && k < files && status == SGFS_OK; k++) {
         if (fflush(out[k].f) == 0 && !ferror(out[k].f)) continue;
@@ -75,7 +75,7 @@ static sgfs_status write_files(const sgfs_export_kind *kind, const sgfs_draws *d
         if (status == SGFS_OK) done++;
     }
     for (int64_t k = 0; status != SGFS_OK && !overwrite && k < done; k++) {
-        char *name = file_name(kind, path, view->used[k], d->chains);
+        char *name = file_name(kind, path, used->chain[k], d->chains);
         if (name != NULL) remove(name);
         free(name);
     }
@@ -93,19 +93,18 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
     }
     const sgfs_export_kind *kind = find_kind(path, err);
     if (kind == NULL) return SGFS_EUSAGE;
-    int64_t *used = calloc((size_t)draws->chains, sizeof *used);
-    if (used == NULL) return sgfsi_fail_memory(err, "an export");
-    sgfsi_export_view view = {.used = used};
-    view.draws = sgfsi_draws_common(draws, used, &view.chains);
+    int64_t *chain = calloc((size_t)draws->chains, sizeof *chain);
+    if (chain == NULL) return sgfsi_fail_memory(err, "an export");
+    sgfsi_used used = sgfsi_draws_used(draws, chain);
     sgfs_status status =
-        view.draws > 0 || !kind->of_draws
-            ? write_files(kind, draws, &view, path, overwrite, err)
+        used.draws > 0 || !kind->of_draws
+            ? write_files(kind, draws, &used, path, overwrite, err)
             : sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet: there is nothing to export.");
-    free(used);
+    free(chain);
     return status;
 }
 
-/* ---- numbers and statistics ------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 void sgfsi_export_number(FILE *f, double x) {
     char text[SGFSI_NUM_CHARS] = "";
@@ -117,13 +116,6 @@ void sgfsi_export_number(FILE *f, double x) {
         size_t n = sgfsi_format_num(text, x);
         fwrite(text, 1, n, f);
     }
-}
-
-int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name) {
-    for (int64_t s = 0; s < d->S; s++) {
-        if (strcmp(d->stat[s], name) == 0) return s;
-    }
-    return -1;
 }
 
 /* ---- blocks with safe names ------------------------------------------------------------------ */

@@ -11,19 +11,12 @@
 
 #include "sink/draws.h"
 
-/* The rectangle that is exported: the chains that have draws, up to the draw they all have. */
-typedef struct sgfsi_export_view {
-    int64_t chains, draws;
-    const int64_t *used; /* chains: indices into d->chain */
-} sgfsi_export_view;
-
 typedef struct sgfs_export_kind {
     const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */
     bool of_draws;                    /* a run without draws is refused before a file is made */
-    bool per_chain;                   /* one file per chain, whose view has that chain only */
+    bool per_chain;                   /* one file per chain, for which that chain only is used */
     /* Errors of f itself are seen by the caller. */
-    sgfs_status (*print)(const sgfs_draws *d, const sgfsi_export_view *view, FILE *f,
-                         sgfs_err *err);
+    sgfs_status (*print)(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err);
 } sgfs_export_kind;
 extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
     sgfs_export_npy, sgfs_export_curve;
@@ -31,7 +24,6 @@ extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 /* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
 void sgfsi_export_number(FILE *f, double x);
-int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name); /* column of a statistic, or -1 */
 
 /* The blocks of d with names that `safe` made fit for the format, all different (a copy gets _2).
  * safe changes the text in place; it may cut it, never lengthen it by more than one byte. */

@@ -33,7 +33,7 @@ static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct writer {
     const sgfs_draws *d;
-    const sgfsi_export_view *view;
+    const sgfsi_used *used;
     sgfsi_export_block *blocks;
     int64_t block_count;
     double *numbers; /* one chain of one variable */
@@ -94,8 +94,8 @@ static void put_attributes(writer *w, int group) {
     put_text(w, group, NC_GLOBAL, "sampler", sgfsi_json_get_text(h, "sampler", ""));
     put_text(w, group, NC_GLOBAL, "state", w->d->state);
     double seconds = 0; /* of the chain that took longest */
-    for (int64_t k = 0; k < w->view->chains; k++)
-        seconds = fmax(seconds, w->d->chain[w->view->used[k]].info.sample_seconds);
+    for (int64_t k = 0; k < w->used->chains; k++)
+        seconds = fmax(seconds, w->d->chain[w->used->chain[k]].info.sample_seconds);
     const long long warmup = sgfsi_json_get_int(h, "warmup", 0), thin = w->d->thin;
     if (w->rc != NC_NOERR) return;
     ok(w, nc_put_att_double(group, NC_GLOBAL, "sampling_time", NC_DOUBLE, 1, &seconds));
@@ -166,7 +166,7 @@ static void chain_slab(const writer *w, const field *f, int64_t k, size_t start[
     memset(start, 0, 4 * sizeof *start);
     start[0] = (size_t)k;
     count[0] = 1;
-    count[1] = (size_t)w->view->draws;
+    count[1] = (size_t)w->used->draws;
     count[2] = (size_t)(matrix ? f->rows : f->rows * f->cols);
     count[3] = (size_t)f->cols;
 }
@@ -177,7 +177,7 @@ static void set_storage(writer *w, int group, int var, const field *f) {
     chain_slab(w, f, 0, start, chunk);
     int64_t rows = CHUNK_NUMBERS / (f->rows * f->cols);
     if (rows < 1) rows = 1;
-    if (rows < w->view->draws) chunk[1] = (size_t)rows;
+    if (rows < w->used->draws) chunk[1] = (size_t)rows;
     if (w->rc != NC_NOERR || !ok(w, nc_def_var_chunking(group, var, NC_CHUNKED, chunk))) return;
     ok(w, nc_def_var_deflate(group, var, 1, 1, 1)); /* noise hardly shrinks: the cheapest level */
 }
@@ -191,13 +191,13 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
         return;
     set_storage(w, group, var, f);
     if (f->flag) put_text(w, group, var, "dtype", "bool");
-    for (int64_t k = 0; k < w->view->chains && w->rc == NC_NOERR; k++) {
+    for (int64_t k = 0; k < w->used->chains && w->rc == NC_NOERR; k++) {
         size_t start[4], count[4];
         chain_slab(w, f, k, start, count);
         /* all draws of the chain for this variable, draws x size */
-        const sgfsi_chain_draws *c = &w->d->chain[w->view->used[k]];
+        const sgfsi_chain_draws *c = &w->d->chain[w->used->chain[k]];
         const double *from = (f->stat ? c->stats : c->theta) + f->offset;
-        for (int64_t t = 0; t < w->view->draws; t++) {
+        for (int64_t t = 0; t < w->used->draws; t++) {
             memcpy(w->numbers + t * size, from + t * width, (size_t)size * sizeof(double));
             if (f->flag) w->numbers[t] = w->numbers[t] != 0;
         }
@@ -211,9 +211,9 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
 static bool is_count(const writer *w, int64_t s) {
     const char *name = w->d->stat[s];
     if (strcmp(name, "tree_depth") != 0 && strcmp(name, "n_steps") != 0) return false;
-    for (int64_t k = 0; k < w->view->chains; k++) {
-        const double *stats = w->d->chain[w->view->used[k]].stats;
-        for (int64_t t = 0; t < w->view->draws; t++) {
+    for (int64_t k = 0; k < w->used->chains; k++) {
+        const double *stats = w->d->chain[w->used->chain[k]].stats;
+        for (int64_t t = 0; t < w->used->draws; t++) {
             double x = stats[t * w->d->S + s];
             if (!(fabs(x) < 0x1p53 && x == floor(x))) return false;
         }
@@ -225,8 +225,8 @@ static int put_group(writer *w, const char *name, int dims[2]) {
     const char *sample_dims[2] = {"chain", "draw"};
     int group = -1;
     if (w->rc != NC_NOERR || !ok(w, nc_def_grp(w->file, name, &group))) return -1;
-    dims[0] = put_dim(w, group, "chain", w->view->chains, w->view->used);
-    dims[1] = put_dim(w, group, "draw", w->view->draws, NULL);
+    dims[0] = put_dim(w, group, "chain", w->used->chains, w->used->chain);
+    dims[1] = put_dim(w, group, "draw", w->used->draws, NULL);
     put_attributes(w, group);
     if (w->rc == NC_NOERR) {
         ok(w, nc_put_att_string(group, NC_GLOBAL, "sample_dims", 2, sample_dims));
@@ -258,10 +258,10 @@ static void put_groups(writer *w) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_export_view *view, FILE *f,
+static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
                                 sgfs_err *err) {
     enum { FIRST_BYTES = 1 << 16 }; /* of the image, which grows */
-    writer w = {.d = d, .view = view, .rc = NC_NOERR};
+    writer w = {.d = d, .used = used, .rc = NC_NOERR};
     w.blocks = sgfsi_export_blocks(d, make_name, &w.block_count, err);
     if (w.blocks == NULL) return SGFS_ENOMEM;
     int64_t widest = 1;
@@ -270,7 +270,7 @@ static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_export_view *vi
         if (size > widest) widest = size;
     }
     NC_memio image = {0};
-    w.numbers = malloc((size_t)(widest * view->draws) * sizeof(double));
+    w.numbers = malloc((size_t)(widest * used->draws) * sizeof(double));
     if (w.numbers == NULL) w.rc = NC_ENOMEM;
     /* The whole file is made in memory; the name given to the library stands nowhere. */
     pthread_mutex_lock(&library_lock);

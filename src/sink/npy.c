@@ -6,13 +6,12 @@
 
 #include "sink/export.h"
 
-static sgfs_status print_npy(const sgfs_draws *d, const sgfsi_export_view *view, FILE *f,
-                             sgfs_err *err) {
-    const int64_t shape[] = {view->chains, view->draws, d->D};
+static sgfs_status print_npy(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err) {
+    const int64_t shape[] = {used->chains, used->draws, d->D};
     (void)err;
     sgfsi_npy_head(f, 3, shape);
-    for (int64_t k = 0; k < view->chains; k++)
-        sgfsi_npy_numbers(f, d->chain[view->used[k]].theta, view->draws * d->D);
+    for (int64_t k = 0; k < used->chains; k++)
+        sgfsi_npy_numbers(f, d->chain[used->chain[k]].theta, used->draws * d->D);
     return SGFS_OK;
 }
 

@@ -224,18 +224,18 @@ static void write_file(FILE *f, const writer *w, int64_t chain) {
     fputs("# \n", f);
 }
 
-static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_export_view *view, FILE *f,
+static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
                                  sgfs_err *err) {
     writer w = {.d = d,
-                .c = &d->chain[view->used[0]],
-                .draws = view->draws,
-                .lp = sgfsi_export_stat(d, "lp"),
-                .accept = sgfsi_export_stat(d, "acceptance_rate"),
-                .step = sgfsi_export_stat(d, "step_size"),
-                .depth = sgfsi_export_stat(d, "tree_depth"),
-                .leapfrogs = sgfsi_export_stat(d, "n_steps"),
-                .diverging = sgfsi_export_stat(d, "diverging"),
-                .energy = sgfsi_export_stat(d, "energy")};
+                .c = &d->chain[used->chain[0]],
+                .draws = used->draws,
+                .lp = sgfsi_draws_stat(d, "lp"),
+                .accept = sgfsi_draws_stat(d, "acceptance_rate"),
+                .step = sgfsi_draws_stat(d, "step_size"),
+                .depth = sgfsi_draws_stat(d, "tree_depth"),
+                .leapfrogs = sgfsi_draws_stat(d, "n_steps"),
+                .diverging = sgfsi_draws_stat(d, "diverging"),
+                .energy = sgfsi_draws_stat(d, "energy")};
     w.metric = choose_metric(&w);
     w.blocks = sgfsi_export_blocks(d, make_identifier, &w.block_count, err);
     if (w.blocks == NULL) return SGFS_ENOMEM;
@@ -243,7 +243,7 @@ static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_export_view *v
     w.mean = calloc((size_t)d->D, sizeof *w.mean);
     sgfs_status status = SGFS_OK;
     if (w.order == NULL || w.mean == NULL) status = sgfsi_fail_memory(err, "an export");
-    else write_file(f, &w, view->used[0]);
+    else write_file(f, &w, used->chain[0]);
     sgfsi_export_blocks_free(w.blocks, w.block_count);
     free(w.order);
     free(w.mean);
