@@ -13,6 +13,7 @@
 extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag, sgfs_fisher_block,
     sgfs_fisher_inverse;
 extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
+extern const char sgfsi_fisher_choices[];             /* "|full|diag...": their names */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
 /* Blocks of `size` parameters each (the last may be smaller); size 0: the blocks that begin at
@@ -21,7 +22,7 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
                                      sgfsi_arena *arena);
 
 /* A zero matrix of this kind, from the arena; the layout must outlive it. */
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *be,
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
 /* The numbers it holds, under this name. */
@@ -57,7 +58,7 @@ struct sgfsi_average {
 };
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_device *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_average_fields(sgfsi_average *a, sgfsi_fields *list, const char *name);
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
