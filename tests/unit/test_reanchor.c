@@ -86,7 +86,7 @@ static void square_of_rows(const bench *b, const double *theta, double *out) {
     for (int64_t i = 0; i < b->N; i++) {
         if (b->data->weight != NULL && b->weight[i] == 0) continue;
         const int64_t twice[] = {i, i};
-        sgfs_data *one = sgfsi_data_view(b->data, twice, 2, NULL);
+        sgfs_data *one = sgfsi_data_view(b->data, twice, 2, SGFSI_OWN_SCALE, NULL);
         assert_non_null(one);
         sgfs_model *m = sgfsi_model_create(b->m->kind, one, b->cfg, b->m->saved, NULL);
         assert_non_null(m);
