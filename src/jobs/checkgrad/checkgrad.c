@@ -289,24 +289,30 @@ static void place(sgfsi_check *c) {
     }
 }
 
-/* The first row whose log density at theta is something else than a number, as the file counts it
- * from 1. 0: none is. */
+/* Can density and gradient at theta not be had of these n rows of the part? */
+static bool are_bad(sgfsi_check *c, const int64_t *row, int64_t n) {
+    double lp = 0;
+    sgfs_data *piece = sgfsi_data_view(c->part.data, row, n, SGFSI_SAME_SCALE, NULL);
+    if (piece == NULL) return false;
+    const sgfs_model m = sgfsi_model_on(&c->part, piece);
+    bool bad = sgfsi_posterior_full(&m, c->theta, &lp, c->room, NULL, NULL) != SGFS_OK;
+    sgfs_data_free(piece);
+    return bad || !isfinite(lp);
+}
+
+/* Which row makes the density or the gradient at theta something else than a number? 0: none does
+ * alone. Rows are halved. */
 static int64_t bad_row(sgfsi_check *c) {
-    const sgfs_model *m = &c->part;
-    sgfsi_arena own = {NULL};
-    sgfsi_rows rows;
-    const sgfsi_rows_plan one = {.n = 1, .sparse = m->kind->sparse};
-    double loglik, *scratch = SGFSI_DOUBLES(&own, m->scratch_per_row + 1);
-    bool room = sgfsi_rows_open(&rows, m->data, one, &own, NULL) == SGFS_OK && scratch != NULL;
-    int64_t number = 0;
-    for (int64_t i = 0; room && number == 0 && i < m->data->N; i++) {
-        sgfs_batch b = sgfsi_rows_range(&rows, i, 1);
-        sgfs_scores alone = {.n = 1, .D = m->D, .blocks = m->blocks, .loglik = &loglik};
-        sgfs_status status = m->kind->scores(m, c->theta, &b, &alone, scratch, NULL);
-        if (status != SGFS_OK || !isfinite(loglik)) number = sgfsi_data_table_row(m->data, i) + 1;
+    int64_t from = 0, end = c->part.data->N, *row = malloc((size_t)end * sizeof *row);
+    for (int64_t i = 0; row != NULL && i < end; i++) row[i] = i;
+    while (row != NULL && end - from > 1) {
+        int64_t middle = from + (end - from) / 2;
+        if (are_bad(c, row + from, middle - from)) end = middle;
+        else from = middle;
     }
-    sgfsi_arena_free(&own);
-    return number;
+    bool bad = row != NULL && are_bad(c, row + from, 1);
+    free(row);
+    return bad ? sgfsi_data_table_row(c->part.data, from) + 1 : 0;
 }
 
 /* Log density and gradient at theta; false: not numbers, which is noted. */
