@@ -17,6 +17,7 @@
 
 #include "base/number.h"
 #include "diagnostics/rhat.h"
+#include "sink/export.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
 static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.10;
@@ -346,8 +347,8 @@ static void judge_run(list *out) {
         warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
                   "another start would end elsewhere. Run at least two chains, better four.");
     }
-    bool anchored = strcmp(sgfsi_json_get_text(out->draws->header, "sampler", ""), "sgfs-cv") == 0;
-    if (s->interventions > 0.0 && anchored) {
+    bool lowers = sgfsi_draws_stat(out->draws, "noise") >= 0; /* its step follows the noise */
+    if (s->interventions > 0.0 && lowers) {
         warn(out,
              "The step was lowered (or a ridge added) %.0f times, because the gradient's noise had "
              "grown. A larger batch or a smaller --step helps.",
