@@ -279,18 +279,31 @@ static inline sgfs_status feed_flow_rows(sgfsi_flow *flow, const sgfsi_table *t,
     return SGFS_OK;
 }
 
-/* Was it read? compared: there is a table, or there should be none. */
-static inline bool feed_flow(const sgfs_reader_kind *kind, const char *path,
-                             const sgfsi_read_options *options, const sgfsi_table *t, bool compared,
-                             bool columns_asked) {
+/* The flow of the file against its table; NULL: there should be none. */
+static inline void feed_flow(const char *path, const sgfsi_read_options *options,
+                             const sgfsi_table *t, bool columns_asked) {
     sgfsi_flow flow = {0};
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_status status = kind->flow != NULL ? kind->flow(&flow, path, options, &err)
-                                            : sgfsi_flow_mapped(&flow, kind, path, options, &err);
-    if (status == SGFS_OK) status = feed_flow_rows(&flow, t, options->single || !compared, &err);
+    sgfs_status status = sgfsi_flow_open(&flow, 1, &path, options, &err);
+    if (status == SGFS_OK) status = feed_flow_rows(&flow, t, options->single, &err);
     feed_check(status, &err, columns_asked);
     if (status != SGFS_OK && t != NULL && t->parts == 0 && feed_is_finite(t, t->cols))
         FEED_FAIL("a table, but no flow: %s", err.text);
+    sgfsi_flow_close(&flow);
+}
+
+/* The reader alone, for a file that would be taken for another's. */
+static inline bool feed_stranger(const sgfs_reader_kind *kind, const char *path,
+                                 const sgfsi_read_options *options, bool columns_asked) {
+    sgfsi_table table = {0};
+    sgfsi_flow flow = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = kind->map != NULL ? kind->map(path, options, &table, &err)
+                                           : kind->flow(&flow, path, options, &err);
+    if (status == SGFS_OK && kind->map != NULL) feed_check_table(&table);
+    if (status == SGFS_OK && kind->flow != NULL) (void)feed_rows(&flow, NULL, NULL, &status, &err);
+    feed_check(status, &err, columns_asked);
+    sgfsi_table_free(&table);
     sgfsi_flow_close(&flow);
     return status == SGFS_OK;
 }
@@ -313,13 +326,12 @@ static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
                               const sgfsi_read_options *options, bool columns_asked) {
     sgfsi_table table = {0};
     sgfs_err err = {SGFS_OK, ""};
-    bool ours = kind->map != NULL || sgfsi_table_reader(path, NULL) == kind;
-    if (!ours) return feed_flow(kind, path, options, NULL, false, columns_asked);
-    sgfs_status status = kind->map != NULL ? kind->map(path, options, &table, &err)
-                                           : sgfsi_table_read(path, options, &table, &err);
+    if (sgfsi_table_reader(path, NULL) != kind)
+        return feed_stranger(kind, path, options, columns_asked);
+    sgfs_status status = sgfsi_table_read(path, options, &table, &err);
     feed_check(status, &err, columns_asked);
     if (status == SGFS_OK) feed_check_table(&table);
-    (void)feed_flow(kind, path, options, status == SGFS_OK ? &table : NULL, true, columns_asked);
+    feed_flow(path, options, status == SGFS_OK ? &table : NULL, columns_asked);
     if (status == SGFS_OK) sgfsi_table_free(&table);
     else if (table.names != NULL || table.map != NULL || table.owned != NULL || table.part != NULL)
         FEED_FAIL("a failed read left something behind");

@@ -287,10 +287,11 @@ static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgf
 
 sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *file,
                                      const sgfsi_log *log, unsigned char *role, sgfs_err *err) {
-    bool first = c->first_path == NULL, had_target = c->target_name != NULL;
+    bool first = !c->chosen, had_target = c->target_name != NULL;
     sgfs_status status = take_recipe(c, file->path, file->recipe, err);
     if (status == SGFS_OK) status = find_all(file, &c->wanted, log, c, err);
     if (status != SGFS_OK) return status;
+    c->chosen = true;
     if (!first && had_target != (c->target >= 0)) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%.200s: has %s target, and %.200s %s; predict them one by one, or say "

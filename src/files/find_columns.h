@@ -35,6 +35,7 @@ typedef struct sgfsi_run_columns {
     int64_t skip;         /* elements of the run's recipe that were done to the files already */
     char *first_path;     /* the file that was looked at first; NULL: none yet */
     char *target_name;    /* there; NULL: it has none */
+    bool chosen;          /* its columns are chosen */
     /* Of the file that was looked at last: column of the file, from 0; -1: not there. */
     int64_t *feature; /* wanted.features */
     int64_t target, exposure;

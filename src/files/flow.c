@@ -330,7 +330,8 @@ static sgfs_status start_again(sgfsi_flow *flow, joined *j, sgfs_err *err) {
     }
     j->taken = j->taken_here = 0;
     flow->restarted = true;
-    return SGFS_OK;
+    sgfs_status status = take_words(j, &flow->head, err); /* of its first block */
+    return status == SGFS_OK ? show_words(j, &flow->head, err) : status;
 }
 
 /* One block of the file at hand; flow->restarted: it is void. */
