@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/moments.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/flow.h"
@@ -109,21 +110,17 @@ static sgfs_status join_values(sgfsi_table *a, const sgfsi_table *b, sgfs_err *e
     return SGFS_OK;
 }
 
-/* Means and sums of squares by the rule of Chan, Golub and LeVeque (1979):
- *     delta = mean_b - mean_a,  n = n_a + n_b
- *     mean = mean_a + delta n_b / n,   ss = ss_a + ss_b + delta^2 n_a n_b / n */
 static void join_stats(sgfsi_column_stats *a, const sgfsi_column_stats *b) {
-    double n = a->rows + b->rows, delta = b->mean - a->mean;
     if (b->rows == 0) return;
     if (a->rows == 0) {
         *a = *b;
         return;
     }
-    a->mean += delta * (b->rows / n);
-    a->ss += b->ss + delta * delta * (a->rows * (b->rows / n));
+    sgfsi_moments_merge(a->count, &a->mean, &a->ss, b->count, b->mean, b->ss);
     a->min = b->min < a->min ? b->min : a->min;
     a->max = b->max > a->max ? b->max : a->max;
-    a->rows = n;
+    a->rows += b->rows;
+    a->count += b->count;
 }
 
 /* What all files say of their columns, in the first table; nothing where one of them is silent. */
@@ -131,19 +128,19 @@ static sgfs_status join_columns(maps *m, sgfs_err *err) {
     sgfsi_table *a = &m->table[0];
     bool stats = !m->renumbered, values = !m->renumbered;
     for (int64_t i = 0; i < m->count; i++) {
-        stats = stats && m->table[i].told != NULL;
+        stats = stats && m->table[i].stats != NULL;
         values = values && m->table[i].values > 0;
         a->shuffled = a->shuffled && m->table[i].shuffled;
     }
     if (!stats) {
-        free(a->told);
-        a->told = NULL;
+        free(a->stats);
+        a->stats = NULL;
     }
     if (!values) forget_values(a);
     sgfs_status status = SGFS_OK;
     for (int64_t i = 1; i < m->count && status == SGFS_OK; i++) {
         for (int64_t col = 0; stats && col < a->cols; col++)
-            join_stats(&a->told[col], &m->table[i].told[col]);
+            join_stats(&a->stats[col], &m->table[i].stats[col]);
         if (values) status = join_values(a, &m->table[i], err);
     }
     return status;
@@ -308,7 +305,8 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         block.cells = sparse ? NULL : (char *)g->cells + (size_t)g->rows * row_bytes;
         sgfs_status status = flow->next(flow, sparse ? INT64_MAX : g->room - g->rows, &block, err);
         if (status != SGFS_OK) return status;
-        if (sparse && block.n > 0 && !append_sparse(g, &block)) return sgfsi_fail_memory(err, "the rows");
+        if (sparse && block.n > 0 && !append_sparse(g, &block))
+            return sgfsi_fail_memory(err, "the rows");
         g->rows += block.n;
         sgfsi_tick(&ticker, flow->fraction(flow));
     }
@@ -356,8 +354,8 @@ static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const 
         sgfsi_file_columns_free(&columns);
         if (status == SGFS_OK && files > 1) status = check_words(&t, path[0], err);
         t.rows = g->rows;
-        free(t.told); /* of cells that are as they were in the file */
-        t.told = NULL;
+        free(t.stats); /* of cells that are as they were in the file */
+        t.stats = NULL;
         if (head->text_path != NULL && files > 1) t.text_path = strdup(head->text_path);
         (void)resize(&g->cells, g->rows, (size_t)t.cols * sgfsi_dtype_size(t.type));
         t.cells = t.owned = g->cells;

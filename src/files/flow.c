@@ -524,8 +524,8 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
     if (j->sources.count > 1) { /* what one file says of its rows is not true of all */
         head->rows = 0;
         head->shuffled = false;
-        free(head->told);
-        head->told = NULL;
+        free(head->stats);
+        head->stats = NULL;
     }
     head->text_line = 0; /* until its row comes */
     j->from = calloc((size_t)j->first.wanted + 1, sizeof *j->from);

@@ -32,7 +32,7 @@ typedef struct sgfsi_flow_block {
 
 typedef struct sgfsi_flow sgfsi_flow;
 struct sgfsi_flow {
-    /* cols, names, named, role, dictionary, text_col, level, told, recipe, shuffled, as they are in
+    /* cols, names, named, role, dictionary, text_col, level, stats, recipe, shuffled, as they are in
      * the files; rows is 0 where nobody knows yet. It has no cells; type is that of the blocks. */
     sgfsi_table head;
     void *self;

@@ -307,7 +307,8 @@ static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options
     if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "the columns");
     memcpy(t->names[all - 1], "label", 6); /* there is room for it: columns.c */
     const bool label = p->labelled || options->run == NULL;
-    const sgfsi_columns columns = {.path = p->data.path, .cols = label ? all : all - 1, .names = t->names};
+    const sgfsi_columns columns = {
+        .path = p->data.path, .cols = label ? all : all - 1, .names = t->names};
     sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
     if (p->labelled) return status;
     free(t->names[all - 1]);

@@ -84,16 +84,16 @@ static sgfs_status name_all(sgfs_model *m, const softmax *s, sgfs_err *err) {
 
 static void judge_prior(sgfs_model *m, const softmax *s) {
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
-    if (s->reference >= 0 || m->info != NULL || !sgfsi_prior_is_flat(m->cfg)) return;
-    sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
-                  "Without a prior the coefficients have no place of their own: one number added "
-                  "to those of every class changes nothing, and the posterior cannot be "
-                  "normalised. Use --reference-class %.60s, or a prior.",
-                  m->labels.name[0]);
+    if (s->reference >= 0 || m->restored != NULL || !sgfsi_prior_is_flat(m->cfg)) return;
+    sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+               "Without a prior the coefficients have no place of their own: one number added "
+               "to those of every class changes nothing, and the posterior cannot be "
+               "normalised. Use --reference-class %.60s, or a prior.",
+               m->labels.name[0]);
 }
 
 static void tell_reference(const sgfs_model *m, const softmax *s) {
-    if (s->reference < 0 || m->info != NULL) return;
+    if (s->reference < 0 || m->restored != NULL) return;
     sgfsi_say(
         sgfsi_config_log(m->cfg), SGFS_NOTE,
         "Coefficients are differences to label \"%.60s\" (--reference-class names another, or "
@@ -105,7 +105,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    if (!m->data->has_target && m->info == NULL) return sgfsi_glm_open(m, err); /* refuses */
+    if (!m->data->has_target && m->restored == NULL) return sgfsi_glm_open(m, err); /* refuses */
     sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
     if (status == SGFS_OK) status = take_reference(m, s, err);
     if (status == SGFS_OK) status = sgfsi_glm_open_rows(m, s->rows, err);
@@ -182,8 +182,8 @@ static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, 
     sgfsi_glm_predictors(m, theta, b, first, n, o->P);
     take_off_largest(s, n, o);
     note_own(m, n, y, o);
-    m->be->exp(n * s->rows, o->P, o->P);
-    if (s->reference >= 0) m->be->exp(n, o->base, o->base);
+    sgfsi_exp(m->ctx.device, n * s->rows, o->P, o->P);
+    if (s->reference >= 0) sgfsi_exp(m->ctx.device, n, o->base, o->base);
     normalise(s, n, o);
 }
 
@@ -197,7 +197,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     outlook o = lay_out(b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
     look(m, theta, b, 0, b->n, b->y, &o);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
-    if (out->loglik != NULL) m->be->log1p(b->n, o.rest, o.rest);
+    if (out->loglik != NULL) sgfsi_log1p(m->ctx.device, b->n, o.rest, o.rest);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] -= o.rest[i];
     for (int64_t i = 0; wanted && i < b->n; i++) {
         double *e = o.P + i * s->rows;
@@ -281,12 +281,14 @@ static void measure(const sgfs_model *m, const sgfs_batch *b, const double *C, c
     for (int64_t i = 0; i < b->n; i++) w->range[i] = w->trace[i] = w->sum[i] = 0;
     for (int64_t k = 0; k < s->rows; k++) {
         const double *strip = C + k * p * D; /* p x D: the blocks C_k1, C_k2, ... side by side */
-        if (b->sparse == NULL) m->be->gemm_nn(b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
+        if (b->sparse == NULL)
+            sgfsi_gemm_nn(m->ctx.device, b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
         for (int64_t i = 0; i < b->n; i++) {
             for (int64_t l = 0; l < s->rows; l++) {
-                w->row[l] = b->sparse != NULL
-                                ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
-                                : m->be->dot(p, b->x + i * p, scratch + i * D + l * p);
+                w->row[l] =
+                    b->sparse != NULL
+                        ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
+                        : sgfsi_dot(m->ctx.device, p, b->x + i * p, scratch + i * D + l * p);
             }
             note_row(s, i, k, P + i * s->rows, w);
         }

@@ -32,15 +32,15 @@ static void draw_with(const sgfs_urn *urn, const sgfs_when *when, int64_t *state
     sgfsi_indices(&s, urn->n, urn->N, row);
 }
 
-enum { STRETCH = 256, AHEAD = 8 };
+enum { BLOCK = 256, AHEAD = 8 };
 
 static void draw_by_weight(const sgfs_urn *urn, const sgfs_when *when, int64_t *state,
                            int64_t *row) {
-    uint64_t word[STRETCH];
+    uint64_t word[BLOCK];
     sgfsi_stream s = sgfsi_stream_when(when);
     (void)state;
-    for (int64_t first = 0; first < urn->n; first += STRETCH) {
-        int64_t count = urn->n - first < STRETCH ? urn->n - first : STRETCH;
+    for (int64_t first = 0; first < urn->n; first += BLOCK) {
+        int64_t count = urn->n - first < BLOCK ? urn->n - first : BLOCK;
         sgfsi_words(&s, count, word);
         for (int64_t i = 0; i < count; i++) row[first + i] = sgfsi_alias_row(urn->alias, word[i]);
     }
@@ -111,8 +111,11 @@ const sgfs_scheme_kind sgfs_scheme_without = {
 
 /* ---- the table and the chain's batches ------------------------------------------------------- */
 
-const sgfs_scheme_kind *const sgfsi_schemes[] = {&sgfs_scheme_with, &sgfs_scheme_without,
-                                                 &sgfs_scheme_chunks, NULL};
+#define SCHEMES(ROW) ROW(with) ROW(without) ROW(chunks)
+#define ENTER(kind)  &sgfs_scheme_##kind,
+#define NAME(kind)   "|" #kind
+const sgfs_scheme_kind *const sgfsi_schemes[] = {SCHEMES(ENTER) NULL};
+const char sgfsi_scheme_choices[] = "auto" SCHEMES(NAME);
 
 const sgfs_scheme_kind *sgfsi_scheme_find(const char *name) {
     for (const sgfs_scheme_kind *const *s = sgfsi_schemes; *s != NULL; s++) {

@@ -105,7 +105,8 @@ static void open_pair(pair *q, const setup *is) {
     q->filling.sparse = false;
     for (int k = 0; k < 2; k++) {
         sgfs_err err;
-        q->m[k] = sgfsi_model_open(k == 0 ? is->kind : &q->filling, q->data[k], q->cfg, &err);
+        q->m[k] =
+            sgfsi_model_create(k == 0 ? is->kind : &q->filling, q->data[k], q->cfg, NULL, &err);
         if (q->m[k] == NULL) fail_msg("%s: %s", q->label, err.text);
     }
     q->D = q->m[0]->D;
@@ -202,7 +203,7 @@ static void add_up(const sgfs_fisher_kind *kind, const sgfs_model *m, const sgfs
                    int64_t block, bool centred, double *out, sgfsi_arena *arena) {
     const sgfs_layout *layout = sgfsi_layout_open(m->D, block, 0, NULL, arena);
     sgfs_sym A;
-    assert_int_equal(sgfsi_sym_open(&A, kind, m->be, layout, arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&A, kind, m->ctx.device, layout, arena, NULL), SGFS_OK);
     double *work = SGFSI_DOUBLES(arena, kind->work(layout, BATCH));
     kind->add_cov(&A, 0.0, 1.0 / BATCH, &e->scores, centred ? e->gbar : NULL, work);
     memcpy(out, A.a, (size_t)kind->size(layout) * sizeof *out);
@@ -279,7 +280,7 @@ static void check_bounds(pair *q) {
     int64_t D = q->D;
     double *B = numbers(D * D, 5), *C = zeros(D * D), *to = numbers(D, 6), *out = zeros(4 * BATCH);
     double growth[2] = {0, 0};
-    q->m[0]->be->gemm_nt(D, D, D, 0.01, B, B, 0.0, C);
+    sgfsi_gemm_nt(q->m[0]->ctx.device, D, D, D, 0.01, B, B, 0.0, C);
     for (int64_t j = 0; j < D; j++) to[j] = q->theta[j] + 0.3 * to[j];
     for (int k = 0; k < 2; k++) {
         const sgfs_model_kind *kind = q->m[k]->kind;
@@ -457,7 +458,7 @@ static void test_many_columns_cost_their_entries(void **state) {
     set(cfg, "run.draws", "20");
     set(cfg, "run.thin", "20");
     sgfs_data *d = wrap(&a, cfg);
-    sgfs_model *m = sgfsi_model_open(&sgfs_model_logistic, d, cfg, NULL);
+    sgfs_model *m = sgfsi_model_create(&sgfs_model_logistic, d, cfg, NULL, NULL);
     sgfs_err err;
     sgfs_run *run = m != NULL ? sgfs_run_open(m, cfg, &err) : NULL;
     if (run == NULL) fail_msg("%s", err.text);

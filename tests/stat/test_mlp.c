@@ -52,7 +52,7 @@ static opened open_model(const sgfs_model_kind *kind, const double *y, const set
     sgfs_arrays a = {.rows = N, .cols = P, .x = X, .y = y};
     o.data = sgfs_data_wrap(&a, o.cfg, &err);
     if (o.data == NULL) fail_msg("%s", err.text);
-    o.m = sgfsi_model_open(kind, o.data, o.cfg, &err);
+    o.m = sgfsi_model_create(kind, o.data, o.cfg, NULL, &err);
     if (o.m == NULL) fail_msg("%s", err.text);
     return o;
 }
@@ -283,8 +283,8 @@ static void test_a_mode_is_reached_from_the_start(void **state) {
     assert_true(net.m->D <= 64);
     if (sgfsi_mode_search(net.m, &plan, &arena, &mode, &err) != SGFS_OK) fail_msg("%s", err.text);
     density(net.m, mode.theta, G);
-    net.m->be->trsv(net.m->D, mode.L, false, G);
-    assert_true(net.m->be->dot(net.m->D, G, G) < 1e-14);
+    sgfsi_trsv(net.m->ctx.device, net.m->D, mode.L, false, G);
+    assert_true(sgfsi_dot(net.m->ctx.device, net.m->D, G, G) < 1e-14);
     sgfsi_arena_free(&arena);
     close_model(&net);
 }

@@ -23,11 +23,11 @@
  */
 #include "files/csv/csv.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
 #include "files/find_columns.h"
@@ -173,7 +173,7 @@ static sgfs_status open_csv(csv **out, const char *path, const sgfsi_read_option
     c->path = strdup(path);
     if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
     c->options = *options;
-    c->threads = options->threads > 0 ? (int)options->threads : omp_get_max_threads();
+    c->threads = (int)sgfsi_threads(options->threads);
     c->plan.first.row = -1;
     if (options->first_text != NULL) c->plan.first = *options->first_text;
     c->plan.path = c->path;

@@ -126,10 +126,10 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
     sgfsi_arena arena = {NULL};
     sgfs_status status = make_room(s, threads, &arena, err);
     if (status == SGFS_OK) {
-        int blas_threads = sgfsi_blas_threads(1);
+        sgfsi_scope scope = sgfsi_context_enter(&s->m->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
-        (void)sgfsi_blas_threads(blas_threads);
+        sgfsi_context_leave(scope);
         status = first_failure(s, err);
         if (status == SGFS_OK && is_stopping(s))
             status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
@@ -143,7 +143,7 @@ static sgfs_model *open_again(const sgfs_model *m, const sgfs_data *data, sgfs_e
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *user = sgfsi_model_reopen(m->kind, data, silent, m->extra, err);
+    sgfs_model *user = sgfsi_model_create(m->kind, data, silent, m->saved, err);
     sgfs_config_free(silent);
     return user;
 }
