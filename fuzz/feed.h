@@ -29,7 +29,6 @@
 #include "files/flow.h"
 #include "files/newdata.h"
 #include "files/packed/packed.h"
-#include "rows/data.h"
 #include "rows/rows.h"
 
 #ifndef FEED_FAIL
