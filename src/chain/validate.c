@@ -173,3 +173,15 @@ void sgfsi_validator_finish(sgfsi_validator *v) {
     v->told = true;
     add_point(v, &v->latest);
 }
+
+void sgfsi_validator_fields(sgfsi_validator *v, sgfsi_fields *list) {
+    sgfsi_fields_enter(list, "validator");
+    SGFSI_FIELD_ONE(list, v, next);
+    SGFSI_FIELD_ONE(list, v, drawing);
+    SGFSI_FIELD_ONE(list, v, told);
+    SGFSI_FIELD_ONE(list, v, error);
+    SGFSI_FIELD(list, "latest.t", &v->latest.t, 1);
+    SGFSI_FIELD(list, "latest.seconds", &v->latest.seconds, 1);
+    sgfsi_predictor_fields(&v->p, list);
+    sgfsi_fields_leave(list);
+}
