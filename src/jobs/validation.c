@@ -43,7 +43,7 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
     if (!a->source.known) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
-                          sgfsi_arrivals_shown(a->source.rows),
+                          sgfsi_newdata_shown(a->source.rows),
                           a->source.asked.target != NULL ? a->source.asked.target : "");
     }
     sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
