@@ -152,6 +152,26 @@ def test_files_and_functions_exist(page):
     assert missing_names(read(page), sources()) == []
 
 
+def misplaced(text, where):
+    """Of a page that maps equations to functions: names with an underscore that no source has, and names
+    that the file beside them (`name` in `src/file.c`) does not have. where: a file's text by its path."""
+    every = set(re.findall(r"\w+", "\n".join(where.values())))
+    names = re.findall(r"`([a-z][a-z0-9]*_[a-z0-9_]*[a-z0-9])`", text)
+    pairs = re.findall(r"`(\w+)` in\s+`([\w/]+\.[ch])`", text)
+    wrong = [n for n in names if n not in every]
+    for name, file in pairs:
+        texts = [t for path, t in where.items() if path.endswith("/" + file) or path == file]
+        if not any(re.search(rf"\b{name}\b", t) for t in texts):
+            wrong.append(f"{name} in {file}")
+    return wrong
+
+
+def test_equations_lead_to_their_functions():
+    where = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
+             for f in ("src", "tests") for p in (ROOT / f).rglob("*.[ch]")}
+    assert misplaced(read("docs/math.md"), where) == []
+
+
 # ---- the reading path
 
 def reading_path(text):
@@ -235,6 +255,12 @@ def test_missing_files_and_functions_are_found():
     assert missing_names("`err.c`, `base/err.c`, `sgfsi_fail`, `sgfsi_`", code) == []
     assert missing_names("`again.c`, `sgfsi_told`, `sgfs_x()`", code) == ["again.c", "sgfsi_told", "sgfs_x"]
     assert missing_names("```c\n/* toy.c: */\nsgfs_toy\n```\n`toy.c` has `sgfs_toy`", code) == []
+
+
+def test_functions_in_the_wrong_file_are_found():
+    where = {"src/a/one.c": "int sgfsi_one(void); run_variance", "src/b/two.c": "int two(void);"}
+    assert misplaced("`sgfsi_one` in `one.c`, `run_variance`, `two` in `src/b/two.c`", where) == []
+    assert misplaced("`sgfsi_one` in `two.c`, `no_such`", where) == ["no_such", "sgfsi_one in two.c"]
 
 
 def test_a_reading_path_that_is_too_long_is_found():
