@@ -3,8 +3,8 @@
 
 No line of prose passes 100 columns; every relative link, its anchor included, leads somewhere; every
 file and every function that a page names exists; the reading path of CONTRIBUTING.md has at most
-2,500 lines; every word of docs/words.md has a place in alphabetical order and is linked from a page
-that a newcomer reads. Each check is a function that returns what is wrong, and the last tests hand
+2,500 lines; every word of docs/words.md has a place in alphabetical order and is linked from the page
+that a newcomer meets it on first. Each check is a function that returns what is wrong, and the last tests hand
 each of them something wrong.
 """
 
@@ -80,11 +80,16 @@ def anchors(text):
     return found
 
 
-def links(text):
-    """The targets of the links and pictures of a page; code is left out."""
+def plain(text):
+    """A page without its code."""
     lines = text.split("\n")
-    plain = "\n".join("" if code else line for line, code in zip(lines, is_code(lines)))
-    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "``", plain))
+    kept = "\n".join("" if code else line for line, code in zip(lines, is_code(lines)))
+    return re.sub(r"`[^`]*`", "``", kept)
+
+
+def links(text):
+    """The targets of the links and pictures of a page."""
+    return re.findall(r"\]\(([^)\s]+)\)", plain(text))
 
 
 def broken_links(page, text):
@@ -199,7 +204,7 @@ def test_the_reading_path_is_short_and_true():
 
 # ---- the vocabulary
 
-# The order in which a newcomer reads. README is for users: it links what it uses of the statistics.
+# The order in which a newcomer reads.
 READING = ["README.md", "docs/architecture.md", "docs/samplers.md", "docs/math.md", "docs/data.md",
            "docs/predict.md", "docs/tuning.md", "docs/beyond.md", "docs/extending.md"]
 
@@ -220,9 +225,15 @@ def badly_explained(text):
 
 
 def unlinked(text, reading):
-    """Words that no page of the reading order links to. reading: the texts of the pages."""
-    linked = set(re.findall(r"words\.md#([\w-]+)", "\n".join(reading)))
-    return [word for word, _ in entries(text) if not anchors(f"### {word}") & linked]
+    """Words that the first page that uses them does not link to. reading: the texts in their order."""
+    wrong = []
+    for word, _ in entries(text):
+        used = re.compile(rf"(?<![\w-]){re.escape(word)}s?(?![\w-])", 0 if word != word.lower() else re.I)
+        (anchor,) = anchors(f"### {word}")
+        first = next((page for page in reading if used.search(plain(page))), "")
+        if not re.search(rf"words\.md#{anchor}\b(?!-)", first):
+            wrong.append(word)
+    return wrong
 
 
 def test_the_vocabulary_is_in_order_and_linked():
@@ -275,4 +286,7 @@ def test_a_reading_path_that_is_too_long_is_found():
 def test_words_out_of_order_or_without_a_link_are_found():
     text = "### batch\n\nA batch is rows. It has 500.\n\n### R-hat\n\nIt is one\n\n### anchor\n\nA place. One example.\n"
     assert badly_explained(text) == ["anchor", "R-hat"]
-    assert unlinked(text, ["[batch](words.md#batch)", "[R](docs/words.md#r-hat)"]) == ["anchor"]
+    pages = ["`anchor` and a batch", "R-hat and anchors", "[a](words.md#anchor), [b](words.md#batch)"]
+    assert unlinked(text, pages) == ["batch", "R-hat", "anchor"]
+    pages = ["a [batch](words.md#batch)", "[R-hat](words.md#r-hat) and an [anchor](docs/words.md#anchor)", "anchor"]
+    assert unlinked(text, pages) == []
