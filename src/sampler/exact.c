@@ -98,7 +98,7 @@ static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
     sgfsi_json_int(o, "run", psi->run);
     sgfsi_json_num(o, "growth", psi->growth);
     sgfsi_json_num(o, "seconds", psi->seconds);
-    sgfsi_json_put(s->facts, "exact", o);
+    sgfsi_json_put(s->report, "exact", o);
     sgfsi_format_digits(rows, expected, 2);
     sgfsi_format_commas(all, (double)psi->N);
     if (psi->run > 1)

@@ -37,7 +37,7 @@ struct sgfs_sampler {
     /* Set by open: this sampler gains nothing here, and why (a sentence). The run then begins anew
      * with SGFS and shows it. */
     char fallback[400];
-    sgfsi_json *facts; /* the first chain's: what it found while opening; "sampler_info" of the
+    sgfsi_json *report; /* the first chain's: what it found while opening; "sampler_info" of the
                             * run file. NULL for the others */
     const sgfsi_pages *visit; /* of rows read by neither eval nor full; NULL: there are none */
     bool exploring; /* set by step: theta is on its way, not a draw (cyclical schedules) */

@@ -268,9 +268,9 @@ static void weigh_gain(sgfs_sampler *sampler, const sgfs_cv *s) {
 
 static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
     double h = s->step.h, tau = (2 - h) / h;
-    sgfsi_json_num(sampler->facts, "step", h);
-    sgfsi_json_num(sampler->facts, "tau_predicted", tau);
-    sgfsi_json_num(sampler->facts, "noise", s->around);
+    sgfsi_json_num(sampler->report, "step", h);
+    sgfsi_json_num(sampler->report, "tau_predicted", tau);
+    sgfsi_json_num(sampler->report, "noise", s->around);
     if (s->step.given || sampler->fallback[0] != '\0') return;
     sgfsi_say(sgfsi_config_log(sampler->cfg), SGFS_NOTE,
               "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
