@@ -57,6 +57,18 @@ const char *cli_given(const cli_command *command, const cli_args *args, const ch
     return i < 0 ? NULL : args->given[i];
 }
 
+sgfs_status cli_borrow(const cli_command *command, const cli_args *args, cli_borrowed *borrowed,
+                       sgfs_err *err) {
+    for (; (*borrowed)[0] != NULL; borrowed++) {
+        const char *value = cli_given(command, args, (*borrowed)[0]);
+        if (value == NULL) continue;
+        sgfs_status status =
+            sgfs_config_set(args->cfg, (*borrowed)[1], value[0] == '\0' ? "true" : value, err);
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status unknown_flag(const cli_command *command, const char *flag, sgfs_err *err) {
     const char *names[MOST_FLAGS];
     int64_t count = 0;

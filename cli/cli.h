@@ -51,6 +51,12 @@ extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_co
     cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
+/* Options of other stages that make sense for a command as well, under a flag of its own: pairs of
+ * flag and key, which end with NULL. */
+typedef const char *const cli_borrowed[2];
+sgfs_status cli_borrow(const cli_command *command, const cli_args *args, cli_borrowed *borrowed,
+                       sgfs_err *err);
+
 /* args.c: fill args from the words after the subcommand. */
 sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
                       sgfs_err *err);
@@ -112,9 +118,9 @@ void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
-void cli_tune_progress(const sgfs_tune_progress *p, void *user);
-void cli_audit_progress(const sgfs_audit_progress *p, void *user);
-void cli_predict_progress(const sgfs_predict_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */
+/* All of a job that can be stopped, with progress; job NULL: err says why there is none. */
+sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err);
+sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err); /* its result, to stdout */
 
 #endif

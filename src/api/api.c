@@ -7,7 +7,6 @@
 #include "base/nearest.h"
 #include "chain/run.h"
 #include "files/reader.h"
-#include "jobs/simulate/simulate.h"
 #include "model/user.h"
 
 const char *sgfs_version(void) {
@@ -49,26 +48,6 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
     if (kind != NULL && data != NULL) return sgfsi_model_create(kind, data, cfg, err);
     sgfsi_user_free(kind);
     return NULL;
-}
-
-sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
-                          const char *truth, sgfs_err *err) {
-    if (model == NULL || cfg == NULL || path == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "sgfs_simulate: a model, a config and a path are needed.");
-    }
-    if (sgfsi_user_is_file(model)) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%.300s: data are simulated from built-in models only (`sgfs list "
-                          "models`).",
-                          model);
-    }
-    const sgfs_model_kind *kind = sgfsi_find_model(model, err);
-    if (kind == NULL) return SGFS_EUSAGE;
-    if (kind->resample == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
-    }
-    return sgfsi_simulate(kind, cfg, path, truth, err);
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */

@@ -6,13 +6,8 @@
 
 #include <string.h>
 
-#include "jobs/audit/audit.h"
-#include "jobs/checkgrad/checkgrad.h"
-#include "jobs/optimize.h"
-#include "jobs/pack.h"
-#include "jobs/predict/predict.h"
-#include "jobs/simulate/simulate.h"
-#include "jobs/tune/tune.h"
+#include "jobs/job.h"
+#include "posterior/mode.h"
 
 static const sgfs_option run_options[] = {
     {"sampler.kind", "sampler", SGFS_TEXT, "auto", 1, 0, NULL,
@@ -57,21 +52,22 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
     static const sgfsi_option_set stages[] = {{"run", "", run_options},
                                               {"data", "", sgfsi_data_options},
                                               {"prior", "", sgfsi_prior_options},
-                                              {"fisher", "", sgfsi_average_options},
-                                              {"simulate", "", sgfsi_simulate_options},
-                                              {"optimize", "", sgfsi_optimize_options},
-                                              {"optimize", "", sgfsi_mode_options},
-                                              {"tune", "", sgfsi_tune_options},
-                                              {"predict", "", sgfsi_predict_options},
-                                              {"check", "", sgfsi_check_grad_options},
-                                              {"audit", "", sgfsi_audit_options},
-                                              {"pack", "", sgfsi_pack_options}};
+                                              {"fisher", "", sgfsi_average_options}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
         return true;
     }
     index -= count;
+    for (const sgfsi_job_kind *const *k = sgfsi_jobs; *k != NULL; k++) {
+        if (index-- > 0) continue;
+        *set = (sgfsi_option_set){(*k)->stage, "", (*k)->options};
+        return true;
+    }
+    if (index-- == 0) { /* of the search, which anchors use as well */
+        *set = (sgfsi_option_set){"optimize", "", sgfsi_mode_options};
+        return true;
+    }
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (index-- > 0) continue;
         *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options};

@@ -184,7 +184,7 @@ sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value
     return status;
 }
 
-sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
     char text[SGFSI_NUM_CHARS];
     sgfsi_format_num(text, value);
     return sgfs_config_set(cfg, key, text, err);

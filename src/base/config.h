@@ -59,6 +59,8 @@ bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the 
 int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key);
 /* Walk the distinct rows in order of their tables; NULL past the last. */
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
+/* sgfs_config_set with a number. */
+sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
 /* Put a chosen value in place of "auto" without marking it as given by the caller; not checked. */
 sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value,
                                  sgfs_err *err);

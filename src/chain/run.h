@@ -33,6 +33,12 @@ struct sgfs_run {
 /* As sgfs_run_open, with kinds of the caller's own. cfg is copied. */
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
                          sgfs_err *err);
+/* Give the draws that a run without a file has kept since the last call to `take`, chain by chain,
+ * draws x D, and keep them no longer. */
+void sgfsi_run_take_draws(sgfs_run *run,
+                          void (*take)(void *user, int64_t chain, int64_t draws,
+                                       const double *theta),
+                          void *user);
 /* Hand all buffered draws over. */
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
 /* The run file's header (docs/formats.md); the caller's to free. */

@@ -207,12 +207,12 @@ static session start(const char *name, const sgfs_model_kind *model, const setti
                      const setting *own) {
     session s = {.cfg = sgfs_config_new()};
     sgfs_arrays arrays = {.rows = target.N, .cols = DIM, .x = target.x, .y = target.y};
-    sgfs_config_set_num(s.cfg, "prior.precision", target.lambda, &s.err);
+    sgfsi_config_set_num(s.cfg, "prior.precision", target.lambda, &s.err);
     put(&s, "data.intercept", "false");
     put(&s, "model.sigma", "1");
     put(&s, "sampler.kind", name);
     put(&s, "run.thin", "1");
-    if (!find(name)->kind->full_data) sgfs_config_set_num(s.cfg, "run.batch", BATCH, &s.err);
+    if (!find(name)->kind->full_data) sgfsi_config_set_num(s.cfg, "run.batch", BATCH, &s.err);
     for (; common != NULL && common->key != NULL; common++) put(&s, common->key, common->value);
     for (int k = 0; own != NULL && k < SETTINGS && own[k].key != NULL; k++)
         put(&s, own[k].key, own[k].value);

@@ -18,7 +18,7 @@ static sgfs_draws *kept_draws(const problem *q, const setting *settings) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
-    assert_int_equal(sgfs_config_set_num(cfg, "prior.precision", q->lambda, &err), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "prior.precision", q->lambda, &err), SGFS_OK);
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
     sgfs_run *run = sgfs_run_open(m, cfg, &err);

@@ -251,6 +251,9 @@ static void test_threads_change_no_bit(void **state) {
 
 static void stop_at_once(const sgfs_progress *p, void *user) {
     assert_true(p->total == 2 * 8300 && p->done <= p->total && p->seconds >= 0);
+    assert_true(p->fraction == (double)p->done / (double)p->total);
+    assert_string_equal(p->what, "sampling");
+    assert_non_null(strstr(p->detail, "/16600 iterations, "));
     sgfs_run_stop(user);
 }
 
@@ -415,7 +418,7 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_int_equal(sgfs_config_set(k.cfg, "sampler.aplha", "1", &err), SGFS_EUSAGE);
     assert_non_null(strstr(err.text, "sampler.alpha"));
     assert_int_equal(sgfs_config_set(k.cfg, "sampler.aplha", "1", NULL), SGFS_EUSAGE);
-    assert_int_equal(sgfs_config_set_num(k.cfg, "sampler.alpha", -1, NULL), SGFS_EUSAGE);
+    assert_int_equal(sgfs_config_set(k.cfg, "sampler.alpha", "-1", NULL), SGFS_EUSAGE);
     assert_null(sgfs_config_get(k.cfg, "sampler.aplha"));
     assert_null(sgfs_model_open("liner", k.data, k.cfg, &err));
     assert_non_null(strstr(err.text, "\"linear\""));
@@ -428,8 +431,12 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_null(sgfs_draws_open("/no/such/run.sgfs", NULL));
     assert_int_equal(sgfs_run_attach(k.run, "/no/such/folder/run.sgfs", &err), SGFS_EIO);
     assert_int_equal(sgfs_run_attach(k.run, "/no/such/folder/run.sgfs", NULL), SGFS_EIO);
-    assert_int_equal(sgfs_simulate("liner", k.cfg, "x.npy", NULL, NULL), SGFS_EUSAGE);
-    assert_int_equal(sgfs_simulate("linear", k.cfg, "x.txt", NULL, NULL), SGFS_EUSAGE);
+    assert_null(sgfs_simulate_open("liner", "x.npy", NULL, k.cfg, NULL));
+    sgfs_job *job = sgfs_simulate_open("linear", "x.txt", NULL, k.cfg, NULL);
+    assert_int_equal(sgfs_job_run(job, NULL), SGFS_EUSAGE);
+    assert_null(sgfs_job_json(job));
+    assert_int_equal(sgfs_job_save(job, "x.json", NULL), SGFS_EUSAGE);
+    sgfs_job_free(job);
     assert_int_equal(sgfs_run_step(k.run, 3, NULL), SGFS_OK); /* and it still works */
     assert_int_equal(sgfs_run_attach(k.run, "too-late.sgfs", NULL), SGFS_EUSAGE);
     close_analysis(&k);

@@ -274,10 +274,10 @@ static void test_config_checks_values(void **state) {
         refuse(cfg, bad[i][0], bad[i][1], bad[i][2]);
     assert_string_equal(sgfs_config_get(cfg, "b.how"),
                         "withal"); /* refused values change nothing */
-    assert_int_equal(sgfs_config_set_num(cfg, "a.shared", 0.1, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "a.shared", 0.1, NULL), SGFS_OK);
     assert_string_equal(sgfs_config_get(cfg, "a.shared"), "0.1");
-    assert_int_equal(sgfs_config_set_num(cfg, "a.shared", NAN, NULL), SGFS_EUSAGE);
-    assert_int_equal(sgfs_config_set_num(cfg, "a.count", 123456, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "a.shared", NAN, NULL), SGFS_EUSAGE);
+    assert_int_equal(sgfsi_config_set_num(cfg, "a.count", 123456, NULL), SGFS_OK);
     assert_int_equal(sgfsi_config_int(cfg, "a.count"), 123456);
     sgfs_config_free(cfg);
 }

@@ -530,8 +530,9 @@ static void test_the_search_for_the_mode_says_what_failed(void **state) {
                              .user = &f};
     bench b = wrap(5, 0, y, y);
     open_calls(&b, &calls);
-    assert_null(sgfs_mode_new(b.m, b.cfg, &err));
-    assert_int_equal(err.code, SGFS_EDATA);
+    sgfs_job *job = sgfs_optimize_open(b.m, b.cfg, &err);
+    assert_int_equal(sgfs_job_run(job, &err), SGFS_EDATA);
+    sgfs_job_free(job);
     assert_says(err.text, "The search for the mode stopped after");
     assert_says(err.text, "`scores` of model faulty returned error 17.");
     close_bench(&b);
