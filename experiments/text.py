@@ -5,6 +5,7 @@ import os
 import pathlib
 import platform
 import re
+import textwrap
 
 
 def write_whole(path, text):
@@ -15,6 +16,41 @@ def write_whole(path, text):
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+WIDTH = 100
+ITEM = re.compile(r"( *(?:[*+-]|\d+[.)]) +)(.*)")  # the marker of a list item, and its text
+WHOLE = re.compile(r"`[^`]{1,60}`|!?\[[^]]{0,40}\]\([^) ]*\)")  # code and links are not cut
+MARKER = re.compile(r" (?=(?:[*+-]|#+|\d+[.)]|>\S*|\|\S*)( |$))")  # not to begin a line with
+
+
+def wrapped(text):
+    """Markdown with its paragraphs and list items in lines of at most WIDTH columns. Headings, tables,
+    pictures, comments and code stay as they are."""
+    lines, words, lead, fenced = [], [], "", False
+
+    def close():
+        if words:
+            whole = WHOLE.sub(lambda m: m[0].replace(" ", "\0"), " ".join(words))
+            whole = MARKER.sub("\0", whole)
+            lines.extend(textwrap.wrap(whole, WIDTH, initial_indent=lead, break_on_hyphens=False,
+                                       subsequent_indent=" " * len(lead), break_long_words=False))
+            words.clear()
+
+    for line in text.split("\n"):
+        fence, item = line.lstrip().startswith("```"), ITEM.match(line)
+        as_it_is = re.match(r"\s*(\||#|<!--|!\[|$)", line) or (line.startswith("    ") and not words)
+        if fence or fenced or (as_it_is and not (item and words)):
+            close()
+            lines.append(line)
+            fenced ^= fence
+            continue
+        if item or not words:
+            close()
+            lead = item[1] if item else re.match(" *", line)[0]
+        words.append((item[2] if item else line).strip())
+    close()
+    return "\n".join(lines).replace("\0", " ")
 
 
 class Page:
@@ -38,13 +74,13 @@ class Page:
         write_whole(self.page, blocks.sub(lambda m: m[1] + have.get(m[2], "") + m[4], original.read_text()))
 
     def write(self, name, text):
-        """Replaces what stands between the two markers of `name`."""
+        """Replaces what stands between the two markers of `name`, its paragraphs wrapped."""
         whole = self.page.read_text()
         begin, end = f"<!-- {name}: made by {self.maker} -->\n", f"<!-- end of {name} -->"
         if begin not in whole or end not in whole:
             raise SystemExit(f"{self.page} has no markers for {name}")
         before, rest = whole.split(begin, 1)
-        write_whole(self.page, before + begin + text.strip() + "\n" + rest[rest.index(end):])
+        write_whole(self.page, before + begin + wrapped(text.strip()) + "\n" + rest[rest.index(end):])
 
 
 def machine():

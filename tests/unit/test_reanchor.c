@@ -45,7 +45,7 @@ static bench rows_of(const sgfs_model_kind *kind, int64_t N, bool weighted) {
     sgfs_arrays a = {.rows = N, .cols = P, .x = b.x, .y = b.y};
     if (weighted) a.weights = b.weight;
     b.data = sgfs_data_wrap(&a, b.cfg, &err);
-    b.m = b.data != NULL ? sgfsi_model_open(kind, b.data, b.cfg, &err) : NULL;
+    b.m = b.data != NULL ? sgfsi_model_create(kind, b.data, b.cfg, NULL, &err) : NULL;
     if (b.m == NULL) fail_msg("%s", err.text);
     return b;
 }
@@ -88,7 +88,7 @@ static void square_of_rows(const bench *b, const double *theta, double *out) {
         const int64_t twice[] = {i, i};
         sgfs_data *one = sgfsi_data_view(b->data, twice, 2, NULL);
         assert_non_null(one);
-        sgfs_model *m = sgfsi_model_reopen(b->m->kind, one, b->cfg, b->m->extra, NULL);
+        sgfs_model *m = sgfsi_model_create(b->m->kind, one, b->cfg, b->m->saved, NULL);
         assert_non_null(m);
         assert_int_equal(sgfsi_full_open(&full, m, 1, false, &arena, NULL), SGFS_OK);
         assert_int_equal(sgfsi_full_likelihood(&full, theta, &lp, G, NULL, NULL), SGFS_OK);

@@ -18,7 +18,6 @@
  *
  * Memory: buffer and block, and 4 bytes for each chunk (1 MiB for each GiB of file).
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +25,10 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "files/packed/packed_cells.h"
 #include "files/packed/packed_layout.h"
-#include "rows/spread.h"
+#include "rows/column_stats.h"
 
 enum {
     MOST_VALUES = 1000,
@@ -62,7 +62,7 @@ struct sgfsi_packer {
     int exacts;
     bool rounded; /* a target was: */
     double rounded_from;
-    sgfsi_spread *spread; /* cols */
+    sgfsi_column_stats *stats; /* cols */
     values values;
     double *block;               /* block_rows x cols */
     int64_t block_rows, waiting; /* room; rows there are */
@@ -78,20 +78,10 @@ struct sgfsi_packer {
 
 static sgfs_status write_at(sgfsi_packer *p, const void *bytes, size_t count, int64_t at,
                             sgfs_err *err) {
-    const char *from = bytes;
-    while (count > 0) {
-        ssize_t n = pwrite(fileno(p->out.f), from, count, at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            p->broken = true;
-            return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", p->out.path,
-                              strerror(n < 0 ? errno : ENOSPC));
-        }
-        from += n;
-        at += n;
-        count -= (size_t)n;
-    }
-    return SGFS_OK;
+    int error = sgfsi_io_write(p->out.fd, bytes, count, at);
+    if (error == 0) return SGFS_OK;
+    p->broken = true;
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", p->out.path, strerror(error));
 }
 
 static sgfs_status write_buffer(sgfsi_packer *p, sgfs_err *err) {
@@ -227,7 +217,7 @@ static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
     if (n == 0) return SGFS_OK;
     p->waiting = 0;
     p->rows += n;
-    sgfsi_spread_block(p->spread, n, p->cols, p->cols, p->block);
+    sgfsi_column_stats_add(p->stats, n, p->cols, p->block);
     count_values(p, n);
     return place_rows(p, n, err);
 }
@@ -288,7 +278,7 @@ sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, 
 
 /* Statistics of columns whose squares have no double are left out: who needs them looks. */
 static void describe_column(const sgfsi_packer *p, int64_t j, sgfsi_json *columns) {
-    const sgfsi_spread *s = &p->spread[j];
+    const sgfsi_column_stats *s = &p->stats[j];
     sgfsi_json *c = sgfsi_json_object();
     sgfsi_json_text(c, "name", p->head->names[j]);
     sgfsi_json_text(c, "role", sgfsi_packed_roles[p->head->role[j]]);
@@ -458,19 +448,19 @@ static sgfs_status look_at_head(sgfsi_packer *p, const char *path, sgfs_err *err
 static sgfs_status make_room(sgfsi_packer *p, sgfs_err *err) {
     plan_chunks(p);
     p->buffer_chunks = BUFFER_BYTES / p->chunk_bytes > 0 ? BUFFER_BYTES / p->chunk_bytes : 1;
-    p->block_rows = sgfsi_spread_rows(p->cols);
+    p->block_rows = sgfsi_column_stats_rows(p->cols);
     p->buffer = calloc((size_t)p->buffer_chunks, (size_t)p->chunk_bytes);
     p->block = malloc((size_t)(p->block_rows * p->cols) * sizeof *p->block);
-    p->spread = malloc((size_t)p->cols * sizeof *p->spread);
-    if (p->buffer == NULL || p->block == NULL || p->spread == NULL)
+    p->stats = malloc((size_t)p->cols * sizeof *p->stats);
+    if (p->buffer == NULL || p->block == NULL || p->stats == NULL)
         return sgfsi_fail_memory(err, "a packed file");
-    for (int64_t j = 0; j < p->cols; j++) p->spread[j] = sgfsi_spread_empty();
+    for (int64_t j = 0; j < p->cols; j++) p->stats[j] = sgfsi_column_stats_empty();
     return SGFS_OK;
 }
 
 static void free_packer(sgfsi_packer *p) {
     sgfsi_json_free(p->recipe);
-    free(p->spread);
+    free(p->stats);
     free(p->block);
     free(p->buffer);
     free(p->crc);

@@ -22,8 +22,8 @@ from types import SimpleNamespace
 import pytest
 
 import stand_in
-from cli_program import PROGRAM
 
+PROGRAM = os.environ.get("SGFS")
 SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
 EXPERIMENTS, PAGE = SOURCE / "experiments", SOURCE / "docs" / "paper.md"
 sys.path.insert(0, str(EXPERIMENTS))

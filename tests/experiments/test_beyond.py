@@ -10,9 +10,8 @@ import xml.etree.ElementTree as xml
 
 import pytest
 
-from cli_program import PROGRAM
-
 pytest.importorskip("matplotlib")
+PROGRAM = os.environ.get("SGFS")
 SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
 NAMES = ["cost", "mnist", "exactness", "noise", "audit", "billion"]
 
