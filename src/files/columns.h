@@ -9,7 +9,9 @@
 typedef struct sgfsi_columns {
     const char *path;
     int64_t cols;
-    char *const *names; /* cols */
+    char *const *names;              /* cols */
+    bool named;                      /* by the file; else by their place, whatever names says */
+    const struct sgfsi_json *recipe; /* transforms that made the file; NULL: none */
 } sgfsi_columns;
 
 /* Fill role[cols] from what options says of target, features, weights and exposure; SGFS_EUSAGE
@@ -32,6 +34,5 @@ sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *li
 
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);
-void sgfsi_names_free(char **names, int64_t cols);
 
 #endif

@@ -234,7 +234,7 @@ static void report(sgfsi_predict *p) {
     char detail[64];
     snprintf(detail, sizeof detail, "%lld rows, %.3g rows/s", (long long)p->done,
              (double)p->done / sgfsi_job_seconds(&p->job));
-    sgfsi_job_report(&p->job, (sgfs_progress){.fraction = sgfsi_arrivals_fraction(p->rows.rows),
+    sgfsi_job_report(&p->job, (sgfs_progress){.fraction = sgfsi_newdata_fraction(p->rows.rows),
                                               .detail = detail,
                                               .done = p->done});
 }
