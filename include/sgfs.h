@@ -111,6 +111,7 @@ SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgf
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
+    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields of 0.1 */
     int64_t rows, cols;
     const double *x;          /* rows x cols, row-major; exactly one of x, x32 and csr_start */
     const float *x32;         /* rows x cols, row-major; or NULL */
