@@ -50,15 +50,14 @@ const sgfsi_job_kind sgfsi_job_summary = {.stage = "summary",
 
 sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference, const sgfs_config *cfg,
                             sgfs_err *err) {
-    summarize *s =
-        sgfsi_job_new(&sgfsi_job_compare, sizeof *s, draws != NULL && reference != NULL ? cfg : NULL,
-                      "sgfs_compare_open: draws, a reference and a config are needed.", err);
+    summarize *s = sgfsi_job_new(
+        &sgfsi_job_compare, sizeof *s, draws != NULL && reference != NULL ? cfg : NULL,
+        "sgfs_compare_open: draws, a reference and a config are needed.", err);
     if (s == NULL) return NULL;
     s->draws = draws;
     s->reference = sgfsi_arena_text(&s->job.arena, reference);
-    return sgfsi_job_opened(&s->job, s->reference != NULL
-                                         ? SGFS_OK
-                                         : sgfsi_fail_memory(err, "the comparison"));
+    return sgfsi_job_opened(
+        &s->job, s->reference != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the comparison"));
 }
 
 static sgfs_status run_compare(sgfs_job *job, sgfs_err *err) {
