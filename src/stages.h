@@ -161,7 +161,7 @@ typedef struct sgfs_layout {
  * values of this type. */
 typedef struct sgfs_sym {
     const sgfs_fisher_kind *kind;
-    const sgfs_device *be;
+    const sgfs_device *device;
     const sgfs_layout *layout;
     int64_t D;
     double *a; /* kind->size(layout) numbers */
@@ -259,6 +259,9 @@ typedef struct sgfs_sampler_kind {
     const char *name, *help;
     const sgfs_option *options;
     bool uses_fisher;
+    bool exact;     /* draws from the posterior itself: there is no bias to measure */
+    bool optimiser; /* its iterates are no draws, and have no effective sample size */
+    bool anchored;  /* has an anchor; chosen for the user, it is given up where there is none */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there
      * are; sampler->full is used by nobody. */

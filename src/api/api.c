@@ -8,6 +8,7 @@
 #include "chain/run.h"
 #include "files/reader.h"
 #include "model/user.h"
+#include "sink/export.h"
 
 const char *sgfs_version(void) {
     return SGFS_VERSION_TEXT;

@@ -9,15 +9,24 @@
 #include "jobs/job.h"
 #include "posterior/mode.h"
 
-static const sgfs_option run_options[] = {
+static const sgfs_option sampler_options[] = {
     {"sampler.kind", "sampler", SGFS_TEXT, "auto", 1, 0, NULL,
      "exact, sgfs-cv, sgfs-f, nuts and others (`sgfs list samplers`; auto: what costs least)"},
-    {"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0, "full|diag|block|inverse",
-     "structure of the Fisher matrix for --sampler sgfs"},
+    SGFSI_OPTIONS_END};
+
+static const sgfs_option matrix_options[] = {{"fisher.kind", "fisher", SGFS_CHOICE, "full", 1, 0,
+                                              sgfsi_fisher_choices + 1,
+                                              "structure of the Fisher matrix for --sampler sgfs"},
+                                             SGFSI_OPTIONS_END};
+
+static const sgfs_option minibatch_options[] = {
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
      "rows in a minibatch (auto: 500 to 2000, or 2 a parameter; at most a quarter of all)"},
-    {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "auto", 1, 0, "auto|with|without|chunks",
+    {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "auto", 1, 0, sgfsi_scheme_choices,
      "rows with or without replacement, or in runs of neighbours (auto: runs, if packed)"},
+    SGFSI_OPTIONS_END};
+
+static const sgfs_option run_options[] = {
     {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
@@ -33,26 +42,27 @@ static const sgfs_option run_options[] = {
     {"run.start", "start", SGFS_TEXT, "", 1, 0, NULL,
      "all chains start here: sgfs optimize's JSON, a run's last draw, or D numbers"},
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
-     "chains run side by side (auto: all cores)"},
+     "threads (auto: OMP_NUM_THREADS, else the cores this process may use)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
      "stop after this many seconds and keep what there is"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
      "file with rows kept aside: follow the error of the averaged prediction"},
     {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,
      "file with their labels, where --validate names an IDX file"},
-    {"run.preset", "preset", SGFS_CHOICE, "none", 1, 0, "none|paper",
-     "paper: the literal settings of Ahn et al. 2012"},
-    {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, "blas|host",
+    {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, sgfsi_device_choices + 1,
      "arithmetic by OpenBLAS, or by the plain C reference"},
     {"output.overwrite", "overwrite", SGFS_FLAG, "false", 1, 0, NULL,
      "replace an existing output file"},
     SGFSI_OPTIONS_END};
 
 bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
-    static const sgfsi_option_set stages[] = {{"run", "", run_options},
-                                              {"data", "", sgfsi_data_options},
-                                              {"prior", "", sgfsi_prior_options},
-                                              {"fisher", "", sgfsi_average_options}};
+    static const sgfsi_option_set stages[] = {{"run", "", sampler_options, SGFSI_ANY},
+                                              {"run", "", matrix_options, SGFSI_MATRIX},
+                                              {"run", "", minibatch_options, SGFSI_MINIBATCH},
+                                              {"run", "", run_options, SGFSI_ANY},
+                                              {"data", "", sgfsi_data_options, SGFSI_ANY},
+                                              {"prior", "", sgfsi_prior_options, SGFSI_ANY},
+                                              {"fisher", "", sgfsi_average_options, SGFSI_MATRIX}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
@@ -61,24 +71,21 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
     index -= count;
     for (const sgfsi_job_kind *const *k = sgfsi_jobs; *k != NULL; k++) {
         if (index-- > 0) continue;
-        *set = (sgfsi_option_set){(*k)->stage, "", (*k)->options};
+        *set = (sgfsi_option_set){(*k)->stage, "", (*k)->options, SGFSI_ANY};
         return true;
     }
     if (index-- == 0) { /* of the search, which anchors use as well */
-        *set = (sgfsi_option_set){"optimize", "", sgfsi_mode_options};
+        *set = (sgfsi_option_set){"optimize", "", sgfsi_mode_options, SGFSI_ANY};
         return true;
     }
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (index-- > 0) continue;
-        *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options};
+        *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options, SGFSI_ANY};
         return true;
     }
-    for (const sgfs_sampler_kind *const *k = sgfsi_samplers; *k != NULL; k++) {
-        if (index-- > 0) continue;
-        *set = (sgfsi_option_set){"sampler", (*k)->name, (*k)->options};
-        return true;
-    }
-    return false;
+    const sgfs_sampler_kind *k = sgfsi_sampler_at(index);
+    if (k != NULL) *set = (sgfsi_option_set){"sampler", k->name, k->options, SGFSI_ANY};
+    return k != NULL;
 }
 
 sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,

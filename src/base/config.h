@@ -27,11 +27,15 @@ typedef struct sgfs_option {
     const char *help;    /* one line, no full stop */
 } sgfs_option;
 
+/* What a sampler must have to read an option: nothing, minibatches, a Fisher matrix. */
+typedef enum sgfsi_need { SGFSI_ANY, SGFSI_MINIBATCH, SGFSI_MATRIX } sgfsi_need;
+
 /* One owner of options and its rows: {"sampler", "sgfs", rows}; kind "" where the stage owns them.
  */
 typedef struct sgfsi_option_set {
     const char *stage, *kind;
     const sgfs_option *rows;
+    sgfsi_need need;
 } sgfsi_option_set;
 /* The index-th set; false past the last. */
 typedef bool (*sgfsi_option_source)(int64_t index, sgfsi_option_set *set);

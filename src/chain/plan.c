@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/nearest.h"
+#include "base/threads.h"
 #include "chain/plan.h"
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -35,9 +35,8 @@ static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err) {
     const char *name =
         sgfsi_config_auto(cfg, "sampler.kind") ? "sgfs-f" : sgfsi_config_text(cfg, "sampler.kind");
-    const sgfsi_sampler_name *s = sgfsi_sampler_names;
-    while (s->name != NULL && strcmp(s->name, name) != 0) s++;
-    if (s->name == NULL) return unknown_sampler(name, err);
+    const sgfsi_sampler_name *s = sgfsi_sampler_find(name);
+    if (s == NULL) return unknown_sampler(name, err);
     const char *fisher = sgfsi_config_text(cfg, "fisher.kind");
     if (s->fisher[0] != '\0' && sgfsi_config_given(cfg, "fisher.kind") &&
         strcmp(s->fisher, fisher) != 0) {
@@ -56,10 +55,12 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_
 
 /* ---- options that belong to somebody else ---------------------------------------------------- */
 
-/* The preset is for the paper's own sampler. */
-static bool is_the_papers(const sgfsi_kinds *kinds) {
-    return kinds->fisher != NULL &&
-           sgfsi_options_have(kinds->sampler->options, "sampler.prior_in_matrix");
+/* Does this run read the options of the set? */
+static bool reads(const sgfs_model *model, const sgfsi_kinds *kinds, const sgfsi_option_set *set) {
+    if (strcmp(set->stage, "model") == 0) return strcmp(set->kind, model->kind->name) == 0;
+    if (strcmp(set->stage, "sampler") == 0) return strcmp(set->kind, kinds->sampler->name) == 0;
+    if (set->need == SGFSI_MINIBATCH) return !kinds->sampler->full_data;
+    return set->need == SGFSI_ANY || kinds->fisher != NULL;
 }
 
 /* Does anything in this run read the key? other: somebody who would. */
@@ -69,15 +70,7 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         if (!sgfsi_options_have(set.rows, key)) continue;
         *other = set;
-        bool is_model = strcmp(set.stage, "model") == 0,
-             is_sampler = strcmp(set.stage, "sampler") == 0;
-        bool is_fisher = strcmp(set.stage, "fisher") == 0 || strcmp(key, "fisher.kind") == 0;
-        if (is_model && strcmp(set.kind, model->kind->name) != 0) continue;
-        if (is_sampler && strcmp(set.kind, kinds->sampler->name) != 0) continue;
-        if (is_fisher && kinds->fisher == NULL) continue;
-        if (strcmp(key, "run.preset") == 0 && !is_the_papers(kinds)) continue;
-        if (strncmp(key, "run.batch", 9) == 0 && kinds->sampler->full_data) continue;
-        return true;
+        if (reads(model, kinds, &set)) return true;
     }
     return false;
 }
@@ -87,7 +80,7 @@ static const sgfs_option *find_unread(const sgfs_config *cfg, const sgfs_model *
                                       const sgfsi_kinds *kinds, sgfsi_option_set *other) {
     const sgfs_option *row;
     for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        *other = (sgfsi_option_set){"", "", NULL};
+        *other = (sgfsi_option_set){"", "", NULL, SGFSI_ANY};
         if (sgfsi_config_given(cfg, row->key) && !is_read(model, kinds, row->key, other))
             return row;
     }
@@ -101,20 +94,16 @@ const sgfs_option *sgfsi_first_unread(const sgfs_config *cfg, const sgfs_model *
 }
 
 void sgfsi_list_readers(const char *key, char *out, size_t room) {
+    static const char *const who[] = {
+        [SGFSI_MINIBATCH] = "samplers that use minibatches",
+        [SGFSI_MATRIX] = "samplers with a Fisher matrix (sgfs-f, sgfs-d, sgfs-b, sgfs-cv)"};
     sgfsi_option_set set;
     out[0] = '\0';
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         size_t used = strlen(out);
         if (!sgfsi_options_have(set.rows, key)) continue;
-        bool fisher = strcmp(set.stage, "fisher") == 0 || strcmp(key, "fisher.kind") == 0 ||
-                      strcmp(key, "run.preset") == 0;
-        bool run = strcmp(set.stage, "run") == 0;
-        if (strcmp(key, "fisher.kind") == 0) snprintf(out, room, "sampler sgfs");
-        else if (strcmp(key, "fisher.block_size") == 0) snprintf(out, room, "sampler sgfs-b");
-        else if (run && !fisher) snprintf(out, room, "samplers that use minibatches");
-        else if (fisher)
-            snprintf(out, room, "samplers with a Fisher matrix (sgfs-f, sgfs-d, sgfs-b)");
-        else snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "", set.kind);
+        snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "",
+                 set.need != SGFSI_ANY ? who[set.need] : set.kind);
     }
 }
 
@@ -294,7 +283,7 @@ static sgfs_status plan_ess(sgfs_config *cfg, const sgfs_model *m, const sgfsi_k
                             bool draws_auto, sgfsi_plan *plan, sgfs_err *err) {
     const double usual = 400; /* 100 for each of four chains (Vehtari et al. 2021) */
     bool schedule = has_schedule(cfg, kinds);
-    bool fits = m->kind->one_mode && !schedule && kinds->sampler != &sgfs_sampler_sgd;
+    bool fits = m->kind->one_mode && !schedule && !kinds->sampler->optimiser;
     plan->ess = sgfsi_config_num(cfg, "run.ess");
     if (sgfsi_config_auto(cfg, "run.ess")) plan->ess = draws_auto && fits ? usual : 0;
     if (plan->ess > 0 && schedule) {
@@ -303,11 +292,6 @@ static sgfs_status plan_ess(sgfs_config *cfg, const sgfs_model *m, const sgfsi_k
                           "give --draws.");
     }
     return sgfsi_config_resolve_num(cfg, "run.ess", plan->ess, err);
-}
-
-static int64_t machine_threads(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? cores : 1;
 }
 
 /* What was chosen goes back into the config, and from there into the run file, whose config must be
@@ -366,8 +350,7 @@ sgfs_status sgfsi_plan_make(sgfs_config *cfg, const sgfs_model *model, sgfsi_kin
     if (status != SGFS_OK) return status;
     plan->chains = sgfsi_config_int(cfg, "run.chains");
     plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
-    plan->threads = sgfsi_config_auto(cfg, "run.threads") ? machine_threads()
-                                                          : sgfsi_config_int(cfg, "run.threads");
+    plan->threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
     int64_t cores = plan->threads;
     if (plan->threads > plan->chains) plan->threads = plan->chains;
     plan->inner = kinds->sampler->full_data ? cores / plan->threads : 1;

@@ -48,9 +48,9 @@ const sgfs_option sgfsi_average_options[] = {
     SGFSI_OPTIONS_END};
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_device *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err) {
-    sgfs_status status = sgfsi_sym_open(&a->I1, kind, be, layout, arena, err);
+    sgfs_status status = sgfsi_sym_open(&a->I1, kind, dev, layout, arena, err);
     if (status != SGFS_OK) return status;
     a->work = SGFSI_DOUBLES(arena, kind->work(layout, n));
     if (a->work == NULL)

@@ -12,6 +12,7 @@
 extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag, sgfs_fisher_block,
     sgfs_fisher_inverse;
 extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
+extern const char sgfsi_fisher_choices[];             /* "|full|diag...": their names */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
 /* Blocks of `size` parameters each (the last may be smaller); size 0: the blocks that begin at
@@ -20,7 +21,7 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
                                      sgfsi_arena *arena);
 
 /* A zero matrix of this kind, from the arena; the layout must outlive it. */
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *be,
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
 /* The cheapest way to renew the factor of a full D x D matrix after a batch of n rows (update.c):
@@ -53,7 +54,7 @@ struct sgfsi_average {
 };
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_device *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */

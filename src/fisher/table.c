@@ -5,8 +5,11 @@
 
 #include "fisher/fisher.h"
 
-const sgfs_fisher_kind *const sgfsi_fishers[] = {&sgfs_fisher_full, &sgfs_fisher_diag,
-                                                 &sgfs_fisher_block, &sgfs_fisher_inverse, NULL};
+#define FISHERS(ROW) ROW(full) ROW(diag) ROW(block) ROW(inverse)
+#define ENTER(kind)  &sgfs_fisher_##kind,
+#define NAME(kind)   "|" #kind
+const sgfs_fisher_kind *const sgfsi_fishers[] = {FISHERS(ENTER) NULL};
+const char sgfsi_fisher_choices[] = FISHERS(NAME);
 
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name) {
     for (const sgfs_fisher_kind *const *f = sgfsi_fishers; *f != NULL; f++) {
@@ -27,10 +30,10 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
     return layout;
 }
 
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *be,
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err) {
     *A = (sgfs_sym){.kind = kind,
-                    .be = be,
+                    .device = dev,
                     .layout = layout,
                     .D = layout->D,
                     .a = SGFSI_DOUBLES(arena, kind->size(layout))};

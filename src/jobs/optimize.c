@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "chain/plan.h"
 #include "chain/spread_check.h"
 #include "chain/start.h"
@@ -64,12 +65,15 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     const sgfs_config *cfg = job->cfg;
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
-    if (!sgfsi_config_auto(cfg, "run.threads")) plan.threads = sgfsi_config_int(cfg, "run.threads");
+    plan.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
     double *start = NULL;
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);
     plan.start = start;
+    sgfsi_scope scope = sgfsi_context_enter(&m->ctx);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &job->arena, &o->found, err);
+    if (status == SGFS_OK && !fill_rows(o)) status = sgfsi_fail_memory(err, "the mode");
+    sgfsi_context_leave(scope);
     free(start);
     if (status != SGFS_OK) return status;
     char title[160];
@@ -77,14 +81,14 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
              (long long)m->data->N, (long long)m->D);
     o->prior = sgfsi_json_object();
     sgfsi_prior_describe(m, o->prior);
-    o->shown = (sgfs_mode){.dim = m->D,
-                           .log_density = o->found.lp,
-                           .distance = o->found.distance,
-                           .iterations = o->found.iterations,
-                           .passes = o->found.passes,
-                           .method = o->found.method,
-                           .title = sgfsi_arena_text(&job->arena, title)};
-    if (o->shown.title == NULL || !fill_rows(o)) return sgfsi_fail_memory(err, "the mode");
+    o->shown.dim = m->D;
+    o->shown.log_density = o->found.lp;
+    o->shown.distance = o->found.distance;
+    o->shown.iterations = o->found.iterations;
+    o->shown.passes = o->found.passes;
+    o->shown.method = o->found.method;
+    o->shown.title = sgfsi_arena_text(&job->arena, title);
+    if (o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
     o->shown.seconds = sgfsi_job_seconds(job);
     job->result = &o->shown;
     return SGFS_OK;

@@ -64,7 +64,7 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 /* ---- all rows -------------------------------------------------------------------------------- */
 
 /* Room for passes over the full data, streamed in blocks of rows over `threads` threads. The sums
- * have the same bits for any number of them. BLAS must be single-threaded (sgfsi_blas_threads). */
+ * have the same bits for any number of them. */
 typedef struct sgfsi_full {
     const sgfs_model *model;
     int64_t N, D, parts, threads, stride;
@@ -76,7 +76,7 @@ typedef struct sgfsi_full {
     const struct sgfsi_harvest *harvest; /* of sgfsi_full_harvest, while it runs */
 } sgfsi_full;
 
-/* curvature: A may be asked for. */
+/* threads: 0 or less: the context's. curvature: A may be asked for. */
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err);
 /* Log likelihood of all rows, its gradient (D) and the expected Fisher information, all without the
@@ -94,13 +94,6 @@ typedef struct sgfsi_harvest {
     /* Rows first .. first + s->n - 1. Parts run side by side, each through its rows in order. */
     void (*take)(void *user, int64_t part, int64_t first, const sgfs_scores *s);
     void *user;
-    /* Not the scores of the data but what the information is made of, its sum of squares: scores of
-     * targets drawn from the model, where it can draw, times the root of the row's weight. */
-    bool information;
-    bool observed; /* of the data's own targets, also where the model can draw others */
-    uint64_t seed; /* of those draws */
-    uint32_t chain;
-    int64_t number; /* which of the chain's passes this is: each has draws of its own */
 } sgfsi_harvest;
 
 /* sgfsi_full_likelihood without information, handing over each row's scores on the way. */

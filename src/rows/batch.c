@@ -111,8 +111,11 @@ const sgfs_scheme_kind sgfs_scheme_without = {
 
 /* ---- the table and the chain's batches ------------------------------------------------------- */
 
-const sgfs_scheme_kind *const sgfsi_schemes[] = {&sgfs_scheme_with, &sgfs_scheme_without,
-                                                 &sgfs_scheme_chunks, NULL};
+#define SCHEMES(ROW) ROW(with) ROW(without) ROW(chunks)
+#define ENTER(kind)  &sgfs_scheme_##kind,
+#define NAME(kind)   "|" #kind
+const sgfs_scheme_kind *const sgfsi_schemes[] = {SCHEMES(ENTER) NULL};
+const char sgfsi_scheme_choices[] = "auto" SCHEMES(NAME);
 
 const sgfs_scheme_kind *sgfsi_scheme_find(const char *name) {
     for (const sgfs_scheme_kind *const *s = sgfsi_schemes; *s != NULL; s++) {

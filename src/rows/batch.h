@@ -10,6 +10,7 @@
 
 extern const sgfs_scheme_kind sgfs_scheme_with, sgfs_scheme_without, sgfs_scheme_chunks;
 extern const sgfs_scheme_kind *const sgfsi_schemes[]; /* NULL-terminated */
+extern const char sgfsi_scheme_choices[];             /* "auto|with...": their names */
 const sgfs_scheme_kind *sgfsi_scheme_find(const char *name);
 
 /* The stream of one minibatch. */

@@ -90,6 +90,7 @@ const sgfs_sampler_kind sgfs_sampler_hmc = {
     .name = "hmc",
     .help = "Hamiltonian Monte Carlo on the full data: exact, trajectories of fixed length",
     .options = options,
+    .exact = true,
     .full_data = true,
     .stats = stats,
     .resolve = sgfsi_hamiltonian_resolve,

@@ -42,10 +42,7 @@ struct sgfs_sampler {
     void *state;
 };
 
-extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgld, sgfs_sampler_psgld,
-    sgfs_sampler_sghmc, sgfs_sampler_sgnht, sgfs_sampler_sgd, sgfs_sampler_hmc, sgfs_sampler_nuts,
-    sgfs_sampler_laplace, sgfs_sampler_gauss, sgfs_sampler_exact, sgfs_sampler_sgfs_cv;
-extern const sgfs_sampler_kind *const sgfsi_samplers[]; /* NULL-terminated */
+extern const sgfs_sampler_kind sgfs_sampler_sgfs, sgfs_sampler_sgfs_cv;
 
 /* A name a user may type: "sgfs-f" is sampler sgfs with the full matrix. */
 typedef struct sgfsi_sampler_name {
@@ -54,7 +51,9 @@ typedef struct sgfsi_sampler_name {
     const char *fisher; /* "" : as the option fisher.kind says */
     const char *help;
 } sgfsi_sampler_name;
-extern const sgfsi_sampler_name sgfsi_sampler_names[]; /* ends with a NULL name */
+extern const sgfsi_sampler_name sgfsi_sampler_names[];          /* ends with a NULL name */
+const sgfsi_sampler_name *sgfsi_sampler_find(const char *name); /* NULL: there is none */
+const sgfs_sampler_kind *sgfsi_sampler_at(int64_t index); /* kinds, each once; NULL past the last */
 
 /* While opening: set s->anchor (anchored.c). SGFS_EUSAGE where the model has none, SGFS_ENUMERIC
  * where there is no mode. */

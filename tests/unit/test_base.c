@@ -199,8 +199,8 @@ static const sgfs_option two_rows[] = {
     SGFSI_OPTIONS_END};
 
 static bool two_sets(int64_t index, sgfsi_option_set *set) {
-    *set = index == 0 ? (sgfsi_option_set){"a", "", one_rows}
-                      : (sgfsi_option_set){"b", "kind", two_rows};
+    *set = index == 0 ? (sgfsi_option_set){"a", "", one_rows, SGFSI_ANY}
+                      : (sgfsi_option_set){"b", "kind", two_rows, SGFSI_ANY};
     return index < 2;
 }
 

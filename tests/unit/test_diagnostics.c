@@ -398,9 +398,7 @@ static void test_summary_names_the_worst(void **state) {
         double said = strtod(about + 14, NULL);
         assert_true(said >= needed && said <= 1.11 * needed);
     }
-    sgfsi_json *all = sgfsi_summary_json(s);
-    char *json = sgfsi_json_dump(all, true);
-    sgfsi_json_free(all);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_non_null(json);
     sgfsi_json *back = sgfsi_json_parse(json, strlen(json), "summary", NULL);
     const sgfsi_json *param = sgfsi_json_at(sgfsi_json_get(back, "params"), 1);
@@ -578,9 +576,7 @@ static void test_compare_by_name_in_any_order(void **state) {
     assert_close(c->trR_noise, sqrt(v), 1e-12, "trR noise");
     assert_true(c->true_total == 2 && c->true_inside == 1);
     assert_true(c->best[0] == 0 && c->worst[1] == 1);
-    sgfsi_json *all = sgfsi_compare_json(c);
-    char *json = sgfsi_json_dump(all, true);
-    sgfsi_json_free(all);
+    char *json = sgfsi_json_finish(sgfsi_compare_json(c));
     assert_non_null(strstr(json, "\"reference\""));
     assert_non_null(strstr(json, "\"E2_noise\""));
     free(json);

@@ -110,9 +110,7 @@ static void test_numbers_of_nuts(void **state) {
         const double *first = &d->chain[c].stats[ENERGY];
         assert_near(t->bfmi[c], sgfsi_bfmi(40, first, NUTS_STATS), 0, "bfmi");
     }
-    sgfsi_json *all = sgfsi_summary_json(s);
-    char *json = sgfsi_json_dump(all, true);
-    sgfsi_json_free(all);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_non_null(strstr(json, "\"at_max_depth\": 20"));
     assert_non_null(strstr(json, "\"bfmi\": ["));
     sgfs_text_free(json);
@@ -137,9 +135,7 @@ static void test_only_what_is_there(void **state) {
     d = made_run("[\"lp\", \"step_size\", \"grad_norm\", \"ridges\"]", "{}", 40, 4);
     s = sgfsi_summary_new(d, NULL);
     assert_false(s->trajectories.known);
-    sgfsi_json *all = sgfsi_summary_json(s);
-    char *json = sgfsi_json_dump(all, true);
-    sgfsi_json_free(all);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_null(strstr(json, "trajectories"));
     sgfs_text_free(json);
     sgfsi_summary_free(s);

@@ -179,9 +179,7 @@ static void test_the_summary_shows_its_end(void **state) {
     assert_near(s->error, error, 1e-15, "error");
     assert_near(s->log_loss, loss, 1e-14, "loss");
     assert_true(s->curve[points - 1].chain == CHAINS - 1 && s->curve[points - 1].draws == DRAWS);
-    sgfsi_json *all = sgfsi_summary_json(s);
-    char *json = sgfsi_json_dump(all, true);
-    sgfsi_json_free(all);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_non_null(strstr(json, "\"validation\""));
     sgfs_text_free(json);
     sgfsi_summary_free(s);

@@ -41,19 +41,12 @@ static const sgfs_option options[] = {
     {"audit.precision", "precision", SGFS_NUMBER, "0.01", 1e-4, 0.2, NULL,
      "Monte Carlo error of a mean's bias in sd (twice that where it is extrapolated)"},
     {"audit.exact", "exact", SGFS_FLAG, "true", 1, 0, NULL,
-     "compare with exact draws, even where the model allows them"},
+     "compare with exact draws where the model allows them"},
     {"audit.against_reference", "against-reference", SGFS_FLAG, "false", 1, 0, NULL,
      "compare runs of exact, nuts and hmc with a reference as well"},
     SGFSI_OPTIONS_END};
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-static bool is_one_of(const char *name, const char *const *names) {
-    for (; *names != NULL; names++) {
-        if (strcmp(name, *names) == 0) return true;
-    }
-    return false;
-}
 
 /* The step of a run of sgfs-cv: as given, or as its draws remember it. */
 static double step_of_run(const sgfs_draws *d) {
@@ -69,12 +62,12 @@ static double step_of_run(const sgfs_draws *d) {
 }
 
 static sgfs_status choose_way(sgfsi_audit *a, sgfs_err *err) {
-    static const char *const exact[] = {"exact", "nuts", "hmc", NULL};
-    const char *name = a->sampler = sgfsi_json_get_text(a->run->header, "sampler", "");
+    const sgfsi_sampler_name *s =
+        sgfsi_sampler_find(a->sampler = sgfsi_json_get_text(a->run->header, "sampler", ""));
     bool against = sgfsi_config_flag(a->job.cfg, "audit.against_reference");
     a->way = SGFSI_AUDIT_DRAWS;
-    if (is_one_of(name, exact) && !against) a->way = SGFSI_AUDIT_NOTHING;
-    if (strcmp(name, "sgfs-cv") != 0) return SGFS_OK;
+    if (s != NULL && s->kind->exact && !against) a->way = SGFSI_AUDIT_NOTHING;
+    if (s == NULL || s->kind != &sgfs_sampler_sgfs_cv) return SGFS_OK;
     a->way = SGFSI_AUDIT_STEP;
     a->h = step_of_run(a->run);
     if (a->h > 0 && a->h < 2) return SGFS_OK;
