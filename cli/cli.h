@@ -22,6 +22,8 @@ typedef struct cli_data {
     bool behind; /* a word behind the value of --data, not the value itself */
 } cli_data;
 
+typedef enum cli_origin { CLI_DEFAULT, CLI_FILE, CLI_FLAG } cli_origin;
+
 typedef struct cli_args {
     sgfs_config *cfg;
     int words;
@@ -32,7 +34,7 @@ typedef struct cli_args {
     bool quiet, json;
     const char *config;      /* the file of --config, or NULL */
     char config_sampler[64]; /* the sampler it names, or "" */
-    bool from_file[512];     /* by option: set in that file, and by no flag */
+    char origin[512];        /* by option: who set it last, a cli_origin */
     int datas;
     cli_data *data; /* all names of --data; malloc'ed */
     char *lines;    /* the same as one text, one name a line; malloc'ed */

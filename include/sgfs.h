@@ -81,9 +81,6 @@ typedef struct sgfs_option_info {
 } sgfs_option_info;
 SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
 
-/* The candidate that was probably meant by a mistyped word, or NULL. */
-SGFS_API const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates);
-
 /* ---- config ---------------------------------------------------------------------------------- */
 
 typedef struct sgfs_config sgfs_config;
@@ -98,13 +95,9 @@ SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const ch
  * given for a run: path may be a run file. Later sets win; a mistake names file and key and leaves
  * what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
-/* After a run file was loaded: where its rows were, for sgfs_data_open ("": not in files). NULL: no
- * run file was. */
-SGFS_API const char *sgfs_config_rows(const sgfs_config *cfg);
-/* The value in force (given or default), or NULL for an unknown key. */
+/* The value in force (given or default), or NULL for an unknown key. After a run file was loaded,
+ * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files); otherwise NULL. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
-/* Was it set, by hand or from a file, or is the default in force? */
-SGFS_API bool sgfs_config_given(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
 SGFS_API void sgfs_config_free(sgfs_config *cfg);
@@ -118,6 +111,7 @@ SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgf
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
+    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields of 0.1 */
     int64_t rows, cols;
     const double *x;          /* rows x cols, row-major; exactly one of x, x32 and csr_start */
     const float *x32;         /* rows x cols, row-major; or NULL */
@@ -272,6 +266,39 @@ SGFS_API sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path
                                        sgfs_err *err);
 SGFS_API void sgfs_draws_free(sgfs_draws *draws);
 
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* Everything that has a result: a summary, a mode, predictions, the best of several settings. Each
+ * kind of job has an open function below, which checks what it is given, and a struct for its result.
+ *
+ *     sgfs_job *job = sgfs_predict_open(draws, "test.csv", NULL, cfg, &err);
+ *     if (sgfs_job_run(job, &err) == SGFS_OK) {
+ *         const sgfs_prediction *result = sgfs_job_result(job);
+ *         ...
+ *     }
+ *     sgfs_job_free(job);
+ *
+ * What an open function gets a handle of (a model, draws) is borrowed and must outlive the job; the
+ * config is copied. */
+typedef struct sgfs_job sgfs_job;
+
+SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user);
+/* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
+SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
+/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps what
+ * was done. The search for a mode, simulations, summaries and comparisons go on to their end. */
+SGFS_API void sgfs_job_stop(sgfs_job *job);
+/* A struct that belongs to the job and may have more fields at its end in later versions; the
+ * comment at the open function says which. NULL: there is no result (yet). */
+SGFS_API const void *sgfs_job_result(const sgfs_job *job);
+/* All of the result as JSON, which is enough for other languages. NULL: there is none. */
+SGFS_API char *sgfs_job_json(const sgfs_job *job);
+/* The JSON to a file, written beside and then renamed; an existing one is refused unless
+ * "output.overwrite" is set. Of two kinds it is something else: see sgfs_tune_open and
+ * sgfs_audit_open. */
+SGFS_API sgfs_status sgfs_job_save(const sgfs_job *job, const char *path, sgfs_err *err);
+SGFS_API void sgfs_job_free(sgfs_job *job);
+
 /* ---- summary and comparison ------------------------------------------------------------------ */
 
 typedef struct sgfs_summary_row {
@@ -351,14 +378,14 @@ typedef struct sgfs_summary {
     /* Packed files: chain-seconds spent waiting for pages, bytes of pages looked at (0: no such
      * files), major faults. */
     double disk_wait, disk_bytes, disk_faults;
-    sgfs_audited audit;    /* what the last sgfs_audit_store left in the file */
+    sgfs_audited audit;    /* of the last audit that was saved in the run file */
     const char *chosen;    /* why this sampler, where the program chose it; "": it did not */
     int64_t planned, made; /* draws per chain at first, and after --ess had its way; 0: not known */
     int64_t fallbacks;     /* samplers that were given up for this one while opening */
 } sgfs_summary;
-SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
-SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);
-SGFS_API void sgfs_summary_free(sgfs_summary *summary);
+/* What the draws say, with warnings: an sgfs_summary. */
+SGFS_API sgfs_job *sgfs_summary_open(const sgfs_draws *draws, const sgfs_config *cfg,
+                                     sgfs_err *err);
 
 typedef struct sgfs_compare_row {
     const char *name;
@@ -378,44 +405,10 @@ typedef struct sgfs_compare {
     int64_t true_inside,
         true_total; /* generating values inside the 90 % interval; total 0: unknown */
 } sgfs_compare;
-/* The reference is another run file, or JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
-SGFS_API sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference,
-                                        sgfs_err *err);
-SGFS_API char *sgfs_compare_json(const sgfs_compare *compare);
-SGFS_API void sgfs_compare_free(sgfs_compare *compare);
-
-/* ---- jobs ------------------------------------------------------------------------------------ */
-
-/* Everything else that has a result: a mode, predictions, the best of several settings. Each kind
- * of job has an open function below, which checks what it is given, and a struct for its result.
- *
- *     sgfs_job *job = sgfs_predict_open(draws, "test.csv", NULL, cfg, &err);
- *     if (sgfs_job_run(job, &err) == SGFS_OK) {
- *         const sgfs_prediction *result = sgfs_job_result(job);
- *         ...
- *     }
- *     sgfs_job_free(job);
- *
- * What an open function gets a handle of (a model, draws) is borrowed and must outlive the job; the
- * config is copied. */
-typedef struct sgfs_job sgfs_job;
-
-SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user);
-/* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
-SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
-/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps what
- * was done. The search for a mode, simulations, summaries and comparisons go on to their end. */
-SGFS_API void sgfs_job_stop(sgfs_job *job);
-/* A struct that belongs to the job and may have more fields at its end in later versions; the
- * comment at the open function says which. NULL: there is no result (yet). */
-SGFS_API const void *sgfs_job_result(const sgfs_job *job);
-/* All of the result as JSON, which is enough for other languages. NULL: there is none. */
-SGFS_API char *sgfs_job_json(const sgfs_job *job);
-/* The JSON to a file, written beside and then renamed; an existing one is refused unless
- * "output.overwrite" is set. Of two kinds it is something else: see sgfs_tune_open and
- * sgfs_audit_open. */
-SGFS_API sgfs_status sgfs_job_save(const sgfs_job *job, const char *path, sgfs_err *err);
-SGFS_API void sgfs_job_free(sgfs_job *job);
+/* How far the draws are from a reference: an sgfs_compare. The reference is another run file, or JSON
+ * {"names": [...], "mean": [...], "cov": [[...]]}. */
+SGFS_API sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference,
+                                     const sgfs_config *cfg, sgfs_err *err);
 
 /* ---- mode ------------------------------------------------------------------------------------ */
 

@@ -137,15 +137,3 @@ bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
     }
     return false;
 }
-
-const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates) {
-    const char *best = NULL;
-    int64_t least = INT64_MAX;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t d = sgfsi_distance(word, candidates[i]);
-        if (d >= least) continue;
-        least = d;
-        best = candidates[i];
-    }
-    return best != NULL && sgfsi_is_near(word, least) ? best : NULL;
-}

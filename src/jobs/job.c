@@ -9,9 +9,11 @@
 #include "base/file.h"
 #include "base/ticker.h"
 
-const sgfsi_job_kind *const sgfsi_jobs[] = {
-    &sgfsi_job_simulate,   &sgfsi_job_optimize, &sgfsi_job_tune, &sgfsi_job_predict,
-    &sgfsi_job_check_grad, &sgfsi_job_audit,    &sgfsi_job_pack, NULL};
+const sgfsi_job_kind *const sgfsi_jobs[] = {&sgfsi_job_simulate,   &sgfsi_job_optimize,
+                                            &sgfsi_job_tune,       &sgfsi_job_predict,
+                                            &sgfsi_job_check_grad, &sgfsi_job_audit,
+                                            &sgfsi_job_pack,       &sgfsi_job_summary,
+                                            &sgfsi_job_compare,    NULL};
 
 /* ---- for the kinds --------------------------------------------------------------------------- */
 
@@ -57,8 +59,7 @@ void sgfsi_job_report(sgfs_job *job, sgfs_progress p) {
 }
 
 sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path, sgfs_err *err) {
-    char *text = sgfsi_json_dump(v, true);
-    sgfsi_json_free(v);
+    char *text = sgfsi_json_finish(v);
     if (text == NULL) return sgfsi_fail_memory(err, path);
     bool overwrite = sgfsi_config_flag(job->cfg, "output.overwrite");
     sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
@@ -94,10 +95,7 @@ const void *sgfs_job_result(const sgfs_job *job) {
 
 char *sgfs_job_json(const sgfs_job *job) {
     if (job == NULL || job->result == NULL) return NULL;
-    sgfsi_json *v = job->kind->json(job);
-    char *text = v != NULL ? sgfsi_json_dump(v, true) : NULL;
-    sgfsi_json_free(v);
-    return text;
+    return sgfsi_json_finish(job->kind->json(job));
 }
 
 sgfs_status sgfs_job_save(const sgfs_job *job, const char *path, sgfs_err *err) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
+#include "diagnostics/summary.h"
 #include "sampler/precondition.h"
 #include "test_sampler.h"
 
@@ -600,7 +601,7 @@ static void exploring_iterations_are_no_draws(void **state) {
                 assert_true(fabs(eps / (full / 2 * (cos(M_PI * r / 1000) + 1)) - 1) < 1e-9);
             }
         }
-        sgfs_summary *summary = sgfs_summary_new(d, &s.err);
+        sgfs_summary *summary = sgfsi_summary_new(d, &s.err);
         assert_non_null(summary);
         assert_int_equal(summary->draws, 1800);
         assert_string_equal(summary->state, "complete");
@@ -613,7 +614,7 @@ static void exploring_iterations_are_no_draws(void **state) {
         snprintf(csv, sizeof csv, "%s.npy", path);
         assert_int_equal(sgfs_draws_export(d, csv, true, &s.err), SGFS_OK);
         unlink(csv);
-        sgfs_summary_free(summary);
+        sgfsi_summary_free(summary);
         sgfs_draws_free(d);
         stop(&s);
         unlink(path);

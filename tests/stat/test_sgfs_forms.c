@@ -7,6 +7,7 @@
  * eight chains, and 4.5 standard errors (plus 0.4 % for the D/N by which the scores' covariance
  * differs from the curvature) are allowed: 7e-6 for each of some 15 comparisons.
  */
+#include "diagnostics/summary.h"
 #include "stat/closed.h"
 
 #include <unistd.h>
@@ -399,11 +400,11 @@ static void test_annealing_shows_its_phases(void **state) {
             assert_true(stat[5] == (alpha <= 1 ? 2 : 3));
             gaussian += alpha <= 1;
         }
-        sgfs_summary *summary = sgfs_summary_new(d, &err);
+        sgfs_summary *summary = sgfsi_summary_new(d, &err);
         assert_non_null(summary);
         assert_true(summary->gaussian_draws == (double)gaussian && gaussian > 0);
         assert_true(summary->langevin_draws == (double)(T - gaussian));
-        sgfs_summary_free(summary);
+        sgfsi_summary_free(summary);
         sgfs_draws_free(d);
     }
     problem_free(&q);

@@ -24,6 +24,7 @@
 #include "base/rng.h"
 #include "diagnostics/batchmeans.h"
 #include "diagnostics/student.h"
+#include "diagnostics/summary.h"
 #include "jobs/audit/audit.h"
 #include "sink/runblock.h"
 #include "tools/sample_run.h"
@@ -432,11 +433,11 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     assert_int_equal(all, 128);
     assert_true(inside >= 66 && inside <= 108);
     sgfs_draws *d = sgfs_draws_open(path, &err);
-    sgfs_summary *s = sgfs_summary_new(d, &err);
+    sgfs_summary *s = sgfsi_summary_new(d, &err);
     assert_non_null(s);
     assert_non_null(strstr(s->audit.brief, "extrapolated to h = 0"));
     assert_false(s->audit.exact);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(d);
     /* arrays cannot be opened again */
     assert_null(sgfs_audit_open(path, NULL, NULL, own, &err));

@@ -706,10 +706,10 @@ static void test_edit_distance(void **state) {
 static void test_nearest(void **state) {
     (void)state;
     static const char *const words[] = {"draws", "warmup", "chains", "epsilon"};
-    assert_string_equal(sgfs_nearest("drwas", 4, words), "draws");
-    assert_string_equal(sgfs_nearest("epslion", 4, words), "epsilon");
-    assert_null(sgfs_nearest("temperature", 4, words));
-    assert_null(sgfs_nearest("draws", 0, NULL));
+    assert_string_equal(sgfsi_nearest("drwas", 4, words), "draws");
+    assert_string_equal(sgfsi_nearest("epslion", 4, words), "epsilon");
+    assert_null(sgfsi_nearest("temperature", 4, words));
+    assert_null(sgfsi_nearest("draws", 0, NULL));
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

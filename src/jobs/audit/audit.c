@@ -34,6 +34,7 @@
 #include "base/ticker.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
+#include "diagnostics/summary.h"
 #include "sink/runblock.h"
 
 static const sgfs_option options[] = {
@@ -243,7 +244,7 @@ static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *er
     sgfsi_trace *t = sgfsi_trace_new(work, used.chains, used.draws);
     double **square = sgfsi_arena_alloc(work, used.chains, sizeof *square);
     double *room = SGFSI_DOUBLES(work, used.chains * used.draws);
-    sgfs_summary *s = sgfs_summary_new(d, err);
+    sgfs_summary *s = sgfsi_summary_new(d, err);
     if (s == NULL) return err->code;
     a->drawn = sgfsi_arena_alloc(&a->job.arena, d->D, sizeof *a->drawn);
     bool made = t != NULL && square != NULL && room != NULL && a->drawn != NULL;
@@ -256,7 +257,7 @@ static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *er
                                        .mean_error = row->mcse,
                                        .sd_error = t->sd / (2 * t->mean * sqrt(sgfsi_ess_mean(t)))};
     }
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 

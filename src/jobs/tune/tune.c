@@ -17,6 +17,7 @@
 #include "base/threads.h"
 #include "chain/run.h"
 #include "diagnostics/reference.h"
+#include "diagnostics/summary.h"
 
 static const sgfs_option options[] = {
     {"tune.by", "by", SGFS_CHOICE, "log-loss", 1, 0, "log-loss|error",
@@ -150,24 +151,24 @@ static double spread_of(const sgfs_summary *s) {
 }
 
 static sgfs_status look_at_chains(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_summary *s = sgfs_summary_new(run->out.memory, err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, err);
     if (s == NULL) return err->code;
     trial->ess += s->ess_min;
     trial->spread += spread_of(s);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     return SGFS_OK;
 }
 
 static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
     sgfs_compare *c =
-        sgfs_compare_new(run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), err);
+        sgfsi_compare_new(run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), err);
     if (c == NULL) return err->code;
     trial->E1 = c->E1;
     trial->E2 = c->E2;
     trial->trR = c->trR;
     trial->E2_noise = c->E2_noise;
     trial->units = 1;
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
     return SGFS_OK;
 }
 
