@@ -177,6 +177,23 @@ def test_equations_lead_to_their_functions():
     assert misplaced(read("docs/math.md"), where) == []
 
 
+# ---- who may include whom
+
+def arrows(text):
+    """The table of the tour: folder -> the folders it may include."""
+    rows = re.findall(r"^\| `(\w+)` \| ([^|`]*) \|$", text.split("## The picture", 1)[1].split("\n## ", 1)[0], re.M)
+    return {folder: set(re.findall(r"\w+", below.replace("nothing", ""))) for folder, below in rows}
+
+
+def test_the_tour_has_the_arrows_of_the_test():
+    from test_layers import ENGINE, MAY
+    shown = arrows(read("docs/architecture.md"))
+    assert shown.pop("jobs") == {"the", "engine", "and", "files"}
+    assert shown.pop("api") == {"the", "engine", "files", "and", "jobs"}
+    assert shown == {folder: below for folder, below in MAY.items() if folder not in ("jobs", "api")}
+    assert MAY["jobs"] == set(ENGINE) | {"files"} and MAY["api"] == set(ENGINE) | {"files", "jobs"}
+
+
 # ---- the reading path
 
 def reading_path(text):
@@ -272,6 +289,11 @@ def test_functions_in_the_wrong_file_are_found():
     where = {"src/a/one.c": "int sgfsi_one(void); run_variance", "src/b/two.c": "int two(void);"}
     assert misplaced("`sgfsi_one` in `one.c`, `run_variance`, `two` in `src/b/two.c`", where) == []
     assert misplaced("`sgfsi_one` in `two.c`, `no_such`", where) == ["no_such", "sgfsi_one in two.c"]
+
+
+def test_arrows_are_read_from_the_table():
+    text = "## The picture\n\n| folder | may include |\n|---|---|\n| `base` | nothing |\n| `rows` | base, context |\n"
+    assert arrows(text) == {"base": set(), "rows": {"base", "context"}}
 
 
 def test_a_reading_path_that_is_too_long_is_found():
