@@ -7,7 +7,7 @@
  *     accepted with probability  min(1, exp(rest' - rest)) prod_i min(1, exp(w_i R_i))
  *
  * rest (model/rest.h) is what the Gaussian leaves of the posterior and needs no row, R_i what it
- * leaves of row i, asked by Poisson thinning (model/veto.h). Each factor and its inverse belong to
+ * leaves of row i, asked by Poisson thinning (posterior/thinning.h). Each factor and its inverse belong to
  * one difference that changes sign when z and z' change places, so that their product satisfies
  * detailed balance for the posterior: no step size, no bias. A model that knows its likelihood in
  * closed form (`whole`) needs no row at all.
@@ -38,6 +38,9 @@
 #include "posterior/nongaussian.h"
 #include "posterior/thinning.h"
 #include "sampler/sampler.h"
+
+/* Statistics of a draw. */
+enum { LP, ACCEPT, ROWS, RHO, STATS };
 
 enum { SELDOM = 10, LADDER = 9, SHORTER = 4 };
 static const double ladder[LADDER] = {0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99};
@@ -92,14 +95,14 @@ static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
     sgfsi_json_num(o, "psi_total", psi->total);
     sgfsi_json_num(o, "rows_per_draw", expected);
     sgfsi_json_int(o, "entries", psi->entries);
-    sgfsi_json_int(o, "run", psi->run);
+    sgfsi_json_int(o, "run", psi->block);
     sgfsi_json_num(o, "growth", psi->growth);
     sgfsi_json_num(o, "seconds", psi->seconds);
-    sgfsi_json_put(s->facts, "exact", o);
+    sgfsi_json_put(s->report, "exact", o);
     sgfsi_format_digits(rows, expected, 2);
     sgfsi_format_commas(all, (double)psi->N);
-    if (psi->run > 1)
-        snprintf(table, sizeof table, ", drawn from runs of %lld", (long long)psi->run);
+    if (psi->block > 1)
+        snprintf(table, sizeof table, ", drawn from blocks of %lld", (long long)psi->block);
     sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
               "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %s "
               "rows%s (table made in one pass, %.2g s).",
@@ -261,10 +264,10 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     int64_t rows = e->veto.rows_touched - before;
     if (warm) learn(e, s->D, k, accepted, (double)(e->veto.rows_touched - middle));
     s->full.rows_touched += rows;
-    stats[0] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.device, s->D, e->z, e->z) + e->here;
-    stats[1] = accepted;
-    stats[2] = (double)rows;
-    stats[3] = rho;
+    stats[LP] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.device, s->D, e->z, e->z) + e->here;
+    stats[ACCEPT] = accepted;
+    stats[ROWS] = (double)rows;
+    stats[RHO] = rho;
     return SGFS_OK;
 }
 
@@ -280,7 +283,8 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
                 LADDER * (int64_t)(sizeof(rung) / sizeof(double)));
 }
 
-static const char *const stats[] = {"lp", "accept", "rows", "rho", NULL};
+static const char *const stats[] = {
+    [LP] = "lp", [ACCEPT] = "accept", [ROWS] = "rows", [RHO] = "rho", [STATS] = NULL};
 
 /* clang-format off */
 static const sgfs_option options[] = {
