@@ -41,20 +41,13 @@ typedef struct rows {
 static sgfs_status open_walk(work *w, sgfs_err *err) {
     sgfs_data *d = &w->walk;
     const sgfsi_recipe *r = w->r;
-    d->table = *w->table;
-    d->N = w->table->rows;
-    d->row_bytes = w->table->row_stride * (int64_t)sgfsi_dtype_size(w->table->type);
+    *d = sgfsi_data_over(w->table, r->target);
     d->p = d->features = r->inputs.cols;
-    d->target_col = r->target;
     d->y = w->beside->y;
     d->has_target = r->target >= 0 || d->y != NULL;
     d->span = sgfsi_arena_alloc(&w->arena, r->inputs.cols + 1, sizeof *d->span);
     if (d->span == NULL) return sgfsi_fail_memory(err, "the columns");
-    for (int64_t j = 0; j < r->inputs.cols; j++) {
-        sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
-        if (last != NULL && last->first + last->count == r->input_col[j]) last->count++;
-        else d->span[d->spans++] = (sgfsi_column_span){r->input_col[j], 1};
-    }
+    for (int64_t j = 0; j < r->inputs.cols; j++) sgfsi_data_add_feature(d, r->input_col[j]);
     return SGFS_OK;
 }
 
@@ -130,8 +123,7 @@ static void fetch(const sgfs_data *d, const rows *list, int64_t first, int64_t n
 /* A column of the table that is no feature. */
 static void fetch_column(const work *w, int64_t col, const rows *list, int64_t first, int64_t n,
                          double *y) {
-    sgfs_data column = w->walk;
-    column.target_col = col;
+    const sgfs_data column = sgfsi_data_over(w->table, col);
     fetch(&column, list, first, n, NULL, y);
 }
 
