@@ -24,6 +24,9 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
 sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
+/* Two matrices of the same kind and layout change places; nothing is copied. */
+void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B);
+
 /* The cheapest way to renew the factor of a full D x D matrix after a batch of n rows (update.c):
  * "refactor", "cholesky" (sgfs_fisher_full.update) or, for alpha 0 only, "woodbury"
  * (sgfs_fisher_inverse.update). */

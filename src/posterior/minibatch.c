@@ -23,7 +23,9 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     e->total = model->data->total;
     e->D = model->D;
     const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse, .parameters = model->D};
-    sgfs_status status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
+    sgfs_status status = sgfsi_device_fits(model->ctx.device, n, "rows of a minibatch", err);
+    if (status != SGFS_OK) return status;
+    status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
     if (status == SGFS_OK) status = sgfsi_scores_open(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
     e->gamma = e->batcher.batch.gamma;
