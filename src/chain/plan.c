@@ -174,13 +174,14 @@ static void tell_weights(const sgfs_model *m, const sgfs_config *cfg) {
 static void choose_scheme(const sgfs_config *cfg, const sgfs_model *m, int64_t n,
                           sgfsi_kinds *kinds) {
     const sgfs_data *d = m->data;
-    bool chunks = d->table.shuffled && d->weight == NULL && sgfsi_chunk_rows(d, n, m->D) > 1;
+    bool chunks =
+        sgfsi_data_is_shuffled(d) && d->weight == NULL && sgfsi_chunk_rows(d, n, m->D) > 1;
     if (kinds->scheme == NULL) kinds->scheme = chunks ? &sgfs_scheme_chunks : &sgfs_scheme_with;
-    if (!d->table.shuffled || chunks) return;
+    if (!sgfsi_data_is_shuffled(d) || chunks) return;
     if (d->weight != NULL) {
         sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
                   "Rows that have weights are drawn one by one, not in chunks.");
-    } else if (d->table.parts > 0) {
+    } else if (sgfsi_data_is_mapped(d)) {
         sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
                   "Rows are drawn one by one: %lld are too few for chunks of several with %lld "
                   "parameters (docs/math.md).",
