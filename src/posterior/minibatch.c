@@ -150,7 +150,7 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     if (status != SGFS_OK) return status;
     sgfsi_scores_sum(m->ctx.device, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
     for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
-    if (lp != NULL) *lp = b->total / (double)b->n * sgfsi_sum(b->n, e->loglik);
+    if (lp != NULL) *lp = b->total / (double)b->n * sgfsi_loglik_sum(b->n, e->loglik);
     if (e->control != NULL) sgfsi_axpy(m->ctx.device, m->D, 1.0, e->control->G, G);
     if (e->control != NULL && lp != NULL) *lp += e->control->loglik;
     status = sgfsi_prior_add(m, theta, lp, G, err);

@@ -107,7 +107,7 @@ static sgfs_status add_block(sgfsi_full *f, const errand *e, int64_t part, int64
     if (h != NULL) h->take(h->user, part, first, &pass->scores);
     if (b->weight != NULL) weigh(&pass->scores, b->weight);
     sgfsi_scores_sum(m->ctx.device, &pass->scores, 1.0, 1.0, pass->ones, sums + 1);
-    sums[0] += sgfsi_sum(b->n, pass->loglik);
+    sums[0] += sgfsi_loglik_sum(b->n, pass->loglik);
     if (e->curvature) m->kind->curvature(m, e->theta, b, sums + 1 + m->D, pass->scratch);
     return SGFS_OK;
 }

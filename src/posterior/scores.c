@@ -65,7 +65,7 @@ void sgfsi_scores_sum(const sgfs_device *dev, const sgfs_scores *s, double a, do
     }
 }
 
-double sgfsi_sum(int64_t n, const double *x) {
+double sgfsi_loglik_sum(int64_t n, const double *x) {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) sum += x[i];
     return sum;

@@ -16,8 +16,8 @@ void sgfsi_scores_point(const sgfs_model *m, const sgfs_batch *b, sgfs_scores *s
 void sgfsi_scores_sum(const sgfs_device *dev, const sgfs_scores *s, double a, double b,
                       const double *ones, double *out);
 
-double sgfsi_sum(int64_t n, const double *x);      /* in order */
-double *sgfsi_ones(sgfsi_arena *arena, int64_t n); /* NULL when memory is out */
+double sgfsi_loglik_sum(int64_t n, const double *x); /* in order */
+double *sgfsi_ones(sgfsi_arena *arena, int64_t n);   /* NULL when memory is out */
 /* SGFS_ENUMERIC where a number of it is not finite. */
 sgfs_status sgfsi_gradient_check(const sgfs_model *m, const double *G, sgfs_err *err);
 
