@@ -10,12 +10,12 @@
 
 enum { ALIGNMENT = 64 };
 
-typedef struct sgfsi_chunk {
-    struct sgfsi_chunk *next;
+typedef struct sgfsi_piece {
+    struct sgfsi_piece *next;
     void (*release)(const void *user, void *what); /* NULL: nothing but the piece itself */
     const void *user;
     void *what;
-} sgfsi_chunk;
+} sgfsi_piece;
 
 void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     size_t bytes;
@@ -25,9 +25,9 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     char *raw = aligned_alloc(ALIGNMENT, rounded + ALIGNMENT); /* link first, then the piece */
     if (raw == NULL) return NULL;
     memset(raw, 0, rounded + ALIGNMENT);
-    sgfsi_chunk *chunk = (sgfsi_chunk *)(void *)raw;
-    chunk->next = arena->head;
-    arena->head = chunk;
+    sgfsi_piece *piece = (sgfsi_piece *)(void *)raw;
+    piece->next = arena->head;
+    arena->head = piece;
     return raw + ALIGNMENT;
 }
 
@@ -48,11 +48,11 @@ char *sgfsi_arena_text(sgfsi_arena *arena, const char *text) {
 }
 
 void sgfsi_arena_free(sgfsi_arena *arena) {
-    for (sgfsi_chunk *chunk = arena->head; chunk != NULL;) {
-        sgfsi_chunk *next = chunk->next;
-        if (chunk->release != NULL) chunk->release(chunk->user, chunk->what);
-        free(chunk);
-        chunk = next;
+    for (sgfsi_piece *piece = arena->head; piece != NULL;) {
+        sgfsi_piece *next = piece->next;
+        if (piece->release != NULL) piece->release(piece->user, piece->what);
+        free(piece);
+        piece = next;
     }
     arena->head = NULL;
 }

@@ -28,7 +28,7 @@
 
 #include "base/number.h"
 #include "chain/forecast.h"
-#include "posterior/thinning.h"
+#include "posterior/row_bounds.h"
 
 /* ---- numbers in sentences -------------------------------------------------------------------- */
 

@@ -89,16 +89,6 @@ static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const sgfs
     return status == SGFS_OK ? open_plan(run, err) : status;
 }
 
-static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
-    const char *path = sgfsi_config_text(run->cfg, "run.validate");
-    if (path[0] == '\0') return SGFS_OK;
-    sgfs_status status = sgfsi_validation_rows_open(&run->aside, path, run->model, run->cfg, err);
-    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_chain_validate(&run->chain[c], run->aside, err);
-    }
-    return status;
-}
-
 /* A step that is found while opening says how long its chain remembers: 100 times that, in each of
  * the chains, is where draws of our own choice begin. */
 static void plan_by_step(sgfs_run *run, const sgfs_config *user) {
@@ -124,7 +114,7 @@ static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err)
     run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
     if (run->out.memory == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
-    return open_validation(run, err);
+    return SGFS_OK;
 }
 
 static sgfs_run *new_run(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
@@ -142,29 +132,24 @@ static sgfs_run *new_run(const sgfs_model *model, const sgfs_config *cfg, sgfs_e
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
                          sgfs_err *err) {
     sgfs_run *run = new_run(model, cfg, err);
+    sgfs_status status = SGFS_OK;
     if (run == NULL) return NULL;
-    run->kinds = *kinds;
     sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
-    sgfs_status status = set_up(run, cfg, err);
+    if (kinds != NULL) run->kinds = *kinds;
+    else status = sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err);
+    if (status == SGFS_OK) status = set_up(run, cfg, err);
     sgfsi_context_leave(scope);
     if (status == SGFS_OK) return run;
     sgfs_run_free(run);
     return NULL;
 }
 
-sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
-    if (model == NULL) return NULL;
-    if (cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
-    sgfs_run *run = new_run(model, cfg, err);
-    if (run == NULL) return NULL;
-    sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
-    sgfs_status status = sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err);
-    if (status == SGFS_OK) status = set_up(run, cfg, err);
-    sgfsi_context_leave(scope);
-    if (status == SGFS_OK) return run;
-    sgfs_run_free(run);
-    return NULL;
+sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows aside, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    run->aside = aside;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++)
+        status = sgfsi_chain_validate(&run->chain[c], &run->aside, err);
+    return status;
 }
 
 /* A handle that was never opened: err says already why. */
@@ -193,7 +178,7 @@ void sgfs_run_free(sgfs_run *run) {
     close_chains(run);
     free(run->path);
     free(run->start);
-    sgfsi_validation_rows_free(run->aside);
+    if (run->aside.free != NULL) run->aside.free(run->aside.owner);
     free(run->describe);
     sgfsi_json_free(run->given);
     sgfs_draws_free(run->out.memory);
@@ -274,13 +259,13 @@ static void report(const sgfs_run *run) {
     sgfs_progress p = {.total = total_of(run) * run->plan.chains,
                        .seconds = run->seconds,
                        .eta = -1,
-                       .error = run->aside != NULL ? 0 : NAN};
+                       .error = run->aside.model != NULL ? 0 : NAN};
     double ess = 0;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->chain[c].t;
         p.warmup = p.warmup || run->chain[c].t < run->plan.warmup;
         ess += sgfsi_chain_moments_ess(&run->chain[c].moments);
-        if (run->aside != NULL) /* NaN as long as one chain has none */
+        if (run->aside.model != NULL) /* NaN as long as one chain has none */
             p.error += run->chain[c].validator->error / (double)run->plan.chains;
     }
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;

@@ -47,3 +47,7 @@ void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {
     A->a = B->a;
     B->a = a;
 }
+
+void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name) {
+    SGFSI_FIELD(list, name, A->a, A->kind->size(A->layout));
+}

@@ -266,5 +266,6 @@ const sgfs_sampler_kind sgfs_sampler_gauss = {
     .resolve = resolve,
     .open = open_gauss,
     .step = step,
+    .fields = sgfsi_no_fields,
     .caution = caution,
 };

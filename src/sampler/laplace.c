@@ -109,6 +109,7 @@ const sgfs_sampler_kind sgfs_sampler_laplace = {
     .resolve = resolve,
     .open = open_laplace,
     .step = step,
+    .fields = sgfsi_no_fields,
     .tau = tau,
     .caution = caution,
 };

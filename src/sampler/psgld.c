@@ -88,6 +88,12 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
            "Compare with sgfs-f, or with half the step.";
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    psgld *s = sampler->state;
+    SGFSI_FIELD_ARRAY(list, s, V, sampler->D);
+    SGFSI_FIELD_ONE(list, s, begun);
+}
+
 static const char *const stats[] = {"lp", "step_size", "grad_norm", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_psgld = {
@@ -98,5 +104,6 @@ const sgfs_sampler_kind sgfs_sampler_psgld = {
     .resolve = resolve,
     .open = open_psgld,
     .step = step,
+    .fields = fields,
     .caution = caution,
 };

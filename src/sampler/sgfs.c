@@ -342,6 +342,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    sgfs *s = sampler->state;
+    SGFSI_FIELD_ONE(list, s, filled);
+    sgfsi_fields_enter(list, "K");
+    sgfsi_sgfs_matrix_fields(&s->K, list);
+    sgfsi_fields_leave(list);
+}
+
 static double tau(const sgfs_config *cfg, double gamma) {
     if (strcmp(sgfsi_config_text(cfg, "sampler.b"), "fisher") != 0) return 0;
     sgfsi_anneal a = sgfsi_anneal_open(cfg);
@@ -374,6 +382,7 @@ const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .resolve = resolve,
     .open = open_sgfs,
     .step = step,
+    .fields = fields,
     .tau = tau,
     .caution = caution,
 };

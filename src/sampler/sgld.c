@@ -102,6 +102,7 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     .resolve = resolve,
     .open = open_sgld,
     .step = step,
+    .fields = sgfsi_no_fields,
     .caution = caution_sgld,
 };
 
@@ -114,5 +115,6 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .resolve = resolve,
     .open = open_sgld,
     .step = ascend,
+    .fields = sgfsi_no_fields,
     .caution = caution_sgd,
 };
