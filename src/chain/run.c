@@ -92,8 +92,8 @@ static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const sgfs
 /* A step that is found while opening says how long its chain remembers: 100 times that, in each of
  * the chains, is where draws of our own choice begin. */
 static void plan_by_step(sgfs_run *run, const sgfs_config *user) {
-    const sgfsi_json *facts = run->chain[0].sampler.facts;
-    double wanted = 100 * sgfsi_json_get_num(facts, "tau_predicted", 0);
+    const sgfsi_json *report = run->chain[0].sampler.report;
+    double wanted = 100 * sgfsi_json_get_num(report, "tau_predicted", 0);
     sgfsi_plan *plan = &run->plan;
     if (!sgfsi_config_auto(user, "run.draws") || wanted <= (double)plan->draws) return;
     plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;

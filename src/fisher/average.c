@@ -47,6 +47,19 @@ const sgfs_option sgfsi_average_options[] = {
      "before the first move, average over batches until rows >= this times D"},
     SGFSI_OPTIONS_END};
 
+sgfsi_turns sgfsi_turns_open(const sgfs_config *cfg) {
+    return (sgfsi_turns){.every = sgfsi_config_int(cfg, "fisher.every"),
+                         .warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every"),
+                         .freeze = sgfsi_config_int(cfg, "fisher.freeze")}; /* -1: auto */
+}
+
+bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now) {
+    int64_t after = now->t - now->warmup;
+    if (after <= 0) return now->t % turns->warmup_every == 0;
+    if (turns->freeze >= 0 && after > turns->freeze) return false;
+    return after == 1 || after % turns->every == 0;
+}
+
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err) {

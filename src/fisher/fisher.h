@@ -35,6 +35,16 @@ void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name);
  * (sgfs_fisher_inverse.update). */
 const char *sgfsi_update_best(int64_t D, int64_t n, double alpha);
 
+/* ---- which iterations learn (average.c) ------------------------------------------------------ */
+
+/* Every k-th, in warm-up with a k of its own, until the matrix is frozen. */
+typedef struct sgfsi_turns {
+    int64_t every, warmup_every;
+    int64_t freeze; /* iterations after warm-up without a further one; -1: never */
+} sgfsi_turns;
+sgfsi_turns sgfsi_turns_open(const sgfs_config *cfg);
+bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now);
+
 /* ---- the running average I1hat (average.c) --------------------------------------------------- */
 
 extern const sgfs_option sgfsi_average_options[];

@@ -28,6 +28,9 @@
 #include "sampler/anneal.h"
 #include "sampler/sgfs_matrix.h"
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum { RIDGES = SGFSI_OWN_STATS, ALPHA, PHASE, STATS };
+
 typedef struct sgfs {
     sgfsi_sgfs_matrix K;
     sgfsi_anneal anneal;
@@ -321,7 +324,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     if (status != SGFS_OK) return status;
     s->filled = true;
     status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
-                                 now->want_lp ? &stats[0] : NULL, err);
+                                 now->want_lp ? &stats[SGFSI_LP] : NULL, err);
     if (status == SGFS_OK)
         status = sgfsi_sgfs_matrix_renew(&s->K, sampler, now, at.alpha, theta, err);
     if (status != SGFS_OK) return status;
@@ -331,13 +334,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         shrink = s->K.shrink;
         if (at.phase > 1) at.phase = shrink >= 0.5 ? 2 : 3;
     }
-    stats[1] = 2 / e->gamma * shrink; /* h of docs/math.md, section 1; for other B on average */
-    stats[2] = sqrt(sgfsi_dot(dev, e->D, s->G, s->G));
+    stats[SGFSI_STEP_SIZE] =
+        2 / e->gamma * shrink; /* h of docs/math.md, section 1; for other B on average */
+    stats[SGFSI_GRAD_NORM] = sqrt(sgfsi_dot(dev, e->D, s->G, s->G));
     double size = solve_step(sampler, s, now->t, at.alpha, at.explores, s->G);
     sgfsi_axpy(dev, e->D, size, s->G, theta);
-    stats[3] = (double)sampler->interventions - before;
-    stats[4] = at.alpha;
-    stats[5] = at.phase;
+    stats[RIDGES] = (double)sampler->interventions - before;
+    stats[ALPHA] = at.alpha;
+    stats[PHASE] = at.phase;
     sampler->exploring = at.explores;
     return SGFS_OK;
 }
@@ -369,8 +373,8 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
     return NULL;
 }
 
-static const char *const stats[] = {"lp",    "step_size", "grad_norm", "ridges",
-                                    "alpha", "phase",     NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [ALPHA] = "alpha",
+                                    [PHASE] = "phase", [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .name = "sgfs",

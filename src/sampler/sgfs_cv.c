@@ -40,6 +40,9 @@
 #include "sampler/corrected_step.h"
 #include "sampler/sgfs_matrix.h"
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum { RIDGES = SGFSI_OWN_STATS, NOISE, ANCHORS, STATS };
+
 typedef struct sgfs_cv {
     sgfsi_corrected step;
     sgfsi_control control;
@@ -47,11 +50,10 @@ typedef struct sgfs_cv {
     bool anchored;    /* --anchor on: differences of scores */
     bool from_scores; /* --curvature scores */
     bool begun;
-    int64_t every, warmup_every, freeze; /* as for sgfs */
-    double around;                       /* noise at the anchor, from the probes */
-    double limit;                        /* re-anchor when the noise is so many times that */
-    int64_t missed;                      /* times on end that there was no R */
-    int64_t seen;                        /* batches measured since the last anchor */
+    sgfsi_turns turns;
+    double around; /* noise at the anchor, from the probes */
+    double limit;  /* re-anchor when the noise is so many times that */
+    int64_t seen;  /* batches measured since the last anchor */
 } sgfs_cv;
 
 /* clang-format off */
@@ -71,10 +73,6 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-/* So much more noise must leave a factor: then at most 1/(1 + margin) of the draws' variance is the
- * gradient's. S is known to a tenth or two only, and beyond this share the tails are heavy: noise
- * that grows with the distance from the anchor throws a chain that is far out further. */
-static const double margin = 0.5;
 /* Places that are probed while opening: so many at least, and more until they have seen so many rows
  * for each parameter; fewer where they would cost more multiplications than this. */
 enum { PROBES = 200, LEAST_PROBES = 30, PROBE_ROWS = 400 };
@@ -142,7 +140,7 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *no
 static double expected_tau(const sgfs_config *cfg, const sgfs_problem *now) {
     bool plain = is(cfg, "sampler.anchor", "off");
     double s = plain ? now->gamma - 1 : 1.5 * (double)(now->D + 1) / (double)now->n;
-    double h = fmin(1, 2 / (1 + (1 + margin) * s));
+    double h = fmin(1, 2 / (1 + (1 + sgfsi_noise_margin) * s));
     if (!sgfsi_config_auto(cfg, "sampler.step")) h = sgfsi_config_num(cfg, "sampler.step");
     return (2 - h) / h;
 }
@@ -172,61 +170,6 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *
     return status == SGFS_OK ? resolve_lengths(cfg, now, err) : status;
 }
 
-/* ---- the size of the step -------------------------------------------------------------------- */
-
-/* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
- * would go all the way, so that no variance is off by more than a tenth. */
-static double most_of(const sgfs_cv *s) {
-    double stiff = s->step.P.stiff;
-    return stiff > 1 ? 0.2 / stiff : 1;
-}
-
-static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
-    double h = s->step.h, most = 2 / s->step.P.stiff;
-    double largest =
-        sgfsi_corrected_largest(&s->step, &sampler->eval, fmin(h, 0.95 * most), margin);
-    return sgfsi_fail(err, code,
-                      "--step %.4g leaves no room for the noise of the gradient: the largest that "
-                      "is possible with --batch %lld is about %.3g (a larger --batch allows more)",
-                      h, (long long)sampler->eval.n, floor(largest * 1000) / 1000);
-}
-
-/* h and R from what is known of S: the step that was given must be possible, another is found.
- * code: what an impossible one is. */
-static sgfs_status settle(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
-    sgfsi_corrected *g = &s->step;
-    const sgfsi_eval *e = &sampler->eval;
-    if (g->given) {
-        if (g->h * g->P.stiff < 2 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
-        return impossible(sampler, s, code, err);
-    }
-    g->h = sgfsi_corrected_largest(g, e, most_of(s), margin);
-    if (g->h > 0 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the gradient's noise is not finite: no step is small enough");
-}
-
-/* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
- * an average that has no window any more for as long as it took to come by it. */
-static int64_t patience_of(const sgfsi_corrected *g) {
-    int64_t window = (int64_t)g->I1.window;
-    return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
-}
-
-/* R anew after S has changed. A step of our own choice is lowered where it has become too large.
- * One that was given stays, with the last R that there was: the average of S wanders before it
- * settles, and may wander too far. Where it does not come back, the chain stops. */
-static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    sgfsi_corrected *g = &s->step;
-    if (!isnan(g->h) && sgfsi_corrected_factor(g, &sampler->eval)) {
-        s->missed = 0;
-        return SGFS_OK;
-    }
-    if (g->ready) sampler->interventions++;
-    if (g->ready && g->given && ++s->missed < patience_of(g)) return SGFS_OK;
-    return settle(sampler, s, SGFS_ENUMERIC, err);
-}
-
 /* ---- around the anchor ----------------------------------------------------------------------- */
 
 /* Gradients are by differences to those at the anchor, wherever that is now. */
@@ -245,17 +188,12 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
     sgfsi_axpy(L->device, sampler->D, 1.0, a->theta, theta);
 }
 
-static int64_t probes_of(const sgfsi_eval *e) {
-    double D = (double)e->D, n = (double)e->n;
-    double wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
-    return (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
-}
-
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
 static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     sgfsi_corrected *g = &s->step;
-    int64_t count = probes_of(e);
+    double D = (double)e->D, n = (double)e->n, wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
+    int64_t count = (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
     sgfsi_ticker ticker =
         sgfsi_ticker_start(sgfsi_config_log(sampler->cfg), "Measuring the gradient's noise");
@@ -309,7 +247,7 @@ static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status co
     g->I1.window = window;
     compare_with_anchor(sampler, s);
     if (status == SGFS_OK) status = probe(sampler, s, err);
-    return status == SGFS_OK ? settle(sampler, s, code, err) : status;
+    return status == SGFS_OK ? sgfsi_corrected_settle(g, sampler, code, err) : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -330,9 +268,9 @@ static void weigh_gain(sgfs_sampler *sampler, const sgfs_cv *s) {
 
 static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
     double h = s->step.h, tau = (2 - h) / h;
-    sgfsi_json_num(sampler->facts, "step", h);
-    sgfsi_json_num(sampler->facts, "tau_predicted", tau);
-    sgfsi_json_num(sampler->facts, "noise", s->around);
+    sgfsi_json_num(sampler->report, "step", h);
+    sgfsi_json_num(sampler->report, "tau_predicted", tau);
+    sgfsi_json_num(sampler->report, "noise", s->around);
     if (s->step.given || sampler->fallback[0] != '\0') return;
     sgfsi_say(sgfsi_config_log(sampler->cfg), SGFS_NOTE,
               "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
@@ -362,9 +300,10 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->mean = room + sampler->D;
     s->anchored = is(cfg, "sampler.anchor", "on");
     s->from_scores = is(cfg, "sampler.curvature", "scores");
-    s->every = sgfsi_config_int(cfg, "fisher.every");
-    s->warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every");
-    s->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
+    s->turns = sgfsi_turns_open(cfg);
+    double work = (double)sampler->eval.n * (double)sampler->D * (double)sampler->D;
+    if (work >= cheap && s->turns.warmup_every < s->turns.every)
+        s->turns.warmup_every = s->turns.every;
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
     sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
     return status == SGFS_OK ? open_anchored(sampler, s, err) : status;
@@ -372,24 +311,10 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-/* Every k-th batch, in warm-up with a k of its own (1, where that is cheap), until S is frozen. */
-static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_iteration *now) {
-    const sgfsi_eval *e = &sampler->eval;
-    int64_t after = now->t - now->warmup;
-    bool small = (double)e->n * (double)e->D * (double)e->D < cheap;
-    if (!s->step.ready) return true;
-    if (after <= 0) {
-        bool own = small || s->warmup_every > s->every;
-        return now->t % (own ? s->warmup_every : s->every) == 0;
-    }
-    if (s->freeze >= 0 && after > s->freeze) return false;
-    return after == 1 || after % s->every == 0;
-}
-
 /* Batches over which the noise is averaged: as many places that know nothing of each other. */
 static double batches_of(const sgfs_cv *s) {
     double tau = (2 - s->step.h) / s->step.h;
-    return memory * fmax(1, tau / (double)s->every);
+    return memory * fmax(1, tau / (double)s->turns.every);
 }
 
 /* Noise alone may be large by chance, or because the posterior is wild: the chain's centre must have
@@ -429,20 +354,20 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     compare_with_anchor(sampler, s);
     sgfsi_corrected_draw(g, sampler, now->t);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
-                                             now->want_lp ? &stats[0] : NULL, err);
-    bool due = is_due(sampler, s, now);
+                                             now->want_lp ? &stats[SGFSI_LP] : NULL, err);
+    bool due = !g->ready || sgfsi_turns_due(&s->turns, now);
     if (status == SGFS_OK && due) {
         sgfsi_corrected_learn(g, &sampler->eval, now->t <= now->warmup, 1 / batches_of(s));
-        status = renew(sampler, s, err);
+        status = sgfsi_corrected_renew(g, sampler, err);
     }
     if (status != SGFS_OK) return status;
-    stats[1] = g->h;
-    stats[2] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, s->G, s->G));
+    stats[SGFSI_STEP_SIZE] = g->h;
+    stats[SGFSI_GRAD_NORM] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, s->G, s->G));
     sgfsi_corrected_move(g, s->G, theta);
     if (due) status = follow(sampler, s, theta, err);
-    stats[3] = (double)sampler->interventions - before;
-    stats[4] = g->noise;
-    stats[5] = (double)sampler->reanchors;
+    stats[RIDGES] = (double)sampler->interventions - before;
+    stats[NOISE] = g->noise;
+    stats[ANCHORS] = (double)sampler->reanchors;
     return status;
 }
 
@@ -452,7 +377,6 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     SGFSI_FIELD_ARRAY(list, s, mean, sampler->D);
     SGFSI_FIELD_ONE(list, s, begun);
     SGFSI_FIELD_ONE(list, s, around);
-    SGFSI_FIELD_ONE(list, s, missed);
     SGFSI_FIELD_ONE(list, s, seen);
 }
 
@@ -483,8 +407,8 @@ static const char *caution(const sgfs_config *cfg, const char *fisher) {
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";
 }
 
-static const char *const stats[] = {"lp",    "step_size", "grad_norm", "ridges",
-                                    "noise", "anchors",   NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [NOISE] = "noise",
+                                    [ANCHORS] = "anchors", [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .name = "sgfs-cv",
