@@ -184,7 +184,7 @@ sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value
     return status;
 }
 
-sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
     char text[SGFSI_NUM_CHARS];
     sgfsi_format_num(text, value);
     return sgfs_config_set(cfg, key, text, err);
@@ -218,7 +218,7 @@ sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double v
 const char *sgfs_config_get(const sgfs_config *cfg, const char *key) {
     if (cfg == NULL || key == NULL) return NULL;
     const entry *e = find(cfg, key);
-    if (e == NULL) return NULL;
+    if (e == NULL) return strcmp(key, "data.path") == 0 ? cfg->rows : NULL;
     return e->value != NULL ? e->value : e->row->value;
 }
 
@@ -271,10 +271,6 @@ void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows) {
     cfg->rows = rows;
 }
 
-const char *sgfs_config_rows(const sgfs_config *cfg) {
-    return cfg != NULL ? cfg->rows : NULL;
-}
-
 void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {
     cfg->log.fn = on_message;
     cfg->log.user = user;
@@ -293,9 +289,4 @@ bool sgfsi_options_have(const sgfs_option *rows, const char *key) {
 
 sgfs_status sgfsi_config_choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
     return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
-}
-
-bool sgfs_config_given(const sgfs_config *cfg, const char *key) {
-    return cfg != NULL && key != NULL && sgfsi_config_row(cfg, key) != NULL &&
-           sgfsi_config_given(cfg, key);
 }
