@@ -162,8 +162,7 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     const sgfs_model *m = e->model;
     sgfs_batch b = e->batcher.batch;
     double *normal = e->model_random, *uniform = normal + b.n;
-    /* filling and stepping count their batches separately: keep their streams apart */
-    int64_t place = purpose == SGFSI_FILL ? ((int64_t)1 << 55) + t : t;
+    int64_t place = purpose == SGFSI_FILL ? SGFSI_MODEL_FILL + t : t;
     sgfsi_stream stream = sgfsi_stream_at(e->batcher.seed, e->batcher.chain, place, SGFSI_MODEL);
     sgfsi_normals(&stream, b.n, normal);
     sgfsi_uniforms(&stream, b.n, uniform);

@@ -185,7 +185,7 @@ static sgfs_status walk(sgfsi_audit *a, int i, sgfs_err *err) {
     else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
     double left = a->job.start + a->limit - sgfsi_now(); /* NaN: no limit */
     sgfs_status status =
-        sgfsi_clock_is_over(a->model->ctx.comm, sgfsi_now(), a->start + a->limit)
+        sgfsi_clock_is_over(a->model->ctx.comm, sgfsi_now(), a->job.start + a->limit)
             ? sgfsi_reference_too_short(a, p, err)
             : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
     a->done += p->work;
