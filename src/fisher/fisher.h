@@ -33,6 +33,17 @@ const char *sgfsi_update_best(int64_t D, int64_t n, double alpha);
 
 extern const sgfs_option sgfsi_average_options[];
 
+/* Their values, of a run that has a Fisher matrix. */
+typedef struct sgfsi_fisher_settings {
+    int64_t every, warmup_every; /* iterations from one update to the next */
+    int64_t freeze;              /* iterations after warm-up without a further update; -1: never */
+    int64_t block_size;          /* -1: the model's own blocks */
+    const char *kappa, *divisor, *update;
+    double kappa_value, kappa_a, kappa_b, kappa_delta, window, ridge, fill;
+    bool fade;
+} sgfsi_fisher_settings;
+extern const sgfsi_setting sgfsi_fisher_setting_list[];
+
 typedef struct sgfsi_average sgfsi_average;
 
 /* kappa of update a->updates (kappa.c). */
@@ -55,7 +66,7 @@ struct sgfsi_average {
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_device *be, const sgfs_layout *layout, int64_t n,
-                               const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err);
+                               const sgfsi_fisher_settings *set, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup);

@@ -236,7 +236,7 @@ static sgfs_status look_for_another(sgfsi_anchor *a, const sgfs_model *m, sgfsi_
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
+sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, double tolerance,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now(), *start = SGFSI_DOUBLES(arena, m->D);
     const char *why = sgfsi_anchor_refuses(m);
@@ -250,7 +250,7 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_c
     int64_t n = pilot_rows(m);
     if (n > 0 && fly_pilot(m, n, threads, start, &a->rows)) a->pilot = n;
     const sgfsi_mode_plan plan = {.method = "fisher",
-                                  .tolerance = sgfsi_config_num(cfg, "sampler.anchor_tolerance"),
+                                  .tolerance = tolerance,
                                   .threads = threads,
                                   .start = a->pilot > 0 ? start : NULL};
     sgfs_status status = climb(a, m, plan, arena, err);
@@ -322,17 +322,9 @@ sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *
 
 /* ---- what is kept of each row ----------------------------------------------------------------- */
 
-sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
-    const char *asked = sgfsi_config_text(cfg, "sampler.anchor_cache");
-    if (strcmp(asked, "auto") != 0) return SGFS_OK;
-    return sgfsi_config_resolve(cfg, "sampler.anchor_cache",
-                                sgfsi_remembered_pays(m) ? "on" : "off", err);
-}
-
-sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
-                                  int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, int64_t threads,
+                                  sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now();
-    if (strcmp(sgfsi_config_text(cfg, "sampler.anchor_cache"), "on") != 0) return SGFS_OK;
     sgfsi_remembered *r = sgfsi_arena_alloc(arena, 1, sizeof *r);
     if (r == NULL) return sgfsi_fail_memory(err, "the scores at the anchor");
     sgfs_status status = sgfsi_remembered_fill(r, m, a->theta, threads, arena, err);
