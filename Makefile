@@ -88,20 +88,17 @@ fuzz: deps
 bench: all
 	@for b in $(BUILD)/bench/*; do if [ -f $$b ] && [ -x $$b ]; then $$b || exit 1; fi; done
 
-# Times are those of a machine with a core to spare. MNIST is found as the tests find it (SGFS_DATA).
-$(VENV)/beyond: bench/requirements.txt | test-deps
-	@echo "Preparing the Python side of the measurements"
-	@python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r bench/requirements.txt && touch $@
-
-beyond: all $(VENV)/beyond
-	@$(VENV)/bin/python bench/beyond.py --program $(BUILD)/sgfs $(BEYOND)
-
-# The program and what the experiments need besides; then experiments/paper.py does the work.
-$(VENV)/paper: experiments/requirements.txt | test-deps
+# What the experiments need in Python. MNIST is found as the tests find it (SGFS_DATA).
+$(VENV)/experiments: experiments/requirements.txt | test-deps
 	@echo "Preparing the Python side of the experiments"
 	@python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r experiments/requirements.txt && touch $@
 
-paper-deps: deps $(VENV)/paper
+# Times are those of a machine with a core to spare.
+beyond: all $(VENV)/experiments
+	@$(VENV)/bin/python experiments/beyond.py --program $(BUILD)/sgfs $(BEYOND)
+
+# The program and what the experiments need besides; then experiments/paper.py does the work.
+paper-deps: deps $(VENV)/experiments
 	$(call install_packages,$(PAPER_DEPS))
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sgfs > $(BUILD)/paper-build.log || { cat $(BUILD)/paper-build.log; exit 1; }

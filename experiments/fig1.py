@@ -6,7 +6,7 @@ import numpy as np
 
 import measures
 import seven_nine
-from evidence.text import digits, table
+from text import digits, table
 from lab import Job
 from pen import ink, legend, mark
 

@@ -3,7 +3,7 @@
 import math
 
 import section9
-from evidence.text import digits, table
+from text import digits, table
 
 PAPERS = ("sgfs-f", "sgfs-d", "sgld", "hmc")
 TITLE = {"sgfs-f": "SGFS-f", "sgfs-d": "SGFS-d", "sgld": "SGLD", "hmc": "HMC, identity mass",

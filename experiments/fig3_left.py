@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 import hhp
-from evidence.text import digits, seconds, table
+from text import digits, seconds, table
 from fig3_right import curve_of
 from lab import Job, Missing, stamps
 from pen import ink, legend

@@ -12,7 +12,7 @@ t-tests over projections."""
 import numpy as np
 from scipy import stats
 
-from evidence.text import digits, seconds, table
+from text import digits, seconds, table
 from lab import Failed, Job
 from pen import ink, legend
 

@@ -2,7 +2,7 @@
 """Figures 4 and 5 in words: tables, verdicts and the page, from the numbers alone."""
 import numpy as np
 
-from evidence.text import digits, table
+from text import digits, table
 
 SHOWN = {"sgfs-f": "SGFS-f", "sgld": "SGLD", "literal": "SGFS-f to the letter", "sgfs-f default": "SGFS-f by default (ours)",
          "sgfs-cv": "sgfs-cv (ours)"}

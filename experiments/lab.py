@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the experiments share: the program as a function, runs that are made once, and progress.
+"""What all experiments share: the program as a function (`Program`), runs that are made once (`Lab`), and progress.
 
-A run is a `Job`: a name, the words behind `sgfs sample`, and how long it is likely to take. `lab.samples(jobs)`
+The paper's experiments make their runs through a `Lab`; those of docs/beyond.md time each run by itself
+(evidence/measured.py). Both stand on `Program`, which starts processes and stops them.
+
+In a `Lab` a run is a `Job`: a name, the words behind `sgfs sample`, and how long it is likely to take. `lab.samples(jobs)`
 makes those that the work folder does not have yet, side by side on the cores there are, and hands back a record
 for each:
 
@@ -29,7 +32,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Callable
 
-from evidence.text import machine, seconds, write_whole
+from text import machine, seconds, write_whole
 
 
 class Missing(Exception):
@@ -55,20 +58,64 @@ class Job:
     record: dict = field(default=None, repr=False)
 
 
-class Lab:
-    def __init__(self, name, args):
-        self.name, self.scale, self.data = name, args.scale, args.data_dir
-        self.program = pathlib.Path(os.path.abspath(args.program))
+class Program:
+    """The program as a function. Its processes work in `work`, and none of them outlives this one's Ctrl-C."""
+
+    def __init__(self, path, work, data=None):
+        self.program, self.work, self.data = pathlib.Path(os.path.abspath(path)), work, data
         if not os.access(self.program, os.X_OK):
-            raise SystemExit(f"No program at {args.program}: run make first, or give --program.")
-        self.max_time = args.max_time
-        self.jobs = args.jobs or len(os.sched_getaffinity(0))
-        self.work = args.work / args.scale / name
-        self.common = args.work / args.scale / "common"  # what several experiments use
-        for folder in (self.work, self.common):
-            folder.mkdir(parents=True, exist_ok=True)
+            raise SystemExit(f"No program at {path}: run make first, or give --program.")
+        work.mkdir(parents=True, exist_ok=True)
         self.stopping = threading.Event()
         self.children, self.lock = set(), threading.Lock()
+
+    def sgfs(self, *words):
+        """Runs the program in the work folder."""
+        done = self._call(words)
+        if done.returncode not in (0, 75):
+            raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
+        return done
+
+    def json(self, *words):
+        return json.loads(self.sgfs(*words, "--json").stdout)
+
+    def start(self, words, **streams):
+        """A process in a session of its own: Ctrl-C reaches this program alone, which then stops its children."""
+        with self.lock:
+            if self.stopping.is_set():
+                raise Stopped
+            child = subprocess.Popen([str(self.program), *map(str, words)], cwd=self.work, text=True, start_new_session=True,
+                                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, **streams)
+            self.children.add(child)
+        return child
+
+    def _call(self, words):
+        child = self.start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            child.terminate()
+            child.wait()
+            raise
+        finally:
+            self.ended(child)
+        if self.stopping.is_set():
+            raise Stopped
+        return subprocess.CompletedProcess(words, child.returncode, out, err)
+
+    def ended(self, child):
+        with self.lock:
+            self.children.discard(child)
+
+
+class Lab(Program):
+    def __init__(self, name, args):
+        super().__init__(args.program, args.work / args.scale / name, args.data_dir)
+        self.name, self.scale = name, args.scale
+        self.max_time = args.max_time
+        self.jobs = args.jobs or len(os.sched_getaffinity(0))
+        self.common = args.work / args.scale / "common"  # what several experiments use
+        self.common.mkdir(parents=True, exist_ok=True)
         self.claim = claimed(self.work)
         self.program_sum = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]  # rebuilt: made again
         self.version = self.sgfs("--version").stdout.strip()
@@ -87,38 +134,6 @@ class Lab:
         if not found.exists():
             raise Missing(f"there is no {found}; `sh experiments/get-data.sh FOLDER` fetches it, --data-dir FOLDER names its place")
         return found
-
-    def sgfs(self, *words):
-        """Runs the program in the work folder."""
-        done = self._call(words)
-        if done.returncode not in (0, 75):
-            raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
-        return done
-
-    def _call(self, words):
-        """The program in a session of its own: Ctrl-C reaches this program alone, which then stops its children."""
-        with self.lock:
-            if self.stopping.is_set():
-                raise Stopped
-            child = subprocess.Popen([str(self.program), *map(str, words)], cwd=self.work, stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                     env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
-            self.children.add(child)
-        try:
-            out, err = child.communicate()
-        except BaseException:
-            child.terminate()
-            child.wait()
-            raise
-        finally:
-            with self.lock:
-                self.children.discard(child)
-        if self.stopping.is_set():
-            raise Stopped
-        return subprocess.CompletedProcess(words, child.returncode, out, err)
-
-    def json(self, *words):
-        return json.loads(self.sgfs(*words, "--json").stdout)
 
     def once(self, name, key, make):
         """make(), a value that JSON can hold, unless an experiment has made it for the same key."""

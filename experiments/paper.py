@@ -32,20 +32,17 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
-sys.path[:0] = [str(HERE), str(ROOT / "bench"), str(ROOT / "tests" / "stat")]
 sys.dont_write_bytecode = True
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from evidence.text import seconds, table, write_block  # noqa: E402
-from lab import Failed, Lab, Missing, Stopped, rounded, write_whole  # noqa: E402
+from lab import Failed, Lab, Missing, Stopped, rounded  # noqa: E402
+from text import Page, seconds, table, write_whole  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 MODULES = {"fig1": "fig1", "fig2": "fig2", "fig3-left": "fig3_left", "fig3-right": "fig3_right", "table1": "table1",
            "fig4-5": "fig4_5"}
 ALIASES = {"fig4": ["fig4-5"], "fig5": ["fig4-5"], "fig3": ["fig3-left", "fig3-right"], "all": list(MODULES)}
@@ -92,17 +89,12 @@ def parse():
     return args
 
 
-class Book:
+class Book(Page):
     """Where numbers, pictures and the page go."""
 
     def __init__(self, args):
-        self.page, self.folder = ROOT / "docs" / "paper.md", ROOT / "docs" / "paper"
-        if args.out or args.scale != "full":
-            out = args.out or args.work / args.scale
-            out.mkdir(parents=True, exist_ok=True)
-            copy_page(self.page, out / "paper.md")
-            self.page, self.folder = out / "paper.md", out / "paper"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        out = args.out or (args.work / args.scale if args.scale != "full" else None)
+        super().__init__(ROOT / "docs" / "paper.md", out, "make paper")
         self.pictures = not args.no_pictures
 
     def numbers(self, name):
@@ -126,7 +118,7 @@ class Book:
             pen = Pen(self.folder)
             module.draw(found, pen)
             self.drawn = pen.drawn
-        write_block(self.page, name, "make paper", module.page(found) + "\n\n" + footnote(found["made"]))
+        self.write(name, module.page(found) + "\n\n" + footnote(found["made"]))
 
     def contents(self):
         """The table of all experiments and what each took."""
@@ -138,14 +130,7 @@ class Book:
                 lines.append([f"[{name}](#{name})", made["runs"], seconds(made["core_seconds"]), made["scale"], made["machine"]])
         head = ["experiment", "runs of `sgfs`", "time on one core, all runs together", "scale", "machine"]
         if lines:
-            write_block(self.page, "contents", "make paper", table(head, lines))
-
-
-def copy_page(page, copy):
-    """The page's text as it is now, with what the copy has between its markers: never numbers of another scale."""
-    blocks = re.compile(r"(<!-- ([\w-]+): made by make paper -->\n)(.*?)(<!-- end of \2 -->)", re.S)
-    have = {m[2]: m[3] for m in blocks.finditer(copy.read_text())} if copy.exists() else {}
-    write_whole(copy, blocks.sub(lambda m: m[1] + have.get(m[2], "") + m[4], page.read_text()))
+            self.write("contents", table(head, lines))
 
 
 def legible(found):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import t as student
 
 import seven_nine
-from evidence.text import digits, table
+from text import digits, table
 from lab import Job
 
 WARMUP, DRAWS = 3000, 100_000

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 import kdd
-from evidence.text import digits, table
+from text import digits, table
 from lab import Failed, Job, spelt
 from pen import ink
 

@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "chain/run.h"
+#include "files/reader.h"
 #include "jobs/simulate/simulate.h"
 #include "model/user.h"
 

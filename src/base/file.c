@@ -5,18 +5,16 @@
  * through /proc), so that a process that is killed leaves nothing. Elsewhere, and where a library
  * opens the file by its name, it is called path.tmp.<pid>.
  */
-#ifdef __linux__
-#define _GNU_SOURCE /* O_TMPFILE */
-#endif
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/io.h"
 
 static void forget(sgfsi_outfile *out) {
     free(out->path);
@@ -44,33 +42,23 @@ static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* ---- without a name -------------------------------------------------------------------------- */
-
 static bool give_name(int fd, const char *name) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-static int open_nameless(const char *beside) {
-#ifdef O_TMPFILE
-    char *copy = strdup(beside);
-    int fd = copy != NULL ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
-    free(copy);
-    return fd;
-#else
-    (void)beside;
-    return -1;
-#endif
-}
-
 /* A file without a name that can be given one later, which is tried with another one; or -1. */
 static int open_linkable(const char *temp) {
-    int trial = open_nameless(temp);
-    bool linkable = trial >= 0 && give_name(trial, temp);
+    char *folder = sgfsi_io_folder(temp);
+    int trial = folder != NULL ? sgfsi_io_nameless(folder, 0666) : -1, fd = -1;
+    if (trial >= 0 && give_name(trial, temp)) {
+        unlink(temp);
+        fd = sgfsi_io_nameless(folder, 0666);
+    }
     if (trial >= 0) close(trial);
-    if (linkable) unlink(temp);
-    return linkable ? open_nameless(temp) : -1;
+    free(folder);
+    return fd;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -92,7 +80,7 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     int fd = want_stream ? open_linkable(out->temp) : -1;
     out->nameless = fd >= 0;
     if (fd < 0) fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd >= 0 && want_stream) out->f = fdopen(fd, "wb");
+    if (fd >= 0 && want_stream) out->f = sgfsi_io_stream(fd);
     if (fd < 0 || (want_stream && out->f == NULL)) {
         int error = errno;
         if (fd >= 0) {
@@ -102,19 +90,18 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
         forget(out);
         return fail_io("write there", path, error, err);
     }
+    out->fd = want_stream ? fd : -1;
     if (!want_stream) close(fd);
     return SGFS_OK;
 }
 
 void sgfsi_sync_folder(const char *path) {
-    char *copy = strdup(path);
-    if (copy == NULL) return;
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    free(copy);
+    char *folder = sgfsi_io_folder(path);
+    int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    if (fd < 0) return;
+    (void)sgfsi_io_sync(fd);
+    close(fd);
 }
 
 /* Flush and close the stream, or reopen the file a library has closed, so that fsync reaches it. */
@@ -122,14 +109,14 @@ static int finish_writing(sgfsi_outfile *out) {
     if (out->f == NULL) {
         int fd = open(out->temp, O_WRONLY | O_CLOEXEC);
         if (fd < 0) return errno;
-        int error = fsync(fd) != 0 ? errno : 0;
+        int error = sgfsi_io_sync(fd);
         close(fd);
         return error;
     }
     int error = 0;
     if (fflush(out->f) != 0 || ferror(out->f)) error = errno != 0 ? errno : EIO;
-    if (error == 0 && fsync(fileno(out->f)) != 0) error = errno;
-    if (error == 0 && out->nameless && !give_name(fileno(out->f), out->temp)) error = errno;
+    if (error == 0) error = sgfsi_io_sync(out->fd);
+    if (error == 0 && out->nameless && !give_name(out->fd, out->temp)) error = errno;
     if (fclose(out->f) != 0 && error == 0) error = errno;
     out->f = NULL;
     return error;

@@ -11,6 +11,7 @@
 /* A file being written beside its final name. */
 typedef struct sgfsi_outfile {
     FILE *f; /* NULL when only the temporary path was asked for */
+    int fd;  /* of f, for writing at places; nothing may then be printed to f */
     char *path, *temp;
     bool nameless; /* temp is not there yet */
 } sgfsi_outfile;

@@ -32,8 +32,7 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
     SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
     SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
-    SGFSI_PROBE = 42,           /* places and rows that are tried before a chain begins */
-    SGFSI_INFORM = 45 /* targets for the information of all rows: iteration is the block */
+    SGFSI_PROBE = 42            /* places and rows that are tried before a chain begins */
 } sgfsi_purpose;
 
 typedef struct sgfsi_stream {

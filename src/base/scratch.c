@@ -1,39 +1,30 @@
 /* SPDX-License-Identifier: MIT
  * scratch.c: blocks in a file without a name.
  *
- * The file is made with O_TMPFILE, or made and unlinked at once where the system has no such thing:
- * whatever happens to the process, nothing is left. It lies beside the result, since that is where
- * the user has room. Blocks are appended as they come, so that writing is sequential whichever
+ * Whatever happens to the process, nothing is left of the file, which never has a name or loses it
+ * at once. It lies beside the result, since that is where the user has room. Blocks are appended as they come, so that writing is sequential whichever
  * bucket a block belongs to. Those dropped are used again, and their space goes back to the disk
  * where the file system can punch holes: rows that move from here to the result then need room
  * once, not twice.
  */
 #ifdef __linux__
-#define _GNU_SOURCE /* O_TMPFILE, fallocate */
+#define _GNU_SOURCE /* fallocate */
 #endif
 #include "base/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "base/io.h"
 
 enum { PAGE = 4096 };
 
 /* ---- folders and sizes ----------------------------------------------------------------------- */
-
-/* The folder that path is in; malloc'ed. */
-static char *folder_of(const char *path) {
-    char *copy = strdup(path);
-    char *folder = copy != NULL ? strdup(dirname(copy)) : NULL;
-    free(copy);
-    return folder;
-}
 
 static double free_in(const char *folder) {
     struct statvfs v;
@@ -42,7 +33,7 @@ static double free_in(const char *folder) {
 }
 
 double sgfsi_free_bytes(const char *path) {
-    char *folder = folder_of(path);
+    char *folder = sgfsi_io_folder(path);
     double bytes = folder != NULL ? free_in(folder) : -1;
     free(folder);
     return bytes;
@@ -61,24 +52,6 @@ const char *sgfsi_format_bytes(double bytes, char out[24]) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int open_nameless(const char *folder) {
-#ifdef O_TMPFILE
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0) return fd;
-#endif
-    size_t room = strlen(folder) + 32;
-    char *name = malloc(room);
-    if (name == NULL) return -1;
-    snprintf(name, room, "%s/.sgfs-XXXXXX", folder);
-    int made = mkstemp(name);
-    if (made >= 0) {
-        (void)unlink(name);
-        (void)fcntl(made, F_SETFD, FD_CLOEXEC);
-    }
-    free(name);
-    return made;
-}
-
 static bool punch(int fd, int64_t offset, int64_t bytes) {
 #ifdef FALLOC_FL_PUNCH_HOLE
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
@@ -91,9 +64,9 @@ static bool punch(int fd, int64_t offset, int64_t bytes) {
 sgfs_status sgfsi_scratch_open(sgfsi_scratch *s, const char *beside, int64_t block_bytes,
                                sgfs_err *err) {
     *s = (sgfsi_scratch){.fd = -1, .stride = (block_bytes + PAGE - 1) / PAGE * PAGE};
-    s->folder = folder_of(beside);
+    s->folder = sgfsi_io_folder(beside);
     if (s->folder == NULL) return sgfsi_fail_memory(err, beside);
-    s->fd = open_nameless(s->folder);
+    s->fd = sgfsi_io_temporary(s->folder, NULL);
     if (s->fd < 0) {
         sgfs_status status = sgfsi_fail(err, SGFS_EIO, "%s: cannot write temporary data there: %s.",
                                         s->folder, strerror(errno));
@@ -129,18 +102,9 @@ static sgfs_status fail_put(const sgfsi_scratch *s, int error, sgfs_err *err) {
 
 sgfs_status sgfsi_scratch_put(sgfsi_scratch *s, int64_t bytes, const void *data, int64_t *block,
                               sgfs_err *err) {
-    const char *from = data;
     *block = s->frees > 0 ? s->unused[--s->frees] : s->blocks++;
-    int64_t at = *block * s->stride;
-    while (bytes > 0) {
-        ssize_t n = pwrite(s->fd, from, (size_t)bytes, at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return fail_put(s, n < 0 ? errno : ENOSPC, err);
-        from += n;
-        at += n;
-        bytes -= n;
-    }
-    return SGFS_OK;
+    int error = sgfsi_io_write(s->fd, data, (size_t)bytes, *block * s->stride);
+    return error == 0 ? SGFS_OK : fail_put(s, error, err);
 }
 
 sgfs_status sgfsi_scratch_get(const sgfsi_scratch *s, int64_t block, int64_t bytes, void *data,

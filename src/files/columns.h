@@ -4,7 +4,7 @@
 #ifndef SGFSI_COLUMNS_H
 #define SGFSI_COLUMNS_H
 
-#include "rows/table.h"
+#include "files/reader.h"
 
 typedef struct sgfsi_columns {
     const char *path;

@@ -11,7 +11,7 @@
 #ifndef SGFSI_FLOW_H
 #define SGFSI_FLOW_H
 
-#include "rows/table.h"
+#include "files/reader.h"
 
 typedef struct sgfsi_flow sgfsi_flow;
 struct sgfsi_flow {

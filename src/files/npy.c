@@ -17,7 +17,7 @@
 
 #include "base/npy.h"
 #include "files/columns.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 enum { TILE = 64 };
 

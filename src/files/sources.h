@@ -5,7 +5,7 @@
 #define SGFSI_SOURCES_H
 
 #include "files/files.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 typedef struct sgfsi_sources {
     int64_t count;

@@ -9,13 +9,13 @@
  * its name until the files are closed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/ticker.h"
 #include "files/files.h"
 
@@ -41,24 +41,14 @@ static sgfs_status fail_write(const char *called, double done, int error, sgfs_e
                       called, folder(), size, strerror(error));
 }
 
-static bool write_all(int fd, const char *at, size_t bytes) {
-    while (bytes > 0) {
-        ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static sgfs_status copy_block(int from, int to, const char *called, char *block, double *done,
                               bool *more, sgfs_err *err) {
     ssize_t n;
     do n = read(from, block, BLOCK);
     while (n < 0 && errno == EINTR);
     if (n < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", called, strerror(errno));
-    if (!write_all(to, block, (size_t)n)) return fail_write(called, *done, errno, err);
+    int error = sgfsi_io_write(to, block, (size_t)n, SGFSI_IO_HERE);
+    if (error != 0) return fail_write(called, *done, error, err);
     *done += (double)n;
     *more = n > 0;
     return SGFS_OK;
@@ -96,19 +86,13 @@ static bool is_same(int fd, const char *path) {
 
 static sgfs_status make_file(const char *called, int *fd, char **path, bool *leftover,
                              sgfs_err *err) {
-    size_t room = strlen(folder()) + 32;
-    char *name = malloc(room), again[64];
-    if (name == NULL) return sgfsi_fail_memory(err, "a copy of a pipe");
-    snprintf(name, room, "%s/sgfs-XXXXXX", folder());
-    *fd = mkstemp(name);
+    char *name = NULL, again[64];
+    *fd = sgfsi_io_temporary(folder(), &name);
     if (*fd < 0) {
-        int error = errno;
-        free(name);
         return sgfsi_fail(err, SGFS_EIO,
                           "%s: cannot be copied to %.200s: %s. TMPDIR may name another folder.",
-                          called, folder(), strerror(error));
+                          called, folder(), strerror(errno));
     }
-    (void)fcntl(*fd, F_SETFD, FD_CLOEXEC);
     snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);
     *leftover = !is_same(*fd, again);
     *path = name;

@@ -11,7 +11,7 @@
 #define SGFSI_STREAM_H
 
 #include "base/json.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 /* What the run was made with. All borrowed; where the run's columns had no names those made up (x1,
  * x2, ...) stand for places in the file. */

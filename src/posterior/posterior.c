@@ -288,7 +288,6 @@ struct sgfsi_pass {
     sgfsi_rows rows;
     sgfsi_pages visit;
     double *ones, *scratch, *loglik;
-    double *y, *random; /* FULL_BLOCK and twice that, for targets drawn from the model */
     sgfs_scores scores;
 };
 
@@ -302,10 +301,7 @@ static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool cur
     f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * scratch);
     f->loglik = f->scores.loglik = SGFSI_DOUBLES(arena, FULL_BLOCK);
     f->ones = make_ones(arena, FULL_BLOCK);
-    f->y = SGFSI_DOUBLES(arena, FULL_BLOCK);
-    f->random = SGFSI_DOUBLES(arena, 2 * FULL_BLOCK);
-    bool drawn = f->y != NULL && f->random != NULL;
-    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL || !drawn) {
+    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL) {
         return sgfsi_fail_memory(err, "a pass over the data");
     }
     return open_scores(&f->scores, m, FULL_BLOCK, arena, err);
@@ -361,25 +357,6 @@ static void add_block(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batc
     if (curvature) m->kind->curvature(m, theta, b, sums + 1 + m->D, f->scratch);
 }
 
-/* The scores become those of targets drawn from the model (draws NULL: stay those of the data's),
- * times the root of the weight. */
-static sgfs_status inform(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batch *b,
-                          const double *theta, const sgfsi_stream *draws, sgfs_err *err) {
-    sgfs_batch own = *b;
-    double *normal = f->random, *uniform = normal + b->n;
-    if (draws != NULL && m->kind->resample != NULL) {
-        sgfsi_stream stream = *draws;
-        sgfsi_normals(&stream, b->n, normal);
-        sgfsi_uniforms(&stream, b->n, uniform);
-        m->kind->resample(m, theta, b, normal, uniform, f->y);
-        own.y = f->y;
-    }
-    sgfs_status status = m->kind->scores(m, theta, &own, &f->scores, f->scratch, err);
-    for (int64_t i = 0; b->weight != NULL && i < b->n; i++) f->random[i] = sqrt(b->weight[i]);
-    if (b->weight != NULL) weigh(&f->scores, f->random);
-    return status;
-}
-
 static sgfs_status do_block(sgfsi_full *f, struct sgfsi_pass *pass, int64_t part, int64_t block,
                             const double *theta, bool curvature) {
     const sgfs_model *m = f->model;
@@ -388,15 +365,9 @@ static sgfs_status do_block(sgfsi_full *f, struct sgfsi_pass *pass, int64_t part
     int64_t first = block * FULL_BLOCK;
     sgfs_status status = score_block(pass, m, first, theta, &b, &f->err[part]);
     if (status != SGFS_OK) return status;
-    if (h != NULL && !h->information) h->take(h->user, part, first, &pass->scores);
+    if (h != NULL) h->take(h->user, part, first, &pass->scores);
     add_block(pass, m, &b, theta, f->sums + part * f->stride, curvature);
-    if (h == NULL || !h->information) return SGFS_OK;
-    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
-    sgfsi_stream stream =
-        sgfsi_stream_at(h->seed, h->chain, h->number * blocks + block, SGFSI_INFORM);
-    status = inform(pass, m, &b, theta, h->observed ? NULL : &stream, &f->err[part]);
-    if (status == SGFS_OK) h->take(h->user, part, first, &pass->scores);
-    return status;
+    return SGFS_OK;
 }
 
 static sgfs_status add_part(sgfsi_full *f, int64_t part, const double *theta, bool curvature) {

@@ -94,13 +94,6 @@ typedef struct sgfsi_harvest {
     /* Rows first .. first + s->n - 1. Parts run side by side, each through its rows in order. */
     void (*take)(void *user, int64_t part, int64_t first, const sgfs_scores *s);
     void *user;
-    /* Not the scores of the data but what the information is made of, its sum of squares: scores of
-     * targets drawn from the model, where it can draw, times the root of the row's weight. */
-    bool information;
-    bool observed; /* of the data's own targets, also where the model can draw others */
-    uint64_t seed; /* of those draws */
-    uint32_t chain;
-    int64_t number; /* which of the chain's passes this is: each has draws of its own */
 } sgfsi_harvest;
 
 /* sgfsi_full_likelihood without information, handing over each row's scores on the way. */

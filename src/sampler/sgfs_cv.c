@@ -27,9 +27,7 @@
  * recent places, by one pass over all rows; if not, the noise is the posterior's own (few events,
  * rows far out), a new anchor would be no better than the mode, and none is taken.
  *
- * Networks have no one mode: there warm-up is SGFS, and anchors follow the chain (reanchor.h).
- *
- * The paper's SGFS is --anchor off --curvature scores --step 2/(gamma (1 + alpha^2)).
+ * A posterior without one mode has no anchor, and this sampler refuses it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +38,6 @@
 #include "base/ticker.h"
 #include "context/device/device.h"
 #include "sampler/corrected_step.h"
-#include "sampler/reanchor.h"
 #include "sampler/sgfs_matrix.h"
 
 typedef struct sgfs_cv {
@@ -55,7 +52,6 @@ typedef struct sgfs_cv {
     double limit;                        /* re-anchor when the noise is so many times that */
     int64_t missed;                      /* times on end that there was no R */
     int64_t seen;                        /* batches measured since the last anchor */
-    sgfsi_reanchor *moving; /* anchors that follow the chain; NULL: there is one mode */
 } sgfs_cv;
 
 /* clang-format off */
@@ -72,7 +68,6 @@ static const sgfs_option options[] = {
      "a new anchor when gradient noise is so many times what it was around the old one"},
     SGFSI_ANCHOR_ROWS,
     SGFSI_ANCHOR_CACHE_ROW,
-    SGFSI_ANCHOR_EVERY_ROW,
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
@@ -86,8 +81,6 @@ enum { PROBES = 200, LEAST_PROBES = 30, PROBE_ROWS = 400 };
 static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
-/* Where curvature may change over a whole Newton step, a tenth of one, as for SGFS. */
-static const double most_moving = 0.1;
 /* Multiplications up to which warm-up learns from every batch. */
 static const double cheap = 1 << 26;
 
@@ -95,11 +88,6 @@ static const double cheap = 1 << 26;
 
 static bool is(const sgfs_config *cfg, const char *key, const char *value) {
     return strcmp(sgfsi_config_text(cfg, key), value) == 0;
-}
-
-/* The paper's SGFS, whose chain begins anywhere. */
-static bool is_plain(const sgfs_config *cfg) {
-    return is(cfg, "sampler.anchor", "off") && is(cfg, "sampler.curvature", "scores");
 }
 
 /* An iteration costs about as much as two of SGFS with the same batch, and the noise falls as
@@ -111,37 +99,30 @@ static int64_t batch(int64_t W, int64_t D) {
 }
 
 static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    bool plain = is_plain(cfg), moving = !plain && sgfsi_reanchor_needed(now->model);
-    const char *const no_mode = "the posterior may have many modes, and anchors follow the chain";
+    const char *const begins = "its chains begin with a draw of the Gaussian at the anchor",
+                      *const matrix = "its matrix is the curvature at the anchor";
     const struct {
-        bool wrong;
         const char *key, *flag, *why;
     } list[] = {
-        {true, "fisher.update", "fisher-update", "its matrix is the curvature at the anchor"},
-        {true, "fisher.fade", "fisher-fade", "its matrix is the curvature at the anchor"},
-        {true, "run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
-        {!plain && !moving, "run.init", "init",
-         "its chains begin with a draw of the Gaussian at the anchor"},
-        {!plain && !moving, "run.start", "start",
-         "its chains begin with a draw of the Gaussian at the anchor"},
-        {!plain && !moving, "fisher.fill", "fisher-fill",
-         "its matrix is the curvature at the anchor"},
-        {plain, "sampler.anchor_tolerance", "anchor-tolerance", "there is no anchor"},
-        {plain, "sampler.reanchor_at", "reanchor-at", "there is no anchor"},
-        {plain, "sampler.anchor_cache", "anchor-cache", "there is no anchor"},
-        {!moving, "sampler.anchor_every", "anchor-every", "the model has one mode to anchor at"},
-        {moving, "sampler.anchor_tolerance", "anchor-tolerance", no_mode},
-        {moving, "sampler.anchor_cache", "anchor-cache", no_mode},
-        {moving, "sampler.reanchor_at", "reanchor-at", "--anchor-every is for networks"},
-        {moving && is(cfg, "sampler.anchor", "off"), "sampler.anchor", "anchor off",
-         "without a mode its curvature is found at anchors (--sampler sgfs-d has none)"},
+        {"fisher.update", "fisher-update", matrix},
+        {"fisher.fade", "fisher-fade", matrix},
+        {"fisher.fill", "fisher-fill", matrix},
+        {"run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
+        {"run.init", "init", begins},
+        {"run.start", "start", begins},
     };
+    const char *no_anchor = sgfsi_anchor_refuses(now->model);
+    if (no_anchor != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--sampler sgfs-cv cannot draw from this posterior: %s (model %s). "
+                          "--sampler sgfs-f, or sgfs-d for many parameters, needs no anchor.",
+                          no_anchor, now->model->kind->name);
+    }
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
-        if (!list[i].wrong || !sgfsi_config_given(cfg, list[i].key)) continue;
+        if (!sgfsi_config_given(cfg, list[i].key)) continue;
         if (strcmp(list[i].key, "run.preset") == 0 && !is(cfg, "run.preset", "paper")) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning for --sampler sgfs-cv%s: %s.",
-                          list[i].flag, plain ? " --anchor off --curvature scores" : "",
-                          list[i].why);
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning for --sampler sgfs-cv: %s.",
+                          list[i].flag, list[i].why);
     }
     if (strcmp(now->fisher, "inverse") == 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -169,7 +150,7 @@ static double expected_tau(const sgfs_config *cfg, const sgfs_problem *now) {
 /* A chain that begins with a draw of the Gaussian has little to forget. */
 static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     double tau = expected_tau(cfg, now);
-    double warmup = is_plain(cfg) ? fmax(1000, 10 * tau) : 200 + 5 * tau;
+    double warmup = 200 + 5 * tau;
     double draws = fmax(1000, ceil(400 * tau)), thin = ceil(draws / 1000);
     bool free_draws = sgfsi_config_auto(cfg, "run.draws");
     sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", ceil(warmup), err);
@@ -186,8 +167,6 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *
     if (status == SGFS_OK && sgfsi_config_auto(cfg, "fisher.update"))
         status = sgfsi_config_resolve(cfg, "fisher.update", "refactor", err);
     if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err);
-    if (status == SGFS_OK && !is_plain(cfg) && sgfsi_reanchor_needed(now->model))
-        return sgfsi_reanchor_resolve(cfg, now, err);
     if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
     if (status == SGFS_OK) status = sgfsi_anchor_resolve_cache(cfg, now->model, err);
     return status == SGFS_OK ? resolve_lengths(cfg, now, err) : status;
@@ -198,8 +177,8 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *
 /* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
  * would go all the way, so that no variance is off by more than a tenth. */
 static double most_of(const sgfs_cv *s) {
-    double stiff = s->step.P.stiff, most = stiff > 1 ? 0.2 / stiff : 1;
-    return s->moving != NULL ? fmin(most, most_moving) : most;
+    double stiff = s->step.P.stiff;
+    return stiff > 1 ? 0.2 / stiff : 1;
 }
 
 static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
@@ -256,8 +235,7 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
     const sgfs_sym *L = &s->step.P.L;
     const sgfsi_anchor *a = sampler->anchor;
     sgfsi_normals(&stream, sampler->D, theta);
-    if (a->L != NULL) L->be->trsv(sampler->D, a->L, true, theta);
-    else L->kind->solve(L, true, theta);
+    L->be->trsv(sampler->D, a->L, true, theta);
     L->be->axpy(sampler->D, 1.0, a->theta, theta);
 }
 
@@ -379,16 +357,6 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
     return SGFS_OK;
 }
 
-/* Where it will stand is not known yet. */
-static sgfs_status open_moving(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    s->moving = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s->moving);
-    if (s->moving == NULL) return sgfsi_fail_memory(err, "the sampler");
-    sgfs_status status = sgfsi_reanchor_open(s->moving, sampler, 1, err);
-    if (status == SGFS_OK) status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
-    if (status == SGFS_OK) sgfsi_json_int(sampler->facts, "anchor_every", s->moving->every);
-    return status;
-}
-
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_config *cfg = sampler->cfg;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
@@ -404,33 +372,10 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->freeze = sgfsi_config_int(cfg, "fisher.freeze"); /* -1: auto, never */
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
     sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
-    if (status != SGFS_OK || is_plain(cfg)) return status;
-    return sgfsi_reanchor_needed(sampler->model) ? open_moving(sampler, s, err)
-                                                 : open_anchored(sampler, s, err);
+    return status == SGFS_OK ? open_anchored(sampler, s, err) : status;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
-
-/* Without an anchor S is filled at the starting point, as SGFS does. */
-static sgfs_status fill(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, sgfs_err *err) {
-    const sgfsi_eval *e = &sampler->eval;
-    int64_t count =
-        (int64_t)ceil(sgfsi_config_num(sampler->cfg, "fisher.fill") * (double)e->D / (double)e->n);
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        status = sgfsi_eval_gradient(&sampler->eval, i, SGFSI_FILL, theta, s->G, NULL, err);
-        if (status == SGFS_OK) sgfsi_corrected_learn(&s->step, e, true, 0);
-    }
-    return status;
-}
-
-static sgfs_status begin(sgfs_sampler *sampler, sgfs_cv *s, double *theta, sgfs_err *err) {
-    s->begun = true;
-    if (s->moving != NULL) return SGFS_OK;
-    if (sampler->anchor == NULL) return fill(sampler, s, theta, err);
-    draw_place(sampler, s, sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START), theta);
-    return SGFS_OK;
-}
 
 /* Every k-th batch, in warm-up with a k of its own (1, where that is cheap), until S is frozen. */
 static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_iteration *now) {
@@ -439,7 +384,7 @@ static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_ite
     bool small = (double)e->n * (double)e->D * (double)e->D < cheap;
     if (!s->step.ready) return true;
     if (after <= 0) {
-        bool own = sampler->anchor == NULL || small || s->warmup_every > s->every;
+        bool own = small || s->warmup_every > s->every;
         return now->t % (own ? s->warmup_every : s->every) == 0;
     }
     if (s->freeze >= 0 && after > s->freeze) return false;
@@ -470,40 +415,10 @@ static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta
     double batches = batches_of(s);
     double kappa = 1 / fmin((double)++s->seen, batches);
     for (int64_t j = 0; j < sampler->D; j++) s->mean[j] += kappa * (theta[j] - s->mean[j]);
-    bool may = s->anchored && s->moving == NULL && (double)s->seen >= batches;
+    bool may = s->anchored && (double)s->seen >= batches;
     if (!may || !has_left(sampler, s)) return SGFS_OK;
     sgfs_status status = sgfsi_sampler_reanchor(sampler, s->mean, err);
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
-}
-
-/* ---- anchors that follow the chain ----------------------------------------------------------- */
-
-static sgfs_status move_anchor(sgfs_sampler *sampler, sgfs_cv *s, const double *theta,
-                               sgfs_err *err) {
-    sgfs_status status = sgfsi_reanchor_at(s->moving, sampler, theta, &s->step.P, err);
-    if (status != SGFS_OK) return status;
-    s->control = sgfsi_anchor_control(sampler->anchor);
-    sampler->eval.control = &s->control;
-    bool renews = s->step.given && s->step.ready; /* with patience */
-    return renews ? renew(sampler, s, err) : settle(sampler, s, SGFS_ENUMERIC, err);
-}
-
-/* In time, or earlier when the gradient's noise is as large as what the step injects, h S = A. */
-static bool is_time(sgfs_cv *s) {
-    sgfsi_reanchor *r = s->moving;
-    bool noisy = 4 * r->since >= r->every && s->step.h * s->step.noise > 1;
-    return sgfsi_reanchor_due(r) || noisy;
-}
-
-static sgfs_status learn(sgfs_sampler *sampler, sgfs_cv *s, const sgfs_iteration *now,
-                         sgfs_err *err) {
-    sgfsi_corrected *g = &s->step;
-    bool moves = sampler->anchor == NULL; /* A is the scores' own, and follows them */
-    double kappa = moves ? 0 : 1 / batches_of(s);
-    sgfsi_corrected_learn(g, &sampler->eval, now->t <= now->warmup, kappa);
-    sgfs_status status = SGFS_OK;
-    if (moves) status = sgfsi_precision_of_scores(&g->P, sampler, &g->I1.I1, err);
-    return status == SGFS_OK ? renew(sampler, s, err) : status;
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
@@ -511,23 +426,24 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     sgfs_cv *s = sampler->state;
     sgfsi_corrected *g = &s->step;
     double before = (double)sampler->interventions;
-    stats[4] = stats[5] = 0;
-    if (s->moving != NULL && now->t <= now->warmup)
-        return sgfsi_reanchor_warm(s->moving, sampler, now, theta, stats, err);
-    sgfs_status status = s->begun ? SGFS_OK : begin(sampler, s, theta, err);
-    if (status == SGFS_OK && s->moving != NULL && is_time(s))
-        status = move_anchor(sampler, s, theta, err);
-    if (status != SGFS_OK) return status;
+    if (!s->begun) {
+        sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START);
+        draw_place(sampler, s, at, theta);
+    }
+    s->begun = true;
     sgfsi_corrected_draw(g, sampler, now->t);
-    status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
-                                 now->want_lp ? &stats[0] : NULL, err);
+    sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
+                                             now->want_lp ? &stats[0] : NULL, err);
     bool due = is_due(sampler, s, now);
-    if (status == SGFS_OK && due) status = learn(sampler, s, now, err);
+    if (status == SGFS_OK && due) {
+        sgfsi_corrected_learn(g, &sampler->eval, now->t <= now->warmup, 1 / batches_of(s));
+        status = renew(sampler, s, err);
+    }
     if (status != SGFS_OK) return status;
     stats[1] = g->h;
     stats[2] = sqrt(sampler->model->be->dot(sampler->D, s->G, s->G));
     sgfsi_corrected_move(g, s->G, theta);
-    if (due && sampler->anchor != NULL) status = follow(sampler, s, theta, err);
+    if (due) status = follow(sampler, s, theta, err);
     stats[3] = (double)sampler->interventions - before;
     stats[4] = g->noise;
     stats[5] = (double)sampler->reanchors;

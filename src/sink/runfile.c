@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +30,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "sink/runblock.h"
 
 struct sgfsi_runfile {
@@ -45,19 +45,6 @@ struct sgfsi_runfile {
 };
 
 /* ---- appending ------------------------------------------------------------------------------- */
-
-/* All of it at the given place, or the errno of what went wrong. */
-static int write_all(int fd, const unsigned char *bytes, size_t count, int64_t at) {
-    while (count > 0) {
-        ssize_t n = pwrite(fd, bytes, count, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return n < 0 ? errno : EIO;
-        bytes += n;
-        count -= (size_t)n;
-        at += n;
-    }
-    return 0;
-}
 
 static sgfs_status fail_write(const sgfsi_runfile *f, int error, sgfs_err *err) {
     int64_t kept = 0;
@@ -87,11 +74,10 @@ static sgfs_status append_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs
     sgfsi_block_put(f->bytes, block);
     sgfsi_put_u32(f->bytes + covered, sgfsi_crc32(0, f->bytes, covered));
     size_t whole = covered + SGFSI_CRC_BYTES;
-    int error = write_all(f->fd, f->bytes, whole, f->size);
+    int error = sgfsi_io_write(f->fd, f->bytes, whole, f->size);
     if (error != 0) {
-        if (ftruncate(f->fd, (off_t)f->size) != 0) {
-            /* Nothing more to do: the reader cuts the torn block off by itself. */
-        }
+        /* Should this fail, too: the reader cuts the torn block off by itself. */
+        (void)sgfsi_io_truncate(f->fd, f->size);
         return fail_write(f, error, err);
     }
     f->size += (int64_t)whole;
@@ -278,8 +264,8 @@ static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length,
     sgfsi_put_u32(bytes + 12, (uint32_t)length);
     memcpy(bytes + SGFSI_RUN_PREFIX, json, length);
     sgfsi_put_u32(bytes + covered, sgfsi_crc32(0, bytes, covered));
-    int error = write_all(f->fd, bytes, covered + SGFSI_CRC_BYTES, 0);
-    if (error == 0 && fsync(f->fd) != 0) error = errno;
+    int error = sgfsi_io_write(f->fd, bytes, covered + SGFSI_CRC_BYTES, 0);
+    if (error == 0) error = sgfsi_io_sync(f->fd);
     free(bytes);
     if (error != 0) return fail_create(f->path, error, err);
     f->size = (int64_t)(covered + SGFSI_CRC_BYTES);
@@ -376,7 +362,7 @@ sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfs
 
 sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err) {
     if (f == NULL) return SGFS_OK;
-    int error = fsync(f->fd) != 0 ? errno : 0;
+    int error = sgfsi_io_sync(f->fd);
     if (close(f->fd) != 0 && error == 0) error = errno;
     sgfs_status status = error == 0 ? SGFS_OK : fail_write(f, error, err);
     forget(f);

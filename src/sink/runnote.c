@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/io.h"
 #include "sink/runblock.h"
 #include "sink/runfile.h"
 
@@ -51,22 +52,11 @@ static unsigned char *put_together(uint32_t kind, const char *json, size_t *whol
 
 /* 0, or the errno of what went wrong; the file then ends at `end`. */
 static int append(int fd, const unsigned char *bytes, size_t count, int64_t end) {
-    int error = ftruncate(fd, (off_t)end) != 0 ? errno : 0;
-    for (int64_t at = end; error == 0 && count > 0;) {
-        ssize_t n = pwrite(fd, bytes, count, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            error = n < 0 ? errno : EIO;
-            break;
-        }
-        bytes += n;
-        count -= (size_t)n;
-        at += n;
-    }
-    if (error == 0 && fsync(fd) != 0) error = errno;
-    if (error != 0 && ftruncate(fd, (off_t)end) != 0) {
-        /* Nothing more to do: the reader cuts the torn note off by itself. */
-    }
+    int error = sgfsi_io_truncate(fd, end);
+    if (error == 0) error = sgfsi_io_write(fd, bytes, count, end);
+    if (error == 0) error = sgfsi_io_sync(fd);
+    /* Should this fail, too: the reader cuts the torn note off by itself. */
+    if (error != 0) (void)sgfsi_io_truncate(fd, end);
     return error;
 }
 

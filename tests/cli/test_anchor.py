@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Anchors as a user meets them: scores at the anchor kept or made again, and anchors that follow the
-chain of a network."""
+"""Anchors as a user meets them: scores at the anchor kept or made again, and models that have none."""
 import json
 
 import numpy as np
@@ -56,20 +55,11 @@ def test_a_chain_that_stays_keeps_its_anchor(sgfs, N, rate, seed, sd):
     assert draws.reshape(-1, draws.shape[-1])[:, 0].std() == pytest.approx(sd, rel=0.02)
 
 
-def test_networks_anchor_again(sgfs, rows):
-    for fisher in ("diag", "block"):
-        sgfs.ok("sample", "mlp", "--hidden", "2", "--data", rows, *COMMON, "--fisher", fisher, "--anchor-every", "50")
-        told = json.loads(sgfs.ok("summary", "fit.run", "--json").stdout)
-        assert told["reanchors"] >= 6  # 200 draws: the first anchor, and three more, in two chains
-        assert "new anchors on the way" in sgfs.ok("summary", "fit.run").stdout
-        assert header(sgfs.folder / "fit.run")["sampler_info"]["anchor_every"] == 50
-
-
 @pytest.mark.parametrize("model, words, sentence", [
-    ("mlp", ("--anchor-cache", "on"), "--anchor-cache has no meaning"),
-    ("mlp", ("--anchor-tolerance", "0.1"), "--anchor-tolerance has no meaning"),
-    ("mlp", ("--anchor", "off"), "--sampler sgfs-d"),
-    ("logistic", ("--anchor-every", "50"), "one mode to anchor at"),
+    ("mlp", ("--hidden", "2"), "--sampler sgfs-f"),
+    ("drbm", ("--hidden", "2"), "the posterior may have many modes"),
+    ("logistic", ("--fisher-fill", "3"), "--fisher-fill has no meaning"),
+    ("logistic", ("--anchor-every", "50"), "--anchor-every"),
 ])
 def test_what_has_no_meaning_is_refused(sgfs, rows, model, words, sentence):
     done = sgfs("sample", model, "--data", rows, *COMMON, *words)

@@ -54,7 +54,6 @@ RUNS = {
     "sgfs-paper": ("logistic", ("--sampler", "sgfs-f", "--preset", "paper", "--fisher-every", "1", *SHORT)),
     "nuts": ("logistic", ("--sampler", "nuts", *SHORT)),
     "network": ("mlp", ("--hidden", "3", *SHORT)),
-    "network-cv": ("mlp", ("--hidden", "3", "--sampler", "sgfs-cv", *SHORT)),
     "priors": ("logistic", ("--prior", "student-t", "--prior-precision", "1,intercept=0.1", *SHORT)),
     "two modes": ("linear", ("--data", "two.csv", "--no-intercept", "--sigma", "0.86", "--prior", "student-t", "--prior-df", "4",
                              "--prior-precision", "1e6", *SHORT)),  # begins anew

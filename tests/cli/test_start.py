@@ -174,13 +174,6 @@ def test_samplers_that_begin_elsewhere(site, sampler):
     assert "--start has no meaning for" in said and sampler in said
 
 
-def test_sgfs_cv_takes_it_where_its_chains_begin_anywhere(site):
-    sample(site, "drbm", "three.csv", "--hidden", "2", *STILL)
-    names = header(site, "fit.run")["params"]
-    start = put(site, "p.json", names, np.linspace(-1, 1, len(names)))
-    sample(site, "drbm", "three.csv", "--hidden", "2", "--sampler", "sgfs-cv", *SHORT, "--start", start)
-
-
 def test_another_models_point(site):
     start = put(site, "p.json", ["intercept", "a", "c"], [0, 0, 0])
     said = refused(site, "--sampler", "sgfs-f", "--start", start, code=DATA)
@@ -216,7 +209,7 @@ def test_no_such_file(site):
     ("logistic", "rows.csv", ("--sampler", "sgfs-f")),
     ("logistic", "rows.csv", ("--sampler", "sgfs-cv")),
     ("logistic", "rows.csv", ("--sampler", "sgfs-cv", "--anchor", "off", "--curvature", "scores")),
-    ("mlp", "rows.csv", ("--sampler", "sgfs-cv", "--hidden", "2")),
+    ("mlp", "rows.csv", ("--sampler", "sgfs-d", "--hidden", "2")),
 ], ids=["sgfs", "anchored", "plain", "network"])
 def test_every_sampler_with_a_matrix_reads_it(site, model, data, words):
     words = (*words, "--standardize", *SHORT)

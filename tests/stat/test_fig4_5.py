@@ -7,13 +7,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import copy
 import gzip
 import pathlib
-import sys
 
 import numpy as np
 import pytest
 
 SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
-sys.path[:0] = [str(SOURCE / "experiments"), str(SOURCE / "bench")]
 import fig4_5  # noqa: E402
 import fig4_5_words as words  # noqa: E402
 import six_classes  # noqa: E402

@@ -4,17 +4,12 @@ time is known. And the verdicts of experiments/section9.py on numbers that are a
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-import pathlib
-import sys
 
 import numpy as np
 import pytest
 
 import measures
-
-SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
-sys.path[:0] = [str(SOURCE / "experiments"), str(SOURCE / "bench")]
-import section9  # noqa: E402
+import section9
 
 D = 4
 

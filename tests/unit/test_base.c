@@ -4,6 +4,7 @@
  * Monte Carlo: a mean of T numbers is within 5 standard errors of its expectation (6e-7 a
  * comparison); the standard error is the exact one of the distribution claimed. Seeds are fixed.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <float.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/rng.h"
@@ -622,6 +624,45 @@ static void test_a_write_that_fails_leaves_the_old_file(void **state) {
     assert_holds("old");
 }
 
+/* /dev/full takes no byte: the loop and the stream above it both say why. */
+static void test_a_full_disk_has_its_errno(void **state) {
+    (void)state;
+    int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(sgfsi_io_write(fd, "2.385", 5, 0), ENOSPC);
+    assert_int_equal(sgfsi_io_write(fd, "2.385", 5, SGFSI_IO_HERE), ENOSPC);
+    FILE *f = sgfsi_io_stream(fd);
+    assert_non_null(f);
+    assert_true(fputs("2.385", f) >= 0); /* it is in the stream's memory */
+    errno = 0;
+    assert_int_equal(fflush(f), EOF);
+    assert_int_equal(errno, ENOSPC);
+    assert_true(ferror(f));
+    fclose(f);
+}
+
+/* remove_folder fails when the file has kept a name. */
+static void test_a_temporary_file_has_a_name_only_where_one_is_wanted(void **state) {
+    (void)state;
+    char *name = NULL, text[6] = "";
+    for (int named = 0; named < 2; named++) {
+        int fd = sgfsi_io_temporary(folder, named ? &name : NULL);
+        assert_true(fd >= 0);
+        assert_int_equal(sgfsi_io_write(fd, "85", 2, 3), 0);
+        assert_int_equal(sgfsi_io_write(fd, "2.3", 3, 0), 0);
+        assert_int_equal(pread(fd, text, 5, 0), 5);
+        assert_string_equal(text, "2.385");
+        assert_int_equal(sgfsi_io_truncate(fd, 3), 0);
+        assert_int_equal(pread(fd, text, 5, 0), 3);
+        close(fd);
+    }
+    assert_true(exists(name));
+    unlink(name);
+    free(name);
+    assert_int_equal(sgfsi_io_temporary(path, &name), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 static void test_reading_small_files_whole(void **state) {
     (void)state;
     size_t length = 99;
@@ -699,6 +740,8 @@ int main(void) {
         IN_FOLDER(test_an_existing_file_is_refused_and_survives),
         IN_FOLDER(test_a_path_that_cannot_be_written_is_refused),
         IN_FOLDER(test_a_write_that_fails_leaves_the_old_file),
+        cmocka_unit_test(test_a_full_disk_has_its_errno),
+        IN_FOLDER(test_a_temporary_file_has_a_name_only_where_one_is_wanted),
         IN_FOLDER(test_reading_small_files_whole),
         cmocka_unit_test(test_edit_distance),
         cmocka_unit_test(test_nearest),

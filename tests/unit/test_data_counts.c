@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "files/flow.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 /* A file below the folder of the data, which may not be there. */
 static const char *find(const char *name, char out[512]) {

@@ -16,7 +16,7 @@
 #include <zlib.h>
 
 #include "files/flow.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 enum { U8 = 0x08, I8 = 0x09, I16 = 0x0B, I32 = 0x0C, F32 = 0x0D, F64 = 0x0E };
 

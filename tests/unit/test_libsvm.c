@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "files/flow.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 static char path[64];
 static char said[1024];

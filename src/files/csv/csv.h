@@ -7,7 +7,7 @@
 #define SGFSI_CSV_H
 
 #include "files/text/lines.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 typedef struct sgfsi_csv_format {
     char delimiter;     /* ' ' : runs of blanks and tabs */

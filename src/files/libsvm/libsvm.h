@@ -6,7 +6,7 @@
 #define SGFSI_LIBSVM_H
 
 #include "base/bytes.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 typedef struct sgfsi_libsvm {
     const char *path;

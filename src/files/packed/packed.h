@@ -12,7 +12,7 @@
 #define SGFSI_PACKED_H
 
 #include "base/json.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 enum { SGFSI_PAGE = 4096 };
 

@@ -18,7 +18,6 @@
  *
  * Memory: buffer and block, and 4 bytes for each chunk (1 MiB for each GiB of file).
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "files/packed/packed_cells.h"
 #include "files/packed/packed_layout.h"
 #include "rows/spread.h"
@@ -78,20 +78,10 @@ struct sgfsi_packer {
 
 static sgfs_status write_at(sgfsi_packer *p, const void *bytes, size_t count, int64_t at,
                             sgfs_err *err) {
-    const char *from = bytes;
-    while (count > 0) {
-        ssize_t n = pwrite(fileno(p->out.f), from, count, at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            p->broken = true;
-            return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", p->out.path,
-                              strerror(n < 0 ? errno : ENOSPC));
-        }
-        from += n;
-        at += n;
-        count -= (size_t)n;
-    }
-    return SGFS_OK;
+    int error = sgfsi_io_write(p->out.fd, bytes, count, at);
+    if (error == 0) return SGFS_OK;
+    p->broken = true;
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", p->out.path, strerror(error));
 }
 
 static sgfs_status write_buffer(sgfsi_packer *p, sgfs_err *err) {

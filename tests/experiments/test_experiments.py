@@ -22,8 +22,8 @@ from types import SimpleNamespace
 import pytest
 
 import stand_in
-from cli_program import PROGRAM
 
+PROGRAM = os.environ.get("SGFS")
 SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
 EXPERIMENTS, PAGE = SOURCE / "experiments", SOURCE / "docs" / "paper.md"
 sys.path.insert(0, str(EXPERIMENTS))
@@ -208,13 +208,13 @@ def test_page_has_a_place_for_all():
 
 def test_copy_of_the_page(tmp_path):
     """Numbers of another scale are not copied, the copy's own stay, and text is that of the page."""
-    page, copy = tmp_path / "page.md", tmp_path / "copy.md"
+    page, copy = tmp_path / "page.md", tmp_path / "copy" / "page.md"
     block = "<!-- {0}: made by make paper -->\n{1}<!-- end of {0} -->\n"
     page.write_text("new text\n" + block.format("fig1", "full\n") + block.format("fig2", "full\n"))
-    paper.copy_page(page, copy)
+    paper.Page(page, copy.parent, "make paper")
     assert copy.read_text() == "new text\n" + block.format("fig1", "") + block.format("fig2", "")
     copy.write_text("old text\n" + block.format("fig1", "quick\n") + block.format("fig2", ""))
-    paper.copy_page(page, copy)
+    paper.Page(page, copy.parent, "make paper")
     assert copy.read_text() == "new text\n" + block.format("fig1", "quick\n") + block.format("fig2", "")
 
 

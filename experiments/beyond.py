@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Every table and picture of docs/beyond.md: draws whose cost does not grow with the rows, measured.
 
-    bench/beyond.py [--only NAME ...] [--program build/sgfs] [--quick]
+    experiments/beyond.py [--only NAME ...] [--program build/sgfs] [--quick]
 
-An experiment is a module of bench/evidence with a function `run(lab)`. It hands back its table, which
+An experiment is a module of experiments/evidence with a function `run(lab)`. It hands back its table, which
 replaces what stands between its two markers in the page, and draws docs/beyond/NAME.svg:
 
     cost        seconds per effective draw against N = 1e4 .. 1e7, one core
@@ -19,26 +19,29 @@ Times belong to a machine, and mean something only where a core is free: the sha
 program had is measured and shown with them. --quick runs everything in seconds, on little data, for the
 tests: its numbers mean nothing, so it needs --out, a folder for a copy of the page and its pictures."""
 import argparse
+import contextlib
 import importlib
 import os
 import pathlib
 import sys
+import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "stat")]
 sys.dont_write_bytecode = True
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-from evidence.lab import Lab, Missing  # noqa: E402
+from lab import Failed, Missing  # noqa: E402
+from evidence.measured import Lab  # noqa: E402
+from text import Page  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 DEFAULT = ["cost", "mnist", "exactness", "noise", "audit"]
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=DEFAULT, choices=[*DEFAULT, "billion"], metavar="NAME")
-    parser.add_argument("--program", type=pathlib.Path, default=HERE.parent / "build" / "sgfs")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "sgfs")
     parser.add_argument("--quick", action="store_true", help="seconds, little data, numbers that mean nothing")
     parser.add_argument("--out", type=pathlib.Path, help="write a copy of the page and the pictures here instead")
     parser.add_argument("--work", type=pathlib.Path, help="keep the data and the runs in this folder")
@@ -51,7 +54,10 @@ def parse():
 
 def main():
     args = parse()
-    with Lab(args, HERE.parent) as lab:
+    page = Page(ROOT / "docs" / "beyond.md", args.out, "make beyond")
+    with contextlib.ExitStack() as stack:
+        work = args.work or stack.enter_context(tempfile.TemporaryDirectory(prefix="beyond-"))
+        lab = Lab(args.program, pathlib.Path(work), page.folder, args.quick, args.rows)
         for name in args.only:
             start = time.monotonic()
             print(f"== {name}", flush=True)
@@ -60,7 +66,9 @@ def main():
             except Missing as reason:
                 print(f"   left out: {reason}")
                 continue
-            lab.write_table(name, table)
+            except Failed as reason:
+                raise SystemExit(f"{name}: {reason}") from None
+            page.write(name, table)
             print(f"{table}\n   {time.monotonic() - start:.0f} s", flush=True)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from evidence import plot
-from evidence.text import table
+from text import table
 
 LAMBDA = 0.1
 SIZES = [100, 300, 1000]
@@ -124,8 +124,8 @@ def run(lab):
         x, y = rare(N)
         grid = grids[N] = Grid(x, y, 201 if lab.quick else 801)
         events[N] = int(y.sum())
-        np.save(lab.folder / "rare.npy", np.column_stack([x, y]))
-        (lab.folder / "rare.json").write_text(json.dumps(
+        np.save(lab.work / "rare.npy", np.column_stack([x, y]))
+        (lab.work / "rare.json").write_text(json.dumps(
             {"names": ["intercept", "x1"], "mean": grid.mean.tolist(), "cov": grid.cov.tolist()}))
         found += [measure(lab, grid, N, *r) for r in RUNS if lab.has(r[0])]
     picture(lab, grids, found)

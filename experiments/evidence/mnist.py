@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """MNIST 7 against 9 (docs/math.md, section 9): D = 51, N = 10,000, against a long HMC run that shares no code
-with sgfs (tests/stat/hmc.py). Runs of sgfs-cv at a smaller h are longer, so that all have about 100,000
+with sgfs (experiments/hmc.py). Runs of sgfs-cv at a smaller h are longer, so that all have about 100,000
 effective draws; `noise` is what Monte Carlo error alone would give in E1, E2 and trR - 1."""
 import json
 
@@ -10,8 +10,8 @@ import mnist79
 import numpy as np
 
 from evidence import plot
-from evidence.lab import Missing
-from evidence.text import table
+from lab import Missing
+from text import table
 
 # sampler, h, batch, iterations
 RUNS = [("laplace", None, None, 100_000), ("nuts", None, None, 4_000), ("sgfs-f", None, 500, 400_000),
@@ -29,14 +29,14 @@ def problem(lab):
         x, y = mnist79.load()
     else:
         raise Missing(mnist79.ABSENT)
-    np.save(lab.folder / "mnist.npy", np.column_stack([x, y]))
+    np.save(lab.work / "mnist.npy", np.column_stack([x, y]))
     return np.column_stack([np.ones(len(y)), x]), y
 
 
 def reference(lab, x, y):
     truth = hmc.logistic_truth(x, y, mnist79.LAMBDA, chains=100, iterations=20 if lab.quick else 1000, seed=2)
     names = ["intercept"] + [f"x{j}" for j in range(1, x.shape[1])]
-    (lab.folder / "mnist.json").write_text(
+    (lab.work / "mnist.json").write_text(
         json.dumps({"names": names, "mean": truth.mean.tolist(), "cov": truth.cov.tolist()}))
     return truth
 

@@ -3,18 +3,18 @@
 precision, 36 bytes a row (--rows 1e8: 3.6 GB of disk). Not part of `make beyond`."""
 import shutil
 
-from evidence.lab import Missing
-from evidence.text import digits, machine, seconds, table
+from lab import Missing
+from text import digits, machine, seconds, table
 
 
 def run(lab):
     lab.needs("exact")
     rows = 20_000 if lab.quick else lab.rows
-    need, free = rows * 36 + 2e8, shutil.disk_usage(lab.folder).free
+    need, free = rows * 36 + 2e8, shutil.disk_usage(lab.work).free
     if free < need:
-        raise Missing(f"{lab.folder} has {free / 1e9:.1f} GB free; {rows:.0e} rows take {need / 1e9:.1f} GB (--work FOLDER)")
+        raise Missing(f"{lab.work} has {free / 1e9:.1f} GB free; {rows:.0e} rows take {need / 1e9:.1f} GB (--work FOLDER)")
     data, truth = lab.simulated(rows, 8)
-    size = (lab.folder / data).stat().st_size
+    size = (lab.work / data).stat().st_size
     lines = []
     for sampler in ("exact", "sgfs-cv"):
         if not lab.has(sampler):

@@ -13,7 +13,7 @@ import measures
 import numpy as np
 
 from evidence import plot
-from evidence.text import table
+from text import table
 
 D, N, SIGMA, LAMBDA = 20, 20_000, 1.3, 1.0
 STEPS = [1.0, 0.5, 0.2]
@@ -26,10 +26,10 @@ def problem(lab):
     shape = np.linalg.cholesky(0.5 ** np.abs(np.subtract.outer(np.arange(D), np.arange(D))))
     x = rng.standard_normal((N, D)) @ shape.T
     y = x @ rng.standard_normal(D) + SIGMA * rng.standard_normal(N)
-    np.save(lab.folder / "noise.npy", np.column_stack([x, y]))
+    np.save(lab.work / "noise.npy", np.column_stack([x, y]))
     A = x.T @ x / SIGMA**2 + LAMBDA * np.eye(D)
     mean, cov = np.linalg.solve(A, x.T @ y / SIGMA**2), np.linalg.inv(A)
-    (lab.folder / "noise.json").write_text(json.dumps(
+    (lab.work / "noise.json").write_text(json.dumps(
         {"names": [f"x{j + 1}" for j in range(D)], "mean": mean.tolist(), "cov": cov.tolist()}))
     # S averaged over the posterior: N^2/n times the covariance over rows of x_i x_i'd/sigma^2, d ~ N(0, A^-1)
     B = x * ((x @ cov) * x).sum(1)[:, None]  # E_d[(x'd)^2] x

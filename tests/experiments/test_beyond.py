@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""bench/beyond.py, which makes the tables and pictures of docs/beyond.md, runs: everything in its quick mode,
+"""experiments/beyond.py, which makes the tables and pictures of docs/beyond.md, runs: everything in its quick mode,
 on little data, into a folder of the test's own."""
 import os
 import pathlib
@@ -10,15 +10,14 @@ import xml.etree.ElementTree as xml
 
 import pytest
 
-from cli_program import PROGRAM
-
 pytest.importorskip("matplotlib")
+PROGRAM = os.environ.get("SGFS")
 SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
 NAMES = ["cost", "mnist", "exactness", "noise", "audit", "billion"]
 
 
 def beyond(*words):
-    return subprocess.run([sys.executable, SOURCE / "bench" / "beyond.py", "--program", PROGRAM, *map(str, words)],
+    return subprocess.run([sys.executable, SOURCE / "experiments" / "beyond.py", "--program", PROGRAM, *map(str, words)],
                           capture_output=True, text=True)
 
 

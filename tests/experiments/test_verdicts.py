@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("scipy")
 SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
-sys.path[:0] = [str(SOURCE / "experiments"), str(SOURCE / "bench"), str(SOURCE / "tests" / "stat")]
+sys.path.insert(0, str(SOURCE / "experiments"))
 import fig3_left  # noqa: E402
 import lab  # noqa: E402
 

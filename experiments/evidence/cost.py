@@ -12,7 +12,7 @@ one chain on one core, from packed files in single precision.
 
 NUTS is given the mode and the curvature there (--metric fisher), which takes its long warm-up away."""
 from evidence import plot
-from evidence.text import digits, machine, seconds, table
+from text import digits, machine, seconds, table
 
 WANTED = 10_000
 ENOUGH = 100  # effective draws for a tau that counts as measured
@@ -121,4 +121,4 @@ def run(lab):
             "effective draws a second", f"{WANTED:,} of them, in all", "times NUTS", "trR"]
     share = min(m["share"] for m in found)
     return (table(head, rows_of(found)) + f"\n\nOne core of an {machine()}; the program had at least "
-            f"{100 * share:.0f} % of it. ~: tau carried over from a smaller N (`bench/evidence/cost.py`).")
+            f"{100 * share:.0f} % of it. ~: tau carried over from a smaller N (`experiments/evidence/cost.py`).")

@@ -8,8 +8,8 @@ import mnist79
 import numpy as np
 
 from evidence.exactness import LAMBDA, Grid, rare
-from evidence.lab import Missing
-from evidence.text import table
+from lab import Missing
+from text import table
 
 ROWS = 300
 # name, data, options of the run
@@ -20,7 +20,7 @@ RARE = [("`laplace`, {N} rows, {events} events", ["laplace"]), ("`sgfs-cv` h = 1
 def audited(lab, model, data, sampler, *options, draws, precision):
     lab.sample(model, data, sampler, "--draws", draws, "--chains", 4, *options)
     words = ["--precision", 0.1] if lab.quick else ["--precision", precision, "--max-time", 120]
-    return json.loads(lab("audit", "last.run", "--threads", 1, "--json", "--quiet", *words).stdout)
+    return json.loads(lab.sgfs("audit", "last.run", "--threads", 1, "--json", "--quiet", *words).stdout)
 
 
 def truth(lab, grid, names, sampler, *options):
@@ -44,7 +44,7 @@ def row(name, said, true=None):
 def rare_rows(lab):
     x, y = rare(ROWS)
     grid = Grid(x, y, 201 if lab.quick else 801)
-    np.save(lab.folder / "audit.npy", np.column_stack([x, y]))
+    np.save(lab.work / "audit.npy", np.column_stack([x, y]))
     for name, (sampler, *options) in RARE[:2] if lab.quick else RARE:
         said = audited(lab, "logistic", "audit.npy", sampler, "--prior-precision", LAMBDA, *options,
                        draws=1000 if lab.quick else 100_000, precision=0.003)
@@ -53,7 +53,7 @@ def rare_rows(lab):
 
 
 def run(lab):
-    if "\n  audit " not in lab("help").stdout:
+    if "\n  audit " not in lab.sgfs("help").stdout:
         raise Missing("this program has no command audit")
     rows = list(rare_rows(lab))
     if not lab.quick:
@@ -61,7 +61,7 @@ def run(lab):
         rows.append(row("`sgfs-cv` h = 1, 100,000 simulated rows, 21 parameters",
                         audited(lab, "logistic", data, "sgfs-cv", "--step", 1, draws=10_000, precision=0.003)))
     if not lab.quick and mnist79.there():
-        np.save(lab.folder / "mnist.npy", np.column_stack(mnist79.load()))
+        np.save(lab.work / "mnist.npy", np.column_stack(mnist79.load()))
         rows.append(row("`sgfs-cv` h = 1, MNIST 7 against 9, 51 parameters",
                         audited(lab, "logistic", "mnist.npy", "sgfs-cv", "--step", 1, "--batch", 500, draws=10_000,
                                 precision=0.01)))

@@ -10,7 +10,7 @@ import pathlib
 import numpy as np
 
 N, LAMBDA = 10000, 1.0
-SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
+SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[1])
 MNIST = pathlib.Path(os.environ.get("SGFS_DATA") or SOURCE.parent / "shared" / "data") / "mnist"
 FILES = [MNIST / "train-images-idx3-ubyte.gz", MNIST / "train-labels-idx1-ubyte.gz"]
 ABSENT = f"no MNIST in {MNIST}: set SGFS_DATA to the folder that holds mnist/"

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * io.c: the loop around write, streams that end in it, and temporary files.
+ *
+ * A write may be interrupted by a signal or stop short where the disk is full: the loop goes on
+ * after the former and reports the latter. Streams are made by fopencookie, so that what an export
+ * prints takes the same way; where the system has no such thing they are ordinary ones.
+ */
+#ifdef __linux__
+#define _GNU_SOURCE /* O_TMPFILE, fopencookie */
+#endif
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at) {
+    const char *from = bytes;
+    for (size_t done = 0; done < count;) {
+        ssize_t n = at == SGFSI_IO_HERE
+                        ? write(fd, from + done, count - done)
+                        : pwrite(fd, from + done, count - done, (off_t)(at + (int64_t)done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n < 0 ? errno : ENOSPC;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int sgfsi_io_truncate(int fd, int64_t size) {
+    return ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
+}
+
+int sgfsi_io_sync(int fd) {
+    return fsync(fd) == 0 ? 0 : errno;
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+#ifdef __linux__
+/* The descriptor stands in the cookie itself, one higher, so that 0 is no null pointer. */
+static int fd_of(void *cookie) {
+    return (int)((intptr_t)cookie - 1);
+}
+
+/* A stream takes a count that is too small for a failure, with what errno says. */
+static ssize_t write_stream(void *cookie, const char *bytes, size_t count) {
+    int error = sgfsi_io_write(fd_of(cookie), bytes, count, SGFSI_IO_HERE);
+    if (error != 0) errno = error;
+    return error == 0 ? (ssize_t)count : 0;
+}
+
+static int close_stream(void *cookie) {
+    return close(fd_of(cookie));
+}
+
+FILE *sgfsi_io_stream(int fd) {
+    const cookie_io_functions_t calls = {.write = write_stream, .close = close_stream};
+    return fopencookie((void *)((intptr_t)fd + 1), "wb", calls);
+}
+#else
+FILE *sgfsi_io_stream(int fd) {
+    return fdopen(fd, "wb");
+}
+#endif
+
+/* ---- temporary files ------------------------------------------------------------------------- */
+
+int sgfsi_io_nameless(const char *folder, mode_t mode) {
+#ifdef O_TMPFILE
+    return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+#else
+    (void)folder, (void)mode;
+    return -1;
+#endif
+}
+
+int sgfsi_io_temporary(const char *folder, char **name) {
+    int fd = name == NULL ? sgfsi_io_nameless(folder, 0600) : -1;
+    if (fd >= 0) return fd;
+    size_t room = strlen(folder) + 32;
+    char *made = malloc(room);
+    if (made == NULL) return -1;
+    snprintf(made, room, "%s/.sgfs-XXXXXX", folder);
+    fd = mkstemp(made);
+    if (fd >= 0) (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (fd >= 0 && name == NULL) (void)unlink(made);
+    if (fd >= 0 && name != NULL) {
+        *name = made;
+        return fd;
+    }
+    int error = errno;
+    free(made);
+    errno = error;
+    return fd;
+}
+
+char *sgfsi_io_folder(const char *path) {
+    char *copy = strdup(path);
+    char *folder = copy != NULL ? strdup(dirname(copy)) : NULL;
+    free(copy);
+    return folder;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * io.h: every byte that the library writes to a file goes through these few functions.
+ *
+ * Callers keep their own sentences: a function here returns 0 or an errno (those that make a file
+ * return -1 or NULL and leave errno), and knows nothing of runs, tables or exports. Since there is
+ * one place that writes, a test can make the n-th write fail here and see what is left on the disk.
+ * Reading is not here: it needs no such care.
+ */
+#ifndef SGFSI_IO_H
+#define SGFSI_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { SGFSI_IO_HERE = -1 }; /* as a place: where the descriptor stands, as for a pipe */
+
+/* All of the bytes at the place `at`, however many calls that takes. */
+int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at);
+int sgfsi_io_truncate(int fd, int64_t size);
+int sgfsi_io_sync(int fd);
+
+/* A stream over the descriptor, which belongs to it from then on. */
+FILE *sgfsi_io_stream(int fd);
+
+/* A file in the folder that is gone when it is closed. With `name` it keeps a name, which is the
+ * caller's to remove and to free. */
+int sgfsi_io_temporary(const char *folder, char **name);
+/* A file without a name that may be given one later, or -1 where the system has none. */
+int sgfsi_io_nameless(const char *folder, mode_t mode);
+
+/* The folder that path is in; malloc'ed. */
+char *sgfsi_io_folder(const char *path);
+
+#endif

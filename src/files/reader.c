@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ * reader.c: the readers there are, and which of them a file belongs to.
+ *
+ * A new reader is one file that ends with its kind, and one row in sgfsi_readers. A file's kind
+ * follows from its first bytes (after gunzip), not from its name. Formats we know of but do not
+ * read are refused here with what to do instead, rather than as a CSV file full of odd bytes.
+ */
+#include "files/reader.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "files/packed/packed.h"
+
+const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
+                                                 &sgfs_reader_idx, &sgfs_reader_libsvm,
+                                                 &sgfs_reader_csv, NULL};
+
+/* --drop, where its columns are those of the file: behind --project they are others. */
+static const char *early_drop(const sgfs_config *cfg) {
+    bool late = !sgfsi_config_auto(cfg, "data.project") &&
+                sgfsi_config_order(cfg, "data.project") < sgfsi_config_order(cfg, "data.drop");
+    return late ? "" : sgfsi_config_text(cfg, "data.drop");
+}
+
+sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
+    return (sgfsi_read_options){
+        .target = sgfsi_config_text(cfg, "data.target"),
+        .features = sgfsi_config_text(cfg, "data.features"),
+        .weights = sgfsi_config_text(cfg, "data.weights"),
+        .exposure = sgfsi_config_text(cfg, "data.exposure"),
+        .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
+        .header = sgfsi_config_text(cfg, "data.header"),
+        .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
+        .categorical = sgfsi_config_text(cfg, "data.categorical"),
+        .drop = early_drop(cfg),
+        .labels = sgfsi_config_text(cfg, "data.labels"),
+        .columns = sgfsi_config_int(cfg, "data.columns"),
+        .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
+        .dense = sgfsi_config_flag(cfg, "data.dense"),
+        .threads = sgfsi_config_auto(cfg, "run.threads") ? 0 : sgfsi_config_int(cfg, "run.threads"),
+        .log = sgfsi_config_log(cfg),
+    };
+}
+
+/* The sentence for a format that is not read here, or NULL. */
+static const char *known_elsewhere(const unsigned char *head, size_t bytes) {
+    static const struct {
+        const char *magic;
+        size_t length;
+        const char *text;
+    } formats[] = {
+        {"PK\3\4", 4,
+         "is a zip archive (.zip, .npz, .xlsx); save the sheet as CSV, or the array with "
+         "numpy.save as .npy"},
+        {"PAR1\x15", 5, "is a Parquet file; convert it to CSV or .npy, for example with pandas"},
+        {"\x89HDF\r\n\x1a\n", 8, "is an HDF5 or netCDF file; save the table as .npy or CSV"},
+        {"\xD0\xCF\x11\xE0", 4, "is an old Excel or Office file; save the sheet as CSV"},
+        {"ARROW1\0", 7, "is an Arrow or Feather file; convert it to CSV or .npy"},
+        {"\x28\xB5\x2F\xFD", 4, "is compressed with zstd; decompress it first, or use gzip"},
+        {"\xFD"
+         "7zXZ\0",
+         6, "is compressed with xz; decompress it first, or use gzip"},
+        {"RDX3\n", 5, "is an R data file; write the table with write.csv"},
+        {"\x89SGFS\r\n\x1a", 8, "is a run file, which holds draws; sgfs summary shows them"},
+    };
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (bytes < formats[i].length) continue;
+        if (memcmp(head, formats[i].magic, formats[i].length) == 0) return formats[i].text;
+    }
+    return NULL;
+}
+
+static sgfs_status read_head(const char *path, unsigned char head[SGFSI_HEAD_BYTES], size_t *bytes,
+                             sgfs_err *err) {
+    sgfsi_bytes *in;
+    sgfs_status status = sgfsi_bytes_open(&in, path, err);
+    if (status == SGFS_OK) status = sgfsi_bytes_read(in, head, SGFSI_HEAD_BYTES, bytes, err);
+    sgfsi_bytes_close(in);
+    return status;
+}
+
+const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err) {
+    unsigned char head[SGFSI_HEAD_BYTES];
+    size_t bytes = 0;
+    if (read_head(path, head, &bytes, err) != SGFS_OK) return NULL;
+    const char *other = known_elsewhere(head, bytes);
+    if (other != NULL) return sgfsi_fail(err, SGFS_EDATA, "%s: %s.", path, other), NULL;
+    for (size_t i = 0; sgfsi_readers[i] != NULL; i++) {
+        if (sgfsi_readers[i]->probe(path, head, bytes)) return sgfsi_readers[i];
+    }
+    return sgfsi_fail(err, SGFS_EDATA, "%s: is of no kind that can be read.", path), NULL;
+}
+
+sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
+                               const sgfsi_read_options *options, sgfs_err *err) {
+    bool labels = options->labels != NULL && options->labels[0] != '\0';
+    const struct {
+        bool given;
+        const char *flag;
+        const sgfs_reader_kind *reader;
+    } flags[] = {{labels, "labels", &sgfs_reader_idx},
+                 {options->columns > 0, "columns", &sgfs_reader_libsvm},
+                 {options->zero_based, "zero-based", &sgfs_reader_libsvm},
+                 {options->dense, "dense", &sgfs_reader_libsvm}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (!flags[i].given || reader == flags[i].reader) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: --%s is for files of kind %s, and this one is read as %s; leave it "
+                          "out (`sgfs list readers`).",
+                          path, flags[i].flag, flags[i].reader->name, reader->name);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
+                             sgfsi_table *table, sgfs_err *err) {
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    memset(table, 0, sizeof *table);
+    const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
+    if (reader == NULL) return err->code;
+    sgfs_status status = sgfsi_reader_check(reader, path, options, err);
+    return status == SGFS_OK ? reader->read(path, options, table, err) : status;
+}

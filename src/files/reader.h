@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * reader.h: the kinds of files there are, and what the options say to those who read them.
+ *
+ * A kind knows its files by their first bytes, and hands out their rows (flow.h).
+ */
+#ifndef SGFSI_READER_H
+#define SGFSI_READER_H
+
+#include "rows/table.h"
+
+enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
+
+/* What the reader needs to know of the options, looked up once by design.c. */
+typedef struct sgfsi_read_options {
+    const char *target;    /* name or 1-based number; "" : last column */
+    const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
+    const char *weights;   /* name or 1-based number; "" : none */
+    const char *exposure;  /* the same */
+    const char *delimiter; /* one character, "tab", or "auto" */
+    const char *header;    /* "auto", "yes", "no" */
+    bool single;           /* store as float */
+    const struct sgfsi_table
+        *known;              /* CSV, --categorical auto: columns whose words are known by now
+                                        hold words from the first row on; NULL: none */
+    bool words;              /* CSV: the target holds words, even where they look like numbers */
+    const char *categorical; /* columns of words, as in features; "" : none */
+    const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
+    const char *labels; /* IDX: the file with the labels; "" : none */
+    int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
+    int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
+    bool zero_based;       /* libsvm: the first feature is 0 */
+    bool dense;            /* libsvm: with its zeros */
+    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
+    const sgfsi_log *log;
+} sgfsi_read_options;
+
+struct sgfsi_flow;
+
+typedef struct sgfs_reader_kind {
+    const char *name, *help;
+    /* Does this file look like mine? head: its first bytes (after gunzip). */
+    bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
+    sgfs_status (*read)(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                        sgfs_err *err);
+    /* The same rows one block after another, in memory that does not grow with the file (flow.h);
+     * NULL: tables of this kind stay in their files, and are walked. */
+    sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,
+                        const sgfsi_read_options *options, sgfs_err *err);
+} sgfs_reader_kind;
+
+/* What the options say to readers. */
+sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg);
+
+/* The reader whose file this is; NULL with err filled when there is none or the path cannot be
+ * read. */
+const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
+/* --labels, --columns, --zero-based and --dense belong to one kind of file each: SGFS_EUSAGE where
+ * this is another. */
+sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
+                               const sgfsi_read_options *options, sgfs_err *err);
+/* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
+ * table is filled on success only and holds nothing otherwise. */
+sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
+                             sgfsi_table *table, sgfs_err *err);
+
+extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx;
+extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
+
+#endif

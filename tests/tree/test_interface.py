@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The public interface: how large it is, and that the library exports it and nothing else.
+
+include/sgfs.h declares, cmake/sgfs.map gives each symbol its version, and the shared library has
+them (docs/abi.md). A new function is a line in the first two; this file says where one is missing.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(os.environ.get("SGFS_SOURCE", Path(__file__).resolve().parents[2]))
+BUILD = Path(os.environ.get("SGFS_BUILD", ROOT / "build"))
+MOST_FUNCTIONS = 87
+
+
+def declared():
+    text = (ROOT / "include/sgfs.h").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    functions = re.findall(r"^SGFS_API\b[^;{=]*?\b(\w+)\s*\(", text, flags=re.M)
+    assert len(functions) == len(set(functions))
+    return set(functions)
+
+
+def versioned():
+    """The symbols of the map, and the name of their version."""
+    text = (ROOT / "cmake/sgfs.map").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    name, shown = re.search(r"^(\w+)\s*\{\s*global:(.*?)local:\s*\*;\s*\};", text, re.M | re.S).groups()
+    return name, {s.strip() for s in shown.split(";") if s.strip()}
+
+
+def library():
+    path = BUILD / "libsgfs.so"
+    if not path.exists():
+        pytest.skip("no shared library in this build")
+    return path
+
+
+def test_the_interface_is_small():
+    assert len(declared()) <= MOST_FUNCTIONS
+
+
+def test_every_function_begins_with_the_name_of_the_library():
+    assert [f for f in declared() if not f.startswith("sgfs_")] == []
+
+
+def test_every_function_has_a_version_and_no_other_symbol_has():
+    name, symbols = versioned()
+    assert symbols == declared()
+    major = (ROOT / "VERSION").read_text().split(".")[0]
+    assert name == f"SGFS_{major}"
+
+
+def test_the_library_exports_what_the_header_declares():
+    name, symbols = versioned()
+    out = subprocess.run(["nm", "-D", "--defined-only", library()], capture_output=True, text=True,
+                         check=True).stdout
+    seen = {line.split()[-1] for line in out.splitlines()} - {f"{name}", f"{name}@@{name}"}
+    assert seen == {f"{s}@@{name}" for s in symbols}
+
+
+def test_the_library_has_a_soname_with_its_major_version():
+    out = subprocess.run(["readelf", "-d", library()], capture_output=True, text=True,
+                         check=True).stdout
+    major = (ROOT / "VERSION").read_text().split(".")[0]
+    assert re.search(rf"SONAME.*\[libsgfs\.so\.{major}\]", out)
