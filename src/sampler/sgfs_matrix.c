@@ -141,7 +141,7 @@ sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
     if (status == SGFS_OK) status = open_injected(&k->B, sampler, err);
     if (status != SGFS_OK) return status;
     /* Woodbury: the same numbers, kept as their inverse */
-    bool woodbury = strcmp(sgfsi_config_text(sampler->cfg, "fisher.update"), "woodbury") == 0;
+    bool woodbury = strcmp(sampler->plan->fisher.update, "woodbury") == 0;
     return open_sym(sampler, woodbury ? &sgfs_fisher_inverse : sampler->fisher, &k->L, err);
 }
 
