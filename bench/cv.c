@@ -51,19 +51,19 @@ typedef struct floor_room {
 } floor_room;
 
 static double time_floor(floor_room *f, int64_t steps) {
-    const sgfs_device *be = &sgfs_device_blas;
+    const sgfs_device *dev = &sgfs_device_blas;
     double before = sgfsi_now();
     for (int64_t t = 0; t < steps; t++) {
         sgfsi_stream s = sgfsi_stream_at(3, 0, t, SGFSI_ROWS);
         sgfsi_indices(&s, f->n, f->N, f->rows);
         for (int64_t i = 0; i < f->n; i++)
             memcpy(f->batch + i * f->D, f->x + f->rows[i] * f->D, (size_t)f->D * sizeof *f->x);
-        be->gemv(f->n, f->D, 1, f->batch, f->theta, 0, f->eta);
-        be->gemv(f->n, f->D, 1, f->batch, f->theta, 0.5, f->eta);
-        be->gemv_t(f->n, f->D, 1e-9, f->batch, f->eta, 0, f->theta);
-        be->trmv(f->D, f->L, false, f->theta);
-        be->trsv(f->D, f->L, false, f->theta);
-        be->trsv(f->D, f->L, true, f->theta);
+        sgfsi_gemv(dev, f->n, f->D, 1, f->batch, f->theta, 0, f->eta);
+        sgfsi_gemv(dev, f->n, f->D, 1, f->batch, f->theta, 0.5, f->eta);
+        sgfsi_gemv_t(dev, f->n, f->D, 1e-9, f->batch, f->eta, 0, f->theta);
+        sgfsi_trmv(dev, f->D, f->L, false, f->theta);
+        sgfsi_trsv(dev, f->D, f->L, false, f->theta);
+        sgfsi_trsv(dev, f->D, f->L, true, f->theta);
     }
     return 1e6 * (sgfsi_now() - before) / (double)steps;
 }
@@ -117,7 +117,7 @@ static measure look(const sgfs_data *data, const double *rows, int64_t N, int64_
     floor_room f = open_floor(N, D, n, rows);
     int64_t steps = 20000000 / (n * D) + 20;
     measure out = {.us = 1e30, .floor = 1e30};
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     for (int r = 0; r < ROUNDS; r++) {
         double before = sgfsi_now();
         if (sgfs_run_step(run, steps, &err) != SGFS_OK) give_up(err.text);

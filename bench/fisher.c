@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/rng.h"
+#include "context/context.h"
 #include "context/device/device.h"
 #include "fisher/fisher.h"
 
@@ -141,7 +142,7 @@ int main(int argc, char **argv) {
     enum { USUAL = sizeof usual / sizeof usual[0], RATIOS = sizeof ratio / sizeof ratio[0] };
     int count = argc > 1 ? argc - 1 : USUAL;
     double worst = 1;
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     printf("one update of a full Fisher matrix, one thread, best of %d rounds (OpenBLAS %s); in "
            "brackets refactor/this\n",
            ROUNDS, sgfsi_blas_core());

@@ -72,8 +72,8 @@ static double time_bare(const double *g, const double *spd, double *A) {
     double before = sgfsi_now();
     for (int k = 0; k < STEPS; k++) {
         memcpy(A, spd, sizeof(double) * D * D);
-        sgfs_device_blas.syrk_t(BATCH, D, 1e-3, g, 0.9, A);
-        if (sgfs_device_blas.potrf(D, A) != 0) give_up("potrf failed");
+        sgfsi_syrk_t(&sgfs_device_blas, BATCH, D, 1e-3, g, 0.9, A);
+        if (sgfsi_potrf(&sgfs_device_blas, D, A) != 0) give_up("potrf failed");
     }
     return 1e6 * (sgfsi_now() - before) / STEPS;
 }
@@ -103,7 +103,7 @@ int main(void) {
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) give_up(err.text);
     for (int c = 0; c < COUNT; c++) open_contender(&list[c], data);
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     double bare = 1e30;
     for (int r = 0; r < ROUNDS; r++) {
         double us = time_bare(g, spd, A);

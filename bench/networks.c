@@ -60,7 +60,7 @@ static void make_data(const network *of, double *x, double *y) {
     for (int64_t i = 0; i < N; i++) {
         double most = -INFINITY;
         for (int64_t k = 0; k < K; k++) {
-            double eta = sgfs_device_blas.dot(p, form + k * p, x + i * p);
+            double eta = sgfsi_dot(&sgfs_device_blas, p, form + k * p, x + i * p);
             if (eta > most) y[i] = (double)k;
             most = fmax(most, eta);
         }
@@ -121,8 +121,8 @@ static void time_contender(contender *c) {
 static double time_bare(const network *of, const double *g, const double *spd, double *A) {
     memcpy(A, spd, (size_t)(of->D * of->D) * sizeof *A);
     double before = now();
-    sgfs_device_blas.syrk_t(of->n, of->D, 1e-3, g, 0.9, A);
-    if (sgfs_device_blas.potrf(of->D, A) != 0) give_up("potrf failed");
+    sgfsi_syrk_t(&sgfs_device_blas, of->n, of->D, 1e-3, g, 0.9, A);
+    if (sgfsi_potrf(&sgfs_device_blas, of->D, A) != 0) give_up("potrf failed");
     return 1e3 * (now() - before);
 }
 
@@ -134,7 +134,7 @@ static double race(const network *of, contender *list, int count) {
     sgfsi_stream s = sgfsi_stream_at(2, 0, 0, SGFSI_FEATURES);
     sgfsi_normals(&s, of->n * of->D, g);
     for (int64_t j = 0; j < of->D; j++) spd[j * of->D + j] = 1 + (double)j;
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     for (int r = 0; r < ROUNDS; r++) {
         bare = fmin(bare, time_bare(of, g, spd, A));
         for (int c = 0; c < count; c++) time_contender(&list[c]);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "posterior/posterior.h"
 
@@ -26,8 +27,8 @@ static double time_bare(int64_t N, int64_t p, const double *x, const double *the
     double before = sgfsi_now();
     for (int64_t first = 0; first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
-        sgfs_device_blas.gemv(n, p, 1, x + first * p, theta, 0, r);
-        sgfs_device_blas.gemv_t(n, p, 1, x + first * p, r, 1, G);
+        sgfsi_gemv(&sgfs_device_blas, n, p, 1, x + first * p, theta, 0, r);
+        sgfsi_gemv_t(&sgfs_device_blas, n, p, 1, x + first * p, r, 1, G);
     }
     return sgfsi_now() - before;
 }
@@ -37,7 +38,7 @@ static double time_square(int64_t N, int64_t p, const double *x, double *A) {
     double before = sgfsi_now();
     for (int64_t first = 0; first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
-        sgfs_device_blas.syrk_t(n, p, 1, x + first * p, 1, A);
+        sgfsi_syrk_t(&sgfs_device_blas, n, p, 1, x + first * p, 1, A);
     }
     return sgfsi_now() - before;
 }
@@ -93,7 +94,7 @@ static void bench(int64_t N, int64_t p) {
         read = once < read ? once : read;
         square = squared < square ? squared : square;
     }
-    int64_t cores = omp_get_max_threads();
+    int64_t cores = sgfsi_threads(0);
     double one = time_pass(m, 1, theta, G, NULL), all = time_pass(m, cores, theta, G, NULL);
     double one_A = time_pass(m, 1, theta, G, A), all_A = time_pass(m, cores, theta, G, A);
     printf("logistic, N %lld, D %lld\n", (long long)N, (long long)p + 1);
@@ -113,7 +114,7 @@ static void bench(int64_t N, int64_t p) {
 }
 
 int main(void) {
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     bench(10000, 50);
     bench(1000000, 20);
     return 0;

@@ -87,7 +87,7 @@ static void bench(const char *kind, int64_t N, int64_t p, int64_t labels) {
 }
 
 int main(void) {
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     printf("gradient with control variates, one thread, best of %d rounds, microseconds\n", ROUNDS);
     printf("  %-9s %9s %5s %6s %5s %10s %10s %7s\n", "model", "N", "p", "labels", "n", "again",
            "looked up", "ratio");

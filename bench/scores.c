@@ -20,7 +20,7 @@ typedef struct bench_case {
     int64_t cols, classes;
     /* Products and exponentials: from numbers in (0, 1) at `in` (n x widest) to `out` and `other`
      * of the same size. */
-    void (*bare)(const sgfs_device *be, int64_t n, const double *theta, const double *in,
+    void (*bare)(const sgfs_device *dev, int64_t n, const double *theta, const double *in,
                  double *out, double *other);
     int64_t widest;
 } bench_case;
@@ -33,23 +33,23 @@ static void give_up(const char *what) {
 /* ---- the cases ------------------------------------------------------------------------------- */
 
 /* 20-30-10: forward n x 21 x 30 and n x 31 x 10, back n x 10 x 31, an exp for each of 40 units. */
-static void bare_mlp(const sgfs_device *be, int64_t n, const double *theta, const double *in,
+static void bare_mlp(const sgfs_device *dev, int64_t n, const double *theta, const double *in,
                      double *out, double *other) {
-    be->gemm_nt(n, 30, 21, -1, in, theta, 0, out);
-    be->exp(n * 30, out, out);
-    be->gemm_nt(n, 10, 31, 1, in, theta + 630, 0, out);
-    be->exp(n * 10, out, out);
-    be->gemm_nn(n, 31, 10, 1, out, theta + 630, 0, other);
+    sgfsi_gemm_nt(dev, n, 30, 21, -1, in, theta, 0, out);
+    sgfsi_exp(dev, n * 30, out, out);
+    sgfsi_gemm_nt(dev, n, 10, 31, 1, in, theta + 630, 0, out);
+    sgfsi_exp(dev, n * 10, out, out);
+    sgfsi_gemm_nn(dev, n, 31, 10, 1, out, theta + 630, 0, other);
 }
 
 static const char *const mlp_options[][2] = {{"model.hidden", "30"}, {NULL, NULL}};
 
 /* 41 units, 40 columns and a bias, 23 classes: X W', and an exp for each row, unit and class, in
  * runs of one row. */
-static void bare_drbm(const sgfs_device *be, int64_t n, const double *theta, const double *in,
+static void bare_drbm(const sgfs_device *dev, int64_t n, const double *theta, const double *in,
                       double *out, double *other) {
-    be->gemm_nt(n, 41, 41, 1, in, theta, 0, other);
-    for (int64_t i = 0; i < n; i++) be->exp(41 * 23, in + i * 41 * 23, out);
+    sgfsi_gemm_nt(dev, n, 41, 41, 1, in, theta, 0, other);
+    for (int64_t i = 0; i < n; i++) sgfsi_exp(dev, 41 * 23, in + i * 41 * 23, out);
 }
 
 static const char *const drbm_options[][2] = {{"model.hidden", "41"}, {NULL, NULL}};
@@ -119,7 +119,7 @@ static double time_bare(const bench_case *c, const setup *s, int64_t n, double *
     double end = sgfsi_now() + round_seconds, best = 1e30;
     int64_t size = n * c->widest;
     for (double before; (before = sgfsi_now()) < end;) {
-        c->bare(s->m->be, n, s->theta, room, room + size, room + 2 * size);
+        c->bare(s->m->ctx.device, n, s->theta, room, room + size, room + 2 * size);
         double took = sgfsi_now() - before;
         best = took < best ? took : best;
     }
@@ -151,7 +151,7 @@ static void bench(const bench_case *c, int64_t n) {
 }
 
 int main(void) {
-    (void)sgfsi_blas_threads(1);
+    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         bench(&cases[k], 500);
         bench(&cases[k], 2000);

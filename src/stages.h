@@ -161,7 +161,7 @@ typedef struct sgfs_layout {
  * values of this type. */
 typedef struct sgfs_sym {
     const sgfs_fisher_kind *kind;
-    const sgfs_device *be;
+    const sgfs_device *device;
     const sgfs_layout *layout;
     int64_t D;
     double *a; /* kind->size(layout) numbers */

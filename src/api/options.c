@@ -47,7 +47,7 @@ static const sgfs_option run_options[] = {
     {"run.start", "start", SGFS_TEXT, "", 1, 0, NULL,
      "all chains start here: sgfs optimize's JSON, a run's last draw, or D numbers"},
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
-     "chains run side by side (auto: all cores)"},
+     "threads (auto: OMP_NUM_THREADS, else the cores this process may use)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
      "stop after this many seconds and keep what there is"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,

@@ -26,7 +26,8 @@ static sgfs_status make_room(sgfsi_chain *w, bool full_moments, sgfs_err *err) {
     w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
     w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
     if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
-        !sgfsi_chain_moments_open(&w->moments, w->sampler.model->be, D, full_moments, &w->arena)) {
+        !sgfsi_chain_moments_open(&w->moments, w->sampler.model->ctx.device, D, full_moments,
+                                  &w->arena)) {
         return sgfsi_fail_memory(err, "a chain");
     }
     w->theta = vectors;
@@ -55,14 +56,14 @@ static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
  * columns far from 0. room: D. */
 static void widen(sgfsi_chain *w, double *room) {
     const sgfsi_anchor *a = w->sampler.anchor;
-    const sgfs_device *be = w->sampler.model->be;
+    const sgfs_device *dev = w->sampler.model->ctx.device;
     if (a == NULL || a->L == NULL || w->D > 1000) return;
     for (int64_t j = 0; j < w->D; j++) {
         memset(room, 0, (size_t)w->D * sizeof *room);
         room[j] = 1;
-        be->trsv(w->D, a->L, false, room); /* its length is the sd of parameter j */
+        sgfsi_trsv(dev, w->D, a->L, false, room); /* its length is the sd of parameter j */
         w->start[j] = a->theta[j];
-        w->limit[j] = fmax(w->limit[j], absurd * sqrt(be->dot(w->D, room, room)));
+        w->limit[j] = fmax(w->limit[j], absurd * sqrt(sgfsi_dot(dev, w->D, room, room)));
     }
 }
 

@@ -13,9 +13,9 @@
 
 enum { ROWS = SGFSI_RUNNING_ROWS, SLOTS = SGFSI_RUNNING_SLOTS };
 
-bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *be, int64_t D, bool full,
+bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *dev, int64_t D, bool full,
                               sgfsi_arena *arena) {
-    *m = (sgfsi_chain_moments){.be = be, .D = D, .slot_blocks = 1};
+    *m = (sgfsi_chain_moments){.device = dev, .D = D, .slot_blocks = 1};
     m->buffer = SGFSI_DOUBLES(arena, (ROWS + 1) * D);
     m->mean = SGFSI_DOUBLES(arena, D);
     m->var = SGFSI_DOUBLES(arena, D);
@@ -46,7 +46,7 @@ static void halve_slots(sgfsi_chain_moments *m) {
 
 static void add_to_slot(sgfsi_chain_moments *m) {
     double weight = 1 / (double)m->slot_blocks;
-    m->be->axpy(m->D, weight, m->block_mean, m->slot + m->slots * m->D);
+    sgfsi_axpy(m->device, m->D, weight, m->block_mean, m->slot + m->slots * m->D);
     if (++m->slot_fill < m->slot_blocks) return;
     m->slot_fill = 0;
     if (++m->slots == SLOTS) halve_slots(m);
@@ -83,14 +83,15 @@ void sgfsi_chain_moments_flush(sgfsi_chain_moments *m) {
     double *extra = m->buffer + n * D, total = (double)(m->count + n);
     double root = sqrt((double)m->count * (double)n / total);
     memset(m->block_mean, 0, (size_t)D * sizeof *m->block_mean);
-    for (int64_t i = 0; i < n; i++) m->be->axpy(D, 1 / (double)n, m->buffer + i * D, m->block_mean);
+    for (int64_t i = 0; i < n; i++)
+        sgfsi_axpy(m->device, D, 1 / (double)n, m->buffer + i * D, m->block_mean);
     for (int64_t j = 0; j < D; j++) extra[j] = root * (m->block_mean[j] - m->mean[j]);
-    for (int64_t i = 0; i < n; i++) m->be->axpy(D, -1, m->block_mean, m->buffer + i * D);
+    for (int64_t i = 0; i < n; i++) sgfsi_axpy(m->device, D, -1, m->block_mean, m->buffer + i * D);
     for (int64_t i = 0; i <= n; i++) {
         const double *x = m->buffer + i * D;
         for (int64_t j = 0; j < D; j++) m->var[j] += x[j] * x[j];
     }
-    if (m->ss != NULL) m->be->syrk_t(n + 1, D, 1.0, m->buffer, 1.0, m->ss);
+    if (m->ss != NULL) sgfsi_syrk_t(m->device, n + 1, D, 1.0, m->buffer, 1.0, m->ss);
     for (int64_t j = 0; j < D; j++)
         m->mean[j] += (m->block_mean[j] - m->mean[j]) * (double)n / total;
     m->count += n;

@@ -11,7 +11,7 @@
 enum { SGFSI_RUNNING_ROWS = 32, SGFSI_RUNNING_SLOTS = 64 };
 
 typedef struct sgfsi_chain_moments {
-    const sgfs_device *be;
+    const sgfs_device *device;
     int64_t D, count;                      /* iterations merged */
     int64_t waiting;                       /* rows in the buffer */
     double *buffer;                        /* (ROWS + 1) x D */
@@ -23,7 +23,7 @@ typedef struct sgfsi_chain_moments {
     int64_t slots, slot_blocks, slot_fill; /* full slots; blocks per slot; blocks in the open one */
 } sgfsi_chain_moments;
 
-bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *be, int64_t D, bool full,
+bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *dev, int64_t D, bool full,
                               sgfsi_arena *arena);
 void sgfsi_chain_moments_add(sgfsi_chain_moments *m, const double *theta);
 void sgfsi_chain_moments_flush(sgfsi_chain_moments *m); /* before reading mean, ss, var */

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/nearest.h"
+#include "base/threads.h"
 #include "chain/plan.h"
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -294,11 +294,6 @@ static sgfs_status plan_ess(sgfs_config *cfg, const sgfs_model *m, const sgfsi_k
     return sgfsi_config_resolve_num(cfg, "run.ess", plan->ess, err);
 }
 
-static int64_t machine_threads(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? cores : 1;
-}
-
 /* What was chosen goes back into the config, and from there into the run file, whose config must be
  * one that the same run can be made with: no batch where none is drawn. */
 static sgfs_status record(sgfs_config *cfg, const sgfsi_kinds *kinds, const sgfsi_plan *plan,
@@ -355,8 +350,7 @@ sgfs_status sgfsi_plan_make(sgfs_config *cfg, const sgfs_model *model, sgfsi_kin
     if (status != SGFS_OK) return status;
     plan->chains = sgfsi_config_int(cfg, "run.chains");
     plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
-    plan->threads = sgfsi_config_auto(cfg, "run.threads") ? machine_threads()
-                                                          : sgfsi_config_int(cfg, "run.threads");
+    plan->threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
     int64_t cores = plan->threads;
     if (plan->threads > plan->chains) plan->threads = plan->chains;
     plan->inner = kinds->sampler->full_data ? cores / plan->threads : 1;

@@ -9,7 +9,6 @@
 #include "chain/run.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +143,10 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
     sgfs_run *run = new_run(model, cfg, err);
     if (run == NULL) return NULL;
     run->kinds = *kinds;
-    if (set_up(run, cfg, err) == SGFS_OK) return run;
+    sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
+    sgfs_status status = set_up(run, cfg, err);
+    sgfsi_context_leave(scope);
+    if (status == SGFS_OK) return run;
     sgfs_run_free(run);
     return NULL;
 }
@@ -155,9 +157,11 @@ sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_er
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
     sgfs_run *run = new_run(model, cfg, err);
     if (run == NULL) return NULL;
-    if (sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err) == SGFS_OK &&
-        set_up(run, cfg, err) == SGFS_OK)
-        return run;
+    sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
+    sgfs_status status = sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err);
+    if (status == SGFS_OK) status = set_up(run, cfg, err);
+    sgfsi_context_leave(scope);
+    if (status == SGFS_OK) return run;
     sgfs_run_free(run);
     return NULL;
 }
@@ -233,12 +237,10 @@ sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
     int64_t chains = run->plan.chains;
     double before = sgfsi_now();
-    int blas_threads = sgfsi_blas_threads(1), levels = omp_get_max_active_levels();
-    if (run->plan.inner > 1) omp_set_max_active_levels(2);
+    sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
     for (int64_t c = 0; c < chains; c++) walk_stretch(run, &run->chain[c], iterations);
-    (void)sgfsi_blas_threads(blas_threads);
-    omp_set_max_active_levels(levels);
+    sgfsi_context_leave(scope);
     run->seconds += sgfsi_now() - before;
     for (int64_t c = 0; c < chains; c++) {
         if (run->chain[c].status == SGFS_OK) continue;
@@ -395,7 +397,9 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
     if (run->closed) return SGFS_OK;
     run->closed = true;
+    sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
     sgfs_status status = hand_over(run, err);
+    sgfsi_context_leave(scope);
     if (run->out.file == NULL) {
         return status == SGFS_OK ? end_memory(run, state_of(run, room), err) : status;
     }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/threads.h"
 #include "diagnostics/advice.h"
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
@@ -88,7 +89,7 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summar
     sgfs_status status = sgfsi_moments_of(d, used, false, &s->arena, &moments, err);
     if (status != SGFS_OK) return status;
     int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
-#pragma omp parallel reduction(+ : short_of_memory) if (large)
+#pragma omp parallel num_threads((int)sgfsi_threads(0)) reduction(+ : short_of_memory) if (large)
     short_of_memory += !fill_share(d, used, s->shown.row);
     if (short_of_memory > 0) return sgfsi_fail_memory(err, "sorting the draws");
     const double *curvature = d->chain[used->chain[0]].info.curvature_sd;

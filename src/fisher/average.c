@@ -67,10 +67,10 @@ const sgfsi_setting sgfsi_fisher_setting_list[] = {
     SGFSI_SETTINGS_END};
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_device *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfsi_fisher_settings *set, sgfsi_arena *arena,
                                sgfs_err *err) {
-    sgfs_status status = sgfsi_sym_open(&a->I1, kind, be, layout, arena, err);
+    sgfs_status status = sgfsi_sym_open(&a->I1, kind, dev, layout, arena, err);
     if (status != SGFS_OK) return status;
     a->work = SGFSI_DOUBLES(arena, kind->work(layout, n));
     if (a->work == NULL)

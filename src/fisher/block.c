@@ -17,7 +17,7 @@ typedef struct part {
 
 static part part_at(const sgfs_sym *A, int64_t k, double *a) {
     const sgfs_layout *l = A->layout;
-    part p = {.k = k, .M = {.kind = &sgfs_fisher_full, .be = A->be, .a = a}};
+    part p = {.k = k, .M = {.kind = &sgfs_fisher_full, .device = A->device, .a = a}};
     if (k == l->blocks) return p;
     p.first = l->first[k];
     p.M.D = l->first[k + 1] - p.first;
@@ -36,7 +36,7 @@ static sgfs_sym same_part(const part *p, const sgfs_sym *A, const sgfs_sym *B) {
 }
 
 static sgfsi_dense dense_of(const part *p) {
-    return (sgfsi_dense){.be = p->M.be, .first = p->first, .d = p->M.D, .a = p->M.a};
+    return (sgfsi_dense){.device = p->M.device, .first = p->first, .d = p->M.D, .a = p->M.a};
 }
 
 static int64_t size(const sgfs_layout *l) {

@@ -107,7 +107,7 @@ static void form(const sgfs_scores *s, const double *gbar, part p, double *g) {
 
 void sgfsi_dense_add(sgfsi_dense b, const sgfsi_change *c, double *work) {
     form(c->s, c->gbar, (part){0, c->s->n, b.first, b.d}, work);
-    b.be->syrk_t(c->s->n, b.d, c->weight, work, c->decay, b.a);
+    sgfsi_syrk_t(b.device, c->s->n, b.d, c->weight, work, c->decay, b.a);
 }
 
 void sgfsi_dense_scale(sgfsi_dense b, double factor) {
@@ -122,12 +122,12 @@ int64_t sgfsi_dense_rows(sgfsi_dense b, const sgfsi_change *c, sgfsi_rank_update
         int64_t rows = least(b.d, c->s->n - row);
         form(c->s, c->gbar, (part){row, rows, b.first, b.d}, X);
         for (int64_t i = 0; i < rows * b.d; i++) X[i] *= root;
-        if (by(b.d, rows, b.a, X, X + rows * b.d) != 0) return -1;
+        if (by(b.device, b.d, rows, b.a, X, X + rows * b.d) != 0) return -1;
     }
     return 0;
 }
 
 int64_t sgfsi_dense_update(sgfsi_dense b, const sgfsi_change *c, double *work) {
     sgfsi_dense_scale(b, sqrt(c->decay));
-    return sgfsi_dense_rows(b, c, b.be->chol_update, work);
+    return sgfsi_dense_rows(b, c, sgfsi_chol_update, work);
 }

@@ -9,7 +9,7 @@
 #include "stages.h"
 
 typedef struct sgfsi_dense {
-    const sgfs_device *be;
+    const sgfs_device *device;
     int64_t first, d;
     double *a; /* d x d */
 } sgfsi_dense;
@@ -27,7 +27,8 @@ int64_t sgfsi_dense_work(int64_t d, int64_t n);
 void sgfsi_dense_add(sgfsi_dense b, const sgfsi_change *c, double *work);
 
 /* chol_update or inv_update of the backend */
-typedef int64_t (*sgfsi_rank_update)(int64_t D, int64_t n, double *L, double *X, double *work);
+typedef int64_t (*sgfsi_rank_update)(SGFSI_HERE, int64_t D, int64_t n, double *L, double *X,
+                                     double *work);
 
 /* The rows of the change, centred and weighted, go through `by`, at most d at a time. The decay is
  * the caller's. 0, or -1, and then b.a holds nothing of use. */

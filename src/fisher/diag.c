@@ -53,7 +53,7 @@ static void sum_sparse(const sgfs_score_block *b, int64_t n, double *ss) {
 }
 
 /* Sums over the rows of squared scores of one block -> ss (rows*cols). */
-static void sum_squares(const sgfs_device *be, const sgfs_score_block *b, int64_t n, double *ss,
+static void sum_squares(const sgfs_device *dev, const sgfs_score_block *b, int64_t n, double *ss,
                         double *room, int64_t room_size) {
     int64_t d = b->rows * b->cols;
     if (b->dense != NULL) {
@@ -83,7 +83,7 @@ static void sum_squares(const sgfs_device *be, const sgfs_score_block *b, int64_
         double *left = room, *right = room + m * b->rows;
         square(m * b->rows, b->left + first * b->rows, left);
         square(m * b->cols, b->right + first * b->cols, right);
-        be->gemm_tn(m, b->rows, b->cols, 1.0, left, right, first > 0 ? 1.0 : 0.0, ss);
+        sgfsi_gemm_tn(dev, m, b->rows, b->cols, 1.0, left, right, first > 0 ? 1.0 : 0.0, ss);
     }
 }
 
@@ -91,7 +91,7 @@ static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores 
                     const double *gbar, double *room) {
     double *ss = room, n = (double)s->n;
     for (int64_t k = 0; k < s->blocks; k++) {
-        sum_squares(A->be, &s->block[k], s->n, ss + s->block[k].offset, room + A->D,
+        sum_squares(A->device, &s->block[k], s->n, ss + s->block[k].offset, room + A->D,
                     room_for_squares(A->D, s->n));
     }
     for (int64_t j = 0; j < A->D; j++) {

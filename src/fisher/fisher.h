@@ -21,7 +21,7 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
                                      sgfsi_arena *arena);
 
 /* A zero matrix of this kind, from the arena; the layout must outlive it. */
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *be,
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
 /* The cheapest way to renew the factor of a full D x D matrix after a batch of n rows (update.c):
@@ -65,7 +65,7 @@ struct sgfsi_average {
 };
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
-                               const sgfs_device *be, const sgfs_layout *layout, int64_t n,
+                               const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfsi_fisher_settings *set, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */

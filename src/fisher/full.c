@@ -20,7 +20,7 @@ static void zero(sgfs_sym *A) {
 }
 
 static sgfsi_dense whole(const sgfs_sym *A) {
-    return (sgfsi_dense){.be = A->be, .first = 0, .d = A->D, .a = A->a};
+    return (sgfsi_dense){.device = A->device, .first = 0, .d = A->D, .a = A->a};
 }
 
 static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
@@ -51,11 +51,11 @@ static void from_dense(sgfs_sym *A, const double *dense) {
 }
 
 static int64_t factor(sgfs_sym *A) {
-    return A->be->potrf(A->D, A->a);
+    return sgfsi_potrf(A->device, A->D, A->a);
 }
 
 static void unfactor(sgfs_sym *L) {
-    L->be->unpotrf(L->D, L->a);
+    sgfsi_unpotrf(L->device, L->D, L->a);
 }
 
 static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
@@ -65,15 +65,15 @@ static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_score
 }
 
 static void solve(const sgfs_sym *L, bool transposed, double *x) {
-    L->be->trsv(L->D, L->a, transposed, x);
+    sgfsi_trsv(L->device, L->D, L->a, transposed, x);
 }
 
 static void mul_factor(const sgfs_sym *L, bool transposed, double *x) {
-    L->be->trmv(L->D, L->a, transposed, x);
+    sgfsi_trmv(L->device, L->D, L->a, transposed, x);
 }
 
 static void mul(const sgfs_sym *A, const double *x, double *y) {
-    A->be->symv(A->D, A->a, x, y);
+    sgfsi_symv(A->device, A->D, A->a, x, y);
 }
 
 static double trace(const sgfs_sym *A) {

@@ -70,8 +70,8 @@ static void diag(const sgfs_sym *A, double *d) {
 /* ---- factored: P ----------------------------------------------------------------------------- */
 
 static int64_t factor(sgfs_sym *A) {
-    int64_t failed = A->be->potrf(A->D, A->a);
-    if (failed == 0) A->be->potri(A->D, A->a);
+    int64_t failed = sgfsi_potrf(A->device, A->D, A->a);
+    if (failed == 0) sgfsi_potri(A->device, A->D, A->a);
     return failed;
 }
 
@@ -82,17 +82,17 @@ static void unfactor(sgfs_sym *P) {
 static int64_t update(sgfs_sym *P, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *room) {
     const sgfsi_change c = {decay, weight, s, gbar};
-    const sgfsi_dense b = {.be = P->be, .d = P->D, .a = P->a};
+    const sgfsi_dense b = {.device = P->device, .d = P->D, .a = P->a};
     if (!(decay > 0)) return -1; /* nothing is left of K, and a batch alone need not be definite */
     sgfsi_dense_scale(b, 1 / decay);
-    return sgfsi_dense_rows(b, &c, P->be->inv_update, room);
+    return sgfsi_dense_rows(b, &c, sgfsi_inv_update, room);
 }
 
 static void solve(const sgfs_sym *P, bool transposed, double *x) {
     double *room = P->a + P->D * P->D;
     if (!transposed) return;
     memcpy(room, x, (size_t)P->D * sizeof *x);
-    P->be->symv(P->D, P->a, room, x);
+    sgfsi_symv(P->device, P->D, P->a, room, x);
 }
 
 static void mul_factor(const sgfs_sym *P, bool transposed, double *x) {

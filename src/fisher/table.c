@@ -30,10 +30,10 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
     return layout;
 }
 
-sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *be,
+sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err) {
     *A = (sgfs_sym){.kind = kind,
-                    .be = be,
+                    .device = dev,
                     .layout = layout,
                     .D = layout->D,
                     .a = SGFSI_DOUBLES(arena, kind->size(layout))};

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "chain/plan.h"
 #include "chain/spread_check.h"
@@ -65,7 +66,7 @@ static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sg
     double before = sgfsi_now();
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
-    if (!sgfsi_config_auto(cfg, "run.threads")) plan.threads = sgfsi_config_int(cfg, "run.threads");
+    plan.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
     double *start = NULL;
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);
@@ -90,7 +91,10 @@ sgfs_mode *sgfs_mode_new(const sgfs_model *model, const sgfs_config *cfg, sgfs_e
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_mode_new: a config is needed."), NULL;
     mode *s = calloc(1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the mode"), NULL;
-    if (fill(model, cfg, s, err) == SGFS_OK) return &s->shown;
+    sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
+    sgfs_status status = fill(model, cfg, s, err);
+    sgfsi_context_leave(scope);
+    if (status == SGFS_OK) return &s->shown;
     sgfs_mode_free(&s->shown);
     return NULL;
 }

@@ -190,17 +190,17 @@ static int64_t whole_lanes(int64_t n) {
 
 /* x = exp(x) in whole lanes, for which x has room: a few last numbers would cost as much as many.
  */
-static void exp_lanes(const sgfs_device *be, int64_t n, double *x) {
+static void exp_lanes(const sgfs_device *dev, int64_t n, double *x) {
     for (int64_t i = n; i < whole_lanes(n); i++) x[i] = 0;
-    be->exp(whole_lanes(n), x, x);
+    sgfsi_exp(dev, whole_lanes(n), x, x);
 }
 
 /* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE: no infinities, none of
  * the slow roads of exp. */
-static void both_powers(const sgfs_device *be, int64_t n, const double *x, double *up,
+static void both_powers(const sgfs_device *dev, int64_t n, const double *x, double *up,
                         double *down) {
     for (int64_t i = 0; i < n; i++) up[i] = fabs(x[i]) <= SAFE ? x[i] : copysign(SAFE, x[i]);
-    exp_lanes(be, n, up);
+    exp_lanes(dev, n, up);
     for (int64_t i = 0; i < n; i++) down[i] = 1 / up[i];
 }
 
@@ -213,16 +213,16 @@ static void look_at(const sgfs_model *m, const double *theta, place *out) {
     out->theta = theta;
     out->known = HK <= MOST_POWERS;
     for (int64_t i = 0; out->known && i < HK; i++) out->known = fabs(U[i]) <= SAFE - 100;
-    if (out->known) both_powers(m->be, HK, U, out->up, out->down);
+    if (out->known) both_powers(m->ctx.device, HK, U, out->up, out->down);
 }
 
 /* t = exp(-|a|), units x K */
-static void half_exp(const sgfs_device *be, const tile *is, double *t) {
+static void half_exp(const sgfs_device *dev, const tile *is, double *t) {
     int64_t K = is->K;
     for (int64_t j = 0; j < is->units; j++) {
         for (int64_t k = 0; k < K; k++) t[j * K + k] = -fabs(is->s[j] + is->U[j * K + k]);
     }
-    exp_lanes(be, is->units * K, t);
+    exp_lanes(dev, is->units * K, t);
 }
 
 /* Classes k .. k+lanes-1: l = sum_j max(a_j, 0), 1 + q = prod_j (1 + t_j), and the sigmoids. Units
@@ -277,11 +277,11 @@ static inline void sum_classes(const tile *is, int how, double *l, double *q) {
 }
 
 /* The classes' logits l (K) gain what the units of the tile add. */
-static void add_tile(const sgfs_device *be, tile *is, double *l) {
+static void add_tile(const sgfs_device *dev, tile *is, double *l) {
     double t[TILE], up[TILE], positive[TILE], q[TILE];
     bool product = is->U_up != NULL;
-    if (product) both_powers(be, is->units, is->s, up, t);
-    else half_exp(be, is, t);
+    if (product) both_powers(dev, is->units, is->s, up, t);
+    else half_exp(dev, is, t);
     is->s_up = up;
     is->s_down = is->t = t;
     if (product && is->sigmoid != NULL) sum_classes(is, PRODUCT | SIGMOID, positive, q);
@@ -289,7 +289,7 @@ static void add_tile(const sgfs_device *be, tile *is, double *l) {
     else if (is->sigmoid != NULL) sum_classes(is, SIGMOID, positive, q);
     else sum_classes(is, 0, positive, q);
     for (int64_t k = is->K; k < whole_lanes(is->K); k++) q[k] = 0;
-    be->log1p(whole_lanes(is->K), q, q);
+    sgfsi_log1p(dev, whole_lanes(is->K), q, q);
     for (int64_t k = 0; k < is->K; k++) l[k] += positive[k] + q[k];
 }
 
@@ -312,21 +312,22 @@ static void fill_logits(const sgfs_model *m, const place *at, const double *s, c
     for (int64_t k = 0; k < K; k++) l[k] = is->d > 0 ? theta[is->d + k] : 0;
     for (int64_t j = 0; j < is->H; j += most) {
         tile now = {.units = is->H - j < most ? is->H - j : most, .K = K};
-        if (s == NULL) m->be->gemv(now.units, is->p, 1.0, theta + j * is->p, x, 0.0, own);
+        if (s == NULL)
+            sgfsi_gemv(m->ctx.device, now.units, is->p, 1.0, theta + j * is->p, x, 0.0, own);
         now.s = s != NULL ? s + j : own;
         now.U = theta + is->U + j * K;
         now.U_up = at->known ? at->up + j * K : NULL;
         now.U_down = at->known ? at->down + j * K : NULL;
         now.sigmoid = sigmoid != NULL ? sigmoid + j * K : NULL;
-        add_tile(m->be, &now, l);
+        add_tile(m->ctx.device, &now, l);
     }
     level(K, l);
 }
 
 /* Level l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
-static double normalise(const sgfs_device *be, int64_t K, double *l) {
+static double normalise(const sgfs_device *dev, int64_t K, double *l) {
     double sum = 0;
-    exp_lanes(be, K, l);
+    exp_lanes(dev, K, l);
     for (int64_t k = 0; k < K; k++) sum += l[k];
     for (int64_t k = 0; k < K; k++) l[k] /= sum;
     return log(sum);
@@ -364,14 +365,14 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     double *hidden = scratch, e[TILE]; /* n x H: c + W x */
     place at;
     (void)err;
-    m->be->gemm_nt(b->n, H, is->p, 1.0, b->x, theta, 0.0, hidden);
+    sgfsi_gemm_nt(m->ctx.device, b->n, H, is->p, 1.0, b->x, theta, 0.0, hidden);
     look_at(m, theta, &at);
     for (int64_t i = 0; i < b->n; i++) {
         double *dU = s->block != NULL ? s->block[1].dense + i * H * K : NULL;
         int64_t y = sgfsi_labels_class(&m->labels, b->y[i]);
         fill_logits(m, &at, hidden + i * H, NULL, e, dU);
         double own = y >= 0 ? e[y] : -INFINITY; /* a label the model does not know has no chance */
-        double norm = normalise(m->be, K, e);
+        double norm = normalise(m->ctx.device, K, e);
         if (s->loglik != NULL) s->loglik[i] = own - norm;
         if (dU == NULL) continue;
         for (int64_t k = 0; k < K; k++) e[k] = (k == y ? 1.0 : 0.0) - e[k];
@@ -386,11 +387,11 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
     const drbm *is = m->state;
     double P[TILE];
     place at;
-    m->be->gemm_nt(b->n, is->H, is->p, 1.0, b->x, theta, 0.0, scratch);
+    sgfsi_gemm_nt(m->ctx.device, b->n, is->H, is->p, 1.0, b->x, theta, 0.0, scratch);
     look_at(m, theta, &at);
     for (int64_t i = 0; i < b->n; i++) {
         fill_logits(m, &at, scratch + i * is->H, NULL, P, NULL);
-        normalise(m->be, is->K, P);
+        normalise(m->ctx.device, is->K, P);
         memcpy(out + i * is->K, P, (size_t)is->K * sizeof *P);
     }
 }
@@ -411,7 +412,7 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
     look_at(m, theta, &at);
     for (int64_t i = 0; i < b->n; i++) {
         fill_logits(m, &at, NULL, b->x + i * is->p, P, NULL);
-        normalise(m->be, is->K, P);
+        normalise(m->ctx.device, is->K, P);
         y[i] = m->labels.value[choose(is->K, P, uniform[i])];
     }
 }

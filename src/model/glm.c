@@ -49,7 +49,7 @@ sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
 
 void sgfsi_half_exp(const sgfs_model *m, int64_t n, const double *eta, double *e) {
     for (int64_t i = 0; i < n; i++) e[i] = -fabs(eta[i]);
-    m->be->exp(n, e, e);
+    sgfsi_exp(m->ctx.device, n, e, e);
 }
 
 static void sparse_predictor(int64_t n, const sgfs_csr *x, const double *theta, double *eta) {
@@ -65,7 +65,7 @@ static void sparse_predictor(int64_t n, const sgfs_csr *x, const double *theta, 
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta) {
     if (b->sparse != NULL) sparse_predictor(b->n, b->sparse, theta, eta);
-    else m->be->gemv(b->n, b->p, 1.0, b->x, theta, 0.0, eta);
+    else sgfsi_gemv(m->ctx.device, b->n, b->p, 1.0, b->x, theta, 0.0, eta);
     for (int64_t i = 0; b->offset != NULL && i < b->n; i++) eta[i] += b->offset[i];
 }
 
@@ -87,7 +87,8 @@ void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_b
         sparse_predictors(b->sparse, theta, m->block[0].rows, b->p, first, n, eta);
         return;
     }
-    m->be->gemm_nt(n, m->block[0].rows, b->p, 1.0, b->x + first * b->p, theta, 0.0, eta);
+    sgfsi_gemm_nt(m->ctx.device, n, m->block[0].rows, b->p, 1.0, b->x + first * b->p, theta, 0.0,
+                  eta);
 }
 
 static void sparse_changes(const sgfs_csr *x, int64_t n, int64_t rows, int64_t p,
@@ -113,8 +114,8 @@ void sgfsi_glm_changes(const sgfs_model *m, const double *from, const double *to
     }
     if (b->n == 0) return; /* no scratch either */
     for (int64_t j = 0; j < rows * b->p; j++) scratch[j] = to[j] - from[j];
-    if (rows == 1) m->be->gemv(b->n, b->p, 1.0, b->x, scratch, 0.0, u);
-    else m->be->gemm_nt(b->n, rows, b->p, 1.0, b->x, scratch, 0.0, u);
+    if (rows == 1) sgfsi_gemv(m->ctx.device, b->n, b->p, 1.0, b->x, scratch, 0.0, u);
+    else sgfsi_gemm_nt(m->ctx.device, b->n, rows, b->p, 1.0, b->x, scratch, 0.0, u);
 }
 
 int64_t sgfsi_glm_scratch(const sgfs_model *m) {
@@ -148,7 +149,7 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
         for (int64_t j = 0; j < b->p; j++) to[j] = root * b->x[i * b->p + j];
         for (int64_t j = b->p; j < m->D; j++) to[j] = 0;
     }
-    m->be->syrk_t(b->n, m->D, 1.0, scratch, 1.0, A);
+    sgfsi_syrk_t(m->ctx.device, b->n, m->D, 1.0, scratch, 1.0, A);
 }
 
 double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D) {
@@ -169,12 +170,12 @@ void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *
     for (int64_t i = 0; b->sparse != NULL && i < b->n; i++)
         out[i] = fmax(0, sgfsi_glm_sparse_square(b->sparse, i, C, m->D));
     if (b->sparse != NULL) return;
-    if (m->D == p) m->be->gemm_nn(b->n, p, p, 1.0, b->x, C, 0.0, scratch);
+    if (m->D == p) sgfsi_gemm_nn(m->ctx.device, b->n, p, p, 1.0, b->x, C, 0.0, scratch);
     for (int64_t i = 0; i < b->n; i++) {
         const double *x = b->x + i * p;
         for (int64_t j = 0; m->D != p && j < p; j++)
-            scratch[i * p + j] = m->be->dot(p, x, C + j * m->D);
-        out[i] = fmax(0, m->be->dot(p, x, scratch + i * p)); /* rounding of nothing */
+            scratch[i * p + j] = sgfsi_dot(m->ctx.device, p, x, C + j * m->D);
+        out[i] = fmax(0, sgfsi_dot(m->ctx.device, p, x, scratch + i * p)); /* rounding of nothing */
     }
 }
 
@@ -186,7 +187,7 @@ static void weighted_squares(const sgfs_model *m, const sgfs_batch *b, const dou
         const double *x = b->x + i * b->p + first;
         for (int64_t j = 0; j < n; j++) scaled[i * n + j] = weight[i] * x[j];
     }
-    m->be->gemm_tn(b->n, n, b->p, 1.0, scaled, b->x, 0.0, out);
+    sgfsi_gemm_tn(m->ctx.device, b->n, n, b->p, 1.0, scaled, b->x, 0.0, out);
 }
 
 /* Only pairs of entries that are not 0; columns increase within a row. A: the p x p block, in rows

@@ -39,7 +39,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
         residual[i] = y - (eta[i] >= 0 ? 1.0 : e[i]) / (1.0 + e[i]);
     }
     if (s->loglik == NULL) return SGFS_OK;
-    m->be->log1p(b->n, e, e);
+    sgfsi_log1p(m->ctx.device, b->n, e, e);
     for (int64_t i = 0; i < b->n; i++) {
         double y = target[i] == one ? 1.0 : 0.0; /* fmax would be a call */
         s->loglik[i] = y * eta[i] - ((eta[i] > 0 ? eta[i] : 0) + e[i]);

@@ -287,9 +287,10 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     double *spread =
         s->block != NULL && m->blocks > net->layers ? s->block[net->layers].dense : NULL;
     (void)err;
-    sgfsi_network_forward(net, m->be, theta, b, s->block, eta, scratch);
+    sgfsi_network_forward(net, m->ctx.device, theta, b, s->block, eta, scratch);
     state->readout->score(m, theta, b, eta, s->loglik, spread, own + b->n * last_layer(state)->out);
-    if (s->block != NULL) sgfsi_network_backward(net, m->be, theta, b->n, s->block, scratch);
+    if (s->block != NULL)
+        sgfsi_network_backward(net, m->ctx.device, theta, b->n, s->block, scratch);
     return SGFS_OK;
 }
 
@@ -297,7 +298,7 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
                     double *scratch) {
     const sgfsi_mlp *s = m->state;
     double *eta = scratch + b->n * sgfsi_network_scratch(&s->net);
-    sgfsi_network_forward(&s->net, m->be, theta, b, NULL, eta, scratch);
+    sgfsi_network_forward(&s->net, m->ctx.device, theta, b, NULL, eta, scratch);
     s->readout->predict(m, b->n, eta, out);
 }
 
@@ -320,7 +321,7 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
         some.n = b->n - first < rows ? b->n - first : rows;
         some.x = b->x + first * b->p;
         double *eta = room + some.n * sgfsi_network_scratch(&s->net);
-        sgfsi_network_forward(&s->net, m->be, theta, &some, NULL, eta, room);
+        sgfsi_network_forward(&s->net, m->ctx.device, theta, &some, NULL, eta, room);
         s->readout->draw(m, theta, some.n, eta, normal + first, uniform + first, y + first);
     }
 }

@@ -98,14 +98,14 @@ sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *dat
     m->kind = kind;
     m->data = data;
     m->cfg = m->own_cfg = sgfsi_config_copy(cfg);
-    m->be = sgfsi_device_find(sgfsi_config_text(cfg, "run.backend"));
     m->extra = sgfsi_json_object();
     m->cautions = sgfsi_json_array();
     m->events = data->total;
     m->info = info;
     m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (set_up(m, err) == SGFS_OK) return m;
+    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK && set_up(m, err) == SGFS_OK)
+        return m;
     sgfs_model_free(m);
     return NULL;
 }

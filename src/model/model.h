@@ -4,7 +4,7 @@
 #ifndef SGFSI_MODEL_H
 #define SGFSI_MODEL_H
 
-#include "context/device/device.h"
+#include "context/context.h"
 #include "model/labels.h"
 #include "rows/data.h"
 
@@ -22,7 +22,7 @@ struct sgfs_model {
     const sgfs_data *data;
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
-    const sgfs_device *be;
+    sgfsi_context ctx;
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;

@@ -19,8 +19,8 @@
 /* ---- activations ----------------------------------------------------------------------------- */
 
 /* f = 1/(1 + exp(-a)), f' = f (1 - f) */
-static void logistic(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right) {
-    be->exp(n * h, sums, sums);
+static void logistic(const sgfs_device *dev, int64_t n, int64_t h, double *sums, double *right) {
+    sgfsi_exp(dev, n * h, sums, sums);
     for (int64_t i = 0; i < n; i++, sums += h, right += h + 1) {
         right[0] = 1;
         for (int64_t j = 0; j < h; j++) right[j + 1] = 1 / (1 + sums[j]);
@@ -35,8 +35,8 @@ static void logistic_chain(int64_t n, int64_t h, const double *right, const doub
 }
 
 /* f = 1 - 2/(1 + exp(2 a)), f' = 1 - f^2 */
-static void hyperbolic(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right) {
-    be->exp(n * h, sums, sums);
+static void hyperbolic(const sgfs_device *dev, int64_t n, int64_t h, double *sums, double *right) {
+    sgfsi_exp(dev, n * h, sums, sums);
     for (int64_t i = 0; i < n; i++, sums += h, right += h + 1) {
         right[0] = 1;
         for (int64_t j = 0; j < h; j++) right[j + 1] = 1 - 2 / (1 + sums[j]);
@@ -51,8 +51,8 @@ static void hyperbolic_chain(int64_t n, int64_t h, const double *right, const do
 }
 
 /* f = max(0, a), f' = 1 for a > 0, else 0: also at 0. */
-static void rectified(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right) {
-    (void)be;
+static void rectified(const sgfs_device *dev, int64_t n, int64_t h, double *sums, double *right) {
+    (void)dev;
     for (int64_t i = 0; i < n; i++, sums += h, right += h + 1) {
         right[0] = 1;
         for (int64_t j = 0; j < h; j++) right[j + 1] = sums[j] > 0 ? sums[j] : 0;
@@ -84,7 +84,7 @@ int64_t sgfsi_network_scratch(const sgfsi_network *net) {
     return 2 * net->widest + 1;
 }
 
-void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *be, const double *theta,
+void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
                            const sgfs_batch *b, sgfs_score_block *keep, double *eta,
                            double *scratch) {
     const double *input = b->x;
@@ -92,21 +92,21 @@ void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *be, cons
         const sgfsi_layer *at = &net->layer[l];
         bool last = l == net->layers - 1;
         double *sums = last ? eta : keep != NULL ? keep[l].left : scratch;
-        be->gemm_nt(b->n, at->out, at->in, last ? 1 : net->activation->factor, input,
-                    theta + at->offset, 0, sums);
+        sgfsi_gemm_nt(dev, b->n, at->out, at->in, last ? 1 : net->activation->factor, input,
+                      theta + at->offset, 0, sums);
         if (last) return;
         double *right = keep != NULL ? keep[l + 1].right_own : scratch + b->n * net->widest;
-        net->activation->apply(be, b->n, at->out, sums, right);
+        net->activation->apply(dev, b->n, at->out, sums, right);
         input = right;
     }
 }
 
-void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *be, const double *theta,
+void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
                             int64_t n, sgfs_score_block *block, double *scratch) {
     double *back = scratch + n * net->widest; /* n x in */
     for (int64_t l = net->layers - 1; l > 0; l--) {
         const sgfsi_layer *at = &net->layer[l];
-        be->gemm_nn(n, at->in, at->out, 1, block[l].left, theta + at->offset, 0, back);
+        sgfsi_gemm_nn(dev, n, at->in, at->out, 1, block[l].left, theta + at->offset, 0, back);
         net->activation->chain(n, at->in - 1, block[l].right, back, block[l - 1].left);
     }
 }

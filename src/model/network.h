@@ -18,7 +18,7 @@ typedef struct sgfsi_activation {
     const char *name;
     double factor; /* the sums arrive multiplied by it: what the one exp wants */
     /* From sums (n x h, destroyed) to [1, f(a)] (n x (h+1)). */
-    void (*apply)(const sgfs_device *be, int64_t n, int64_t h, double *sums, double *right);
+    void (*apply)(const sgfs_device *dev, int64_t n, int64_t h, double *sums, double *right);
     /* delta (n x h) = back x f'(a), back and right n x (h+1) with the bias in front. */
     void (*chain)(int64_t n, int64_t h, const double *right, const double *back, double *delta);
 } sgfsi_activation;
@@ -44,12 +44,12 @@ int64_t sgfsi_network_scratch(const sgfsi_network *net);
 
 /* eta: the sums of the last layer, n x out. keep (may be NULL): the model's score blocks, layer by
  * layer, whose right sides are filled on the way. */
-void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *be, const double *theta,
+void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
                            const sgfs_batch *b, sgfs_score_block *keep, double *eta,
                            double *scratch);
 /* After a forward pass that kept its values, with d log p/d eta in the left side of the last
  * block: fill the left sides of all others. */
-void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *be, const double *theta,
+void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
                             int64_t n, sgfs_score_block *block, double *scratch);
 
 #endif

@@ -75,7 +75,7 @@ void sgfsi_outcomes_curvature(const sgfs_model *m, const double *theta, const sg
             if (weight == 0) memset(g + i * m->D, 0, (size_t)m->D * sizeof *g);
             else form_row(&s, i, sqrt(weight * probability[i]), g + i * m->D);
         }
-        m->be->syrk_t(b->n, m->D, 1.0, g, 1.0, A);
+        sgfsi_syrk_t(m->ctx.device, b->n, m->D, 1.0, g, 1.0, A);
     }
 }
 

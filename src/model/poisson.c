@@ -114,7 +114,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     sgfs_status status = check_batch(m, b, err);
     if (status != SGFS_OK) return status;
     sgfsi_glm_predictor(m, theta, b, eta);
-    m->be->exp(b->n, eta, mu);
+    sgfsi_exp(m->ctx.device, b->n, eta, mu);
     for (int64_t i = 0; s->block != NULL && i < b->n; i++) s->block[0].left[i] = b->y[i] - mu[i];
     for (int64_t i = 0; s->loglik != NULL && i < b->n; i++) {
         s->loglik[i] = b->y[i] * eta[i] - mu[i] - log_factorial(m->state, b->y[i]);
@@ -126,13 +126,13 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
                     double *scratch) {
     (void)scratch;
     sgfsi_glm_predictor(m, theta, b, out);
-    m->be->exp(b->n, out, out);
+    sgfsi_exp(m->ctx.device, b->n, out, out);
 }
 
 static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch) {
     sgfsi_glm_predictor(m, theta, b, scratch);
-    m->be->exp(b->n, scratch, scratch);
+    sgfsi_exp(m->ctx.device, b->n, scratch, scratch);
     sgfsi_glm_curvature(m, b, scratch, A, scratch + b->n);
 }
 
@@ -212,7 +212,7 @@ static double draw(const poisson *s, double mu, double z, double u) {
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     sgfsi_glm_predictor(m, theta, b, y);
-    m->be->exp(b->n, y, y);
+    sgfsi_exp(m->ctx.device, b->n, y, y);
     for (int64_t i = 0; i < b->n; i++) y[i] = draw(m->state, y[i], normal[i], uniform[i]);
 }
 

@@ -45,7 +45,7 @@ static void softmax_score(const sgfs_model *m, const double *theta, const sgfs_b
         int64_t class = sgfsi_labels_class(&m->labels, b->y[i]);
         loglik[i] = class >= 0 ? eta[i * K + class] : -INFINITY;
     }
-    m->be->exp(b->n * K, eta, eta);
+    sgfsi_exp(m->ctx.device, b->n * K, eta, eta);
     for (int64_t i = 0; i < b->n; i++, eta += K) {
         double sum = sum_of(K, eta), scale = -1 / sum;
         int64_t class = sgfsi_labels_class(&m->labels, b->y[i]);
@@ -59,7 +59,7 @@ static void softmax_predict(const sgfs_model *m, int64_t n, const double *eta, d
     int64_t K = m->labels.count;
     memcpy(out, eta, (size_t)(n * K) * sizeof *out);
     lower(n, K, out);
-    m->be->exp(n * K, out, out);
+    sgfsi_exp(m->ctx.device, n * K, out, out);
     for (int64_t i = 0; i < n; i++, out += K) {
         double scale = 1 / sum_of(K, out);
         for (int64_t k = 0; k < K; k++) out[k] *= scale;
@@ -73,7 +73,7 @@ static void softmax_draw(const sgfs_model *m, const double *theta, int64_t n, do
     (void)theta;
     (void)normal;
     lower(n, K, eta);
-    m->be->exp(n * K, eta, eta);
+    sgfsi_exp(m->ctx.device, n * K, eta, eta);
     for (int64_t i = 0; i < n; i++, eta += K) {
         double left = uniform[i] * sum_of(K, eta);
         int64_t k = 0;

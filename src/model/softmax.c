@@ -182,8 +182,8 @@ static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, 
     sgfsi_glm_predictors(m, theta, b, first, n, o->P);
     take_off_largest(s, n, o);
     note_own(m, n, y, o);
-    m->be->exp(n * s->rows, o->P, o->P);
-    if (s->reference >= 0) m->be->exp(n, o->base, o->base);
+    sgfsi_exp(m->ctx.device, n * s->rows, o->P, o->P);
+    if (s->reference >= 0) sgfsi_exp(m->ctx.device, n, o->base, o->base);
     normalise(s, n, o);
 }
 
@@ -197,7 +197,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     outlook o = lay_out(b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
     look(m, theta, b, 0, b->n, b->y, &o);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
-    if (out->loglik != NULL) m->be->log1p(b->n, o.rest, o.rest);
+    if (out->loglik != NULL) sgfsi_log1p(m->ctx.device, b->n, o.rest, o.rest);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] -= o.rest[i];
     for (int64_t i = 0; wanted && i < b->n; i++) {
         double *e = o.P + i * s->rows;
@@ -281,12 +281,14 @@ static void measure(const sgfs_model *m, const sgfs_batch *b, const double *C, c
     for (int64_t i = 0; i < b->n; i++) w->range[i] = w->trace[i] = w->sum[i] = 0;
     for (int64_t k = 0; k < s->rows; k++) {
         const double *strip = C + k * p * D; /* p x D: the blocks C_k1, C_k2, ... side by side */
-        if (b->sparse == NULL) m->be->gemm_nn(b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
+        if (b->sparse == NULL)
+            sgfsi_gemm_nn(m->ctx.device, b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
         for (int64_t i = 0; i < b->n; i++) {
             for (int64_t l = 0; l < s->rows; l++) {
-                w->row[l] = b->sparse != NULL
-                                ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
-                                : m->be->dot(p, b->x + i * p, scratch + i * D + l * p);
+                w->row[l] =
+                    b->sparse != NULL
+                        ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
+                        : sgfsi_dot(m->ctx.device, p, b->x + i * p, scratch + i * D + l * p);
             }
             note_row(s, i, k, P + i * s->rows, w);
         }

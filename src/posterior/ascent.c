@@ -107,14 +107,14 @@ void sgfsi_ascent_tell(sgfsi_ascent *a, double distance) {
 
 /* The trial lands in old_theta and old_G: after acceptance the pairs change names. */
 static sgfs_status try_size(sgfsi_ascent *a, double size, double *A, place *at, sgfs_err *err) {
-    const sgfs_device *be = a->m->be;
+    const sgfs_device *dev = a->m->ctx.device;
     int64_t D = a->m->D;
     memcpy(a->old_theta, a->theta, (size_t)D * sizeof *a->theta);
-    be->axpy(D, size, a->direction, a->old_theta);
+    sgfsi_axpy(dev, D, size, a->direction, a->old_theta);
     sgfs_status status = evaluate(a, a->old_theta, &at->lp, a->old_G, A, err);
     at->size = size;
     at->finite = status == SGFS_OK;
-    at->slope = at->finite ? be->dot(D, a->old_G, a->direction) : NAN;
+    at->slope = at->finite ? sgfsi_dot(dev, D, a->old_G, a->direction) : NAN;
     return status == SGFS_ENUMERIC ? SGFS_OK : status;
 }
 

@@ -48,7 +48,7 @@ static void scale(const sgfsi_ascent *a, double k, double *x) {
 
 /* direction = H G. Before the first pair: a step of one spread at most. */
 static void choose_direction(sgfsi_ascent *a, memory *h) {
-    const sgfs_device *be = a->m->be;
+    const sgfs_device *dev = a->m->ctx.device;
     int64_t D = a->m->D, oldest = h->count > PAIRS ? h->count - PAIRS : 0;
     double *d = a->direction, alpha[PAIRS];
     memcpy(d, a->G, (size_t)D * sizeof *d);
@@ -57,15 +57,15 @@ static void choose_direction(sgfsi_ascent *a, memory *h) {
         if (h->k == 0) h->k = 1; /* already at the top */
     }
     for (int64_t i = h->count - 1; i >= oldest; i--) {
-        alpha[i % PAIRS] = h->rho[i % PAIRS] * be->dot(D, pair(h->s, i, D), d);
-        be->axpy(D, -alpha[i % PAIRS], pair(h->y, i, D), d);
+        alpha[i % PAIRS] = h->rho[i % PAIRS] * sgfsi_dot(dev, D, pair(h->s, i, D), d);
+        sgfsi_axpy(dev, D, -alpha[i % PAIRS], pair(h->y, i, D), d);
     }
     scale(a, h->k, d);
     for (int64_t i = oldest; i < h->count; i++) {
-        double beta = h->rho[i % PAIRS] * be->dot(D, pair(h->y, i, D), d);
-        be->axpy(D, alpha[i % PAIRS] - beta, pair(h->s, i, D), d);
+        double beta = h->rho[i % PAIRS] * sgfsi_dot(dev, D, pair(h->y, i, D), d);
+        sgfsi_axpy(dev, D, alpha[i % PAIRS] - beta, pair(h->s, i, D), d);
     }
-    a->slope = be->dot(D, a->G, d);
+    a->slope = sgfsi_dot(dev, D, a->G, d);
 }
 
 /* The line search has seen to s'y > 0; a pair that rounding spoilt is left out. */

@@ -15,7 +15,6 @@
 #include "posterior/mode.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "model/prior.h"
@@ -78,7 +77,7 @@ static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal,
     int64_t D = a->m->D, bad = -1;
     double least = 64 * (double)D * 0x1p-52;
     for (int64_t j = 0; j < D; j++) diagonal[j] = a->A[j * D + j];
-    int64_t failed = a->m->be->potrf(D, a->A);
+    int64_t failed = sgfsi_potrf(a->m->ctx.device, D, a->A);
     if (failed != 0) bad = failed - 1;
     for (int64_t j = 0; j < D && bad < 0; j++) {
         double pivot = a->A[j * D + j];
@@ -96,12 +95,12 @@ static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal,
 
 /* direction = A^-1 G; returns |L^-1 G|. A is L. */
 static double newton_step(sgfsi_ascent *a) {
-    const sgfs_device *be = a->m->be;
+    const sgfs_device *dev = a->m->ctx.device;
     int64_t D = a->m->D;
     memcpy(a->direction, a->G, (size_t)D * sizeof *a->G);
-    be->trsv(D, a->A, false, a->direction);
-    a->slope = be->dot(D, a->direction, a->direction);
-    be->trsv(D, a->A, true, a->direction);
+    sgfsi_trsv(dev, D, a->A, false, a->direction);
+    a->slope = sgfsi_dot(dev, D, a->direction, a->direction);
+    sgfsi_trsv(dev, D, a->A, true, a->direction);
     return sqrt(a->slope);
 }
 
@@ -110,11 +109,11 @@ static double newton_step(sgfsi_ascent *a) {
 /* Length of the step in the start's standard deviations; without L0 there is no need to know. work:
  * D. */
 static double length_before(const sgfsi_ascent *a, const double *L0, double *work) {
-    const sgfs_device *be = a->m->be;
+    const sgfs_device *dev = a->m->ctx.device;
     if (L0 == NULL) return 0;
     memcpy(work, a->direction, (size_t)a->m->D * sizeof *work);
-    be->trmv(a->m->D, L0, true, work);
-    return sqrt(be->dot(a->m->D, work, work));
+    sgfsi_trmv(dev, a->m->D, L0, true, work);
+    return sqrt(sgfsi_dot(dev, a->m->D, work, work));
 }
 
 /* The step still counts in the start's standard deviations, where the information along it has
@@ -151,20 +150,13 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-/* One view of all rows for the whole search; BLAS has to be on one thread inside it. */
-static sgfs_status open_rows(sgfsi_full *full, const sgfs_model *m, int64_t threads, bool curvature,
-                             sgfsi_arena *own, sgfs_err *err) {
-    return sgfsi_full_open(full, m, threads > 0 ? threads : omp_get_max_threads(), curvature, own,
-                           err);
-}
-
 /* L-BFGS has no matrix on its way; one at its end, where it can be had, gives the Gaussian. A view
  * of its own: room for sums of matrices would leave the gradients fewer threads. */
 static sgfs_status add_gaussian(sgfsi_ascent *a, int64_t threads, sgfsi_arena *own, sgfs_err *err) {
     sgfsi_full *full = sgfsi_arena_alloc(own, 1, sizeof *full);
     a->A = SGFSI_DOUBLES(own, a->m->D * a->m->D);
     if (full == NULL || a->A == NULL) return sgfsi_fail_memory(err, "the Gaussian at the mode");
-    sgfs_status status = open_rows(full, a->m, threads, true, own, err);
+    sgfs_status status = sgfsi_full_open(full, a->m, threads, true, own, err);
     a->full = full;
     if (status == SGFS_OK) status = sgfsi_ascent_curvature(a, err);
     if (status == SGFS_OK) status = factor(a, false, a->direction, err);
@@ -208,7 +200,7 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     sgfsi_full full;
     sgfsi_ascent a;
     double distance = 0;
-    sgfs_status status = open_rows(&full, m, plan->threads, scoring, own, err);
+    sgfs_status status = sgfsi_full_open(&full, m, plan->threads, scoring, own, err);
     full.log = sgfsi_config_log(m->cfg);
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, plan->start, scoring, own, err);
     if (status != SGFS_OK) return status;
@@ -229,9 +221,7 @@ sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, 
     if (!sgfsi_prior_is_smooth(m)) return has_kink(m, err);
     sgfs_status status = choose_method(m, plan->method, &scoring, err);
     if (status != SGFS_OK) return status;
-    int blas_threads = sgfsi_blas_threads(1);
     status = search(m, plan, scoring, &own, arena, out, err);
-    (void)sgfsi_blas_threads(blas_threads);
     sgfsi_arena_free(&own);
     return status;
 }
@@ -245,7 +235,7 @@ sgfs_status sgfsi_mode_find(const sgfs_model *m, const double *start, int64_t th
     sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
     if (status == SGFS_OK) {
         memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
-        sgfsi_invert_factor(m->be, m->D, mode.L, cov);
+        sgfsi_invert_factor(m->ctx.device, m->D, mode.L, cov);
     }
     if (passes != NULL) *passes = mode.passes;
     sgfsi_arena_free(&arena);
@@ -264,7 +254,7 @@ static sgfs_status log_det(const sgfs_model *m, surroundings *s, double *out, sg
     double lp;
     sgfs_status status = sgfsi_full_eval(&s->full, s->place, &lp, s->G, s->A, err);
     if (status != SGFS_OK) return status;
-    if (m->be->potrf(m->D, s->A) != 0) {
+    if (sgfsi_potrf(m->ctx.device, m->D, s->A) != 0) {
         return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix is singular near the mode.");
     }
     *out = 0;
@@ -288,7 +278,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
         if (status == SGFS_OK) s->change[k] = -0.5 * (high - low) / (2 * step);
     }
     for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
-        mean[i] = mode[i] + m->be->dot(m->D, cov + i * m->D, s->change);
+        mean[i] = mode[i] + sgfsi_dot(m->ctx.device, m->D, cov + i * m->D, s->change);
     }
     return status;
 }
@@ -300,12 +290,10 @@ sgfs_status sgfsi_mode_mean(const sgfs_model *m, const double *mode, const doubl
                       .change = SGFSI_DOUBLES(&own, m->D),
                       .G = SGFSI_DOUBLES(&own, m->D),
                       .A = SGFSI_DOUBLES(&own, m->D * m->D)};
-    int blas_threads = sgfsi_blas_threads(1);
     bool room = s.place != NULL && s.change != NULL && s.G != NULL && s.A != NULL;
-    sgfs_status status = room ? open_rows(&s.full, m, 0, true, &own, err)
+    sgfs_status status = room ? sgfsi_full_open(&s.full, m, 0, true, &own, err)
                               : sgfsi_fail_memory(err, "the surroundings of the mode");
     if (status == SGFS_OK) status = shift_by_curvature(m, mode, cov, mean, &s, err);
-    (void)sgfsi_blas_threads(blas_threads);
     sgfsi_arena_free(&own);
     return status;
 }

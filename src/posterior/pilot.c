@@ -24,18 +24,18 @@ static double length_of(int64_t D, const double *x) {
 }
 
 /* Largest eigenvalue of L L' (or, inverse, of its inverse) by the power method. x: D. */
-static double largest(const sgfs_device *be, int64_t D, const double *L, bool inverse, double *x) {
+static double largest(const sgfs_device *dev, int64_t D, const double *L, bool inverse, double *x) {
     double size = 1;
     for (int64_t j = 0; j < D; j++) x[j] = 1 / sqrt((double)D) * (j % 2 == 0 ? 1 : 0.7);
     for (int k = 0; k < ROUNDS && size > 0; k++) {
         size = length_of(D, x);
         for (int64_t j = 0; j < D; j++) x[j] /= size;
         if (inverse) {
-            be->trsv(D, L, false, x);
-            be->trsv(D, L, true, x);
+            sgfsi_trsv(dev, D, L, false, x);
+            sgfsi_trsv(dev, D, L, true, x);
         } else {
-            be->trmv(D, L, true, x);
-            be->trmv(D, L, false, x);
+            sgfsi_trmv(dev, D, L, true, x);
+            sgfsi_trmv(dev, D, L, false, x);
         }
         size = length_of(D, x);
     }
@@ -49,8 +49,8 @@ static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
     double *x = SGFSI_DOUBLES(&arena, m->D), n = m->data->total;
     bool found = x != NULL && sgfsi_mode_search(m, &plan, &arena, &mode, NULL) == SGFS_OK;
     if (found) {
-        out->stiff = largest(m->be, m->D, mode.L, false, x) / n;
-        out->soft = 1 / (largest(m->be, m->D, mode.L, true, x) * n);
+        out->stiff = largest(m->ctx.device, m->D, mode.L, false, x) / n;
+        out->soft = 1 / (largest(m->ctx.device, m->D, mode.L, true, x) * n);
     }
     sgfsi_arena_free(&arena);
     return found && isfinite(out->stiff) && out->stiff > 0 && out->soft > 0;

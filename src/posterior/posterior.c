@@ -61,15 +61,15 @@ static void sum_sparse(const sgfs_score_block *o, int64_t n, double a, double b,
 }
 
 /* out = a sum_i g_i + b out, block by block, from the factors. */
-static void sum_scores(const sgfs_device *be, const sgfs_scores *s, double a, double b,
+static void sum_scores(const sgfs_device *dev, const sgfs_scores *s, double a, double b,
                        const double *ones, double *out) {
     for (int64_t k = 0; k < s->blocks; k++) {
         const sgfs_score_block *o = &s->block[k];
         double *to = out + o->offset;
-        if (o->dense != NULL) be->gemv_t(s->n, o->rows * o->cols, a, o->dense, ones, b, to);
+        if (o->dense != NULL) sgfsi_gemv_t(dev, s->n, o->rows * o->cols, a, o->dense, ones, b, to);
         else if (o->right_sparse != NULL) sum_sparse(o, s->n, a, b, to);
-        else if (o->rows == 1) be->gemv_t(s->n, o->cols, a, o->right, o->left, b, to);
-        else be->gemm_tn(s->n, o->rows, o->cols, a, o->left, o->right, b, to);
+        else if (o->rows == 1) sgfsi_gemv_t(dev, s->n, o->cols, a, o->right, o->left, b, to);
+        else sgfsi_gemm_tn(dev, s->n, o->rows, o->cols, a, o->left, o->right, b, to);
     }
 }
 
@@ -252,10 +252,10 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     e->rows_touched += b->n;
     sgfs_status status = score_batch(e, b, theta, lp != NULL, err);
     if (status != SGFS_OK) return status;
-    sum_scores(m->be, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
+    sum_scores(m->ctx.device, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
     for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
     if (lp != NULL) *lp = b->total / (double)b->n * sum_of(b->n, e->loglik);
-    if (e->control != NULL) m->be->axpy(m->D, 1.0, e->control->G, G);
+    if (e->control != NULL) sgfsi_axpy(m->ctx.device, m->D, 1.0, e->control->G, G);
     if (e->control != NULL && lp != NULL) *lp += e->control->loglik;
     status = sgfsi_prior_add(m, theta, lp, G, err);
     return status == SGFS_OK ? check_finite(m, G, err) : status;
@@ -311,6 +311,7 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                             sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
+    if (threads <= 0) threads = m->ctx.threads;
     while (curvature && parts > 1 && parts * D * D > MOST_SUMS) parts /= 2;
     *f = (sgfsi_full){.model = m,
                       .N = m->data->N,
@@ -352,7 +353,7 @@ static sgfs_status score_block(struct sgfsi_pass *f, const sgfs_model *m, int64_
 static void add_block(struct sgfsi_pass *f, const sgfs_model *m, const sgfs_batch *b,
                       const double *theta, double *sums, bool curvature) {
     if (b->weight != NULL) weigh(&f->scores, b->weight);
-    sum_scores(m->be, &f->scores, 1.0, 1.0, f->ones, sums + 1);
+    sum_scores(m->ctx.device, &f->scores, 1.0, 1.0, f->ones, sums + 1);
     sums[0] += sum_of(b->n, f->loglik);
     if (curvature) m->kind->curvature(m, theta, b, sums + 1 + m->D, f->scratch);
 }
@@ -370,15 +371,21 @@ static sgfs_status do_block(sgfsi_full *f, struct sgfsi_pass *pass, int64_t part
     return SGFS_OK;
 }
 
-static sgfs_status add_part(sgfsi_full *f, int64_t part, const double *theta, bool curvature) {
+typedef struct place {
+    const double *theta;
+    bool curvature; /* the information there, too */
+} place;
+
+static sgfs_status add_part(sgfsi_full *f, int64_t part, const void *user) {
+    const place *at = user;
     struct sgfsi_pass *pass = &f->pass[omp_get_thread_num()];
     double *sums = f->sums + part * f->stride;
     int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
     sgfs_status status = SGFS_OK;
-    memset(sums, 0, (size_t)(1 + f->D + (curvature ? f->D * f->D : 0)) * sizeof *sums);
+    memset(sums, 0, (size_t)(1 + f->D + (at->curvature ? f->D * f->D : 0)) * sizeof *sums);
     for (int64_t b = from; b < end && status == SGFS_OK; b++)
-        status = do_block(f, pass, part, b, theta, curvature);
+        status = do_block(f, pass, part, b, at->theta, at->curvature);
     return status;
 }
 
@@ -402,24 +409,33 @@ static sgfs_status collect(const sgfsi_full *f, double *lp, double *G, double *A
     for (int64_t part = 0; part < f->parts; part++) {
         const double *sums = f->sums + part * f->stride;
         *lp += sums[0];
-        f->model->be->axpy(f->D, 1.0, sums + 1, G);
-        if (A != NULL) f->model->be->axpy(f->D * f->D, 1.0, sums + 1 + f->D, A);
+        sgfsi_axpy(f->model->ctx.device, f->D, 1.0, sums + 1, G);
+        if (A != NULL) sgfsi_axpy(f->model->ctx.device, f->D * f->D, 1.0, sums + 1 + f->D, A);
     }
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *loglik, double *G,
-                                  double *info, sgfs_err *err) {
-    bool curvature = info != NULL;
+/* What is done with the rows of a part, on one thread; what it says goes to f->err[part]. */
+typedef sgfs_status (*part_fn)(sgfsi_full *f, int64_t part, const void *user);
+
+static void do_parts(sgfsi_full *f, part_fn fn, const void *user) {
+    sgfsi_scope scope = sgfsi_context_enter(&f->model->ctx);
     sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
     for (int64_t part = 0; part < f->parts; part++) {
         f->err[part].code = SGFS_OK;
-        f->err[part].code = add_part(f, part, theta, curvature);
+        f->err[part].code = fn(f, part, user);
         bool caller = omp_get_thread_num() == 0; /* parts are handed out in order */
         if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
     }
+    sgfsi_context_leave(scope);
     f->rows_touched += f->N;
+}
+
+sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *loglik, double *G,
+                                  double *info, sgfs_err *err) {
+    const place at = {theta, info != NULL};
+    do_parts(f, add_part, &at);
     return collect(f, loglik, G, info, err);
 }
 
@@ -433,28 +449,27 @@ sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_h
 
 /* ---- anything else done with all rows -------------------------------------------------------- */
 
-static sgfs_status each_of_part(sgfsi_full *f, int64_t part, sgfsi_block_fn fn, void *user) {
+struct errand {
+    sgfsi_block_fn fn;
+    void *user;
+};
+
+static sgfs_status each_of_part(sgfsi_full *f, int64_t part, const void *user) {
+    const struct errand *is = user;
     int64_t thread = omp_get_thread_num(), blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t from = part * blocks / f->parts, end = (part + 1) * blocks / f->parts;
     sgfs_status status = SGFS_OK;
     for (int64_t k = from; k < end && status == SGFS_OK; k++) {
         sgfs_batch b;
         status = read_block(&f->pass[thread], f->model, k * FULL_BLOCK, &b, &f->err[part]);
-        if (status == SGFS_OK) status = fn(user, thread, k * FULL_BLOCK, &b, &f->err[part]);
+        if (status == SGFS_OK) status = is->fn(is->user, thread, k * FULL_BLOCK, &b, &f->err[part]);
     }
     return status;
 }
 
 sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
-    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
-    for (int64_t part = 0; part < f->parts; part++) {
-        f->err[part].code = SGFS_OK;
-        f->err[part].code = each_of_part(f, part, fn, user);
-        bool caller = omp_get_thread_num() == 0;
-        if (caller && f->log != NULL) sgfsi_tick(&ticker, (double)(part + 1) / (double)f->parts);
-    }
-    f->rows_touched += f->N;
+    const struct errand is = {fn, user};
+    do_parts(f, each_of_part, &is);
     return first_failure(f, err);
 }
 
@@ -483,10 +498,8 @@ sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, doubl
                                  double *A, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_full f;
-    int blas_threads = sgfsi_blas_threads(1);
-    sgfs_status status = sgfsi_full_open(&f, m, omp_get_max_threads(), A != NULL, &arena, err);
+    sgfs_status status = sgfsi_full_open(&f, m, 0, A != NULL, &arena, err);
     if (status == SGFS_OK) status = sgfsi_full_eval(&f, theta, lp, G, A, err);
     sgfsi_arena_free(&arena);
-    (void)sgfsi_blas_threads(blas_threads);
     return status;
 }

@@ -64,7 +64,7 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 /* ---- all rows -------------------------------------------------------------------------------- */
 
 /* Room for passes over the full data, streamed in blocks of rows over `threads` threads. The sums
- * have the same bits for any number of them. BLAS must be single-threaded (sgfsi_blas_threads). */
+ * have the same bits for any number of them. */
 typedef struct sgfsi_full {
     const sgfs_model *model;
     int64_t N, D, parts, threads, stride;
@@ -76,7 +76,7 @@ typedef struct sgfsi_full {
     const struct sgfsi_harvest *harvest; /* of sgfsi_full_harvest, while it runs */
 } sgfsi_full;
 
-/* curvature: A may be asked for. */
+/* threads: 0 or less: the context's. curvature: A may be asked for. */
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err);
 /* Log likelihood of all rows, its gradient (D) and the expected Fisher information, all without the

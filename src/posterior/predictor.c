@@ -140,7 +140,7 @@ static sgfs_status ask_model(sgfsi_predictor *p, const sgfsi_draw *draw, int64_t
 static void add_density(sgfsi_predictor *p) {
     int64_t n = p->batch.n;
     for (int64_t i = 0; i < n; i++) p->gap[i] = -fabs(p->loglik[i] - p->top[i]);
-    p->m->be->exp(n, p->gap, p->gap);
+    sgfsi_exp(p->m->ctx.device, n, p->gap, p->gap);
     for (int64_t i = 0; i < n; i++) {
         if (p->loglik[i] == -INFINITY) continue; /* adds 0, and gap is not a number */
         if (p->loglik[i] <= p->top[i]) {

@@ -8,7 +8,6 @@
  */
 #include "posterior/remembered.h"
 
-#include <omp.h>
 #include <string.h>
 
 /* Numbers kept at most: 1 GiB. */
@@ -69,7 +68,6 @@ static sgfs_status pass(sgfsi_remembered *r, const sgfs_model *m, const double *
     double loglik, *G = SGFSI_DOUBLES(own, m->D);
     const sgfsi_harvest harvest = {.take = take, .user = r};
     if (G == NULL) return sgfsi_fail_memory(err, "the scores at the anchor");
-    if (threads <= 0) threads = omp_get_max_threads();
     sgfs_status status = sgfsi_full_open(&full, m, threads, false, own, err);
     full.log = sgfsi_config_log(m->cfg);
     return status == SGFS_OK ? sgfsi_full_harvest(&full, theta, &harvest, &loglik, G, err) : status;
@@ -88,9 +86,7 @@ sgfs_status sgfsi_remembered_fill(sgfsi_remembered *r, const sgfs_model *m, cons
     }
     r->a = SGFSI_DOUBLES(arena, r->N * r->width);
     if (r->a == NULL) return sgfsi_fail_memory(err, "the scores at the anchor");
-    int blas_threads = sgfsi_blas_threads(1);
     sgfs_status status = pass(r, m, theta, threads, &own, err);
-    (void)sgfsi_blas_threads(blas_threads);
     sgfsi_arena_free(&own);
     return status;
 }

@@ -17,7 +17,6 @@
 #include "posterior/thinning.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -73,7 +72,7 @@ static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const 
 static void invert(const sgfs_model *m, const double *L, double *C) {
     int64_t D = m->D;
     for (int64_t i = 0; i < D * D; i++) C[i] = L[i];
-    m->be->potri(D, C);
+    sgfsi_potri(m->ctx.device, D, C);
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
     }
@@ -134,9 +133,7 @@ sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, co
     psi->entries = (psi->N + psi->run - 1) / psi->run;
     psi->largest = SGFSI_DOUBLES(arena, psi->entries);
     if (psi->largest == NULL) return sgfsi_fail_memory(err, "the table of rows");
-    int blas_threads = sgfsi_blas_threads(1);
-    sgfs_status status = walk(psi, a, threads > 0 ? threads : omp_get_max_threads(), &mine, err);
-    (void)sgfsi_blas_threads(blas_threads);
+    sgfs_status status = walk(psi, a, threads, &mine, err);
     sgfsi_arena_free(&mine);
     if (status == SGFS_OK) status = weigh(psi, arena, err);
     psi->seconds = sgfsi_now() - before;

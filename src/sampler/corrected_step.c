@@ -20,7 +20,7 @@ static const double batches_remembered = 200, rows_remembered = 400;
 sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfsi_corrected_settings *set = sampler->settings;
     const sgfsi_fisher_settings *f = &sampler->plan->fisher;
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     const sgfsi_eval *e = &sampler->eval;
     g->scaled = strcmp(set->noise_matrix, "diag") == 0;
     g->given = !isnan(set->step);
@@ -34,14 +34,14 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
     sgfs_status status = sgfsi_precision_open(&g->P, sampler, err);
     if (status == SGFS_OK)
         status =
-            sgfsi_average_open(&g->I1, kind, be, sampler->layout, e->n, f, sampler->arena, err);
+            sgfsi_average_open(&g->I1, kind, dev, sampler->layout, e->n, f, sampler->arena, err);
     if (status == SGFS_OK)
-        status = sgfsi_sym_open(&g->V, kind, be, sampler->layout, sampler->arena, err);
+        status = sgfsi_sym_open(&g->V, kind, dev, sampler->layout, sampler->arena, err);
     if (status == SGFS_OK && !g->scaled)
-        status = sgfsi_sym_open(&g->R, sampler->fisher, be, sampler->layout, sampler->arena, err);
+        status = sgfsi_sym_open(&g->R, sampler->fisher, dev, sampler->layout, sampler->arena, err);
     if (status == SGFS_OK && !g->scaled)
         status =
-            sgfsi_sym_open(&g->next, sampler->fisher, be, sampler->layout, sampler->arena, err);
+            sgfsi_sym_open(&g->next, sampler->fisher, dev, sampler->layout, sampler->arena, err);
     double rows = rows_remembered * (double)e->D;
     if (!sgfsi_config_given(sampler->plan->cfg, "fisher.window"))
         g->I1.window = fmax(batches_remembered, ceil(rows / (double)e->n));
@@ -84,7 +84,7 @@ static double mean_eigenvalue(sgfsi_corrected *g) {
     for (int64_t j = 0; j < L->D; j++) g->x[j] = g->z[j] < 0 ? -1 : 1;
     L->kind->solve(L, true, g->x);
     g->V.kind->mul(&g->V, g->x, g->tmp);
-    return L->be->dot(L->D, g->x, g->tmp) / (double)L->D;
+    return sgfsi_dot(L->device, L->D, g->x, g->tmp) / (double)L->D;
 }
 
 void sgfsi_corrected_learn(sgfsi_corrected *g, const sgfsi_eval *e, bool warmup,
@@ -164,7 +164,7 @@ void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta) {
     if (!g->scaled) g->R.kind->mul_factor(&g->R, false, g->z);
     for (int64_t j = 0; j < D; j++) g->x[j] = g->h * G[j] + (g->scaled ? 0 : g->z[j]);
     L->kind->solve(L, false, g->x);
-    if (g->scaled) L->be->axpy(D, g->scale, g->z, g->x);
+    if (g->scaled) sgfsi_axpy(L->device, D, g->scale, g->z, g->x);
     L->kind->solve(L, true, g->x);
-    L->be->axpy(D, 1.0, g->x, theta);
+    sgfsi_axpy(L->device, D, 1.0, g->x, theta);
 }

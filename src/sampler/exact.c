@@ -157,10 +157,10 @@ static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
 
 /* theta = theta* + L^-T z */
 static void place(const sgfs_sampler *s, const double *z, double *theta) {
-    const sgfs_device *be = s->model->be;
+    const sgfs_device *dev = s->model->ctx.device;
     memcpy(theta, z, (size_t)s->D * sizeof *z);
-    be->trsv(s->D, s->anchor->L, true, theta);
-    be->axpy(s->D, 1.0, s->anchor->theta, theta);
+    sgfsi_trsv(dev, s->D, s->anchor->L, true, theta);
+    sgfsi_axpy(dev, s->D, 1.0, s->anchor->theta, theta);
 }
 
 static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err) {
@@ -273,7 +273,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     int64_t rows = e->veto.rows_touched - before;
     if (warm) learn(e, s->D, k, accepted, (double)(e->veto.rows_touched - middle));
     s->full.rows_touched += rows;
-    stats[0] = s->anchor->lp - 0.5 * s->model->be->dot(s->D, e->z, e->z) + e->here;
+    stats[0] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.device, s->D, e->z, e->z) + e->here;
     stats[1] = accepted;
     stats[2] = (double)rows;
     stats[3] = rho;

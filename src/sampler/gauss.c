@@ -81,17 +81,17 @@ static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const c
 static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
     const char *mean = set->mean, *precision = set->precision;
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     int64_t D = sampler->D, passes = 0;
     sgfs_status status = SGFS_OK;
     if (mean[0] == '\0' || precision[0] == '\0') {
         status = sgfsi_curvature_at_mode(sampler, "--sampler gauss", s->mean, s->F, &passes, err);
-        if (status == SGFS_OK && be->potrf(D, s->F) != 0) {
+        if (status == SGFS_OK && sgfsi_potrf(dev, D, s->F) != 0) {
             status = sgfsi_fail(err, SGFS_ENUMERIC,
                                 "--sampler gauss: the curvature at the mode is singular to working "
                                 "precision; a stronger prior or --standardize would help.");
         }
-        if (status == SGFS_OK) sgfsi_invert_factor(be, D, s->F, s->P);
+        if (status == SGFS_OK) sgfsi_invert_factor(dev, D, s->F, s->P);
     }
     sampler->full.rows_touched += passes * sampler->full.N;
     if (status == SGFS_OK && mean[0] != '\0') {
@@ -102,7 +102,7 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     }
     if (status != SGFS_OK) return status;
     memcpy(s->L, s->P, (size_t)(D * D) * sizeof *s->L);
-    int64_t failed = be->potrf(D, s->L);
+    int64_t failed = sgfsi_potrf(dev, D, s->L);
     if (failed == 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the precision is not positive definite (it fails at row %lld, parameter "
@@ -119,15 +119,15 @@ static void times_factor(const sgfsi_precondition *c, bool transposed, double *X
 }
 
 /* Does shift I - M have a Cholesky factor? work: D x D */
-static bool is_above(const sgfs_device *be, int64_t D, const double *M, double shift,
+static bool is_above(const sgfs_device *dev, int64_t D, const double *M, double shift,
                      double *work) {
     for (int64_t i = 0; i < D * D; i++) work[i] = -M[i];
     for (int64_t i = 0; i < D; i++) work[i * D + i] += shift;
-    return be->potrf(D, work) == 0;
+    return sgfsi_potrf(dev, D, work) == 0;
 }
 
 /* An upper bound of M's largest eigenvalue, within a relative 1e-6. */
-static double largest_eigenvalue(const sgfs_device *be, int64_t D, const double *M, double *work) {
+static double largest_eigenvalue(const sgfs_device *dev, int64_t D, const double *M, double *work) {
     double low = 0, high = 0;
     for (int64_t i = 0; i < D; i++) {
         double row = 0;
@@ -138,7 +138,7 @@ static double largest_eigenvalue(const sgfs_device *be, int64_t D, const double 
     high *= 1 + 1e-9; /* a diagonal M: low and high are the same number */
     while (high > low * (1 + 1e-6)) {
         double middle = low + (high - low) / 2;
-        if (is_above(be, D, M, middle, work)) high = middle;
+        if (is_above(dev, D, M, middle, work)) high = middle;
         else low = middle;
     }
     return high;
@@ -164,14 +164,14 @@ static sgfs_status choose_step(gauss *s, const sgfs_sampler *sampler, double mos
 
 /* M = R'P R -> the step; drift = eps/2 C P and F F' = eps I - eps^2/4 M. */
 static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, sgfs_err *err) {
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     int64_t D = sampler->D;
     memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
     times_factor(&s->C, false, s->drift); /* P R */
     memcpy(M, s->drift, (size_t)(D * D) * sizeof *M);
     sgfsi_transpose(D, M); /* R'P */
     times_factor(&s->C, false, M);
-    double most = 4 / largest_eigenvalue(be, D, M, s->F);
+    double most = 4 / largest_eigenvalue(dev, D, M, s->F);
     sgfs_status status = choose_step(s, sampler, most, err);
     if (status != SGFS_OK) return status;
     times_factor(&s->C, true, s->drift); /* P R R' = P C */
@@ -181,7 +181,7 @@ static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, 
         s->F[i] = -s->eps * s->eps / 4 * M[i];
     }
     for (int64_t i = 0; i < D; i++) s->F[i * D + i] += s->eps;
-    if (be->potrf(D, s->F) == 0) return SGFS_OK;
+    if (sgfsi_potrf(dev, D, s->F) == 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--epsilon is so close to the largest possible that rounding decides; use a "
                       "slightly smaller one.");
@@ -232,28 +232,28 @@ static void draw_normals(const sgfs_sampler *sampler, int64_t t, double *z) {
 /* theta = theta0 + L^-T z */
 static void begin(const sgfs_sampler *sampler, gauss *s, double *theta) {
     draw_normals(sampler, 0, s->z);
-    sampler->model->be->trsv(sampler->D, s->L, true, s->z);
+    sgfsi_trsv(sampler->model->ctx.device, sampler->D, s->L, true, s->z);
     for (int64_t j = 0; j < sampler->D; j++) theta[j] = s->mean[j] + s->z[j];
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     gauss *s = sampler->state;
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     int64_t D = sampler->D;
     (void)err;
     if (now->t == 1) begin(sampler, s, theta);
     for (int64_t j = 0; j < D; j++) s->gap[j] = theta[j] - s->mean[j];
     draw_normals(sampler, now->t, s->z);
-    be->trmv(D, s->F, false, s->z);
+    sgfsi_trmv(dev, D, s->F, false, s->z);
     sgfsi_precondition_apply(&s->C, false, s->z);
-    be->gemv(D, D, -1.0, s->drift, s->gap, 1.0, s->z); /* the whole increment */
-    be->axpy(D, 1.0, s->z, theta);
+    sgfsi_gemv(dev, D, D, -1.0, s->drift, s->gap, 1.0, s->z); /* the whole increment */
+    sgfsi_axpy(dev, D, 1.0, s->z, theta);
     stats[1] = s->eps;
     if (!now->want_lp) return SGFS_OK;
-    be->axpy(D, 1.0, s->z, s->gap);
-    be->trmv(D, s->L, true, s->gap);
-    stats[0] = -0.5 * be->dot(D, s->gap, s->gap);
+    sgfsi_axpy(dev, D, 1.0, s->z, s->gap);
+    sgfsi_trmv(dev, D, s->L, true, s->gap);
+    stats[0] = -0.5 * sgfsi_dot(dev, D, s->gap, s->gap);
     return SGFS_OK;
 }
 

@@ -127,12 +127,12 @@ static sgfs_status open_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
     bool fisher = strcmp(set->metric, "fisher") == 0;
     bool dense = fisher || strcmp(set->metric, "dense") == 0;
     const sgfs_fisher_kind *kind = dense ? &sgfs_fisher_full : &sgfs_fisher_diag;
-    const sgfs_device *be = s->model->be;
+    const sgfs_device *dev = s->model->ctx.device;
     h->adapts = metric_adapts(set);
-    sgfs_status status = sgfsi_sym_open(&h->W, kind, be, s->layout, s->arena, err);
-    if (status == SGFS_OK) status = sgfsi_sym_open(&h->C, kind, be, s->layout, s->arena, err);
+    sgfs_status status = sgfsi_sym_open(&h->W, kind, dev, s->layout, s->arena, err);
+    if (status == SGFS_OK) status = sgfsi_sym_open(&h->C, kind, dev, s->layout, s->arena, err);
     if (status == SGFS_OK && h->adapts)
-        status = sgfsi_sym_open(&h->S, kind, be, s->layout, s->arena, err);
+        status = sgfsi_sym_open(&h->S, kind, dev, s->layout, s->arena, err);
     if (status != SGFS_OK) return sgfsi_fail_memory(err, "the metric (try --metric diag)");
     h->work = SGFSI_DOUBLES(s->arena, kind->work(s->layout, 1));
     if (h->work == NULL) return sgfsi_fail_memory(err, "the metric (try --metric diag)");
@@ -173,14 +173,14 @@ static sgfs_status evaluate(sgfsi_hamiltonian *h, sgfsi_point *z, sgfs_err *why)
 }
 
 sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgfs_err *err) {
-    const sgfs_device *be = h->W.be;
+    const sgfs_device *dev = h->W.device;
     int64_t D = h->W.D;
     sgfs_err why;
-    be->axpy(D, eps / 2, z->G, z->p);
+    sgfsi_axpy(dev, D, eps / 2, z->G, z->p);
     h->W.kind->mul(&h->W, z->p, z->v);
-    be->axpy(D, eps, z->v, z->q);
+    sgfsi_axpy(dev, D, eps, z->v, z->q);
     sgfs_status status = evaluate(h, z, &why);
-    be->axpy(D, eps / 2, z->G, z->p);
+    sgfsi_axpy(dev, D, eps / 2, z->G, z->p);
     if (status == SGFS_ENUMERIC) h->why = why;
     if (status == SGFS_OK || status == SGFS_ENUMERIC) return SGFS_OK;
     if (err != NULL) *err = why;
@@ -189,7 +189,7 @@ sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgf
 
 double sgfsi_hamiltonian_energy(const sgfsi_hamiltonian *h, sgfsi_point *z) {
     h->W.kind->mul(&h->W, z->p, z->v);
-    double H = 0.5 * h->W.be->dot(h->W.D, z->p, z->v) - z->lp;
+    double H = 0.5 * sgfsi_dot(h->W.device, h->W.D, z->p, z->v) - z->lp;
     return isnan(H) ? INFINITY : H;
 }
 

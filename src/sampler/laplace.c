@@ -81,14 +81,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
                         double *stats, sgfs_err *err) {
     (void)err;
     const laplace *s = sampler->state;
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     int64_t D = sampler->D;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, D, s->z);
-    stats[0] = s->mode.lp - 0.5 * be->dot(D, s->z, s->z);
-    be->trsv(D, s->mode.L, true, s->z);
+    stats[0] = s->mode.lp - 0.5 * sgfsi_dot(dev, D, s->z, s->z);
+    sgfsi_trsv(dev, D, s->mode.L, true, s->z);
     memcpy(theta, s->mode.theta, (size_t)D * sizeof *theta);
-    be->axpy(D, 1.0, s->z, theta);
+    sgfsi_axpy(dev, D, 1.0, s->z, theta);
     return SGFS_OK;
 }
 

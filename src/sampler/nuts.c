@@ -116,10 +116,10 @@ static double log_sum(double a, double b) {
 }
 
 /* Do both ends still move along r1 + r2? */
-static bool is_straight(const sgfs_device *be, int64_t D, const double *va, const double *vb,
+static bool is_straight(const sgfs_device *dev, int64_t D, const double *va, const double *vb,
                         const double *r1, const double *r2) {
-    return be->dot(D, va, r1) + be->dot(D, va, r2) > 0 &&
-           be->dot(D, vb, r1) + be->dot(D, vb, r2) > 0;
+    return sgfsi_dot(dev, D, va, r1) + sgfsi_dot(dev, D, va, r2) > 0 &&
+           sgfsi_dot(dev, D, vb, r1) + sgfsi_dot(dev, D, vb, r2) > 0;
 }
 
 /* The tree of one state. */
@@ -140,12 +140,12 @@ static void plant(tree *t, const sgfsi_point *z, double energy, double log_weigh
 /* a and then b become a; b is left as room for another. biased: between the trajectory's halves.
  * False: the tree turned. */
 static bool join(nuts *s, tree *a, tree *b, bool biased) {
-    const sgfs_device *be = s->h.W.be;
+    const sgfs_device *dev = s->h.W.device;
     int64_t D = s->h.W.D;
     double sum = log_sum(a->log_weight, b->log_weight);
-    bool straight = is_straight(be, D, a->begin.v, b->end.v, a->rho, b->rho) &&
-                    is_straight(be, D, a->begin.v, b->begin.v, a->rho, b->begin.p) &&
-                    is_straight(be, D, a->end.v, b->end.v, b->rho, a->end.p);
+    bool straight = is_straight(dev, D, a->begin.v, b->end.v, a->rho, b->rho) &&
+                    is_straight(dev, D, a->begin.v, b->begin.v, a->rho, b->begin.p) &&
+                    is_straight(dev, D, a->end.v, b->end.v, b->rho, a->end.p);
     if (uniform(s) < exp(b->log_weight - (biased ? a->log_weight : sum))) {
         proposal chosen = b->chosen;
         b->chosen = a->chosen;
@@ -154,7 +154,7 @@ static bool join(nuts *s, tree *a, tree *b, bool biased) {
     edge end = b->end;
     b->end = a->end;
     a->end = end;
-    be->axpy(D, 1, b->rho, a->rho);
+    sgfsi_axpy(dev, D, 1, b->rho, a->rho);
     a->log_weight = sum;
     return straight;
 }

@@ -11,13 +11,13 @@
 enum { POWER_STEPS = 60 };
 
 sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     p->stiff = 1;
     p->ridge = sampler->plan->fisher.ridge;
     sgfs_status status =
-        sgfsi_sym_open(&p->A, sampler->fisher, be, sampler->layout, sampler->arena, err);
+        sgfsi_sym_open(&p->A, sampler->fisher, dev, sampler->layout, sampler->arena, err);
     if (status != SGFS_OK) return status;
-    return sgfsi_sym_open(&p->L, sampler->fisher, be, sampler->layout, sampler->arena, err);
+    return sgfsi_sym_open(&p->L, sampler->fisher, dev, sampler->layout, sampler->arena, err);
 }
 
 void sgfsi_precision_copy(sgfsi_precision *p, const sgfsi_precision *from) {
@@ -51,26 +51,26 @@ sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sg
 
 /* y = L^-1 (Lfull Lfull') L^-T x */
 static void apply(const sgfsi_precision *p, const double *full, double *x) {
-    const sgfs_device *be = p->A.be;
+    const sgfs_device *dev = p->A.device;
     p->L.kind->solve(&p->L, true, x);
-    be->trmv(p->A.D, full, true, x);
-    be->trmv(p->A.D, full, false, x);
+    sgfsi_trmv(dev, p->A.D, full, true, x);
+    sgfsi_trmv(dev, p->A.D, full, false, x);
     p->L.kind->solve(&p->L, false, x);
 }
 
 /* By the power method, from a vector that no one chose; a tenth is added, for it comes from below.
  */
 static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
-    const sgfs_device *be = p->A.be;
+    const sgfs_device *dev = p->A.device;
     int64_t D = p->A.D;
     sgfsi_stream stream = sgfsi_stream_at(seed, 0, (int64_t)1 << 50, SGFSI_PROBE);
     double largest = 1;
     sgfsi_normals(&stream, D, x);
     for (int k = 0; k < POWER_STEPS; k++) {
-        double size = sqrt(be->dot(D, x, x));
+        double size = sqrt(sgfsi_dot(dev, D, x, x));
         for (int64_t j = 0; j < D; j++) x[j] /= size;
         apply(p, full, x);
-        largest = sqrt(be->dot(D, x, x));
+        largest = sqrt(sgfsi_dot(dev, D, x, x));
     }
     return largest < 1.001 ? 1 : 1.1 * largest;
 }
@@ -85,7 +85,7 @@ sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler,
     if (dense == NULL) return sgfsi_fail_memory(err, "the curvature");
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j <= i; j++)
-            dense[i * D + j] = p->A.be->dot(j + 1, a->L + i * D, a->L + j * D);
+            dense[i * D + j] = sgfsi_dot(p->A.device, j + 1, a->L + i * D, a->L + j * D);
     }
     f->from_dense(&p->A, dense);
     sgfsi_arena_free(&arena);

@@ -70,7 +70,7 @@ static sgfs_status open_file(sgfsi_precondition *c, const sgfs_sampler *sampler,
     c->R = m.a;
     c->shape = m.diagonal ? SGFSI_DIAGONAL : SGFSI_DENSE;
     if (!m.diagonal) {
-        int64_t failed = c->be->potrf(c->D, c->R);
+        int64_t failed = sgfsi_potrf(c->device, c->D, c->R);
         return failed == 0 ? SGFS_OK : not_definite(sampler, path, failed, err);
     }
     for (int64_t j = 0; j < c->D; j++) {
@@ -88,7 +88,7 @@ static sgfs_status open_curvature(sgfsi_precondition *c, const sgfs_sampler *sam
     c->shape = SGFSI_DENSE;
     sgfs_status status =
         sgfsi_curvature_at_mode(sampler, "--precondition curvature", mode, c->R, &c->passes, err);
-    if (status != SGFS_OK || c->be->potrf(c->D, c->R) == 0) return status;
+    if (status != SGFS_OK || sgfsi_potrf(c->device, c->D, c->R) == 0) return status;
     return sgfsi_fail(err, SGFS_ENUMERIC,
                       "--precondition curvature: the curvature at the mode is singular to working "
                       "precision; a stronger prior or --standardize would help.");
@@ -102,13 +102,13 @@ sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *s
         c->passes = 0;
         return SGFS_OK;
     }
-    *c = (sgfsi_precondition){.be = sampler->model->be, .D = sampler->D, .shape = SGFSI_IDENTITY};
+    *c = (sgfsi_precondition){.device = sampler->model->ctx.device, .D = sampler->D, .shape = SGFSI_IDENTITY};
     if (strcmp(set->kind, "file") == 0) return open_file(c, sampler, set->file, err);
     return strcmp(set->kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
 }
 
 void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x) {
-    if (c->shape == SGFSI_DENSE) c->be->trmv(c->D, c->R, transposed, x);
+    if (c->shape == SGFSI_DENSE) sgfsi_trmv(c->device, c->D, c->R, transposed, x);
     if (c->shape != SGFSI_DIAGONAL) return;
     for (int64_t j = 0; j < c->D; j++) x[j] *= c->R[j];
 }

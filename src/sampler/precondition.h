@@ -10,7 +10,7 @@
 typedef enum sgfsi_precond_form { SGFSI_IDENTITY, SGFSI_DIAGONAL, SGFSI_DENSE } sgfsi_precond_form;
 
 typedef struct sgfsi_precondition {
-    const sgfs_device *be;
+    const sgfs_device *device;
     sgfsi_precond_form shape;
     int64_t D;
     double *R;      /* D x D lower, or the D roots of a diagonal; NULL for the identity */

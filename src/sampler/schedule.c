@@ -137,7 +137,7 @@ sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule 
     if (status != SGFS_OK) return status;
     sampler->exploring = pace->explores;
     stats[1] = pace->eps;
-    stats[2] = sqrt(sampler->model->be->dot(sampler->D, G, G));
+    stats[2] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, G, G));
     return SGFS_OK;
 }
 

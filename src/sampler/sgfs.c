@@ -343,7 +343,7 @@ static void add_injected(const sgfs_sampler *sampler, sgfs *s, int64_t t, double
     }
     draw(sampler, s, t, SGFSI_NOISE);
     B->full.kind->mul_factor(&B->full_root, false, s->z);
-    sampler->model->be->axpy(sampler->D, alpha, s->z, x);
+    sgfsi_axpy(sampler->model->ctx.device, sampler->D, alpha, s->z, x);
 }
 
 /* x = G  ->  the step. An exploring step is the same without noise. Returns the factor in front of
@@ -365,7 +365,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
                         double *stats, sgfs_err *err) {
     sgfs *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    const sgfs_device *be = sampler->model->be;
+    const sgfs_device *dev = sampler->model->ctx.device;
     sgfsi_alpha at = sgfsi_anneal_at(&s->anneal, now);
     double before = (double)sampler->interventions;
 
@@ -385,9 +385,9 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         if (at.phase > 1) at.phase = shrink >= 0.5 ? 2 : 3;
     }
     stats[1] = 2 / e->gamma * shrink; /* h of docs/math.md, section 1; for other B on average */
-    stats[2] = sqrt(be->dot(e->D, s->G, s->G));
+    stats[2] = sqrt(sgfsi_dot(dev, e->D, s->G, s->G));
     double size = solve_step(sampler, s, now->t, at.alpha, at.explores, s->G);
-    be->axpy(e->D, size, s->G, theta);
+    sgfsi_axpy(dev, e->D, size, s->G, theta);
     stats[3] = (double)sampler->interventions - before;
     stats[4] = at.alpha;
     stats[5] = at.phase;

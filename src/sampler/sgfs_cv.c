@@ -236,8 +236,8 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
     const sgfs_sym *L = &s->step.P.L;
     const sgfsi_anchor *a = sampler->anchor;
     sgfsi_normals(&stream, sampler->D, theta);
-    L->be->trsv(sampler->D, a->L, true, theta);
-    L->be->axpy(sampler->D, 1.0, a->theta, theta);
+    sgfsi_trsv(L->device, sampler->D, a->L, true, theta);
+    sgfsi_axpy(L->device, sampler->D, 1.0, a->theta, theta);
 }
 
 static int64_t probes_of(const sgfsi_eval *e) {
@@ -350,9 +350,7 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
         sampler->eval.control = s->anchored ? &s->control : NULL;
         return SGFS_OK;
     }
-    int blas_threads = sgfsi_blas_threads(1); /* the same bits as inside a run */
     status = look_around(sampler, s, SGFS_EUSAGE, err);
-    (void)sgfsi_blas_threads(blas_threads);
     if (status != SGFS_OK) return status;
     if (s->anchored && !s->step.given) weigh_gain(sampler, s);
     tell(sampler, s);
@@ -410,7 +408,7 @@ static bool has_left(const sgfs_sampler *sampler, sgfs_cv *s) {
     if (g->noise <= s->limit * s->around) return false;
     for (int64_t j = 0; j < D; j++) g->tmp[j] = s->mean[j] - a->theta[j];
     g->P.L.kind->mul_factor(&g->P.L, true, g->tmp);
-    return g->P.L.be->dot(D, g->tmp, g->tmp) > 0.5 * (s->limit - 1) * (double)D;
+    return sgfsi_dot(g->P.L.device, D, g->tmp, g->tmp) > 0.5 * (s->limit - 1) * (double)D;
 }
 
 /* The chain has left the anchor: a new one where it has been of late. */
@@ -444,7 +442,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     }
     if (status != SGFS_OK) return status;
     stats[1] = g->h;
-    stats[2] = sqrt(sampler->model->be->dot(sampler->D, s->G, s->G));
+    stats[2] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, s->G, s->G));
     sgfsi_corrected_move(g, s->G, theta);
     if (due) status = follow(sampler, s, theta, err);
     stats[3] = (double)sampler->interventions - before;

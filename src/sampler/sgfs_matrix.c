@@ -51,13 +51,14 @@ sgfs_status sgfsi_sgfs_matrix_check(const sgfsi_plan *plan, const char *fisher, 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {
-    return sgfsi_average_open(a, sampler->fisher, sampler->model->be, sampler->layout,
+    return sgfsi_average_open(a, sampler->fisher, sampler->model->ctx.device, sampler->layout,
                               sampler->eval.n, &sampler->plan->fisher, sampler->arena, err);
 }
 
 static sgfs_status open_sym(const sgfs_sampler *sampler, const sgfs_fisher_kind *kind, sgfs_sym *A,
                             sgfs_err *err) {
-    return sgfsi_sym_open(A, kind, sampler->model->be, sampler->layout, sampler->arena, err);
+    return sgfsi_sym_open(A, kind, sampler->model->ctx.device, sampler->layout, sampler->arena,
+                          err);
 }
 
 static sgfs_status read_full(sgfsi_injected *B, sgfs_sampler *sampler, const sgfsi_matrix *m,

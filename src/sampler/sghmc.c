@@ -63,8 +63,8 @@ static sgfs_status plan_sghmc(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
 
 static sgfs_status open_estimate(sghmc *s, const sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_fisher_kind *diag = &sgfs_fisher_diag;
-    sgfs_status status =
-        sgfsi_sym_open(&s->noise, diag, sampler->model->be, sampler->layout, sampler->arena, err);
+    sgfs_status status = sgfsi_sym_open(&s->noise, diag, sampler->model->ctx.device,
+                                        sampler->layout, sampler->arena, err);
     if (status != SGFS_OK) return status;
     s->work = SGFSI_DOUBLES(sampler->arena, diag->work(sampler->layout, sampler->eval.n));
     return s->work != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the noise estimate");
@@ -118,7 +118,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
                         double *stats, sgfs_err *err) {
     sghmc *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    const sgfs_device *be = e->model->be;
+    const sgfs_device *dev = e->model->ctx.device;
     bool warmup = now->t <= now->warmup;
     sgfsi_pace pace;
     sgfs_status status =
@@ -135,7 +135,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + (pace.explores ? 0 : s->z[j]);
         theta[j] += s->v[j];
     }
-    stats[3] = (1 - s->friction / 2) * be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[3] = (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
     return SGFS_OK;
 }
 

@@ -73,7 +73,7 @@ static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_iteration *now, doub
     if (status != SGFS_OK) return status;
     sgfsi_precondition_apply(&s->C, true, s->G);
     sgfsi_precondition_apply(&s->C, false, s->G);
-    e->model->be->axpy(e->D, pace.eps / 2, s->G, theta);
+    sgfsi_axpy(e->model->ctx.device, e->D, pace.eps / 2, s->G, theta);
     return SGFS_OK;
 }
 
@@ -85,7 +85,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, sampler->eval.D, s->z);
     sgfsi_precondition_apply(&s->C, false, s->z);
-    sampler->eval.model->be->axpy(sampler->eval.D, sqrt(stats[1]), s->z, theta);
+    sgfsi_axpy(sampler->eval.model->ctx.device, sampler->eval.D, sqrt(stats[1]), s->z, theta);
     return SGFS_OK;
 }
 

@@ -86,7 +86,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
                         double *stats, sgfs_err *err) {
     sgnht *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    const sgfs_device *be = e->model->be;
+    const sgfs_device *dev = e->model->ctx.device;
     bool large = s->schedule.warmup_factor > 1 && 2 * now->t <= now->warmup;
     sgfsi_pace pace;
     sgfs_status status =
@@ -100,7 +100,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + root * s->z[j];
         theta[j] += s->v[j];
     }
-    stats[3] = (1 - s->friction / 2) * be->dot(e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[3] = (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
     stats[4] = s->friction;
     return large || pace.explores ? SGFS_OK : regulate(s, stats[3], eta, err);
 }

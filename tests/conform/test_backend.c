@@ -21,8 +21,8 @@ static double rounding(int64_t k) {
     return (double)((k + 2) * (k + 2)) * DBL_EPSILON;
 }
 
-#define EACH_BACKEND(be)                                                                           \
-    for (const sgfs_device *const *row = sgfsi_devices, *be; (be = *row) != NULL; row++)
+#define EACH_BACKEND(dev)                                                                          \
+    for (const sgfs_device *const *row = sgfsi_devices, *dev; (dev = *row) != NULL; row++)
 
 static void assert_same(const char *backend, const char *what, int64_t n, const double *got,
                         const double *wanted, double tolerance) {
@@ -50,45 +50,45 @@ static double *copy_of(const double *x, int64_t n) {
 
 static void test_dot_and_axpy(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int k = 0; k < SHAPES; k++) {
             int64_t n = shape[k];
             double *x = numbers(n, 11), *y = numbers(n, 12), sum = 0;
             for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-            assert_near(be->dot(n, x, y), sum, rounding(n), be->name);
+            assert_near(sgfsi_dot(dev, n, x, y), sum, rounding(n), dev->name);
             for (int f = 0; f < FACTORS; f++) {
                 double *got = copy_of(y, n), *wanted = copy_of(y, n);
                 for (int64_t i = 0; i < n; i++) wanted[i] += factor[f] * x[i];
-                be->axpy(n, factor[f], x, got);
-                assert_same(be->name, "axpy", n, got, wanted, 2 * DBL_EPSILON);
+                sgfsi_axpy(dev, n, factor[f], x, got);
+                assert_same(dev->name, "axpy", n, got, wanted, 2 * DBL_EPSILON);
                 free(got);
                 free(wanted);
             }
             free(x);
             free(y);
         }
-        assert_true(be->dot(0, NULL, NULL) == 0);
+        assert_true(sgfsi_dot(dev, 0, NULL, NULL) == 0);
     }
 }
 
-static void check_gemv(const sgfs_device *be, int64_t m, int64_t k, double a, double b) {
+static void check_gemv(const sgfs_device *dev, int64_t m, int64_t k, double a, double b) {
     double *X = numbers(m * k, 21), *v = numbers(k, 22), *u = numbers(m, 23);
     double *got = old_values(m, b, 24), *wanted = copy_of(got, m);
-    be->gemv(m, k, a, X, v, b, got);
+    sgfsi_gemv(dev, m, k, a, X, v, b, got);
     for (int64_t i = 0; i < m; i++) {
         double sum = 0;
         for (int64_t j = 0; j < k; j++) sum += X[i * k + j] * v[j];
         wanted[i] = a * sum + (b == 0 ? 0 : b * wanted[i]);
     }
-    assert_same(be->name, "gemv", m, got, wanted, rounding(k));
+    assert_same(dev->name, "gemv", m, got, wanted, rounding(k));
     double *got_t = old_values(k, b, 25), *wanted_t = copy_of(got_t, k);
-    be->gemv_t(m, k, a, X, u, b, got_t);
+    sgfsi_gemv_t(dev, m, k, a, X, u, b, got_t);
     for (int64_t j = 0; j < k; j++) {
         double sum = 0;
         for (int64_t i = 0; i < m; i++) sum += X[i * k + j] * u[i];
         wanted_t[j] = a * sum + (b == 0 ? 0 : b * wanted_t[j]);
     }
-    assert_same(be->name, "gemv_t", k, got_t, wanted_t, rounding(m));
+    assert_same(dev->name, "gemv_t", k, got_t, wanted_t, rounding(m));
     free(X);
     free(v);
     free(u);
@@ -98,17 +98,17 @@ static void check_gemv(const sgfs_device *be, int64_t m, int64_t k, double a, do
     free(wanted_t);
 }
 
-static void check_gemm_tn(const sgfs_device *be, int64_t m, int64_t r, int64_t c, double a,
+static void check_gemm_tn(const sgfs_device *dev, int64_t m, int64_t r, int64_t c, double a,
                           double b) {
     double *A = numbers(m * r, 31), *B = numbers(m * c, 32);
     double *got = old_values(r * c, b, 33), *wanted = copy_of(got, r * c);
-    be->gemm_tn(m, r, c, a, A, B, b, got);
-    host->gemm_tn(m, r, c, a, A, B, b, wanted);
-    assert_same(be->name, "gemm_tn", r * c, got, wanted, rounding(m));
+    sgfsi_gemm_tn(dev, m, r, c, a, A, B, b, got);
+    sgfsi_gemm_tn(host, m, r, c, a, A, B, b, wanted);
+    assert_same(dev->name, "gemm_tn", r * c, got, wanted, rounding(m));
     double sum = 0; /* one entry by hand, so that host is checked too */
     for (int64_t i = 0; i < m; i++) sum += A[i * r + r - 1] * B[i * c];
     double *before = old_values(r * c, b, 33), old = before[(r - 1) * c];
-    assert_near(got[(r - 1) * c], a * sum + (b == 0 ? 0 : b * old), rounding(m), be->name);
+    assert_near(got[(r - 1) * c], a * sum + (b == 0 ? 0 : b * old), rounding(m), dev->name);
     free(before);
     free(A);
     free(B);
@@ -116,7 +116,7 @@ static void check_gemm_tn(const sgfs_device *be, int64_t m, int64_t r, int64_t c
     free(wanted);
 }
 
-static void check_gemm_nt(const sgfs_device *be, int64_t m, int64_t r, int64_t k, double a,
+static void check_gemm_nt(const sgfs_device *dev, int64_t m, int64_t r, int64_t k, double a,
                           double b) {
     double *A = numbers(m * k, 34), *B = numbers(r * k, 35);
     double *got = old_values(m * r, b, 36), *wanted = copy_of(got, m * r);
@@ -125,15 +125,15 @@ static void check_gemm_nt(const sgfs_device *be, int64_t m, int64_t r, int64_t k
         for (int64_t j = 0; j < k; j++) sum += A[i / r * k + j] * B[i % r * k + j];
         wanted[i] = a * sum + (b == 0 ? 0 : b * wanted[i]);
     }
-    be->gemm_nt(m, r, k, a, A, B, b, got);
-    assert_same(be->name, "gemm_nt", m * r, got, wanted, rounding(k));
+    sgfsi_gemm_nt(dev, m, r, k, a, A, B, b, got);
+    assert_same(dev->name, "gemm_nt", m * r, got, wanted, rounding(k));
     free(A);
     free(B);
     free(got);
     free(wanted);
 }
 
-static void check_gemm_nn(const sgfs_device *be, int64_t m, int64_t r, int64_t k, double a,
+static void check_gemm_nn(const sgfs_device *dev, int64_t m, int64_t r, int64_t k, double a,
                           double b) {
     double *A = numbers(m * k, 37), *B = numbers(k * r, 38);
     double *got = old_values(m * r, b, 39), *wanted = copy_of(got, m * r);
@@ -142,8 +142,8 @@ static void check_gemm_nn(const sgfs_device *be, int64_t m, int64_t r, int64_t k
         for (int64_t j = 0; j < k; j++) sum += A[i / r * k + j] * B[j * r + i % r];
         wanted[i] = a * sum + (b == 0 ? 0 : b * wanted[i]);
     }
-    be->gemm_nn(m, r, k, a, A, B, b, got);
-    assert_same(be->name, "gemm_nn", m * r, got, wanted, rounding(k));
+    sgfsi_gemm_nn(dev, m, r, k, a, A, B, b, got);
+    assert_same(dev->name, "gemm_nn", m * r, got, wanted, rounding(k));
     free(A);
     free(B);
     free(got);
@@ -151,7 +151,7 @@ static void check_gemm_nn(const sgfs_device *be, int64_t m, int64_t r, int64_t k
 }
 
 /* Only the lower triangle may be written: the upper one holds 2.385 and keeps it. */
-static void check_syrk_t(const sgfs_device *be, int64_t m, int64_t k, double a, double b) {
+static void check_syrk_t(const sgfs_device *dev, int64_t m, int64_t k, double a, double b) {
     double *X = numbers(m * k, 41), *got = old_values(k * k, b, 42), *wanted = copy_of(got, k * k);
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j < k; j++) {
@@ -161,8 +161,8 @@ static void check_syrk_t(const sgfs_device *be, int64_t m, int64_t k, double a, 
             else wanted[i * k + j] = got[i * k + j] = 2.385;
         }
     }
-    be->syrk_t(m, k, a, X, b, got);
-    assert_same(be->name, "syrk_t", k * k, got, wanted, rounding(m));
+    sgfsi_syrk_t(dev, m, k, a, X, b, got);
+    assert_same(dev->name, "syrk_t", k * k, got, wanted, rounding(m));
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j <= i; j++) assert_true(!isnan(got[i * k + j]));
         for (int64_t j = i + 1; j < k; j++) assert_true(got[i * k + j] == 2.385);
@@ -174,16 +174,16 @@ static void check_syrk_t(const sgfs_device *be, int64_t m, int64_t k, double a, 
 
 static void test_products_of_every_shape(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int i = 0; i < SHAPES * SHAPES * FACTORS * FACTORS; i++) {
             int64_t m = shape[i % SHAPES], k = shape[i / SHAPES % SHAPES];
             double a = factor[i / (SHAPES * SHAPES) % FACTORS];
             double b = factor[i / (SHAPES * SHAPES * FACTORS)];
-            check_gemv(be, m, k, a, b);
-            check_gemm_tn(be, m, k, shape[(i + 2) % SHAPES], a, b);
-            check_gemm_nt(be, m, k, shape[(i + 2) % SHAPES], a, b);
-            check_gemm_nn(be, m, k, shape[(i + 2) % SHAPES], a, b);
-            check_syrk_t(be, m, k, a, b);
+            check_gemv(dev, m, k, a, b);
+            check_gemm_tn(dev, m, k, shape[(i + 2) % SHAPES], a, b);
+            check_gemm_nt(dev, m, k, shape[(i + 2) % SHAPES], a, b);
+            check_gemm_nn(dev, m, k, shape[(i + 2) % SHAPES], a, b);
+            check_syrk_t(dev, m, k, a, b);
         }
     }
 }
@@ -217,22 +217,22 @@ static void assert_same_triangle(const char *backend, const char *what, int64_t 
 
 static void test_factor_times_its_transpose_is_the_matrix(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             double *A = make_definite(D), *L = copy_of(A, D * D);
-            assert_int_equal(be->potrf(D, L), 0);
+            assert_int_equal(sgfsi_potrf(dev, D, L), 0);
             for (int64_t i = 0; i < D; i++) {
                 assert_true(L[i * D + i] > 0);
                 for (int64_t j = 0; j <= i; j++) {
                     double sum = 0;
                     for (int64_t t = 0; t <= j; t++) sum += L[i * D + t] * L[j * D + t];
-                    assert_near(sum, A[i * D + j], rounding(D), be->name);
+                    assert_near(sum, A[i * D + j], rounding(D), dev->name);
                 }
                 for (int64_t j = i + 1; j < D; j++) assert_true(isnan(L[i * D + j]) != 0);
             }
-            be->unpotrf(D, L);
-            assert_same_triangle(be->name, "unpotrf", D, L, A, rounding(D));
+            sgfsi_unpotrf(dev, D, L);
+            assert_same_triangle(dev->name, "unpotrf", D, L, A, rounding(D));
             for (int64_t i = 0; i < D; i++) {
                 for (int64_t j = i + 1; j < D; j++) assert_true(isnan(L[i * D + j]) != 0);
             }
@@ -245,21 +245,21 @@ static void test_factor_times_its_transpose_is_the_matrix(void **state) {
 /* A matrix whose leading minors are positive up to order `bad` - 1 only. */
 static void test_a_matrix_that_is_not_definite_is_located(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             for (int64_t bad = 1; bad <= D; bad += 1 + D / 5) {
                 double *A = make_definite(D);
                 A[(bad - 1) * D + bad - 1] = -0.37;
-                assert_int_equal(be->potrf(D, A), bad);
+                assert_int_equal(sgfsi_potrf(dev, D, A), bad);
                 free(A);
                 A = make_definite(D); /* NaN is not positive: it may not pass as a factor */
                 A[(bad - 1) * D + (bad - 1) / 2] = NAN;
-                assert_int_equal(be->potrf(D, A), bad);
+                assert_int_equal(sgfsi_potrf(dev, D, A), bad);
                 free(A);
             }
             double *A = zeros(D * D); /* singular is not definite either */
-            assert_int_equal(be->potrf(D, A), 1);
+            assert_int_equal(sgfsi_potrf(dev, D, A), 1);
             free(A);
         }
     }
@@ -267,27 +267,27 @@ static void test_a_matrix_that_is_not_definite_is_located(void **state) {
 
 static void test_solving_undoes_multiplying(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int s = 0; s < 2 * SHAPES; s++) {
             int64_t D = shape[s / 2];
             bool transposed = s % 2 == 1;
             double *L = make_definite(D), *x = numbers(D, 61);
-            assert_int_equal(host->potrf(D, L), 0);
+            assert_int_equal(sgfsi_potrf(host, D, L), 0);
             double *got = copy_of(x, D), *product = zeros(D);
-            be->trmv(D, L, transposed, got);
+            sgfsi_trmv(dev, D, L, transposed, got);
             for (int64_t i = 0; i < D; i++) {
                 for (int64_t j = 0; j <= i; j++) {
                     if (!transposed) product[i] += L[i * D + j] * x[j];
                     else product[j] += L[i * D + j] * x[i];
                 }
             }
-            assert_same(be->name, "trmv", D, got, product, 2 * rounding(D));
-            be->trsv(D, L, transposed, got);
+            assert_same(dev->name, "trmv", D, got, product, 2 * rounding(D));
+            sgfsi_trsv(dev, D, L, transposed, got);
             /* condition number of L at most 2, so a small multiple of the sums' own rounding */
-            assert_same(be->name, "trsv after trmv", D, got, x, 8 * rounding(D));
-            be->trsv(D, L, transposed, got);
-            be->trmv(D, L, transposed, got);
-            assert_same(be->name, "trmv after trsv", D, got, x, 8 * rounding(D));
+            assert_same(dev->name, "trsv after trmv", D, got, x, 8 * rounding(D));
+            sgfsi_trsv(dev, D, L, transposed, got);
+            sgfsi_trmv(dev, D, L, transposed, got);
+            assert_same(dev->name, "trmv after trsv", D, got, x, 8 * rounding(D));
             free(L);
             free(x);
             free(got);
@@ -298,17 +298,17 @@ static void test_solving_undoes_multiplying(void **state) {
 
 static void test_symv_reads_the_lower_triangle(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             double *A = make_definite(D), *x = numbers(D, 71), *wanted = zeros(D);
             double *got = old_values(D, 0, 72);
-            be->symv(D, A, x, got);
+            sgfsi_symv(dev, D, A, x, got);
             for (int64_t i = 0; i < D; i++) {
                 for (int64_t j = 0; j < D; j++)
                     wanted[i] += A[i > j ? i * D + j : j * D + i] * x[j];
             }
-            assert_same(be->name, "symv", D, got, wanted, 2 * rounding(D));
+            assert_same(dev->name, "symv", D, got, wanted, 2 * rounding(D));
             free(A);
             free(x);
             free(wanted);
@@ -327,16 +327,16 @@ static void copy_triangle(int64_t D, const double *from, double *to) {
 
 static void test_potri_inverts(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             double *A = make_definite(D), *P = copy_of(A, D * D), *x = numbers(D, 55);
             double *y = zeros(D), *z = zeros(D);
-            assert_int_equal(be->potrf(D, P), 0);
-            be->potri(D, P);
-            host->symv(D, A, x, y);
-            host->symv(D, P, y, z); /* A^-1 A x; condition number about 4 */
-            assert_same(be->name, "potri", D, z, x, 8 * rounding(D));
+            assert_int_equal(sgfsi_potrf(dev, D, P), 0);
+            sgfsi_potri(dev, D, P);
+            sgfsi_symv(host, D, A, x, y);
+            sgfsi_symv(host, D, P, y, z); /* A^-1 A x; condition number about 4 */
+            assert_same(dev->name, "potri", D, z, x, 8 * rounding(D));
             for (int64_t i = 0; i < D; i++) {
                 for (int64_t j = i + 1; j < D; j++) assert_true(isnan(P[i * D + j]) != 0);
             }
@@ -352,22 +352,22 @@ static void test_potri_inverts(void **state) {
 /* Both against refactorising A + X'X with host. Eigenvalues of the sum lie between 1/2 and 2 + n,
  * so errors of the inverse may be 4 (n + 2) times those of the sums. Room that the work area must
  * not pass holds 2.385. */
-static void check_updates(const sgfs_device *be, int64_t D, int64_t n) {
+static void check_updates(const sgfs_device *dev, int64_t D, int64_t n) {
     int64_t size = SGFS_UPDATE_WORK(D, n);
     double *L = make_definite(D), *P = copy_of(L, D * D), *wanted = copy_of(L, D * D);
     double *X = numbers(n * D, 56), *Y = copy_of(X, n * D), *work = zeros(size + 8);
     double tolerance = rounding(D + n);
     for (int64_t i = 0; i < 8; i++) work[size + i] = 2.385;
-    host->syrk_t(n, D, 1, X, 1, wanted);
-    assert_int_equal(host->potrf(D, wanted), 0);
-    assert_int_equal(be->potrf(D, L), 0);
+    sgfsi_syrk_t(host, n, D, 1, X, 1, wanted);
+    assert_int_equal(sgfsi_potrf(host, D, wanted), 0);
+    assert_int_equal(sgfsi_potrf(dev, D, L), 0);
     copy_triangle(D, L, P);
-    assert_int_equal(be->chol_update(D, n, L, X, work), 0);
-    assert_same_triangle(be->name, "chol_update", D, L, wanted, 4 * tolerance);
-    host->potri(D, wanted);
-    host->potri(D, P);
-    assert_int_equal(be->inv_update(D, n, P, Y, work), 0);
-    assert_same_triangle(be->name, "inv_update", D, P, wanted, 4 * (double)(n + 2) * tolerance);
+    assert_int_equal(sgfsi_chol_update(dev, D, n, L, X, work), 0);
+    assert_same_triangle(dev->name, "chol_update", D, L, wanted, 4 * tolerance);
+    sgfsi_potri(host, D, wanted);
+    sgfsi_potri(host, D, P);
+    assert_int_equal(sgfsi_inv_update(dev, D, n, P, Y, work), 0);
+    assert_same_triangle(dev->name, "inv_update", D, P, wanted, 4 * (double)(n + 2) * tolerance);
     for (int64_t i = 0; i < 8; i++) assert_true(work[size + i] == 2.385);
     free(L);
     free(P);
@@ -379,21 +379,21 @@ static void check_updates(const sgfs_device *be, int64_t D, int64_t n) {
 
 static void test_updates_of_every_shape(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int i = 0; i < SHAPES * SHAPES; i++)
-            check_updates(be, shape[i % SHAPES], shape[i / SHAPES]);
+            check_updates(dev, shape[i % SHAPES], shape[i / SHAPES]);
     }
 }
 
 /* Rows of zeros change nothing, not even a sign. */
 static void test_an_update_by_nothing(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         double *L = make_definite(7), *X = zeros(21), *work = zeros(SGFS_UPDATE_WORK(7, 3));
-        assert_int_equal(be->potrf(7, L), 0);
+        assert_int_equal(sgfsi_potrf(dev, 7, L), 0);
         double *before = copy_of(L, 49);
-        assert_int_equal(be->chol_update(7, 3, L, X, work), 0);
-        assert_same_triangle(be->name, "nothing", 7, L, before, 0);
+        assert_int_equal(sgfsi_chol_update(dev, 7, 3, L, X, work), 0);
+        assert_same_triangle(dev->name, "nothing", 7, L, before, 0);
         free(L);
         free(X);
         free(work);
@@ -403,15 +403,15 @@ static void test_an_update_by_nothing(void **state) {
 
 static void test_a_spoilt_update_is_reported(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int64_t bad = 0; bad < 21; bad += 4) {
             double *L = make_definite(7), *P = copy_of(L, 49),
                    *work = zeros(SGFS_UPDATE_WORK(7, 3));
             double *X = numbers(21, 57), *Y = copy_of(X, 21);
             X[bad] = Y[bad] = bad % 8 == 0 ? NAN : INFINITY;
-            assert_int_equal(be->potrf(7, L), 0);
-            assert_int_equal(be->chol_update(7, 3, L, X, work), -1);
-            assert_int_equal(be->inv_update(7, 3, P, Y, work), -1);
+            assert_int_equal(sgfsi_potrf(dev, 7, L), 0);
+            assert_int_equal(sgfsi_chol_update(dev, 7, 3, L, X, work), -1);
+            assert_int_equal(sgfsi_inv_update(dev, 7, 3, P, Y, work), -1);
             free(L);
             free(P);
             free(X);
@@ -438,22 +438,22 @@ static void test_exp_and_log1p_over_their_whole_range(void **state) {
     (void)state;
     enum { N = 20011 };
     double *x = zeros(N), *y = zeros(N);
-    EACH_BACKEND(be) {
+    EACH_BACKEND(dev) {
         for (int64_t i = 0; i < N; i++) x[i] = -745 + (745.0 + 709.0) * (double)i / (N - 1);
-        be->exp(N, x, y);
+        sgfsi_exp(dev, N, x, y);
         check_function("exp", N, x, y, exp);
         assert_true(y[0] > 0 && isfinite(y[N - 1])); /* e^-745 is the smallest double there is */
         uint64_t s = 81;
         for (int64_t i = 0; i < N; i++) x[i] = -fabs(next_number(&s)) * 40;
         memcpy(y, x, N * sizeof *y);
-        be->exp(N, y, y); /* in place, as logistic.c does */
+        sgfsi_exp(dev, N, y, y); /* in place, as logistic.c does */
         check_function("exp in place", N, x, y, exp);
         for (int64_t i = 0; i < N; i++) x[i] = i % 2 == 0 ? (double)i / (N - 1) : y[i];
-        be->log1p(N, x, y);
+        sgfsi_log1p(dev, N, x, y);
         check_function("log1p", N, x, y, log1p);
         for (int64_t n = 1; n <= 9; n++) { /* what is left over after whole vectors */
             y[n] = 2.385;
-            be->exp(n, x, y);
+            sgfsi_exp(dev, n, x, y);
             check_function("short exp", n, x, y, exp);
             assert_true(y[n] == 2.385);
         }
@@ -464,9 +464,9 @@ static void test_exp_and_log1p_over_their_whole_range(void **state) {
 
 static void test_every_backend_is_found_by_name(void **state) {
     (void)state;
-    EACH_BACKEND(be) {
-        assert_ptr_equal(sgfsi_device_find(be->name), be);
-        assert_true(be->help != NULL && be->help[0] != '\0');
+    EACH_BACKEND(dev) {
+        assert_ptr_equal(sgfsi_device_find(dev->name), dev);
+        assert_true(dev->help != NULL && dev->help[0] != '\0');
     }
     assert_null(sgfsi_device_find("abacus"));
 }

@@ -568,7 +568,7 @@ static double error_of(const sgfs_sym *L, const exact *e, const double *g) {
     return sqrt(off / norm);
 }
 
-static void check_long(const sgfs_fisher_kind *f, const sgfs_device *be, double smallest) {
+static void check_long(const sgfs_fisher_kind *f, const sgfs_device *dev, double smallest) {
     sgfsi_arena arena = {NULL};
     const sgfs_layout *layout = sgfsi_layout_open(LONG_D, 15, 0, NULL, &arena);
     exact *e = sgfsi_arena_alloc(&arena, 1, sizeof *e);
@@ -579,9 +579,9 @@ static void check_long(const sgfs_fisher_kind *f, const sgfs_device *be, double 
     sgfs_scores s = {.n = LONG_FILL, .D = LONG_D, .blocks = 1, .block = &block};
     sgfs_sym K, L, R;
     uint64_t seed = 81;
-    assert_int_equal(sgfsi_sym_open(&K, f, be, layout, &arena, NULL), SGFS_OK);
-    assert_int_equal(sgfsi_sym_open(&L, f, be, layout, &arena, NULL), SGFS_OK);
-    assert_int_equal(sgfsi_sym_open(&R, f, be, layout, &arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&K, f, dev, layout, &arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&L, f, dev, layout, &arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&R, f, dev, layout, &arena, NULL), SGFS_OK);
     for (int t = 0; t <= LONG_T; t++) {
         double kappa = t == 0 ? 1 : t < 300 ? 0.02 : 1 / (t - 250.0);
         make_scores(&s, gbar, smallest, Q, &seed);
@@ -602,7 +602,7 @@ static void check_long(const sgfs_fisher_kind *f, const sgfs_device *be, double 
         assert_near(anew, 0, 1e-8, f->name);
     }
     print_message("%-8s %s, condition %.0e: worst error %.1e, last %.1e; refactorised %.1e\n",
-                  f->name, be->name, pow(smallest, -2), worst, last, anew);
+                  f->name, dev->name, pow(smallest, -2), worst, last, anew);
     free(Q);
     sgfsi_arena_free(&arena);
 }

@@ -36,12 +36,12 @@ static void open_spot(spot *at, bench *b, double radius) {
     assert_non_null(at->scratch);
     full(b, b->theta, at->G, at->L);
     for (int64_t j = 0; j < D; j++) at->G[j] += 0.371 * b->theta[j];
-    assert_int_equal(b->m->be->potrf(D, at->L), 0);
+    assert_int_equal(sgfsi_potrf(b->m->ctx.device, D, at->L), 0);
     for (int64_t j = 0; j < D; j++) {
         double *column = at->C + j * D; /* C is symmetric: a column is a row */
         column[j] = 1;
-        b->m->be->trsv(D, at->L, false, column);
-        b->m->be->trsv(D, at->L, true, column);
+        sgfsi_trsv(b->m->ctx.device, D, at->L, false, column);
+        sgfsi_trsv(b->m->ctx.device, D, at->L, true, column);
     }
 }
 
@@ -58,7 +58,7 @@ static double draw(spot *at, uint64_t *seed, double size, double *z, double *the
         theta[j] = z[j] = size * next_normal(seed);
         sum += z[j] * z[j];
     }
-    at->b->m->be->trsv(at->b->D, at->L, true, theta);
+    sgfsi_trsv(at->b->m->ctx.device, at->b->D, at->L, true, theta);
     for (int64_t j = 0; j < at->b->D; j++) theta[j] += at->b->theta[j];
     return sqrt(sum);
 }

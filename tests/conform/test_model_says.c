@@ -65,7 +65,8 @@ static void check_hessian(bench *b) {
         assert_near(A[D * D - 1], 2.0 * ROWS + 0.371, 1e-9, b->label);
         for (int64_t j = 0; j < same; j++) assert_true(A[(D - 1) * D + j] == 0);
     }
-    assert_int_equal(b->m->be->potrf(D, A), 0); /* with the prior: positive definite */
+    assert_int_equal(sgfsi_potrf(b->m->ctx.device, D, A),
+                     0); /* with the prior: positive definite */
     free(A);
     free(G);
     free(above);

@@ -45,12 +45,12 @@ static void lyapunov(int64_t m, double *F, const double *Q, double *X) {
 static void inverse(int64_t m, const double *A, double *X) {
     double *L = need((size_t)(m * m), sizeof *L);
     memcpy(L, A, (size_t)(m * m) * sizeof *L);
-    assert_int_equal(sgfs_device_host.potrf(m, L), 0);
+    assert_int_equal(sgfsi_potrf(&sgfs_device_host, m, L), 0);
     memset(X, 0, (size_t)(m * m) * sizeof *X);
     for (int64_t j = 0; j < m; j++) {
         X[j * m + j] = 1;
-        sgfs_device_host.trsv(m, L, false, X + j * m);
-        sgfs_device_host.trsv(m, L, true, X + j * m);
+        sgfsi_trsv(&sgfs_device_host, m, L, false, X + j * m);
+        sgfsi_trsv(&sgfs_device_host, m, L, true, X + j * m);
     }
     free(L);
 }

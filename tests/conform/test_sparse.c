@@ -202,7 +202,7 @@ static void add_up(const sgfs_fisher_kind *kind, const sgfs_model *m, const sgfs
                    int64_t block, bool centred, double *out, sgfsi_arena *arena) {
     const sgfs_layout *layout = sgfsi_layout_open(m->D, block, 0, NULL, arena);
     sgfs_sym A;
-    assert_int_equal(sgfsi_sym_open(&A, kind, m->be, layout, arena, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_sym_open(&A, kind, m->ctx.device, layout, arena, NULL), SGFS_OK);
     double *work = SGFSI_DOUBLES(arena, kind->work(layout, BATCH));
     kind->add_cov(&A, 0.0, 1.0 / BATCH, &e->scores, centred ? e->gbar : NULL, work);
     memcpy(out, A.a, (size_t)kind->size(layout) * sizeof *out);
@@ -279,7 +279,7 @@ static void check_bounds(pair *q) {
     int64_t D = q->D;
     double *B = numbers(D * D, 5), *C = zeros(D * D), *to = numbers(D, 6), *out = zeros(4 * BATCH);
     double growth[2] = {0, 0};
-    q->m[0]->be->gemm_nt(D, D, D, 0.01, B, B, 0.0, C);
+    sgfsi_gemm_nt(q->m[0]->ctx.device, D, D, D, 0.01, B, B, 0.0, C);
     for (int64_t j = 0; j < D; j++) to[j] = q->theta[j] + 0.3 * to[j];
     for (int k = 0; k < 2; k++) {
         const sgfs_model_kind *kind = q->m[k]->kind;

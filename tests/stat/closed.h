@@ -49,17 +49,17 @@ static void solve_closed_form(problem *q, const double *b) {
     int64_t D = q->D;
     double *L = need((size_t)(D * D), sizeof *L);
     memcpy(L, q->A, (size_t)(D * D) * sizeof *L);
-    assert_int_equal(sgfs_device_host.potrf(D, L), 0);
+    assert_int_equal(sgfsi_potrf(&sgfs_device_host, D, L), 0);
     q->C = need((size_t)(D * D), sizeof *q->C);
     q->mu = need((size_t)D, sizeof *q->mu);
     for (int64_t j = 0; j < D; j++) {
         q->C[j * D + j] = 1;
-        sgfs_device_host.trsv(D, L, false, q->C + j * D);
-        sgfs_device_host.trsv(D, L, true, q->C + j * D);
+        sgfsi_trsv(&sgfs_device_host, D, L, false, q->C + j * D);
+        sgfsi_trsv(&sgfs_device_host, D, L, true, q->C + j * D);
     }
     memcpy(q->mu, b, (size_t)D * sizeof *b);
-    sgfs_device_host.trsv(D, L, false, q->mu);
-    sgfs_device_host.trsv(D, L, true, q->mu);
+    sgfsi_trsv(&sgfs_device_host, D, L, false, q->mu);
+    sgfsi_trsv(&sgfs_device_host, D, L, true, q->mu);
     free(L);
 }
 

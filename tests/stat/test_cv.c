@@ -431,7 +431,7 @@ static void move_anchor(sgfs_run *run, const problem *q, double far) {
     double *step = need((size_t)q->D, sizeof *step), *A = need((size_t)(q->D * q->D), sizeof *A);
     double lp;
     step[1] = far;
-    sgfs_device_host.trsv(q->D, a->L, true, step);
+    sgfsi_trsv(&sgfs_device_host, q->D, a->L, true, step);
     for (int64_t j = 0; j < q->D; j++) a->theta[j] += step[j];
     assert_int_equal(sgfsi_posterior_full(run->model, a->theta, &lp, a->G, A, NULL), SGFS_OK);
     for (int64_t j = 0; j < q->D; j++) a->G[j] += q->lambda * a->theta[j]; /* without the prior */

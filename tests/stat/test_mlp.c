@@ -283,8 +283,8 @@ static void test_a_mode_is_reached_from_the_start(void **state) {
     assert_true(net.m->D <= 64);
     if (sgfsi_mode_search(net.m, &plan, &arena, &mode, &err) != SGFS_OK) fail_msg("%s", err.text);
     density(net.m, mode.theta, G);
-    net.m->be->trsv(net.m->D, mode.L, false, G);
-    assert_true(net.m->be->dot(net.m->D, G, G) < 1e-14);
+    sgfsi_trsv(net.m->ctx.device, net.m->D, mode.L, false, G);
+    assert_true(sgfsi_dot(net.m->ctx.device, net.m->D, G, G) < 1e-14);
     sgfsi_arena_free(&arena);
     close_model(&net);
 }

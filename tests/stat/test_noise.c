@@ -49,9 +49,9 @@ static problem rewhitened(const problem *from) {
     double *S = need((size_t)(D * D), sizeof *S), *mean = need((size_t)D, sizeof *mean);
     for (int64_t i = 0; i < N * D; i++) mean[i % D] += q.x[i] / (double)N;
     for (int64_t i = 0; i < N * D; i++) q.x[i] -= mean[i % D];
-    sgfs_device_host.syrk_t(N, D, 1 / (double)N, q.x, 0, S);
-    assert_int_equal(sgfs_device_host.potrf(D, S), 0);
-    for (int64_t i = 0; i < N; i++) sgfs_device_host.trsv(D, S, false, q.x + i * D);
+    sgfsi_syrk_t(&sgfs_device_host, N, D, 1 / (double)N, q.x, 0, S);
+    assert_int_equal(sgfsi_potrf(&sgfs_device_host, D, S), 0);
+    for (int64_t i = 0; i < N; i++) sgfsi_trsv(&sgfs_device_host, D, S, false, q.x + i * D);
     for (int64_t i = 0; i < N * D; i++) q.x[i] += 0.731 * (double)(i % D + 1);
     for (int64_t j = 0; j < D; j++) {
         for (int64_t k = 0; k < D; k++) {
@@ -293,11 +293,11 @@ static sgfs_status open_wrong(sgfs_sampler *s, sgfs_err *err) {
     w->G = SGFSI_DOUBLES(s->arena, e->D);
     w->z = SGFSI_DOUBLES(s->arena, e->D);
     s->state = w;
-    sgfs_status status = sgfsi_average_open(&w->average, s->fisher, e->model->be, s->layout, e->n,
-                                            s->cfg, s->arena, err);
+    sgfs_status status = sgfsi_average_open(&w->average, s->fisher, e->model->ctx.device, s->layout,
+                                            e->n, s->cfg, s->arena, err);
     return status != SGFS_OK
                ? status
-               : sgfsi_sym_open(&w->L, s->fisher, e->model->be, s->layout, s->arena, err);
+               : sgfsi_sym_open(&w->L, s->fisher, e->model->ctx.device, s->layout, s->arena, err);
 }
 
 static void normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z) {

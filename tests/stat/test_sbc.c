@@ -60,14 +60,14 @@ static simulated simulate_problem(int64_t rows, int64_t index) {
         for (int64_t j = 0; j < D; j++) q.y[i] += x[j] * q.theta[j];
         for (int64_t j = 0; j < D * D; j++) q.factor[j] += x[j / D] * x[j % D];
     }
-    assert_int_equal(sgfs_device_host.potrf(D, q.factor), 0);
+    assert_int_equal(sgfsi_potrf(&sgfs_device_host, D, q.factor), 0);
     return q;
 }
 
 /* out = factor' theta */
 static void whiten(const simulated *q, const double *theta, double *out) {
     memcpy(out, theta, D * sizeof *out);
-    sgfs_device_host.trmv(D, q->factor, true, out);
+    sgfsi_trmv(&sgfs_device_host, D, q->factor, true, out);
 }
 
 static void add_rank(tally *t, int64_t k, int64_t rank) {
@@ -113,11 +113,11 @@ static bool make_labels(simulated *q, int64_t rows, int64_t index) {
 /* Where posteriors are no Gaussians: the parameters, and their length, which skewness changes. */
 static void rank_length(tally *t, const simulated *q, const double *draws) {
     int64_t rank[D + 1] = {0};
-    double truth = sgfs_device_host.dot(D, q->theta, q->theta);
+    double truth = sgfsi_dot(&sgfs_device_host, D, q->theta, q->theta);
     for (int64_t k = 0; k < L; k++) {
         const double *x = draws + k * D;
         for (int64_t j = 0; j < D; j++) rank[j] += x[j] < q->theta[j];
-        rank[D] += sgfs_device_host.dot(D, x, x) < truth;
+        rank[D] += sgfsi_dot(&sgfs_device_host, D, x, x) < truth;
     }
     for (int64_t j = 0; j <= D; j++) add_rank(t, j, rank[j]);
 }

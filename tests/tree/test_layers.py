@@ -143,6 +143,24 @@ def test_the_library_never_prints_exits_or_takes_signals():
         assert not call.search(text) and not re.search(r"\bstd(out|err)\b", text), path
 
 
+# Who decides how many threads there are, and who looks how many somebody else has decided on.
+THREADS = {
+    "src/base/threads.c": {"omp_get_num_procs"},
+    "src/context/context.c": {"omp_get_max_active_levels", "omp_set_max_active_levels"},
+    "src/context/device/blas.c": {"openblas_get_num_threads", "openblas_set_num_threads"},
+}
+
+
+def test_threads_are_decided_in_one_place():
+    policy = re.compile(r"\b(omp_get_max_\w+|omp_get_num_procs|omp_set_\w+|openblas_[gs]et_num_threads"
+                        r"|sched_getaffinity|_SC_NPROCESSORS_\w+)\b")
+    for path in sources("src", "cli"):
+        text = re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(), flags=re.S)
+        assert set(policy.findall(text)) <= THREADS.get(path, set()), path
+        for line in re.findall(r"#pragma omp parallel.*(?:\\\n.*)*", text):
+            assert "num_threads" in line, (path, line)
+
+
 def test_this_file_can_fail(tmp_path, monkeypatch):
     """A model that sees a sampler, and a sampler that sees rows, are caught."""
     for layer, header in [("model", "sampler/sampler.h"), ("sampler", "rows/batch.h"),

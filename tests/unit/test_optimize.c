@@ -94,8 +94,8 @@ static double apart(int64_t D, const double *L, const double *a, const double *b
 static double step_left(const sgfs_model *m, const double *theta) {
     double lp, *G = zeros(m->D), *A = zeros(m->D * m->D);
     assert_int_equal(sgfsi_posterior_full(m, theta, &lp, G, A, NULL), SGFS_OK);
-    assert_int_equal(sgfs_device_host.potrf(m->D, A), 0);
-    sgfs_device_host.trsv(m->D, A, false, G);
+    assert_int_equal(sgfsi_potrf(&sgfs_device_host, m->D, A), 0);
+    sgfsi_trsv(&sgfs_device_host, m->D, A, false, G);
     double sum = 0;
     for (int64_t j = 0; j < m->D; j++) sum += G[j] * G[j];
     free(G);

@@ -83,8 +83,8 @@ typedef struct way {
 
 static void place(const double *z, double *theta) {
     memcpy(theta, z, D * sizeof *z);
-    q.m->be->trsv(D, q.a.L, true, theta);
-    q.m->be->axpy(D, 1, q.a.theta, theta);
+    sgfsi_trsv(q.m->ctx.device, D, q.a.L, true, theta);
+    sgfsi_axpy(q.m->ctx.device, D, 1, q.a.theta, theta);
 }
 
 static sgfsi_move move_of(way *w, int64_t t) {
@@ -126,8 +126,8 @@ static double largest_ratio(const sgfsi_move *move) {
 /* z = size x the direction in which row i's predictor moves most. */
 static void along(int64_t i, double size, double *z) {
     double x[D] = {1, q.x[2 * i], q.x[2 * i + 1]}, length;
-    q.m->be->trsv(D, q.a.L, false, x);
-    length = sqrt(q.m->be->dot(D, x, x));
+    sgfsi_trsv(q.m->ctx.device, D, q.a.L, false, x);
+    length = sqrt(sgfsi_dot(q.m->ctx.device, D, x, x));
     for (int j = 0; j < D; j++) z[j] = size * x[j] / length;
 }
 

@@ -6,54 +6,56 @@
  * no copy. Only LAPACKE's _work functions are used: the others allocate.
  */
 #include <math.h>
+#include <pthread.h>
 
 #include <cblas.h>
 #include <lapacke.h>
 
 #include "context/device/device.h"
 
-static double dot(int64_t n, const double *x, const double *y) {
+static double dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
     return cblas_ddot((int)n, x, 1, y, 1);
 }
 
-static void axpy(int64_t n, double a, const double *x, double *y) {
+static void axpy(SGFSI_HERE, int64_t n, double a, const double *x, double *y) {
     cblas_daxpy((int)n, a, x, 1, y, 1);
 }
 
-static void gemv(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
-                 double *y) {
+static void gemv(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
+                 double b, double *y) {
     cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, a, X, (int)k, v, 1, b, y, 1);
 }
 
-static void gemv_t(int64_t m, int64_t k, double a, const double *X, const double *v, double b,
-                   double *y) {
+static void gemv_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
+                   double b, double *y) {
     cblas_dgemv(CblasRowMajor, CblasTrans, (int)m, (int)k, a, X, (int)k, v, 1, b, y, 1);
 }
 
-static void gemm_tn(int64_t m, int64_t r, int64_t c, double a, const double *A, const double *B,
-                    double b, double *C) {
+static void gemm_tn(SGFSI_HERE, int64_t m, int64_t r, int64_t c, double a, const double *A,
+                    const double *B, double b, double *C) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)c, (int)m, a, A, (int)r, B,
                 (int)c, b, C, (int)c);
 }
 
-static void gemm_nt(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
-                    double b, double *C) {
+static void gemm_nt(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const double *A,
+                    const double *B, double b, double *C) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, a, A, (int)k, B,
                 (int)k, b, C, (int)r);
 }
 
-static void gemm_nn(int64_t m, int64_t r, int64_t k, double a, const double *A, const double *B,
-                    double b, double *C) {
+static void gemm_nn(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const double *A,
+                    const double *B, double b, double *C) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)r, (int)k, a, A, (int)k, B,
                 (int)r, b, C, (int)r);
 }
 
-static void syrk_t(int64_t m, int64_t k, double a, const double *X, double b, double *C) {
+static void syrk_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, double b,
+                   double *C) {
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)k, (int)m, a, X, (int)k, b, C, (int)k);
 }
 
 /* OpenBLAS asks whether a pivot is <= 0, which NaN is not: look for it on the diagonal. */
-static int64_t potrf(int64_t D, double *A) {
+static int64_t potrf(SGFSI_HERE, int64_t D, double *A) {
     int64_t failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, A, (lapack_int)D);
     for (int64_t i = 0; i < D && failed == 0; i++) {
         if (!(A[i * D + i] > 0)) failed = i + 1;
@@ -64,31 +66,31 @@ static int64_t potrf(int64_t D, double *A) {
 /* n rows and columns of a matrix with rows of length D:
  *     [A 0; B C] [A' B'; 0 C'] = [A A'  .; B A'  B B' + C C'],
  * halves of halves down to SMALL, where rows are multiplied one by one, from the last up. */
-static void multiply_back(int64_t n, int64_t D, double *L) {
+static void multiply_back(SGFSI_HERE, int64_t n, int64_t D, double *L) {
     enum { SMALL = 64 };
     if (n <= SMALL) {
         for (int64_t i = n - 1; i >= 0; i--) {
             double *row = L + i * D;
-            row[i] = dot(i + 1, row, row);
-            for (int64_t j = i - 1; j >= 0; j--) row[j] = dot(j + 1, L + j * D, row);
+            row[i] = dot(dev, i + 1, row, row);
+            for (int64_t j = i - 1; j >= 0; j--) row[j] = dot(dev, j + 1, L + j * D, row);
         }
         return;
     }
     int64_t half = n / 2, rest = n - half;
     double *B = L + half * D, *C = B + half;
-    multiply_back(rest, D, C);
+    multiply_back(dev, rest, D, C);
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)rest, (int)half, 1, B, (int)D, 1, C,
                 (int)D);
     cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)rest,
                 (int)half, 1, L, (int)D, B, (int)D);
-    multiply_back(half, D, L);
+    multiply_back(dev, half, D, L);
 }
 
-static void unpotrf(int64_t D, double *L) {
-    multiply_back(D, D, L);
+static void unpotrf(SGFSI_HERE, int64_t D, double *L) {
+    multiply_back(dev, D, D, L);
 }
 
-static void potri(int64_t D, double *L) {
+static void potri(SGFSI_HERE, int64_t D, double *L) {
     (void)LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, L, (lapack_int)D);
 }
 
@@ -123,7 +125,7 @@ static int64_t make_positive(int64_t D, double *L, double *sign) {
  * reflections, in panels of `panel` columns (measured: 8 are best below D = 300, 32 above).
  *   work: X column by column (n D), the reflections' factors T and room of one panel (panel D
  * each) */
-static int64_t chol_update(int64_t D, int64_t n, double *L, double *X, double *work) {
+static int64_t chol_update(SGFSI_HERE, int64_t D, int64_t n, double *L, double *X, double *work) {
     enum { NARROW = 8, WIDE = 32 }; /* SGFS_UPDATE_WORK has room for two of 32 */
     const int64_t panel = D < NARROW ? D : D < 300 ? NARROW : WIDE;
     double *columns = work, *T = columns + n * D, *room = T + panel * D;
@@ -136,40 +138,57 @@ static int64_t chol_update(int64_t D, int64_t n, double *L, double *X, double *w
 
 /* Woodbury: with Y = X P and C C' = I + X P X',  P -= Y' C^-T C^-1 Y.
  *   work: Y (n x D), C (n x n) */
-static int64_t inv_update(int64_t D, int64_t n, double *P, double *X, double *work) {
+static int64_t inv_update(SGFSI_HERE, int64_t D, int64_t n, double *P, double *X, double *work) {
     int d = (int)D, m = (int)n;
     double *Y = work, *C = Y + n * D;
     cblas_dsymm(CblasRowMajor, CblasRight, CblasLower, m, d, 1, P, d, X, d, 0, Y, d);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, m, d, 1, X, d, Y, d, 0, C, m);
     for (int64_t i = 0; i < n; i++) C[i * n + i] += 1;
-    if (potrf(n, C) != 0) return -1;
+    if (potrf(dev, n, C) != 0) return -1;
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, m, d, 1, C, m, Y,
                 d);
-    syrk_t(n, D, -1, Y, 1, P);
+    syrk_t(dev, n, D, -1, Y, 1, P);
     for (int64_t j = 0; j < D; j++) {
         if (!(P[j * D + j] > 0)) return -1;
     }
     return 0;
 }
 
-static void trsv(int64_t D, const double *L, bool transposed, double *x) {
+static void trsv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
     cblas_dtrsv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
                 (int)D, L, (int)D, x, 1);
 }
 
-static void trmv(int64_t D, const double *L, bool transposed, double *x) {
+static void trmv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
     cblas_dtrmv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
                 (int)D, L, (int)D, x, 1);
 }
 
-static void symv(int64_t D, const double *A, const double *x, double *y) {
+static void symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double *y) {
     cblas_dsymv(CblasRowMajor, CblasLower, (int)D, 1.0, A, (int)D, x, 1, 0.0, y, 1);
 }
 
-int sgfsi_blas_threads(int threads) {
-    int before = openblas_get_num_threads();
-    openblas_set_num_threads(threads);
-    return before;
+/* OpenBLAS has one number of threads for the whole process, so what it was, and how many want it to
+ * be one, is known once, too. */
+static struct {
+    pthread_mutex_t lock;
+    int64_t inside;
+    int threads;
+} outside = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void enter(SGFSI_HERE) {
+    pthread_mutex_lock(&outside.lock);
+    if (outside.inside++ == 0) {
+        outside.threads = openblas_get_num_threads();
+        openblas_set_num_threads(1);
+    }
+    pthread_mutex_unlock(&outside.lock);
+}
+
+static void leave(SGFSI_HERE) {
+    pthread_mutex_lock(&outside.lock);
+    if (--outside.inside == 0) openblas_set_num_threads(outside.threads);
+    pthread_mutex_unlock(&outside.lock);
 }
 
 const char *sgfsi_blas_config(void) {
@@ -180,9 +199,9 @@ const char *sgfsi_blas_core(void) {
     return openblas_get_corename();
 }
 
-const sgfs_device sgfs_device_blas = {
-    .name = "blas",
-    .help = "OpenBLAS and LAPACK, libmvec for exp",
+static const sgfsi_device_ops ops = {
+    .enter = enter,
+    .leave = leave,
     .dot = dot,
     .axpy = axpy,
     .gemv = gemv,
@@ -202,3 +221,6 @@ const sgfs_device sgfs_device_blas = {
     .exp = sgfsi_vec_exp,
     .log1p = sgfsi_vec_log1p,
 };
+
+const sgfs_device sgfs_device_blas = {
+    .name = "blas", .help = "OpenBLAS and LAPACK, libmvec for exp", .ops = &ops};

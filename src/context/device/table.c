@@ -29,11 +29,11 @@ void sgfsi_transpose(int64_t D, double *X) {
 }
 
 /* Column by column; symmetric, so a row serves as a column. */
-void sgfsi_invert_factor(const sgfs_device *be, int64_t D, const double *L, double *X) {
+void sgfsi_invert_factor(const sgfs_device *dev, int64_t D, const double *L, double *X) {
     memset(X, 0, (size_t)(D * D) * sizeof *X);
     for (int64_t j = 0; j < D; j++) {
         X[j * D + j] = 1;
-        be->trsv(D, L, false, X + j * D);
-        be->trsv(D, L, true, X + j * D);
+        sgfsi_trsv(dev, D, L, false, X + j * D);
+        sgfsi_trsv(dev, D, L, true, X + j * D);
     }
 }

@@ -9,10 +9,10 @@
 
 #include "context/device/device.h"
 
-void sgfsi_vec_exp(int64_t n, const double *x, double *y) {
+void sgfsi_vec_exp(SGFSI_HERE, int64_t n, const double *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = exp(x[i]);
 }
 
-void sgfsi_vec_log1p(int64_t n, const double *x, double *y) {
+void sgfsi_vec_log1p(SGFSI_HERE, int64_t n, const double *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = log1p(x[i]);
 }

@@ -25,11 +25,11 @@
  */
 #include "files/csv/csv.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
@@ -176,7 +176,7 @@ sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_o
     c->path = strdup(path);
     if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
     c->options = *options;
-    c->threads = options->threads > 0 ? (int)options->threads : omp_get_max_threads();
+    c->threads = (int)sgfsi_threads(options->threads);
     c->text_row = -1;
     c->plan.path = c->path;
     c->plan.options = &c->options;

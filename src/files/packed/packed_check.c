@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "files/packed/packed.h"
 
@@ -35,7 +36,7 @@ sgfs_status sgfsi_packed_refuse(const sgfsi_part *part, int64_t chunk, sgfs_err 
 /* The first chunk from `from` on, before `to`, that is not right; -1: none. */
 static int64_t find_damage(const sgfsi_part *part, int64_t from, int64_t to) {
     int64_t bad = to;
-#pragma omp parallel for schedule(static) reduction(min : bad)
+#pragma omp parallel for schedule(static) reduction(min : bad) num_threads((int)sgfsi_threads(0))
     for (int64_t c = from; c < to; c++) {
         if (c < bad && !sgfsi_packed_check(part, c)) bad = c;
     }

@@ -23,12 +23,12 @@
 #include "jobs/checkgrad/checkgrad.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/threads.h"
 #include "chain/plan.h"
 #include "model/prior.h"
 
@@ -402,8 +402,7 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
         c->param[j].least_ratio = c->param[j].least_off = INFINITY;
         c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
     }
-    int64_t threads = sgfsi_config_auto(cfg, "run.threads") ? omp_get_max_threads()
-                                                            : sgfsi_config_int(cfg, "run.threads");
+    int64_t threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
     status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->arena, err);
     return status == SGFS_OK
                ? sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->arena, err)
@@ -503,14 +502,14 @@ static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
 
 static sgfs_status run_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
     double before = sgfsi_now();
-    int blas_threads = sgfsi_blas_threads(1);
+    sgfsi_scope scope = sgfsi_context_enter(&c->model->ctx);
     int64_t points = sgfsi_config_int(cfg, "check.points");
     sgfs_status status = open_check(c, cfg, err);
     while (status == SGFS_OK && c->point < points) {
         c->point++;
         status = check_point(c, err);
     }
-    (void)sgfsi_blas_threads(blas_threads);
+    sgfsi_context_leave(scope);
     if (status == SGFS_OK) status = fill_shown(c, err);
     c->shown.seconds = sgfsi_now() - before;
     return status;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "chain/run.h"
 #include "model/user.h"
@@ -124,8 +125,7 @@ static sgfs_status open_all(sgfs_predict *p, const sgfs_draws *draws, sgfs_err *
     if (status == SGFS_OK) status = open_rows(p, draws, err);
     if (status != SGFS_OK) return status;
     const sgfs_model *m = p->rows.model;
-    p->threads = sgfsi_config_auto(p->cfg, "run.threads") ? omp_get_max_threads()
-                                                          : sgfsi_config_int(p->cfg, "run.threads");
+    p->threads = sgfsi_threads(sgfsi_config_int(p->cfg, "run.threads"));
     p->slots = SLOTS * p->threads;
     p->width = m->kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
@@ -212,11 +212,11 @@ static sgfs_status read_slots(sgfs_predict *p, int64_t *used, sgfs_err *err) {
 }
 
 static void predict_slots(sgfs_predict *p, int64_t used) {
-    int blas_threads = sgfsi_blas_threads(1);
+    sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->threads)
     for (int64_t k = 0; k < used; k++)
         sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
-    (void)sgfsi_blas_threads(blas_threads);
+    sgfsi_context_leave(scope);
 }
 
 static void tally_slot(sgfs_predict *p, const sgfsi_predict_slot *slot) {

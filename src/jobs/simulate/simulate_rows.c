@@ -13,7 +13,6 @@
  * and what is in brackets is what a file wants.
  */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,7 +209,7 @@ static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     const int64_t cols = k->w->s->dim + 1, all = k->w->s->rows;
     int64_t rows = MOST_CELLS / cols < MOST_ROWS ? MOST_CELLS / cols : MOST_ROWS;
     int64_t blocks = MOST_CELLS / (rows * cols), needed = (all + rows - 1) / rows;
-    k->threads = omp_get_max_threads();
+    k->threads = (int)k->w->s->m->ctx.threads;
     if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
     if (blocks < k->threads) blocks = k->threads;
     k->blocks = blocks < needed ? blocks : needed;
@@ -254,7 +253,7 @@ static sgfs_status write_all(writer *w, sgfs_err *err) {
     work k = {.w = w};
     sgfs_status status = open_work(&k, &arena, err);
     sgfsi_ticker ticker = sgfsi_ticker_start(w->s->log, "Simulating");
-    int blas_threads = sgfsi_blas_threads(1);
+    sgfsi_scope scope = sgfsi_context_enter(&w->s->m->ctx);
     const int64_t step = k.blocks * k.rows;
     /* one turn more than there are banks to fill: the last is written then */
     for (int64_t first = 0; status == SGFS_OK && first < w->s->rows + step; first += step) {
@@ -262,7 +261,7 @@ static sgfs_status write_all(writer *w, sgfs_err *err) {
         status = turn(&k, first, k.bank[which], k.bank[1 - which], err);
         if (first > 0) sgfsi_tick(&ticker, fmin(1, (double)first / (double)w->s->rows));
     }
-    (void)sgfsi_blas_threads(blas_threads);
+    sgfsi_context_leave(scope);
     sgfsi_arena_free(&arena);
     return status;
 }

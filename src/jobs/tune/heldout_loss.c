@@ -126,10 +126,10 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
     sgfsi_arena arena = {NULL};
     sgfs_status status = make_room(s, threads, &arena, err);
     if (status == SGFS_OK) {
-        int blas_threads = sgfsi_blas_threads(1);
+        sgfsi_scope scope = sgfsi_context_enter(&s->m->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
-        (void)sgfsi_blas_threads(blas_threads);
+        sgfsi_context_leave(scope);
         status = first_failure(s, err);
         if (status == SGFS_OK && is_stopping(s))
             status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");

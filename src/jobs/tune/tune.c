@@ -11,10 +11,10 @@
 #include "jobs/tune/tune.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "chain/run.h"
 #include "diagnostics/reference.h"
@@ -184,16 +184,12 @@ static sgfs_status compare(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run
     return SGFS_OK;
 }
 
-static int64_t threads_of(const sgfs_tune *t) {
-    return sgfsi_config_auto(t->cfg, "run.threads") ? omp_get_max_threads()
-                                                    : sgfsi_config_int(t->cfg, "run.threads");
-}
-
 static sgfs_status score(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run,
                          const sgfsi_folds *f, sgfs_err *err) {
     sgfsi_heldout s;
-    sgfs_status status = sgfsi_heldout_score(run->model, run->out.memory, f->row + f->training,
-                                             f->hidden, threads_of(t), &t->stop, &s, err);
+    sgfs_status status = sgfsi_heldout_score(
+        run->model, run->out.memory, f->row + f->training, f->hidden,
+        sgfsi_threads(sgfsi_config_int(t->cfg, "run.threads")), &t->stop, &s, err);
     if (status != SGFS_OK) return status;
     for (int64_t g = 0; t->share > 0 && g < s.groups; g++) trial->loss[trial->units++] = s.group[g];
     if (t->share == 0) trial->loss[trial->units++] = s.loss;

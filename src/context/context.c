@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * context.c: the one place that decides about threads, of OpenMP and of the device.
+ */
+#include "context/context.h"
+
+#include <omp.h>
+
+#include "base/threads.h"
+
+sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err) {
+    const char *name = sgfsi_config_text(cfg, "run.backend");
+    *ctx = (sgfsi_context){.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
+                           .device = sgfsi_device_find(name),
+                           .log = sgfsi_config_log(cfg)};
+    if (ctx->device != NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+}
+
+/* Chains side by side, and the parts of a pass inside each of them. */
+enum { LEVELS = 2 };
+
+sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx) {
+    sgfsi_scope scope = {.device = ctx->device, .levels = omp_get_max_active_levels()};
+    if (scope.levels < LEVELS) omp_set_max_active_levels(LEVELS);
+    if (ctx->device->ops->enter != NULL) ctx->device->ops->enter(ctx->device);
+    return scope;
+}
+
+void sgfsi_context_leave(sgfsi_scope scope) {
+    if (scope.device->ops->leave != NULL) scope.device->ops->leave(scope.device);
+    if (scope.levels < LEVELS) omp_set_max_active_levels(scope.levels);
+}

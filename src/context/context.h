@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * context.h: with what a run or a job works: how many threads, which device, with whom, and where
+ * its notes go. Opened once from the options, then handed on; a copy of the value is as good.
+ *
+ * Chains, parts of a pass and blocks of rows are the units of parallel work, each on one thread,
+ * so the arithmetic below them must not make threads of its own. Whoever starts such work (a run's
+ * opening, steps and end; a job; a pass) does it between sgfsi_context_enter and
+ * sgfsi_context_leave. Scopes may lie inside each other and side by side in several threads.
+ */
+#ifndef SGFSI_CONTEXT_H
+#define SGFSI_CONTEXT_H
+
+#include "base/config.h"
+#include "context/device/device.h"
+
+typedef struct sgfsi_context {
+    int64_t threads;           /* that may work at the same time (base/threads.h) */
+    const sgfs_device *device; /* what does the arithmetic */
+    const sgfsi_log *log;      /* where notes and warnings go */
+} sgfsi_context;
+
+/* The config must outlive it: its log is the config's. */
+sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err);
+
+typedef struct sgfsi_scope {
+    const sgfs_device *device;
+    int levels; /* of parallel regions inside each other, as they were outside */
+} sgfsi_scope;
+sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx);
+void sgfsi_context_leave(sgfsi_scope scope);
+
+#endif
