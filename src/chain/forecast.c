@@ -49,12 +49,12 @@ static void judge(double asked, int64_t D, int64_t rows, sgfsi_forecast *out) {
     out->tau = 2 / accepted - 1;           /* infinite where next to nothing would be accepted */
 }
 
-static sgfs_status fly(const sgfs_model *small, const sgfs_config *cfg, double times,
-                       int64_t threads, sgfsi_forecast *out, sgfs_err *err) {
+static sgfs_status fly(const sgfs_model *small, double tolerance, double times, int64_t threads,
+                       sgfsi_forecast *out, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_anchor a;
     sgfsi_row_bounds psi;
-    sgfs_status status = sgfsi_anchor_find(&a, small, cfg, threads, &arena, err);
+    sgfs_status status = sgfsi_anchor_find(&a, small, tolerance, threads, &arena, err);
     if (status == SGFS_OK && !multiply(small, &a, times)) {
         status = sgfsi_fail(err, SGFS_ENUMERIC, "the information is singular at the mode");
     }
@@ -70,16 +70,16 @@ static sgfs_status fly(const sgfs_model *small, const sgfs_config *cfg, double t
     return status;
 }
 
-sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfs_config *cfg, int64_t threads,
+sgfs_status sgfsi_forecast_exact(const sgfs_model *m, double tolerance, int64_t threads,
                                  sgfsi_forecast *out, sgfs_err *err) {
     sgfs_data *data = NULL;
     *out = (sgfsi_forecast){.tau = 1, .pilot = 0};
     if (m->kind->whole != NULL) return SGFS_OK;
     out->pilot = m->data->N < MOST_ROWS ? m->data->N : MOST_ROWS;
-    if (out->pilot == m->data->N) return fly(m, cfg, 1, threads, out, err);
+    if (out->pilot == m->data->N) return fly(m, tolerance, 1, threads, out, err);
     sgfs_model *small = sgfsi_model_smaller(m, out->pilot, &data);
     sgfs_status status =
-        small != NULL ? fly(small, cfg, m->data->total / data->total, threads, out, err)
+        small != NULL ? fly(small, tolerance, m->data->total / data->total, threads, out, err)
                       : sgfsi_fail(err, SGFS_ENUMERIC, "some of the rows cannot be used alone");
     sgfs_model_free(small);
     sgfs_data_free(data);

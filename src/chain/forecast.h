@@ -14,7 +14,7 @@ typedef struct sgfsi_forecast {
 
 /* From at most 20,000 of the rows; the same for any number of threads (0: all cores). m must have an
  * anchor (sgfsi_anchor_refuses). SGFS_ENUMERIC where these rows have no mode. */
-sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfs_config *cfg, int64_t threads,
+sgfs_status sgfsi_forecast_exact(const sgfs_model *m, double tolerance, int64_t threads,
                                  sgfsi_forecast *out, sgfs_err *err);
 
 #endif

@@ -23,7 +23,7 @@
 #include "sampler/precondition.h"
 
 typedef struct settings {
-    double epsilon;              /* NaN: half the largest that is possible */
+    double epsilon;               /* NaN: half the largest that is possible */
     const char *mean, *precision; /* files; "": the model's own */
     sgfsi_precondition_settings precondition;
 } settings;
@@ -203,7 +203,9 @@ static sgfs_status open_first(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     s->F = room + 3 * D * D;
     s->mean = room + 5 * D * D;
     sgfs_status status = find_law(s, sampler, err);
-    if (status == SGFS_OK) status = sgfsi_precondition_open(&s->C, sampler, &((const settings *)sampler->settings)->precondition, NULL, err);
+    if (status == SGFS_OK)
+        status = sgfsi_precondition_open(
+            &s->C, sampler, &((const settings *)sampler->settings)->precondition, NULL, err);
     if (status != SGFS_OK) return status;
     sampler->full.rows_touched += s->C.passes * sampler->full.N;
     return build_step(s, sampler, room + 4 * D * D, err);

@@ -55,8 +55,9 @@ typedef struct sgfsi_hamiltonian_settings {
 } sgfsi_hamiltonian_settings;
 
 #define SGFSI_HAMILTONIAN_SETTINGS(type)                                                           \
-    {"sampler.metric", offsetof(type, h.metric), "metric", false},                                 \
-        {"sampler.target_accept", offsetof(type, h.target_accept), "target acceptance", false}
+    {"sampler.metric", offsetof(type, h.metric), "metric", false}, {                               \
+        "sampler.target_accept", offsetof(type, h.target_accept), "target acceptance", false       \
+    }
 
 /* Hooks of both kinds. Defaults as Stan's: warm-up 1000, draws 1000, and the metric that "auto"
  * stands for. */

@@ -10,6 +10,7 @@
  * The statistic lp is the Gaussian's own log density, lp(mode) - z'z/2, not the posterior's at the
  * draw, which would cost a pass over the data each.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/rng.h"

@@ -102,7 +102,8 @@ sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *s
         c->passes = 0;
         return SGFS_OK;
     }
-    *c = (sgfsi_precondition){.device = sampler->model->ctx.device, .D = sampler->D, .shape = SGFSI_IDENTITY};
+    *c = (sgfsi_precondition){
+        .device = sampler->model->ctx.device, .D = sampler->D, .shape = SGFSI_IDENTITY};
     if (strcmp(set->kind, "file") == 0) return open_file(c, sampler, set->file, err);
     return strcmp(set->kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
 }

@@ -31,8 +31,9 @@ typedef struct sgfsi_precondition_settings {
 } sgfsi_precondition_settings;
 
 #define SGFSI_PRECONDITION_SETTINGS(type)                                                          \
-    {"sampler.precondition", offsetof(type, precondition.kind), "preconditioned by", false},       \
-        {"sampler.precondition_file", offsetof(type, precondition.file), NULL, false}
+    {"sampler.precondition", offsetof(type, precondition.kind), "preconditioned by", false}, {     \
+        "sampler.precondition_file", offsetof(type, precondition.file), NULL, false                \
+    }
 
 /* Settle which of the three it is; refuse contradictions. */
 sgfs_status sgfsi_precondition_plan(sgfsi_precondition_settings *set, const sgfs_config *cfg,

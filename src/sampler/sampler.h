@@ -156,8 +156,9 @@ typedef struct sgfsi_schedule {
         {"sampler.step_b", offsetof(type, schedule.b), NULL, false},                               \
         {"sampler.step_delta", offsetof(type, schedule.delta), NULL, false},                       \
         {"sampler.warmup_factor", offsetof(type, schedule.warmup_factor), NULL, false},            \
-        {"sampler.cycles", offsetof(type, schedule.cycles), NULL, false},                          \
-        {"sampler.cycle_explore", offsetof(type, schedule.explore), NULL, false}
+        {"sampler.cycles", offsetof(type, schedule.cycles), NULL, false}, {                        \
+        "sampler.cycle_explore", offsetof(type, schedule.explore), NULL, false                     \
+    }
 
 /* The step of one iteration. */
 typedef struct sgfsi_pace {

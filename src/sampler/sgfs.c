@@ -307,8 +307,7 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     s->root_prior = room + 2 * D;
     for (int64_t j = 0; j < D; j++) s->root_prior[j] = sqrt(sampler->model->precision[j]);
     s->anneal = ((const settings *)sampler->settings)->anneal;
-    sgfs_status status =
-        sgfsi_cycle_check(s->anneal.cycles, s->anneal.explore, sampler->plan, err);
+    sgfs_status status = sgfsi_cycle_check(s->anneal.cycles, s->anneal.explore, sampler->plan, err);
     return status == SGFS_OK ? sgfsi_sgfs_matrix_open(&s->K, sampler, err) : status;
 }
 

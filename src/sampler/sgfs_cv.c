@@ -252,8 +252,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     sgfsi_corrected *g = &s->step;
     int64_t count = probes_of(e);
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
-    sgfsi_ticker ticker =
-        sgfsi_ticker_start(sampler->log, "Measuring the gradient's noise");
+    sgfsi_ticker ticker = sgfsi_ticker_start(sampler->log, "Measuring the gradient's noise");
     sgfs_status status = SGFS_OK;
     sgfsi_average_restart(&g->I1);
     g->measured = 0;
@@ -337,7 +336,8 @@ static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
 
 static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const settings *set = sampler->settings;
-    sgfs_status status = sgfsi_sampler_anchor(sampler, set->tolerance, strcmp(set->anchor_cache, "on") == 0, err);
+    sgfs_status status =
+        sgfsi_sampler_anchor(sampler, set->tolerance, strcmp(set->anchor_cache, "on") == 0, err);
     if (status == SGFS_OK && s->anchored)
         status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
     if (status != SGFS_OK) return status;

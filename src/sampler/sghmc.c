@@ -83,7 +83,8 @@ static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
                  .v = room + 2 * D};
     s->estimates = strcmp(set->noise_estimate, "none") != 0;
     sampler->state = s;
-    sgfs_status status = sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
+    sgfs_status status =
+        sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
     return status == SGFS_OK && s->estimates ? open_estimate(s, sampler, err) : status;
 }
 

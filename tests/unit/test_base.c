@@ -293,12 +293,12 @@ static void test_config_suggests_the_key_that_was_meant(void **state) {
     sgfs_config_free(cfg);
 }
 
-static void test_config_resolves_and_copies(void **state) {
+static void test_config_has_other_defaults_and_copies(void **state) {
     (void)state;
     sgfs_config *cfg = sgfsi_config_new(two_sets);
     accept(cfg, "b.text", "kept");
-    assert_int_equal(sgfsi_config_resolve_num(cfg, "a.alpha", 0.3, NULL), SGFS_OK);
-    assert_int_equal(sgfsi_config_resolve(cfg, "b.text", "resolved", NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_default(cfg, "a.alpha", "0.3", NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_default(cfg, "b.text", "resolved", NULL), SGFS_OK);
     assert_string_equal(sgfs_config_get(cfg, "a.alpha"), "0.3");
     assert_false(sgfsi_config_given(cfg, "a.alpha")); /* the program's choice, not the user's */
     assert_true(sgfsi_config_given(cfg, "b.text"));
@@ -727,7 +727,7 @@ int main(void) {
         cmocka_unit_test(test_config_defaults),
         cmocka_unit_test(test_config_checks_values),
         cmocka_unit_test(test_config_suggests_the_key_that_was_meant),
-        cmocka_unit_test(test_config_resolves_and_copies),
+        cmocka_unit_test(test_config_has_other_defaults_and_copies),
         cmocka_unit_test(test_the_programs_options_are_consistent),
         cmocka_unit_test(test_errors_are_sentences_that_fit),
         cmocka_unit_test(test_errors_speak_to_no_terminal),

@@ -60,7 +60,7 @@ static double from_all_rows(const bench *b) {
     sgfsi_anchor a;
     sgfsi_row_bounds psi;
     sgfs_err err;
-    if (sgfsi_anchor_find(&a, b->m, b->cfg, 0, &arena, &err) != SGFS_OK ||
+    if (sgfsi_anchor_find(&a, b->m, 0.01, 0, &arena, &err) != SGFS_OK ||
         sgfsi_row_bounds_open(&psi, b->m, &a, sgfsi_row_bounds_radius(b->m->D), 1 << 20, 0, &arena,
                               &err) != SGFS_OK)
         fail_msg("%s", err.text);
@@ -72,7 +72,7 @@ static double from_all_rows(const bench *b) {
 static sgfsi_forecast forecast(const bench *b, int64_t threads) {
     sgfsi_forecast f;
     sgfs_err err;
-    if (sgfsi_forecast_exact(b->m, b->cfg, threads, &f, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_forecast_exact(b->m, 0.01, threads, &f, &err) != SGFS_OK) fail_msg("%s", err.text);
     return f;
 }
 
@@ -126,17 +126,18 @@ static void test_weights_count_as_rows(void **state) {
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 static void expect(const bench *b, const char *name, const char *why) {
-    sgfsi_kinds kinds;
+    sgfsi_plan plan = {.tau = 0};
     sgfsi_choice choice;
     sgfs_err err;
-    sgfs_config *cfg = sgfsi_config_copy(b->cfg);
-    if (sgfsi_choose(cfg, b->m, &kinds, &choice, &err) != SGFS_OK) fail_msg("%s", err.text);
+    char room[SGFSI_NUM_CHARS];
+    if (sgfsi_plan_make(&plan, b->m, b->cfg, NULL, &choice, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
     print_message("%lld x %lld: %s\n", (long long)b->m->data->N, (long long)b->m->D, choice.text);
-    assert_string_equal(kinds.name, name);
-    assert_string_equal(sgfs_config_get(cfg, "sampler.kind"), name);
+    assert_string_equal(plan.kinds.name, name);
+    assert_string_equal(sgfsi_plan_text(&plan, "sampler.kind", room), name);
     assert_non_null(strstr(choice.text, why));
     assert_true(choice.automatic);
-    sgfs_config_free(cfg);
+    sgfsi_plan_free(&plan);
 }
 
 /* Hundreds of rows at N = 10,000 and 51 parameters are few enough; at a tenth of the rows a draw would
@@ -202,18 +203,18 @@ static void test_a_sampler_of_no_use(void **state) {
     set(b.cfg, "run.warmup", "50");
     set(b.cfg, "run.draws", "40");
     set(b.cfg, "run.chains", "2");
-    assert_int_equal(sgfsi_choose_kinds(b.cfg, &plain, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(b.cfg, NULL, &plain, &err), SGFS_OK);
     sgfs_run *reference = walked(&b, &plain);
     set(b.cfg, "sampler.kind", "sgfs-cv");
     set(b.cfg, "sampler.reanchor_at", "3");
-    assert_int_equal(sgfsi_choose_kinds(b.cfg, &kinds, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(b.cfg, NULL, &kinds, &err), SGFS_OK);
     sgfs_sampler_kind own = *kinds.sampler;
     own.open = open_of_no_use;
     kinds.sampler = &own;
     opened = 0;
     sgfs_run *run = walked(&b, &kinds);
     assert_int_equal(opened, 1);
-    assert_string_equal(run->kinds.name, "sgfs-f");
+    assert_string_equal(run->plan.kinds.name, "sgfs-f");
     assert_int_equal(run->plan.n, reference->plan.n);
     const sgfs_draws *was = reference->out.memory, *is = run->out.memory;
     for (int64_t c = 0; c < 2; c++) {
@@ -246,7 +247,7 @@ static void test_a_config_that_says_nothing(void **state) {
     sgfs_run *run = sgfs_run_open(b.m, b.cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
-    assert_string_equal(run->kinds.name, "exact");
+    assert_string_equal(run->plan.kinds.name, "exact");
     assert_string_equal(sgfs_config_get(b.cfg, "sampler.kind"),
                         "auto"); /* the caller's own stays */
     sgfs_summary *s = sgfs_summary_new(run->out.memory, &err);
