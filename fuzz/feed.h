@@ -329,7 +329,7 @@ static inline void feed_gather(const sgfs_data *d) {
     sgfsi_rows rows;
     sgfs_err err = {SGFS_OK, ""};
     int64_t n = d->N < FEED_ROWS ? d->N : FEED_ROWS, row[FEED_ROWS];
-    bool finite = d->scale == NULL && d->table.told == NULL;
+    bool finite = d->scale == NULL && d->table.stats == NULL;
     for (int sparse = 0; sparse < 2; sparse++) {
         if (sparse == 0 && n * d->p > FEED_CELLS) continue;
         sgfsi_rows_plan plan = {.n = n, .sparse = sparse == 1, .repeats = true};

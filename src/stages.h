@@ -56,7 +56,7 @@ typedef struct sgfs_block {
     const char *name;
     int64_t rows, cols;
     sgfs_score_form form;
-    int64_t offset; /* filled in by sgfsi_model_open */
+    int64_t offset; /* filled in by sgfsi_model_create */
 } sgfs_block;
 
 typedef struct sgfs_score_block {

@@ -46,9 +46,9 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
                NULL;
     }
     const sgfs_model_kind *kind = sgfsi_find_model(name, err);
-    if (kind != NULL && data != NULL) return sgfsi_model_create(kind, data, cfg, err);
-    sgfsi_user_free(kind);
-    return NULL;
+    sgfs_model *m =
+        kind != NULL && data != NULL ? sgfsi_model_create(kind, data, cfg, NULL, err) : NULL;
+    return sgfsi_user_hand_over(kind, m);
 }
 
 sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,

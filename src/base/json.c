@@ -90,7 +90,7 @@ void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x
     sgfsi_json_put(in, key, array);
 }
 
-void sgfsi_caution(sgfsi_json *list, const sgfsi_log *log, const char *format, ...) {
+void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...) {
     char text[512];
     va_list args;
     va_start(args, format);

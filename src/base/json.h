@@ -25,8 +25,7 @@ void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x
 void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v); /* takes v over */
 
 /* Say a warning now, and keep the sentence in a list for later. */
-void sgfsi_caution(sgfsi_json *list, const sgfsi_log *log, const char *format, ...)
-    SGFSI_PRINTF(3, 4);
+void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...) SGFSI_PRINTF(3, 4);
 
 /* Text of the value (caller frees with free), indented or in one line; NULL when memory ran out. */
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented);

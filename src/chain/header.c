@@ -115,8 +115,8 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     if (run->choice.fallback[0] != '\0') sgfsi_json_text(cautions, NULL, run->choice.fallback);
-    add_all(cautions, run->model->data->cautions);
-    add_all(cautions, run->model->cautions);
+    add_all(cautions, run->model->data->warnings);
+    add_all(cautions, run->model->warnings);
     sgfsi_json_put(o, "cautions", cautions);
 }
 
@@ -174,7 +174,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
-    sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->extra));
+    sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->saved));
     put_sampler(o, run);
     put_cautions(o, run);
     put_machine(o, run);

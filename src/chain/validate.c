@@ -77,7 +77,7 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows **aside, const char
     *aside = a;
     if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->extra};
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved};
     sgfs_config *own = sgfsi_config_copy(cfg);
     if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     /* by name, as the run knows it: a number would count this file's columns */

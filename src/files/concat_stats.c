@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * concat_stats.c: what several files say of their columns, put together.
- *
- * Means and sums of squares by the rule of Chan, Golub and LeVeque (1979):
- *     delta = mean_b - mean_a,  n = n_a + n_b
- *     mean = mean_a + delta n_b / n,   ss = ss_a + ss_b + delta^2 n_a n_b / n
  */
 #include "files/concat.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/moments.h"
+
 static void join_column(sgfsi_column_stats *a, const sgfsi_column_stats *b) {
-    double n = a->rows + b->rows, delta = b->mean - a->mean;
     if (b->rows == 0) return;
     if (a->rows == 0) {
         *a = *b;
         return;
     }
-    a->mean += delta * (b->rows / n);
-    a->ss += b->ss + delta * delta * (a->rows * (b->rows / n));
+    sgfsi_moments_merge(a->count, &a->mean, &a->ss, b->count, b->mean, b->ss);
     a->min = b->min < a->min ? b->min : a->min;
     a->max = b->max > a->max ? b->max : a->max;
-    a->rows = n;
+    a->rows += b->rows;
+    a->count += b->count;
 }
 
 static void forget_values(sgfsi_table *t) {
@@ -60,19 +57,19 @@ sgfs_status sgfsi_joining_stats(sgfsi_joining *j, sgfs_err *err) {
     sgfsi_table *a = &j->table[0];
     bool told = !j->renumbered, values = !j->renumbered;
     for (int64_t i = 0; i < j->count; i++) {
-        told = told && j->table[i].told != NULL;
+        told = told && j->table[i].stats != NULL;
         values = values && j->table[i].values > 0;
         a->shuffled = a->shuffled && j->table[i].shuffled;
     }
     if (!told) {
-        free(a->told);
-        a->told = NULL;
+        free(a->stats);
+        a->stats = NULL;
     }
     if (!values) forget_values(a);
     sgfs_status status = SGFS_OK;
     for (int64_t i = 1; i < j->count && status == SGFS_OK; i++) {
         for (int64_t col = 0; told && col < a->cols; col++)
-            join_column(&a->told[col], &j->table[i].told[col]);
+            join_column(&a->stats[col], &j->table[i].stats[col]);
         if (values) status = join_values(a, &j->table[i], err);
     }
     return status;

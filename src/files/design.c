@@ -71,16 +71,16 @@ static void lay_out(sgfs_data *d) {
         if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
         if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
         d->feature[d->features++].name = d->table.names[j];
-        sgfsi_column_span *last = d->runs > 0 ? &d->run[d->runs - 1] : NULL;
+        sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
         if (last != NULL && last->first + last->count == j) last->count++;
-        else d->run[d->runs++] = (sgfsi_column_span){j, 1};
+        else d->span[d->spans++] = (sgfsi_column_span){j, 1};
     }
 }
 
 static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
     d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
-    d->run = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->run);
-    if (d->feature == NULL || d->run == NULL) return sgfsi_fail_memory(err, "the columns");
+    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
+    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
     lay_out(d);
     if (d->target_col >= 0) {
         d->has_target = true;
@@ -106,14 +106,14 @@ static void warn_constant(const sgfs_data *d, const sgfsi_log *log) {
         count++;
     }
     for (int64_t k = 0; count <= NAMED && k < count; k++) {
-        sgfsi_caution(d->cautions, log,
-                      "Column \"%s\" is constant: the data say nothing about it%s.", name[k], but);
+        sgfsi_warn(d->warnings, log, "Column \"%s\" is constant: the data say nothing about it%s.",
+                   name[k], but);
     }
     if (count <= NAMED) return;
-    sgfsi_caution(d->cautions, log,
-                  "%lld columns (the first is \"%s\") are constant: the data say nothing about "
-                  "them%s.",
-                  (long long)count, name[0], but);
+    sgfsi_warn(d->warnings, log,
+               "%lld columns (the first is \"%s\") are constant: the data say nothing about "
+               "them%s.",
+               (long long)count, name[0], but);
 }
 
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
@@ -127,8 +127,8 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
         most = sd > most ? sd : most;
     }
     if (!standardize && most > 1e4 * least) {
-        sgfsi_caution(
-            d->cautions, log,
+        sgfsi_warn(
+            d->warnings, log,
             "The columns differ in scale by a factor of %.0e, and the prior treats them alike: "
             "consider --standardize.",
             most / least);
@@ -269,7 +269,7 @@ sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n
     *d = *whole;
     d->view = true;
     d->arena = (sgfsi_arena){NULL};
-    d->cautions = sgfsi_json_array();
+    d->warnings = sgfsi_json_array();
     d->cfg = sgfsi_config_copy(whole->cfg);
     sgfs_status status = d->cfg != NULL ? fill_view(d, whole, row, n, err)
                                         : sgfsi_fail_memory(err, "some of the rows");
@@ -336,7 +336,7 @@ static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *e
     sgfs_data *d = calloc(1, sizeof *d);
     if (d != NULL) d->path = sgfsi_arena_text(&d->arena, path);
     if (d != NULL) d->cfg = sgfsi_config_copy(cfg);
-    if (d != NULL) d->cautions = sgfsi_json_array();
+    if (d != NULL) d->warnings = sgfsi_json_array();
     if (d == NULL || d->path == NULL || d->cfg == NULL) {
         sgfs_data_free(d);
         sgfsi_fail_memory(err, "the data");
@@ -472,7 +472,7 @@ void sgfs_data_free(sgfs_data *data) {
         free(data->kept);
     }
     sgfs_config_free(data->cfg);
-    sgfsi_json_free(data->cautions);
+    sgfsi_json_free(data->warnings);
     sgfsi_arena_free(&data->arena);
     free(data);
 }

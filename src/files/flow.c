@@ -364,8 +364,8 @@ static sgfs_status make_head(chain *c, sgfsi_table *head, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     head->rows = 0; /* and what one file says of its rows is not true of all */
     head->shuffled = false;
-    free(head->told);
-    head->told = NULL;
+    free(head->stats);
+    head->stats = NULL;
     c->from = calloc((size_t)c->first.wanted + 1, sizeof *c->from);
     c->lexicon = calloc((size_t)c->first.wanted + 1, sizeof *c->lexicon);
     if (c->from == NULL || c->lexicon == NULL) return sgfsi_fail_memory(err, "the columns");

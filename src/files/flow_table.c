@@ -41,10 +41,10 @@ static sgfs_status copy_texts(char ***to, char *const *from, int64_t count) {
 /* What the file says of the columns that are wanted, if it says so of all of them. */
 static bool copy_told(const sgfsi_file_columns *s, sgfsi_table *head) {
     const sgfsi_table *t = s->table;
-    head->told = malloc((size_t)(s->wanted + 1) * sizeof *head->told);
-    for (int64_t k = 0; head->told != NULL && k < s->wanted; k++)
-        head->told[k] = t->told[s->col[k]];
-    return head->told != NULL;
+    head->stats = malloc((size_t)(s->wanted + 1) * sizeof *head->stats);
+    for (int64_t k = 0; head->stats != NULL && k < s->wanted; k++)
+        head->stats[k] = t->stats[s->col[k]];
+    return head->stats != NULL;
 }
 
 static bool copy_words(const sgfsi_file_columns *s, sgfsi_table *head) {
@@ -82,7 +82,7 @@ sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, 
         made = copy_texts(&head->level, t->level, t->levels) == SGFS_OK;
     }
     if (made && t->dictionary != NULL) made = copy_words(shape, head);
-    if (made && t->told != NULL && t->y == NULL) made = copy_told(shape, head);
+    if (made && t->stats != NULL && t->y == NULL) made = copy_told(shape, head);
     if (t->recipe != NULL) head->recipe = sgfsi_json_copy(t->recipe);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
@@ -94,7 +94,7 @@ static sgfs_status check_chunk(const walk *w, int64_t row, sgfs_err *err) {
     if (p == NULL || p->packed == NULL) return SGFS_OK;
     int64_t chunk = (row - p->first) / p->chunk_rows;
     bool starts = (row - p->first) % p->chunk_rows == 0;
-    return !starts || sgfsi_packed_check(p, chunk) ? SGFS_OK : sgfsi_packed_refuse(p, chunk, err);
+    return starts ? sgfsi_packed_check(p, chunk, err) : SGFS_OK;
 }
 
 static sgfs_status take_row(const walk *w, int64_t row, int64_t row_bytes, double *out,

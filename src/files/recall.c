@@ -78,7 +78,7 @@ sgfs_data *sgfsi_data_recall(const sgfsi_json *told, bool scaled, const sgfs_con
     if (d == NULL) return sgfsi_fail_memory(err, "the data"), NULL;
     d->view = true; /* there is no table to free */
     d->cfg = sgfsi_config_copy(cfg);
-    d->cautions = sgfsi_json_array();
+    d->warnings = sgfsi_json_array();
     d->target_col = d->table.text_col = -1;
     sgfs_status status =
         d->cfg != NULL ? recall(d, told, scaled, err) : sgfsi_fail_memory(err, "the data");

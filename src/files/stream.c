@@ -220,10 +220,10 @@ static sgfs_status open_table(sgfsi_incoming *r, const sgfs_reader_kind *reader,
     if (status == SGFS_OK) status = take_recipe(r, d->table.recipe, err);
     if (status == SGFS_OK) status = take_all(r, &d->table, err);
     if (status != SGFS_OK) return status;
-    d->run = sgfsi_arena_alloc(&r->arena, 1, sizeof *d->run);
-    if (d->run == NULL) return sgfsi_fail_memory(err, "the columns");
-    d->run[0] = (sgfsi_column_span){0, r->kept};
-    d->runs = 1;
+    d->span = sgfsi_arena_alloc(&r->arena, 1, sizeof *d->span);
+    if (d->span == NULL) return sgfsi_fail_memory(err, "the columns");
+    d->span[0] = (sgfsi_column_span){0, r->kept};
+    d->spans = 1;
     d->N = d->table.rows;
     d->p = d->features = r->kept;
     d->target_col = -1;

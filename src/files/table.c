@@ -72,13 +72,13 @@ void sgfsi_table_forget_cells(sgfsi_table *table) {
     free_parts(table);
     free_csr(table);
     free(table->role);
-    free(table->told);
+    free(table->stats);
     free(table->owned);
     if (table->map != NULL) munmap(table->map, table->map_bytes);
     table->dictionary = NULL;
     table->names = NULL;
     table->role = NULL;
-    table->told = NULL;
+    table->stats = NULL;
     table->part = NULL;
     table->parts = 0;
     table->csr = (sgfs_csr){NULL, NULL, NULL};

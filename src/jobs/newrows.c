@@ -75,7 +75,7 @@ static sgfs_status open_model(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs
     sgfs_config *silent = sgfsi_config_copy(origin->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model");
     sgfs_config_on_message(silent, NULL, NULL);
-    r->model = sgfsi_model_reopen(origin->kind, r->data, silent, origin->info, err);
+    r->model = sgfsi_model_create(origin->kind, r->data, silent, origin->info, err);
     sgfs_config_free(silent);
     if (r->model == NULL) return err->code;
     return sgfsi_predictor_check(r->model, err);

@@ -13,7 +13,7 @@ typedef struct sgfsi_origin {
     const sgfs_model_kind *kind;
     const sgfs_config *cfg; /* its options "model.*" and "run.backend" */
     const sgfsi_json *data; /* what sgfsi_data_describe said */
-    const sgfsi_json *info; /* the model's extra ("model_info") */
+    const sgfsi_json *info; /* what the model saved ("model_info") */
 } sgfsi_origin;
 
 typedef struct sgfsi_newrows {

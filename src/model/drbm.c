@@ -63,8 +63,8 @@ static sgfs_status count_units(const sgfs_model *m, int64_t *H, sgfs_err *err) {
     int64_t columns = m->data->features;
     int64_t units;
     *H = columns < MOST_AUTOMATIC ? columns + 1 : MOST_AUTOMATIC;
-    if (m->info != NULL) *H = sgfsi_json_get_int(m->info, "hidden", *H);
-    if (m->info != NULL || sgfsi_config_auto(m->cfg, "model.hidden")) return SGFS_OK;
+    if (m->restored != NULL) *H = sgfsi_json_get_int(m->restored, "hidden", *H);
+    if (m->restored != NULL || sgfsi_config_auto(m->cfg, "model.hidden")) return SGFS_OK;
     if (!sgfsi_text_int(text, &units) || units < 1 || units > MOST_HIDDEN) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--hidden %.60s: model drbm has one layer of hidden units and takes one "
@@ -119,18 +119,18 @@ static sgfs_status name_all(sgfs_model *m, const drbm *s, sgfs_err *err) {
 
 static void caution(sgfs_model *m, const drbm *s) {
     const sgfsi_log *log = sgfsi_config_log(m->cfg);
-    if (m->info != NULL) return;
-    sgfsi_caution(m->cautions, log,
-                  "Hidden units can be exchanged or mirrored without changing any prediction, and "
-                  "chains may do so differently: single weights have no meaning of their own, and "
-                  "their R-hat may stay large. Look at predictions.");
+    if (m->restored != NULL) return;
+    sgfsi_warn(m->warnings, log,
+               "Hidden units can be exchanged or mirrored without changing any prediction, and "
+               "chains may do so differently: single weights have no meaning of their own, and "
+               "their R-hat may stay large. Look at predictions.");
     if (s->d > 0 && sgfsi_prior_is_flat(m->cfg)) {
-        sgfsi_caution(m->cautions, log,
-                      "Without a prior, %lld directions of the weights have no limits (one number "
-                      "added to all of d, or moved from c to U of a unit, changes no prediction): "
-                      "there is no posterior to draw from, and chains run away along them. Use "
-                      "--prior-precision above 0.",
-                      (long long)s->H + 1);
+        sgfsi_warn(m->warnings, log,
+                   "Without a prior, %lld directions of the weights have no limits (one number "
+                   "added to all of d, or moved from c to U of a unit, changes no prediction): "
+                   "there is no posterior to draw from, and chains run away along them. Use "
+                   "--prior-precision above 0.",
+                   (long long)s->H + 1);
     }
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
 }
@@ -139,7 +139,7 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     drbm *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    if (!m->data->has_target && m->info == NULL) {
+    if (!m->data->has_target && m->restored == NULL) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "Model %s needs a target column (that of an IDX file is in another: --labels).",
@@ -156,8 +156,8 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = s->H;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = s->K;
-    sgfsi_json_int(m->extra, "hidden", s->H);
-    sgfsi_json_flag(m->extra, "exchangeable", true); /* diagnostics/advice.c */
+    sgfsi_json_int(m->saved, "hidden", s->H);
+    sgfsi_json_flag(m->saved, "exchangeable", true); /* diagnostics/advice.c */
     caution(m, s);
     return SGFS_OK;
 }

@@ -16,7 +16,7 @@ sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
 }
 
 sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
-    if (!m->data->has_target && m->info == NULL) {
+    if (!m->data->has_target && m->restored == NULL) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "Model %s needs a target column (that of an IDX file is in another: --labels).",
@@ -231,7 +231,7 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     const sgfs_data *d = m->data;
     int64_t rows = m->block[0].rows, first = d->p - d->features;
     double offset = 0;
-    if (d->scale != NULL || m->info != NULL) return;
+    if (d->scale != NULL || m->restored != NULL) return;
     m->likely = SGFSI_DOUBLES(&m->arena, rows * d->p); /* NULL: a caution less */
     for (int64_t r = 0; m->likely != NULL && r < rows; r++) {
         double *row = m->likely + r * d->p;

@@ -164,11 +164,11 @@ static void count_events(sgfs_model *m) {
         m->events = rows[k];
         rarest = k;
     }
-    if (m->labels.count > 2 && m->events < few && m->info == NULL) {
-        sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
-                      "Label \"%.60s\" has %g row%s: what minibatches say of so few is rough. "
-                      "Merge rare labels or leave them out, or use --sampler nuts, which is exact.",
-                      m->labels.name[rarest], m->events, m->events == 1 ? "" : "s");
+    if (m->labels.count > 2 && m->events < few && m->restored == NULL) {
+        sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+                   "Label \"%.60s\" has %g row%s: what minibatches say of so few is rough. "
+                   "Merge rare labels or leave them out, or use --sampler nuts, which is exact.",
+                   m->labels.name[rarest], m->events, m->events == 1 ? "" : "s");
     }
     free(rows);
 }
@@ -176,7 +176,7 @@ static void count_events(sgfs_model *m) {
 static void remember(sgfs_model *m) {
     sgfsi_json *names = sgfsi_json_array();
     for (int64_t k = 0; k < m->labels.count; k++) sgfsi_json_text(names, NULL, m->labels.name[k]);
-    sgfsi_json_put(m->extra, "labels", names);
+    sgfsi_json_put(m->saved, "labels", names);
 }
 
 /* Two labels other than 0 and 1: say which is which. */
@@ -189,13 +189,14 @@ static void tell(const sgfs_model *m) {
 
 /* Data that are yet to be made have labels 0, 1, 2, ..., as many as are asked for and may be. */
 static int64_t make_up(sgfs_model *m, int64_t most, label *l) {
-    int64_t asked = sgfsi_json_get_int(m->info, "classes", 0), count = asked < most ? asked : most;
+    int64_t asked = sgfsi_json_get_int(m->restored, "classes", 0),
+            count = asked < most ? asked : most;
     for (int64_t k = 0; k < count; k++) l[k] = (label){(double)k, name_number(m, (double)k)};
     return count;
 }
 
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
-    const sgfsi_json *before = m->info != NULL ? sgfsi_json_get(m->info, "labels") : NULL;
+    const sgfsi_json *before = m->restored != NULL ? sgfsi_json_get(m->restored, "labels") : NULL;
     int64_t count = before != NULL ? sgfsi_json_length(before) : 0;
     if (count > most) return sgfsi_fail(err, SGFS_EUSAGE, "The run has too many labels.");
     label *l = calloc((size_t)most + 2, sizeof *l);
@@ -204,7 +205,7 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
         l[k].name = sgfsi_json_as_text(sgfsi_json_at(before, k));
         l[k].value = value_of(m->data, l[k].name, k);
     }
-    bool made_up = m->info != NULL && sgfsi_json_get(m->info, "classes") != NULL;
+    bool made_up = m->restored != NULL && sgfsi_json_get(m->restored, "classes") != NULL;
     if (status == SGFS_OK && made_up) count = make_up(m, most, l);
     else if (status == SGFS_OK && before == NULL) status = look(m, most, l, &count, err);
     if (status == SGFS_OK) status = keep(m, l, count, err);

@@ -40,7 +40,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
     bool unknown = sgfsi_config_auto(m->cfg, "model.sigma");
-    if (unknown && m->info == NULL && m->data->target.min == m->data->target.max) {
+    if (unknown && m->restored == NULL && m->data->target.min == m->data->target.max) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "%s: every row of the target \"%s\" is the same: there is nothing to explain, and no "
@@ -55,8 +55,8 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     } else if (sgfsi_model_add_block(m, "log_sigma", 1, 1, SGFS_SCORE_DENSE) == NULL) {
         return sgfsi_fail_memory(err, "the model");
     }
-    sgfsi_json_num(m->extra, "y_mean", s->y_mean);
-    sgfsi_json_num(m->extra, "y_sd", s->y_sd);
+    sgfsi_json_num(m->saved, "y_mean", s->y_mean);
+    sgfsi_json_num(m->saved, "y_sd", s->y_sd);
     return sgfsi_glm_name(m, err);
 }
 

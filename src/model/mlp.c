@@ -62,7 +62,8 @@ static bool looks_like_labels(const sgfs_data *d, int64_t *found) {
 
 static const sgfsi_readout *choose_readout(const sgfs_model *m) {
     const char *asked = sgfsi_config_text(m->cfg, "model.output");
-    const char *before = m->info != NULL ? sgfsi_json_get_text(m->info, "output", NULL) : NULL;
+    const char *before =
+        m->restored != NULL ? sgfsi_json_get_text(m->restored, "output", NULL) : NULL;
     if (before != NULL) return sgfsi_readout_find(before);
     if (strcmp(asked, "auto") != 0) return sgfsi_readout_find(asked);
     int64_t found;
@@ -86,16 +87,15 @@ static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
     double lambda, size = fabs(y->mean) + y->sd;
     if (!sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &lambda)) return; /* a list */
-    if (m->data->scale != NULL || m->info != NULL || !(size * sqrt(lambda) > 20)) return;
+    if (m->data->scale != NULL || m->restored != NULL || !(size * sqrt(lambda) > 20)) return;
     char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
     sgfsi_format_digits(sd_text, 1 / sqrt(lambda), 3);
     sgfsi_format_digits(size_text, size, 2);
-    sgfsi_caution(
-        m->cautions, sgfsi_config_log(m->cfg),
-        "The prior N(0, %s^2) is narrow for the target \"%s\" of size %s, which weights of "
-        "that size would have to make. Use --standardize, or a smaller "
-        "--prior-precision.",
-        sd_text, y->name, size_text);
+    sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+               "The prior N(0, %s^2) is narrow for the target \"%s\" of size %s, which weights of "
+               "that size would have to make. Use --standardize, or a smaller "
+               "--prior-precision.",
+               sd_text, y->name, size_text);
 }
 
 static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
@@ -108,7 +108,7 @@ static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
                           d->table.level[d->table.text_level]);
     }
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
-    if (!s->known && m->info == NULL && d->target.min == d->target.max) {
+    if (!s->known && m->restored == NULL && d->target.min == d->target.max) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: every row of the target \"%s\" is the same: there is nothing to "
                           "explain, and no noise to estimate.",
@@ -118,7 +118,7 @@ static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
 }
 
 static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
-    if (!m->data->has_target && m->info == NULL) {
+    if (!m->data->has_target && m->restored == NULL) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "Model %s needs a target column (that of an IDX file is in another: --labels).",
@@ -127,7 +127,7 @@ static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     s->y_sd = 1;
     s->readout = choose_readout(m);
     if (s->readout == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "The run has an unknown output.");
-    sgfsi_json_text(m->extra, "output", s->readout->name);
+    sgfsi_json_text(m->saved, "output", s->readout->name);
     if (is_gaussian(s)) return open_number(m, s, err);
     if (!sgfsi_config_auto(m->cfg, "model.sigma")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -248,15 +248,15 @@ static void finish(sgfs_model *m, sgfsi_mlp *s) {
     if (is_gaussian(s)) {
         standardize_target(m, s);
         if (s->known) s->log_sigma = log(sgfsi_config_num(m->cfg, "model.sigma") / s->y_sd);
-        sgfsi_json_num(m->extra, "y_mean", s->y_mean);
-        sgfsi_json_num(m->extra, "y_sd", s->y_sd);
+        sgfsi_json_num(m->saved, "y_mean", s->y_mean);
+        sgfsi_json_num(m->saved, "y_sd", s->y_sd);
         if (!plain) judge_target(m);
     }
     bool linear = plain && is_gaussian(s);
     sgfsi_glm_judge_prior(m, linear ? m->data->target.sd : 1, linear ? m->data->target.mean : 0);
     if (plain) return;
-    sgfsi_json_flag(m->extra, "exchangeable", true); /* diagnostics/advice.c */
-    sgfsi_json_text(m->cautions, NULL,
+    sgfsi_json_flag(m->saved, "exchangeable", true); /* diagnostics/advice.c */
+    sgfsi_json_text(m->warnings, NULL,
                     "Hidden units can change places, and signs and sizes move between layers, "
                     "without changing what the network says: a single weight means nothing by "
                     "itself, and its mean, ESS and R-hat over several chains mean nothing either. "

@@ -74,7 +74,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
                           "--exposure is for model poisson: model %s has no use for it.",
                           m->kind->name);
     }
-    if (m->info == NULL && m->data->N < 2) { /* before a model wonders at its one target value */
+    if (m->restored == NULL &&
+        m->data->N < 2) { /* before a model wonders at its one target value */
         return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
                           m->data->path);
     }
@@ -88,8 +89,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
 }
 
-sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, const sgfsi_json *info, sgfs_err *err) {
+sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err) {
     sgfs_model *m = calloc(1, sizeof *m);
     if (m == NULL) {
         sgfsi_fail_memory(err, "the model");
@@ -98,21 +99,16 @@ sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *dat
     m->kind = kind;
     m->data = data;
     m->cfg = m->own_cfg = sgfsi_config_copy(cfg);
-    m->extra = sgfsi_json_object();
-    m->cautions = sgfsi_json_array();
+    m->saved = sgfsi_json_object();
+    m->warnings = sgfsi_json_array();
     m->events = data->total;
-    m->info = info;
+    m->restored = saved;
     m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
     else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK && set_up(m, err) == SGFS_OK)
         return m;
     sgfs_model_free(m);
     return NULL;
-}
-
-sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
-                             const sgfs_config *cfg, sgfs_err *err) {
-    return sgfsi_model_reopen(kind, data, cfg, NULL, err);
 }
 
 sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
@@ -130,8 +126,8 @@ const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
 
 void sgfs_model_free(sgfs_model *model) {
     if (model == NULL) return;
-    sgfsi_json_free(model->extra);
-    sgfsi_json_free(model->cautions);
+    sgfsi_json_free(model->saved);
+    sgfsi_json_free(model->warnings);
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
     sgfsi_user_free(model->own_kind);

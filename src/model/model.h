@@ -17,8 +17,7 @@ enum {
 
 struct sgfs_model {
     const sgfs_model_kind *kind;
-    const sgfs_model_kind
-        *own_kind; /* the same, where it belongs to this model (user.h); or NULL */
+    const sgfs_model_kind *own_kind; /* the same, where it goes with this model (user.h); or NULL */
     const sgfs_data *data;
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
@@ -31,16 +30,16 @@ struct sgfs_model {
     double *precision;         /* D, information of each parameter's prior (Lambda's diagonal) */
     double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
     double events;  /* rows that carry the information; the kind may lower it from N */
-    sgfsi_json *cautions;    /* sentences for the summary */
+    sgfsi_json *warnings;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
     int64_t exact_scratch_per_row;     /* the same for `third` and `remainder` */
-    int64_t outcomes;       /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
-    const sgfsi_json *info; /* extra of the model this one is again, on other rows; or NULL */
-    sgfsi_json *extra;      /* what the kind wants remembered in the run file (label map, ...) */
-    void *state;            /* the kind's own, from the arena */
+    int64_t outcomes; /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
+    const sgfsi_json *restored; /* `saved` of the model that this one is on other rows; or NULL */
+    sgfsi_json *saved; /* what the kind wants remembered in the run file (label map, ...) */
+    void *state;       /* the kind's own, from the arena */
 };
 
 extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_softmax,
@@ -48,20 +47,18 @@ extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_
 extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 
-sgfs_model *sgfsi_model_open(const sgfs_model_kind *kind, const sgfs_data *data,
-                             const sgfs_config *cfg, sgfs_err *err);
-
-/* The same model on other rows (some of those it had, or new ones, which need no target): its labels
- * and whatever else is in `info` (the extra of the model it was, borrowed) stay. */
-sgfs_model *sgfsi_model_reopen(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, const sgfsi_json *info, sgfs_err *err);
+/* A model of that kind on these data. saved: NULL, or what a model saved that this one is to be, on
+ * other rows (some of those it had, or new ones, which need no target): its labels and whatever else
+ * is in it stay. kind, data and saved are borrowed. */
+sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err);
 
 /* For the kinds, while opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form);
 /* After the last block: room for D names. */
 sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err);
-/* Name parameter i; names must be unique (see sgfsi_model_open). */
+/* Name parameter i; names must be unique (see sgfsi_model_create). */
 void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name);
 
 #endif

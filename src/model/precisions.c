@@ -228,7 +228,8 @@ static sgfs_status read_file(const sgfs_model *m, const char *path, double *prec
 
 /* As it was when the model was opened first. */
 static bool recall(const sgfs_model *m, double *precision) {
-    const sgfsi_json *list = m->info != NULL ? sgfsi_json_get(m->info, "prior_precisions") : NULL;
+    const sgfsi_json *list =
+        m->restored != NULL ? sgfsi_json_get(m->restored, "prior_precisions") : NULL;
     if (list == NULL || sgfsi_json_length(list) != m->D) return false;
     for (int64_t j = 0; j < m->D; j++) {
         if (!sgfsi_json_as_num(sgfsi_json_at(list, j), &precision[j])) return false;
@@ -239,6 +240,6 @@ static bool recall(const sgfs_model *m, double *precision) {
 sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_err *err) {
     const char *path = sgfsi_config_text(m->cfg, "prior.file");
     if (recall(m, precision)) return SGFS_OK;
-    if (path[0] != '\0' && m->info == NULL) return read_file(m, path, precision, err);
+    if (path[0] != '\0' && m->restored == NULL) return read_file(m, path, precision, err);
     return read_list(m, sgfsi_config_text(m->cfg, "prior.precision"), precision, err);
 }

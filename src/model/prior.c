@@ -63,7 +63,7 @@ static sgfs_status check_options(const sgfs_config *cfg, const sgfsi_prior_kind 
 /* What the options cannot say is left to the model; its curvature is not known unless it has put
  * it into m->precision. */
 static sgfs_status open_own(sgfs_model *m, sgfs_err *err) {
-    for (const sgfs_option *r = sgfsi_prior_options; r->key != NULL && m->info == NULL; r++) {
+    for (const sgfs_option *r = sgfsi_prior_options; r->key != NULL && m->restored == NULL; r++) {
         if (!sgfsi_config_given(m->cfg, r->key)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--%s has no meaning for model %s: the model brings its own prior.",
@@ -91,7 +91,7 @@ static sgfs_status remember(sgfs_model *m, sgfs_err *err) {
     double number;
     bool plain = sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &number);
     if (!are_same(m->D, precision)) {
-        sgfsi_json_nums(m->extra, "prior_precisions", m->D, precision);
+        sgfsi_json_nums(m->saved, "prior_precisions", m->D, precision);
         return sgfsi_config_auto(m->cfg, "prior.file")
                    ? SGFS_OK
                    : sgfsi_config_default(m->own_cfg, "prior.precision", "", err);
@@ -121,11 +121,11 @@ static void judge(sgfs_model *m) {
     sgfsi_format_digits(size, m->likely[worst], 2);
     if (strcmp(p->kind->name, "gaussian") == 0) snprintf(law, sizeof law, "N(0, %s^2)", scale);
     else snprintf(law, sizeof law, "%s of scale %s", p->kind->name, scale);
-    sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
-                  "The prior %s is narrow for these units: \"%s\" may well be of size %s, and the "
-                  "prior, not the data, would decide the answer. Use --standardize, or a smaller "
-                  "--prior-precision.",
-                  law, m->param[worst], size);
+    sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+               "The prior %s is narrow for these units: \"%s\" may well be of size %s, and the "
+               "prior, not the data, would decide the answer. Use --standardize, or a smaller "
+               "--prior-precision.",
+               law, m->param[worst], size);
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
@@ -139,7 +139,7 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     p->df = p->kind->has_df ? sgfsi_config_num(m->cfg, "prior.df") : INFINITY;
     m->prior = p;
     bool is_flat = strcmp(p->kind->name, "flat") == 0;
-    sgfs_status status = m->info == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
+    sgfs_status status = m->restored == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
     if (status == SGFS_OK && !is_flat) status = sgfsi_precisions_read(m, p->precision, err);
     if (status == SGFS_OK) status = remember(m, err);
     if (status != SGFS_OK) return status;

@@ -84,16 +84,16 @@ static sgfs_status name_all(sgfs_model *m, const softmax *s, sgfs_err *err) {
 
 static void judge_prior(sgfs_model *m, const softmax *s) {
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
-    if (s->reference >= 0 || m->info != NULL || !sgfsi_prior_is_flat(m->cfg)) return;
-    sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
-                  "Without a prior the coefficients have no place of their own: one number added "
-                  "to those of every class changes nothing, and the posterior cannot be "
-                  "normalised. Use --reference-class %.60s, or a prior.",
-                  m->labels.name[0]);
+    if (s->reference >= 0 || m->restored != NULL || !sgfsi_prior_is_flat(m->cfg)) return;
+    sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+               "Without a prior the coefficients have no place of their own: one number added "
+               "to those of every class changes nothing, and the posterior cannot be "
+               "normalised. Use --reference-class %.60s, or a prior.",
+               m->labels.name[0]);
 }
 
 static void tell_reference(const sgfs_model *m, const softmax *s) {
-    if (s->reference < 0 || m->info != NULL) return;
+    if (s->reference < 0 || m->restored != NULL) return;
     sgfsi_say(
         sgfsi_config_log(m->cfg), SGFS_NOTE,
         "Coefficients are differences to label \"%.60s\" (--reference-class names another, or "
@@ -105,7 +105,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    if (!m->data->has_target && m->info == NULL) return sgfsi_glm_open(m, err); /* refuses */
+    if (!m->data->has_target && m->restored == NULL) return sgfsi_glm_open(m, err); /* refuses */
     sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
     if (status == SGFS_OK) status = take_reference(m, s, err);
     if (status == SGFS_OK) status = sgfsi_glm_open_rows(m, s->rows, err);

@@ -290,7 +290,7 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
 
 static sgfs_status refuse_prior_options(const sgfs_model *m, sgfs_err *err) {
     char name[NAME_CHARS];
-    for (const sgfs_option *o = sgfsi_prior_options; o->key != NULL && m->info == NULL; o++) {
+    for (const sgfs_option *o = sgfsi_prior_options; o->key != NULL && m->restored == NULL; o++) {
         if (!sgfsi_config_given(m->cfg, o->key)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE, "Model %s has a prior of its own: leave out --%s.",
                           short_name(m, name), o->flag);
@@ -326,7 +326,7 @@ static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_er
 static sgfs_status check_data(const sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     char name[NAME_CHARS];
-    if (!d->has_target && m->info == NULL) {
+    if (!d->has_target && m->restored == NULL) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "Model %s needs a target column (that of an IDX file is in another: --labels).",
@@ -369,12 +369,12 @@ static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
     if (status == SGFS_OK && u->log_prior != NULL) status = refuse_prior_options(m, err);
     if (status == SGFS_OK && u->log_prior != NULL) status = measure_prior(m, state, err);
     if (status == SGFS_OK && m->data->scale != NULL) {
-        sgfsi_caution(m->cautions, sgfsi_config_log(m->cfg),
-                      "Model %s sees the standardised columns, and its parameters are reported for "
-                      "them: they are not turned back to the columns of the file.",
-                      short_name(m, name));
+        sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+                   "Model %s sees the standardised columns, and its parameters are reported for "
+                   "them: they are not turned back to the columns of the file.",
+                   short_name(m, name));
     }
-    if (u->name != NULL) sgfsi_json_text(m->extra, "name", u->name);
+    if (u->name != NULL) sgfsi_json_text(m->saved, "name", u->name);
     return status;
 }
 
@@ -464,11 +464,9 @@ const sgfs_model_kind *sgfsi_user_load(const char *path, sgfs_err *err) {
     return NULL;
 }
 
-sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, sgfs_err *err) {
-    sgfs_model *m = sgfsi_model_open(kind, data, cfg, err);
+sgfs_model *sgfsi_user_hand_over(const sgfs_model_kind *kind, sgfs_model *m) {
     if (m == NULL) sgfsi_user_free(kind);
-    else if (kind->user != NULL) m->own_kind = kind;
+    else m->own_kind = kind;
     return m;
 }
 
@@ -498,5 +496,6 @@ sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *
     bool named = user_model->name != NULL && user_model->name[0] != '\0';
     const sgfs_model_kind *kind =
         make_kind(user_model, named ? user_model->name : "user", NULL, err);
-    return kind != NULL ? sgfsi_model_create(kind, data, cfg, err) : NULL;
+    if (kind == NULL) return NULL;
+    return sgfsi_user_hand_over(kind, sgfsi_model_create(kind, data, cfg, NULL, err));
 }

@@ -2,8 +2,8 @@
  * user.h: models written by users (sgfs_user_model of sgfs.h) as kinds like all others.
  *
  * Such a kind is made when it is asked for, and belongs to the model that was opened with it; its
- * field `user` is how the callbacks are found again. sgfsi_model_reopen takes it like any other
- * kind: the model opened first must outlive the ones opened again.
+ * field `user` is how the callbacks are found again. sgfsi_model_create takes it like any other
+ * kind: the model that owns it must outlive the others.
  */
 #ifndef SGFSI_USER_H
 #define SGFSI_USER_H
@@ -13,11 +13,10 @@
 /* Is this a file rather than the name of a model? With a slash, or ending in .so or .dylib. */
 bool sgfsi_user_is_file(const char *name);
 /* The kind in a shared object, named by its path; NULL with a sentence. Free it with
- * sgfsi_user_free, or hand it to sgfsi_model_create. */
+ * sgfsi_user_free, or hand it over to a model. */
 const sgfs_model_kind *sgfsi_user_load(const char *path, sgfs_err *err);
-/* A model that owns its kind, which is freed at once where opening fails. */
-sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, sgfs_err *err);
+/* The kind goes with the model made of it, or at once where there is none (NULL). Returns m. */
+sgfs_model *sgfsi_user_hand_over(const sgfs_model_kind *kind, sgfs_model *m);
 /* Takes NULL, and kinds of the table, which are not freed. */
 void sgfsi_user_free(const sgfs_model_kind *kind);
 

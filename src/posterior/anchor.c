@@ -71,7 +71,7 @@ sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data
         sgfs_config_on_message(silent, NULL, NULL);
         sgfsi_data_fair(m->data, n, row);
         *data = pilot_data(m->data, row, n);
-        if (*data != NULL) small = sgfsi_model_reopen(m->kind, *data, silent, m->extra, NULL);
+        if (*data != NULL) small = sgfsi_model_create(m->kind, *data, silent, m->saved, NULL);
     }
     free(row);
     sgfs_config_free(silent);

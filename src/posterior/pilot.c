@@ -79,7 +79,7 @@ sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
     }
     sgfs_data *data = some_rows(m->data);
     sgfs_model *small =
-        data != NULL ? sgfsi_model_reopen(m->kind, data, silent, m->extra, NULL) : NULL;
+        data != NULL ? sgfsi_model_create(m->kind, data, silent, m->saved, NULL) : NULL;
     sgfsi_pilot found;
     if (small != NULL && measure(small, &found)) out = found;
     sgfs_model_free(small);

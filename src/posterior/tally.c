@@ -15,6 +15,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/moments.h"
+
 /* ---- means ----------------------------------------------------------------------------------- */
 
 void sgfsi_mean_se_add(sgfsi_mean_se *m, double weight, double x) {
@@ -24,9 +26,7 @@ void sgfsi_mean_se_add(sgfsi_mean_se *m, double weight, double x) {
         if (m->odd == 0 || isnan(x)) m->odd = x;
         return;
     }
-    double gap = x - m->mean;
-    m->mean += gap * (weight / m->weight);
-    m->ss += weight * gap * (x - m->mean);
+    sgfsi_moments_add(weight, weight / m->weight, x, &m->mean, &m->ss);
 }
 
 double sgfsi_mean_se_mean(const sgfsi_mean_se *m) {

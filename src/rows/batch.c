@@ -32,15 +32,15 @@ static void draw_with(const sgfs_urn *urn, const sgfs_when *when, int64_t *state
     sgfsi_indices(&s, urn->n, urn->N, row);
 }
 
-enum { STRETCH = 256, AHEAD = 8 };
+enum { BLOCK = 256, AHEAD = 8 };
 
 static void draw_by_weight(const sgfs_urn *urn, const sgfs_when *when, int64_t *state,
                            int64_t *row) {
-    uint64_t word[STRETCH];
+    uint64_t word[BLOCK];
     sgfsi_stream s = sgfsi_stream_when(when);
     (void)state;
-    for (int64_t first = 0; first < urn->n; first += STRETCH) {
-        int64_t count = urn->n - first < STRETCH ? urn->n - first : STRETCH;
+    for (int64_t first = 0; first < urn->n; first += BLOCK) {
+        int64_t count = urn->n - first < BLOCK ? urn->n - first : BLOCK;
         sgfsi_words(&s, count, word);
         for (int64_t i = 0; i < count; i++) row[first + i] = sgfsi_alias_row(urn->alias, word[i]);
     }

@@ -2,17 +2,17 @@
  * chunks.c: minibatches in chunks: neighbouring rows of a file that was shuffled are as good as rows
  * drawn one by one, and lie on the same page.
  *
- * A part is a stretch of rows shuffled by itself (a packed file), cut into chunks of c rows; its
- * last chunk has fewer. A run takes s <= c rows of one chunk: it starts at a row u drawn uniformly
+ * A part is neighbouring rows shuffled by themselves (a packed file), cut into chunks of c rows; its
+ * last chunk has fewer. A block is s <= c rows of one chunk: it starts at a row u drawn uniformly
  * from the part, goes on to the next rows, and at the end of the chunk to its first one (more than
  * once, where the last chunk is shorter than s). Every row of the part is then expected s/N_p times.
  *
- *   one part:      n rows = m runs of c and one of the rest
+ *   one part:      n rows = m blocks of c and one of those left
  *   several parts: each of the n rows draws its part with probability N_p/N, as a single row would;
- *                  the rows of one part are runs of c and one of the rest. However much parts differ,
+ *                  the rows of one part are blocks of c and one of those left. However much parts differ,
  *                  the noise from that is the one of single rows.
  *
- * With a_i the times that row i comes in a run, over the permutations of the part
+ * With a_i the times that row i comes in a block, over the permutations of the part
  *     Var(sum a_i g_i) = V(s) S_p,   V(s) = (N_p E sum a_i^2 - s^2)/(N_p - 1),
  * S_p the covariance of the part's scores (divisor N_p). Hence (docs/math.md, section 3)
  *     gamma = 1 + N/n^2 (m V(c) + V(s))                  one part; N/n (N-c)/(N-1) where c divides N
@@ -33,7 +33,7 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* V(s) of a part of N rows in chunks of c. */
-static double run_variance(int64_t N, int64_t c, int64_t s) {
+static double block_variance(int64_t N, int64_t c, int64_t s) {
     if (N < 2 || s < 1) return 0;
     int64_t r = N % c;
     double squares = (double)s * (double)(N - r) / (double)N; /* full chunks: each row once */
@@ -50,35 +50,35 @@ static double gamma_chunks(const sgfs_urn *urn) {
     int64_t N = urn->N, n = urn->n, c = least(urn->chunk, n);
     double share = 0;
     if (urn->parts == 1) {
-        double runs = (double)(n / c), sum = runs * run_variance(N, urn->chunk, c);
-        sum += run_variance(N, urn->chunk, n % c);
+        double blocks = (double)(n / c), sum = blocks * block_variance(N, urn->chunk, c);
+        sum += block_variance(N, urn->chunk, n % c);
         return 1 + (double)N / ((double)n * (double)n) * sum;
     }
     for (int64_t p = 0; p < urn->parts; p++) {
         int64_t rows = urn->first[p + 1] - urn->first[p];
-        share += (double)rows / (double)N * run_variance(rows, urn->chunk, c) / (double)c;
+        share += (double)rows / (double)N * block_variance(rows, urn->chunk, c) / (double)c;
     }
     return 1 + (double)N / (double)n * share;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* The run at hand. */
-typedef struct run {
+/* The block at hand. */
+typedef struct block {
     int64_t first, rows; /* its chunk */
     int64_t at, left;    /* next row within the chunk; rows to come */
-} run;
+} block;
 
-static run start_run(const sgfs_urn *urn, int64_t part, int64_t row) {
+static block start_block(const sgfs_urn *urn, int64_t part, int64_t row) {
     int64_t begin = urn->first != NULL ? urn->first[part] : 0;
     int64_t end = urn->first != NULL ? urn->first[part + 1] : urn->N;
-    run r = {.first = row - (row - begin) % urn->chunk, .left = urn->chunk};
+    block r = {.first = row - (row - begin) % urn->chunk, .left = urn->chunk};
     r.rows = least(urn->chunk, end - r.first);
     r.at = row - r.first;
     return r;
 }
 
-static int64_t next_row(run *r) {
+static int64_t next_row(block *r) {
     int64_t row = r->first + r->at;
     r->at = r->at + 1 < r->rows ? r->at + 1 : 0;
     r->left--;
@@ -95,18 +95,18 @@ static int64_t part_of(const sgfs_urn *urn, int64_t row) {
     return lo;
 }
 
-/* One row for each run is enough. */
+/* One row for each block is enough. */
 static void draw_one_part(const sgfs_urn *urn, sgfsi_stream *s, int64_t *row) {
-    int64_t runs = (urn->n + urn->chunk - 1) / urn->chunk, i = 0;
-    int64_t *begin = row + urn->n - runs; /* at the end, where they are overtaken last */
-    sgfsi_indices(s, runs, urn->N, begin);
-    for (int64_t k = 0; k < runs; k++) {
-        run r = start_run(urn, 0, begin[k]);
+    int64_t blocks = (urn->n + urn->chunk - 1) / urn->chunk, i = 0;
+    int64_t *begin = row + urn->n - blocks; /* at the end, where they are overtaken last */
+    sgfsi_indices(s, blocks, urn->N, begin);
+    for (int64_t k = 0; k < blocks; k++) {
+        block r = start_block(urn, 0, begin[k]);
         while (r.left > 0 && i < urn->n) row[i++] = next_row(&r);
     }
 }
 
-/* Each row draws its part; then, part by part, so that neighbours stay together, its runs. */
+/* Each row draws its part; then, part by part, so that neighbours stay together, its blocks. */
 static void draw_parts(const sgfs_urn *urn, sgfsi_stream *s, int64_t *count, int64_t *row) {
     int64_t i = 0, start;
     sgfsi_indices(s, urn->n, urn->N, row);
@@ -115,7 +115,7 @@ static void draw_parts(const sgfs_urn *urn, sgfsi_stream *s, int64_t *count, int
     for (int64_t p = 0; p < urn->parts; p++) {
         for (int64_t end = i + count[p]; i < end;) {
             sgfsi_indices(s, 1, urn->first[p + 1] - urn->first[p], &start);
-            run r = start_run(urn, p, urn->first[p] + start);
+            block r = start_block(urn, p, urn->first[p] + start);
             while (r.left > 0 && i < end) row[i++] = next_row(&r);
         }
     }
@@ -142,8 +142,8 @@ const sgfs_scheme_kind sgfs_scheme_chunks = {
 
 /* ---- how large ------------------------------------------------------------------------------- */
 
-/* A run of so many bytes costs a disk little more than one page; more would not help much. */
-enum { CHUNKS_FOR_EACH = 1000, RUN_BYTES = 1 << 17 };
+/* A block of so many bytes costs a disk little more than one page; more would not help much. */
+enum { CHUNKS_FOR_EACH = 1000, BLOCK_BYTES = 1 << 17 };
 
 /* Rows of a view that are not in the table's order may have been sorted by what they say. */
 static bool in_order(const sgfs_data *d) {
@@ -153,15 +153,15 @@ static bool in_order(const sgfs_data *d) {
     return true;
 }
 
-/* As large as that, but no larger than it must be for runs of equal size. */
+/* As large as that, but no larger than it must be for blocks of equal size. */
 int64_t sgfsi_chunk_rows(const sgfs_data *d, int64_t n, int64_t D) {
     int64_t parts = d->table.parts > 1 ? d->table.parts : 1;
     int64_t most = d->N / CHUNKS_FOR_EACH / (D > parts ? D : parts);
     if (!d->table.shuffled || d->weight != NULL || d->row_bytes < 1) return 1;
-    most = least(most, RUN_BYTES / d->row_bytes);
+    most = least(most, BLOCK_BYTES / d->row_bytes);
     if (most < 2 || n < 2 || !in_order(d)) return 1;
-    int64_t runs = (n + most - 1) / most;
-    return (n + runs - 1) / runs;
+    int64_t blocks = (n + most - 1) / most;
+    return (n + blocks - 1) / blocks;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

@@ -2,26 +2,111 @@
  * column_stats.c: one look at every cell before sampling: is it finite, what is the column's mean,
  * spread and range. Later, minibatches are taken on trust.
  *
+ * A block of rows is looked at twice while it is in cache: for the mean, then for the squares around
+ * it; blocks are merged (base/moments.h). Within a block each column is summed from its first row to
+ * its last. Columns are taken GROUP at a time side by side, so that the sums stay in registers or
+ * close by and the loops over columns become vectors; the order in which one column's numbers are
+ * added does not depend on that.
+ *
  * A row counts by its weight w; rows of weight 0 must be readable, but are not there for the
- * statistics. Sparse columns cost two walks over their entries, zeros being put in afterwards:
+ * statistics. Sparse columns cost two passes over their entries, zeros being put in afterwards:
  *     mean = sum w x / W,   ss = sum over entries w (x - mean)^2 + (W - sum over entries w) mean^2.
  */
+#include "rows/column_stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/moments.h"
 #include "base/ticker.h"
 #include "rows/data.h"
 #include "rows/pages.h"
-#include "rows/spread.h"
 
-enum { BLOCK = SGFSI_SPREAD_BLOCK };
+enum { BLOCK = SGFSI_STATS_BLOCK, GROUP = 16, MOST_CELLS = 1 << 20 };
 
-static void add_weighted(sgfsi_spread *t, int64_t n, int64_t stride, const double *x,
+/* ---- blocks of rows -------------------------------------------------------------------------- */
+
+sgfsi_column_stats sgfsi_column_stats_empty(void) {
+    return (sgfsi_column_stats){.min = INFINITY, .max = -INFINITY};
+}
+
+int64_t sgfsi_column_stats_rows(int64_t cols) {
+    int64_t fit = MOST_CELLS / (cols > 0 ? cols : 1);
+    return fit < 1 ? 1 : fit < BLOCK ? fit : BLOCK;
+}
+
+static void widen(sgfsi_column_stats *s, double v) {
+    s->min = v < s->min ? v : s->min;
+    s->max = v > s->max ? v : s->max;
+}
+
+/* Put in `rows` rows of weight `count` in all, with their mean and sum of squares around it. */
+static void merge(sgfsi_column_stats *s, double count, double rows, double mean, double ss) {
+    sgfsi_moments_merge(s->count, &s->mean, &s->ss, count, mean, ss);
+    s->count += count;
+    s->rows += rows;
+}
+
+typedef struct group {
+    double sum[GROUP], ss[GROUP], min[GROUP], max[GROUP];
+} group;
+
+/* Called with a constant number of columns wherever that many numbers are there to be read. */
+static inline void sum_group(group *g, int64_t n, int64_t cols, int64_t stride, const double *x) {
+    for (int64_t i = 0; i < n; i++, x += stride) {
+        for (int64_t j = 0; j < cols; j++) {
+            g->sum[j] += x[j];
+            g->min[j] = x[j] < g->min[j] ? x[j] : g->min[j];
+            g->max[j] = x[j] > g->max[j] ? x[j] : g->max[j];
+        }
+    }
+}
+
+static inline void square_group(group *g, int64_t n, int64_t cols, int64_t stride, const double *x,
+                                const double *mean) {
+    for (int64_t i = 0; i < n; i++, x += stride) {
+        for (int64_t j = 0; j < cols; j++) g->ss[j] += (x[j] - mean[j]) * (x[j] - mean[j]);
+    }
+}
+
+/* At most GROUP columns, of `left` numbers. Of narrow rows, GROUP numbers are read all the same, and
+ * what the next row's come to is not used: loops of a fixed length are that much faster. Not of the
+ * last rows, behind which nothing is left to read. */
+static void add_group(sgfsi_column_stats *s, int64_t n, int64_t cols, int64_t stride, int64_t left,
+                      const double *x) {
+    group g = {{0}, {0}, {0}, {0}};
+    double mean[GROUP] = {0};
+    int64_t safe = left >= GROUP ? (left - GROUP) / stride + 1 : 0;
+    if (safe > n) safe = n;
+    for (int64_t j = 0; j < cols; j++) {
+        g.min[j] = s[j].min;
+        g.max[j] = s[j].max;
+    }
+    sum_group(&g, safe, GROUP, stride, x);
+    sum_group(&g, n - safe, cols, stride, x + safe * stride);
+    for (int64_t j = 0; j < cols; j++) mean[j] = g.sum[j] / (double)n;
+    square_group(&g, safe, GROUP, stride, x, mean);
+    square_group(&g, n - safe, cols, stride, x + safe * stride, mean);
+    for (int64_t j = 0; j < cols; j++) {
+        s[j].min = g.min[j];
+        s[j].max = g.max[j];
+        merge(&s[j], (double)n, (double)n, mean[j], g.ss[j]);
+    }
+}
+
+void sgfsi_column_stats_add(sgfsi_column_stats *s, int64_t n, int64_t cols, const double *x) {
+    for (int64_t j = 0; j < cols; j += GROUP) {
+        int64_t left = n * cols - j;
+        add_group(s + j, n, cols - j < GROUP ? cols - j : GROUP, cols, left, x + j);
+    }
+}
+
+static void add_weighted(sgfsi_column_stats *t, int64_t n, int64_t stride, const double *x,
                          const double *w) {
     double sum = 0, ss = 0, count = 0, rows = 0;
     for (int64_t i = 0; i < n; i++) {
         if (w[i] == 0) continue;
-        sgfsi_spread_widen(t, x[i * stride]);
+        widen(t, x[i * stride]);
         rows++;
         count += w[i];
         sum += w[i] * x[i * stride];
@@ -29,19 +114,10 @@ static void add_weighted(sgfsi_spread *t, int64_t n, int64_t stride, const doubl
     if (rows == 0) return;
     double mean = sum / count;
     for (int64_t i = 0; i < n; i++) ss += w[i] * (x[i * stride] - mean) * (x[i * stride] - mean);
-    sgfsi_spread_merge(t, count, rows, mean, ss);
+    merge(t, count, rows, mean, ss);
 }
 
-/* A constant column is told by its range: the mean of many 0.1 is not 0.1, and the spread that
- * rounding leaves would be blown up to 1 by standardising. */
-static void fill_column(const sgfsi_spread *t, sgfsi_column *c) {
-    bool constant = t->min == t->max;
-    double divisor = t->count == t->rows ? t->count - 1 : t->count * (t->rows - 1) / t->rows;
-    c->mean = constant ? t->min : t->mean;
-    c->sd = constant ? 0 : sqrt(t->ss / divisor);
-    c->min = t->min;
-    c->max = t->max;
-}
+/* ---- every row ------------------------------------------------------------------------------- */
 
 static int64_t count_bad(int64_t n, const double *x) {
     int64_t bad = 0;
@@ -70,19 +146,19 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
     return SGFS_OK;
 }
 
-static void add_columns(const sgfs_data *d, sgfsi_spread *t, int64_t n, int64_t cols,
+static void add_columns(const sgfs_data *d, sgfsi_column_stats *t, int64_t n, int64_t cols,
                         const double *x, const double *weight) {
-    if (d->weight == NULL) sgfsi_spread_block(t, n, cols, cols, x);
+    if (d->weight == NULL) sgfsi_column_stats_add(t, n, cols, x);
     for (int64_t j = 0; d->weight != NULL && j < cols; j++)
         add_weighted(&t[j], n, cols, x + j, weight);
 }
 
 static int64_t block_rows(const sgfs_data *d) {
-    return d->table.type == SGFSI_CSR ? BLOCK : sgfsi_spread_rows(d->table.cols);
+    return d->table.type == SGFSI_CSR ? BLOCK : sgfsi_column_stats_rows(d->table.cols);
 }
 
 /* The intercept is left out while looking, so x is n x features; NULL: the target alone. */
-static sgfs_status look_through(const sgfs_data *d, sgfsi_spread *t, double *x, double *y,
+static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, double *x, double *y,
                                 sgfsi_ticker *ticker, sgfs_err *err) {
     double weight[BLOCK];
     const int64_t block = block_rows(d);
@@ -104,91 +180,85 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_spread *t, double *x, 
 
 /* ---- sparse columns -------------------------------------------------------------------------- */
 
-typedef void (*entry_fn)(sgfsi_spread *t, double w, double v);
-
-static void first_look(sgfsi_spread *t, double w, double v) {
-    sgfsi_spread_widen(t, v);
-    t->count += w;
-    t->rows++;
-    t->mean += w * v; /* their sum, for now */
-}
-
-static void second_look(sgfsi_spread *t, double w, double v) {
-    t->ss += w * (v - t->mean) * (v - t->mean);
-}
-
-/* Every entry of every row that counts. */
-static void walk(const sgfs_data *d, sgfsi_spread *t, entry_fn look) {
+/* Every entry of every row that counts: for the sums (which stand in `mean` until they are divided),
+ * or for the squares around the mean. */
+static void each_entry(const sgfs_data *d, sgfsi_column_stats *t, bool squares) {
     const sgfs_csr *from = &d->table.csr;
     for (int64_t i = 0; i < d->N; i++) {
         int64_t row = d->subset != NULL ? d->subset[i] : i;
         double w = d->weight != NULL ? d->weight[row] : 1;
         if (w == 0) continue;
         for (int64_t k = from->start[row]; k < from->start[row + 1]; k++) {
-            look(&t[from->col[k]], w, from->value[k]);
+            sgfsi_column_stats *s = &t[from->col[k]];
+            double v = from->value[k];
+            if (squares) {
+                s->ss += w * (v - s->mean) * (v - s->mean);
+                continue;
+            }
+            widen(s, v);
+            s->count += w;
+            s->rows++;
+            s->mean += w * v;
         }
     }
 }
 
-/* all: the target's tally, which has seen every row. */
-static void walk_through(const sgfs_data *d, sgfsi_spread *t, const sgfsi_spread *all) {
-    walk(d, t, first_look);
+/* all: the target's, which has seen every row. */
+static void add_sparse(const sgfs_data *d, sgfsi_column_stats *t, const sgfsi_column_stats *all) {
+    each_entry(d, t, false);
     for (int64_t j = 0; j < d->features; j++) {
         double zeros = t[j].rows < all->rows ? all->count - t[j].count : 0;
-        if (t[j].rows < all->rows) sgfsi_spread_widen(&t[j], 0);
+        if (t[j].rows < all->rows) widen(&t[j], 0);
         t[j].mean /= all->count;
         t[j].ss = zeros * t[j].mean * t[j].mean;
         t[j].count = all->count;
         t[j].rows = all->rows;
     }
-    walk(d, t, second_look);
-}
-
-/* ---- what the file says ---------------------------------------------------------------------- */
-
-/* A packed file was looked through when it was written: every cell finite, these statistics. */
-static bool is_told(const sgfs_data *d) {
-    return d->table.told != NULL && d->subset == NULL && d->weight == NULL && d->target_col >= 0;
-}
-
-static void believe(const sgfsi_column_stats *told, sgfsi_column *c) {
-    const sgfsi_spread s = {.count = told->rows,
-                            .rows = told->rows,
-                            .mean = told->mean,
-                            .ss = told->ss,
-                            .min = told->min,
-                            .max = told->max};
-    fill_column(&s, c);
-}
-
-static void believe_all(sgfs_data *d) {
-    sgfsi_column *c = d->feature;
-    for (int64_t r = 0; r < d->runs; r++) {
-        for (int64_t j = 0; j < d->run[r].count; j++)
-            believe(&d->table.told[d->run[r].first + j], c++);
-    }
-    believe(&d->table.told[d->target_col], &d->target);
+    each_entry(d, t, true);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status measure(sgfs_data *d, sgfsi_spread *t, double *x, double *y,
+/* A constant column is known by its range: the mean of many 0.1 is not 0.1, and the spread that
+ * rounding leaves would be blown up to 1 by standardising. */
+static void fill_column(const sgfsi_column_stats *t, sgfsi_column *c) {
+    bool constant = t->min == t->max;
+    double divisor = t->count == t->rows ? t->count - 1 : t->count * (t->rows - 1) / t->rows;
+    c->mean = constant ? t->min : t->mean;
+    c->sd = constant ? 0 : sqrt(t->ss / divisor);
+    c->min = t->min;
+    c->max = t->max;
+}
+
+/* A packed file was looked through when it was written: every cell finite, these statistics. */
+static void believe_file(sgfs_data *d) {
+    sgfsi_column *c = d->feature;
+    for (int64_t r = 0; r < d->spans; r++) {
+        const sgfsi_column_stats *stats = &d->table.stats[d->span[r].first];
+        for (int64_t j = 0; j < d->span[r].count; j++) fill_column(&stats[j], c++);
+    }
+    fill_column(&d->table.stats[d->target_col], &d->target);
+}
+
+static sgfs_status measure(sgfs_data *d, sgfsi_column_stats *t, double *x, double *y,
                            sgfsi_ticker *ticker, sgfs_err *err) {
-    for (int64_t j = 0; j <= d->features; j++) t[j] = sgfsi_spread_empty();
+    for (int64_t j = 0; j <= d->features; j++) t[j] = sgfsi_column_stats_empty();
     sgfs_status status = look_through(d, t, x, y, ticker, err);
     if (status != SGFS_OK) return status;
-    if (d->table.type == SGFSI_CSR) walk_through(d, t, &t[d->features]);
+    if (d->table.type == SGFSI_CSR) add_sparse(d, t, &t[d->features]);
     for (int64_t j = 0; j < d->features; j++) fill_column(&t[j], &d->feature[j]);
     fill_column(&t[d->features], &d->target);
     return SGFS_OK;
 }
 
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
-    if (is_told(d)) return believe_all(d), SGFS_OK;
+    bool said =
+        d->table.stats != NULL && d->subset == NULL && d->weight == NULL && d->target_col >= 0;
+    if (said) return believe_file(d), SGFS_OK;
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
     int64_t p = d->p, cells = sparse ? 0 : block_rows(d) * d->features;
-    sgfsi_spread *t = malloc(((size_t)d->features + 1) * sizeof *t);
+    sgfsi_column_stats *t = malloc(((size_t)d->features + 1) * sizeof *t);
     double *room = malloc(sizeof *room * (size_t)(cells + BLOCK));
     sgfs_status status = SGFS_OK;
     if (t == NULL || room == NULL) {

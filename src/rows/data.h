@@ -31,7 +31,7 @@ typedef struct sgfsi_column_span {
 struct sgfs_data {
     sgfsi_arena arena;
     sgfs_config *cfg;     /* as it was when the data were opened */
-    sgfsi_json *cautions; /* sentences for the summary */
+    sgfsi_json *warnings; /* sentences for the summary */
     sgfsi_table table;
     char *path;             /* "a.csv", "part-*.csv (3 files)", "standard input" or "(arrays)" */
     int64_t files;          /* 0: arrays */
@@ -45,8 +45,8 @@ struct sgfs_data {
     int64_t row_bytes; /* from one row of the table to the next */
     bool intercept;
     sgfsi_column *feature; /* features */
-    sgfsi_column_span *run;
-    int64_t runs;
+    sgfsi_column_span *span;
+    int64_t spans;
     double *shift, *scale; /* features; NULL: rows are taken as they are */
     bool has_target;
     sgfsi_column target;

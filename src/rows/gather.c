@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, STRETCH = 256 }; /* rows ahead; bytes; rows */
+enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, BLOCK = 256 }; /* rows ahead; bytes; rows */
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */
@@ -24,9 +24,9 @@ enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, STRETCH = 256 }; /* rows ahead; by
             if (x == NULL) continue;                                                               \
             double *restrict out = x + i * d->p;                                                   \
             if (d->intercept) *out++ = 1.0;                                                        \
-            for (int64_t r = 0; r < d->runs; r++) {                                                \
-                const type *restrict from = cell + d->run[r].first;                                \
-                int64_t count = d->run[r].count;                                                   \
+            for (int64_t r = 0; r < d->spans; r++) {                                               \
+                const type *restrict from = cell + d->span[r].first;                               \
+                int64_t count = d->span[r].count;                                                  \
                 for (int64_t j = 0; j < count; j++) out[j] = (double)from[j];                      \
                 out += count;                                                                      \
             }                                                                                      \
@@ -97,12 +97,12 @@ void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double 
     else gather(d, d->subset + first, 0, n, x, y);
 }
 
-/* Through the list of a view: a stretch of row numbers at a time. */
+/* Through the list of a view: a block of row numbers at a time. */
 static void pick_from_view(const sgfs_data *d, const int64_t *row, int64_t n, double *x,
                            double *y) {
-    int64_t at[STRETCH];
-    for (int64_t first = 0; first < n; first += STRETCH) {
-        int64_t count = n - first < STRETCH ? n - first : STRETCH;
+    int64_t at[BLOCK];
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        int64_t count = n - first < BLOCK ? n - first : BLOCK;
         for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
         gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);
     }
@@ -120,12 +120,12 @@ void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, do
 
 void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row) {
     enum { TOGETHER = 256 };
-    int64_t runs = d->table.shuffled ? (n + TOGETHER - 1) / TOGETHER : n;
-    if (runs < 4 * d->table.parts) runs = 4 * d->table.parts; /* some of each part */
-    if (runs > n) runs = n;
-    for (int64_t k = 0; k < runs; k++) {
-        int64_t from = k * n / runs, to = (k + 1) * n / runs;
-        int64_t left_out = (int64_t)((double)k * (double)(d->N - n) / (double)runs); /* before */
+    int64_t blocks = d->table.shuffled ? (n + TOGETHER - 1) / TOGETHER : n;
+    if (blocks < 4 * d->table.parts) blocks = 4 * d->table.parts; /* some of each part */
+    if (blocks > n) blocks = n;
+    for (int64_t k = 0; k < blocks; k++) {
+        int64_t from = k * n / blocks, to = (k + 1) * n / blocks;
+        int64_t left_out = (int64_t)((double)k * (double)(d->N - n) / (double)blocks); /* before */
         for (int64_t i = from; i < to; i++) row[i] = left_out + i;
     }
 }

@@ -29,12 +29,11 @@
 #include <sys/stat.h>
 
 #include "base/ticker.h"
-#include "files/packed/packed.h"
 
 enum {
-    WINDOW = 65536,       /* bytes that one fault may map */
-    RESIDENT = 512 << 20, /* bytes of all files */
-    STRETCH = 1 << 20,    /* bytes that a walk asks for at a time */
+    WINDOW = 65536,        /* bytes that one fault may map */
+    RESIDENT = 512 << 20,  /* bytes of all files */
+    BLOCK_BYTES = 1 << 20, /* that a pass over neighbours asks for at a time */
     MORE_FOR_SINGLE = 8,
     COLD_VISITS = 256 /* that pages are asked for ahead, after one that was slow */
 };
@@ -43,64 +42,50 @@ static const double quick = 20e-6, quick_page = 2e-6;
 
 /* ---- where rows are -------------------------------------------------------------------------- */
 
-/* Neighbouring rows of one chunk. */
-typedef struct run {
+/* Neighbouring rows of one chunk. Files may be mixed: parts that are not packed are passed over. */
+typedef struct block {
     const sgfsi_part *part;
     int64_t first, rows, chunk; /* first: within the part */
-} run;
-
-/* Files may be mixed: parts that are not packed are passed over. */
-static bool in_parts(const sgfs_data *d) {
-    return d->table.parts > 0;
-}
+} block;
 
 static int64_t table_row(const sgfs_data *d, const int64_t *row, int64_t i) {
     return d->subset != NULL ? d->subset[row[i]] : row[i];
 }
 
-static run run_at(const sgfs_data *d, int64_t at) {
+static block block_at(const sgfs_data *d, int64_t at) {
     const sgfsi_part *p = d->table.parts == 1 ? d->table.part : sgfsi_table_part(&d->table, at);
-    run r = {.part = p, .first = at - p->first, .rows = 1};
+    block r = {.part = p, .first = at - p->first, .rows = 1};
     r.chunk = r.first / p->chunk_rows;
     return r;
 }
 
-/* Rows of its chunk from the run's first on. */
-static int64_t most_rows(const run *r) {
-    int64_t end = (r->chunk + 1) * r->part->chunk_rows;
-    return (end < r->part->rows ? end : r->part->rows) - r->first;
-}
-
-/* The run that starts at row[*i]; *i moves behind it. */
-static run next_run(const sgfs_data *d, const int64_t *row, int64_t n, int64_t *i) {
+/* The block that starts at row[*i]; *i moves behind it. */
+static block next_block(const sgfs_data *d, const int64_t *row, int64_t n, int64_t *i) {
     int64_t at = table_row(d, row, (*i)++);
-    run r = run_at(d, at);
+    block r = block_at(d, at);
     if (*i == n || table_row(d, row, *i) != at + 1) return r;
-    int64_t most = most_rows(&r);
+    int64_t end = (r.chunk + 1) * r.part->chunk_rows;
+    int64_t most = (end < r.part->rows ? end : r.part->rows) - r.first; /* of its chunk */
     while (*i < n && r.rows < most && table_row(d, row, *i) == at + r.rows) r.rows++, (*i)++;
     return r;
 }
 
 /* Bytes of a part, counted from its first chunk on. */
-typedef struct span {
+typedef struct byte_range {
     int64_t from, to;
-} span;
+} byte_range;
 
-static span bytes_of(const sgfs_data *d, const run *r) {
+static byte_range bytes_of(const sgfs_data *d, const block *r) {
     int64_t chunk = r->chunk * r->part->chunk_bytes;
     int64_t from = chunk + (r->first - r->chunk * r->part->chunk_rows) * d->row_bytes;
-    return (span){from, from + r->rows * d->row_bytes};
+    return (byte_range){from, from + r->rows * d->row_bytes};
 }
 
-static span whole_pages(span s) {
-    return (span){s.from / SGFSI_PAGE * SGFSI_PAGE,
-                  (s.to + SGFSI_PAGE - 1) / SGFSI_PAGE * SGFSI_PAGE};
-}
-
-static void advise(const sgfsi_part *part, span bytes, int advice) {
-    span s = whole_pages(bytes);
-    if (part->packed != NULL && s.to > s.from)
-        (void)madvise((char *)part->map + SGFSI_PAGE + s.from, (size_t)(s.to - s.from), advice);
+static void advise(const sgfsi_part *part, byte_range b, int advice) {
+    int64_t from = b.from / SGFSI_PAGE * SGFSI_PAGE,
+            to = (b.to + SGFSI_PAGE - 1) / SGFSI_PAGE * SGFSI_PAGE;
+    if (part->packed != NULL && to > from)
+        (void)madvise((char *)part->map + SGFSI_PAGE + from, (size_t)(to - from), advice);
 }
 
 /* ---- resident memory ------------------------------------------------------------------------- */
@@ -126,7 +111,7 @@ static void count_touched(const sgfs_data *d, const sgfsi_part *part, int64_t by
     if (single) share *= MORE_FOR_SINGLE;
     if (atomic_fetch_add_explicit(touched, bytes, memory_order_relaxed) + bytes < share) return;
     atomic_store_explicit(touched, 0, memory_order_relaxed);
-    advise(part, (span){0, part->packed->chunks * part->chunk_bytes}, MADV_DONTNEED);
+    advise(part, (byte_range){0, part->packed->chunks * part->chunk_bytes}, MADV_DONTNEED);
 }
 
 /* ---- visiting -------------------------------------------------------------------------------- */
@@ -140,14 +125,14 @@ static sgfs_status check_length(const sgfsi_part *part, sgfs_err *err) {
                       part->path);
 }
 
-static bool is_checked(const run *r) {
+static bool is_checked(const block *r) {
     unsigned char seen =
         atomic_load_explicit(&r->part->packed->seen[r->chunk / 8], memory_order_relaxed);
     return (seen >> (r->chunk % 8) & 1) != 0;
 }
 
 /* The first byte, which gathering wants first, and one of each page behind it; returns how many. */
-static int64_t touch(const sgfsi_part *part, span s) {
+static int64_t touch(const sgfsi_part *part, byte_range s) {
     int64_t pages = 0;
     for (int64_t b = s.from; b < s.to; b = (b / SGFSI_PAGE + 1) * SGFSI_PAGE, pages++)
         (void)*(const volatile char *)(part->cells + b);
@@ -155,7 +140,7 @@ static int64_t touch(const sgfsi_part *part, span s) {
 }
 
 /* Windows lie at multiples of their size in memory, wherever the map begins. */
-static int64_t windows_of(const sgfsi_part *part, span s) {
+static int64_t windows_of(const sgfsi_part *part, byte_range s) {
     uintptr_t from = (uintptr_t)(part->cells + s.from), last = (uintptr_t)(part->cells + s.to - 1);
     return (int64_t)(last / WINDOW - from / WINDOW) + 1;
 }
@@ -175,11 +160,12 @@ static void judge(sgfsi_pages *v, double took, int64_t pages, double faults) {
     v->suspect = slow;
 }
 
-static sgfs_status check_runs(const sgfs_data *d, const int64_t *row, int64_t n, sgfs_err *err) {
+static sgfs_status check_blocks(const sgfs_data *d, const int64_t *row, int64_t n, sgfs_err *err) {
     for (int64_t i = 0; i < n;) {
-        run r = next_run(d, row, n, &i);
-        bool right = r.part->packed == NULL || sgfsi_packed_check(r.part, r.chunk);
-        if (!right) return sgfsi_packed_refuse(r.part, r.chunk, err);
+        block r = next_block(d, row, n, &i);
+        if (r.part->packed == NULL) continue;
+        sgfs_status status = r.part->packed->check(r.part, r.chunk, err);
+        if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }
@@ -188,12 +174,12 @@ static sgfs_status check_runs(const sgfs_data *d, const int64_t *row, int64_t n,
 typedef struct tour {
     const sgfsi_part *part; /* where it is, */
     int64_t windows;        /* and what it has touched there */
-    int64_t runs, pages;    /* in all */
+    int64_t blocks, pages;  /* in all */
     bool checked;           /* every chunk's checksum had been looked at before */
 } tour;
 
 static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, sgfs_err *err) {
-    bool single = now->runs > 64 && now->pages <= 2 * now->runs;
+    bool single = now->blocks > 64 && now->pages <= 2 * now->blocks;
     if (now->windows > 0) count_touched(d, now->part, now->windows * WINDOW, single);
     now->part = part;
     now->windows = 0;
@@ -201,17 +187,17 @@ static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, 
 }
 
 /* Single rows lie anywhere: the processor is told of some before the first is touched. */
-static sgfs_status touch_runs(tour *now, const sgfs_data *d, int64_t runs, const run *r,
-                              sgfs_err *err) {
-    for (int64_t k = 0; k < runs; k++)
+static sgfs_status touch_blocks(tour *now, const sgfs_data *d, int64_t blocks, const block *r,
+                                sgfs_err *err) {
+    for (int64_t k = 0; k < blocks; k++)
         __builtin_prefetch(r[k].part->cells + bytes_of(d, &r[k]).from);
-    for (int64_t k = 0; k < runs; k++) {
+    for (int64_t k = 0; k < blocks; k++) {
         if (r[k].part->packed == NULL) continue;
         sgfs_status status = r[k].part != now->part ? enter(now, d, r[k].part, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
-        span bytes = bytes_of(d, &r[k]);
+        byte_range bytes = bytes_of(d, &r[k]);
         int64_t pages = touch(r[k].part, bytes);
-        now->runs++;
+        now->blocks++;
         now->pages += pages;
         now->windows += windows_of(r[k].part, bytes);
         now->checked = now->checked && is_checked(&r[k]);
@@ -222,49 +208,49 @@ static sgfs_status touch_runs(tour *now, const sgfs_data *d, int64_t runs, const
 sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *row, int64_t n,
                              sgfs_err *err) {
     enum { SOME = 32 };
-    run r[SOME];
-    if (!in_parts(d) || n < 1) return SGFS_OK;
+    block r[SOME];
+    if (d->table.parts == 0 || n < 1) return SGFS_OK;
     tour now = {.checked = true};
     bool counted = v->suspect || v->cold > 0;
     double faults = counted ? sgfsi_pages_faults() : 0;
     double begin = sgfsi_now();
     if (v->cold > 0) sgfsi_pages_ahead(d, row, n); /* all at a time */
     for (int64_t i = 0; i < n;) {
-        int64_t runs = 0;
-        while (runs < SOME && i < n) r[runs++] = next_run(d, row, n, &i);
-        sgfs_status status = touch_runs(&now, d, runs, r, err);
+        int64_t blocks = 0;
+        while (blocks < SOME && i < n) r[blocks++] = next_block(d, row, n, &i);
+        sgfs_status status = touch_blocks(&now, d, blocks, r, err);
         if (status != SGFS_OK) return status;
     }
     judge(v, sgfsi_now() - begin, now.pages, counted ? sgfsi_pages_faults() - faults : 0);
     (void)enter(&now, d, NULL, NULL);
     v->bytes += (double)(now.pages * SGFSI_PAGE);
-    return now.checked ? SGFS_OK : check_runs(d, row, n, err);
+    return now.checked ? SGFS_OK : check_blocks(d, row, n, err);
 }
 
 void sgfsi_pages_ahead(const sgfs_data *d, const int64_t *row, int64_t n) {
-    for (int64_t i = 0; in_parts(d) && i < n;) {
-        run r = next_run(d, row, n, &i);
+    for (int64_t i = 0; d->table.parts > 0 && i < n;) {
+        block r = next_block(d, row, n, &i);
         advise(r.part, bytes_of(d, &r), MADV_WILLNEED);
     }
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* From the run's first row to row to-1 of the table, as far as that is in the same part. */
-static span bytes_between(const sgfs_data *d, const run *r, int64_t to) {
+/* From the block's first row to row to-1 of the table, as far as that is in the same part. */
+static byte_range bytes_between(const sgfs_data *d, const block *r, int64_t to) {
     int64_t end = to - r->part->first < r->part->rows ? to - r->part->first : r->part->rows;
-    run last = *r;
+    block last = *r;
     last.first = end - 1;
     last.chunk = last.first / r->part->chunk_rows;
-    return (span){bytes_of(d, r).from, bytes_of(d, &last).to};
+    return (byte_range){bytes_of(d, r).from, bytes_of(d, &last).to};
 }
 
-/* Ask for the next stretch, and give back what lies a stretch behind. */
+/* Ask for the next block, and give back what lies a block behind. */
 static void move_on(sgfsi_pages *v, const sgfs_data *d, int64_t first) {
-    int64_t rows = STRETCH / d->row_bytes + 1, N = d->N;
+    int64_t rows = BLOCK_BYTES / d->row_bytes + 1, N = d->N;
     if (first != v->next) v->asked = v->kept = first;
     if (v->asked < N && v->asked < first + rows) {
-        run r = run_at(d, v->asked);
+        block r = block_at(d, v->asked);
         int64_t to = v->asked + rows < N ? v->asked + rows : N;
         int64_t end = r.part->first + r.part->rows;
         to = to < end ? to : end;
@@ -272,7 +258,7 @@ static void move_on(sgfsi_pages *v, const sgfs_data *d, int64_t first) {
         v->asked = to;
     }
     if (first - v->kept < rows) return;
-    run r = run_at(d, v->kept);
+    block r = block_at(d, v->kept);
     if (r.part->packed != NULL && share_of(&d->table, r.part) != INT64_MAX)
         advise(r.part, bytes_between(d, &r, first), MADV_DONTNEED);
     int64_t end = r.part->first + r.part->rows;
@@ -281,13 +267,13 @@ static void move_on(sgfsi_pages *v, const sgfs_data *d, int64_t first) {
 
 sgfs_status sgfsi_pages_range(sgfsi_pages *v, const sgfs_data *d, int64_t first, int64_t n,
                               sgfs_err *err) {
-    enum { PIECE = 256 };
-    int64_t row[PIECE];
-    if (!in_parts(d)) return SGFS_OK;
+    enum { LIST = 256 };
+    int64_t row[LIST];
+    if (d->table.parts == 0) return SGFS_OK;
     if (d->subset == NULL) move_on(v, d, first);
     v->next = first + n;
-    for (int64_t at = 0; at < n; at += PIECE) {
-        int64_t count = n - at < PIECE ? n - at : PIECE;
+    for (int64_t at = 0; at < n; at += LIST) {
+        int64_t count = n - at < LIST ? n - at : LIST;
         for (int64_t i = 0; i < count; i++) row[i] = first + at + i;
         sgfs_status status = sgfsi_pages_rows(v, d, row, count, err);
         if (status != SGFS_OK) return status;

@@ -8,6 +8,7 @@
 
 #include "base/config.h"
 #include "base/err.h"
+#include "rows/column_stats.h"
 #include "stages.h"
 
 /* Element types a table may be stored in. Gathering converts to double. */
@@ -40,6 +41,23 @@ typedef enum sgfsi_role {
 #endif
 enum { SGFSI_MAX_COLS = SGFSI_MOST_COLS };
 
+enum { SGFSI_PAGE = 4096 };
+
+struct sgfsi_part;
+
+/* What a packed file says beside its rows, for whoever visits its pages (pages.c); it lives in the
+ * map and with its part. The reader of such files fills it in. */
+typedef struct sgfsi_packed {
+    int64_t chunks;
+    const uint32_t *crc;         /* chunks */
+    _Atomic unsigned char *seen; /* a bit for each chunk whose checksum was found right */
+    /* Is the chunk what was written? Looks once, then knows. SGFS_EDATA: it is not. */
+    sgfs_status (*check)(const struct sgfsi_part *part, int64_t chunk, sgfs_err *err);
+    int fd; /* of the map; to see whether the file is still as long */
+    /* Bytes of windows touched since the pages were last given back; how many may be. */
+    _Atomic int64_t touched, share;
+} sgfsi_packed;
+
 /* Rows that lie together: a file that is mapped, or an array. Row i of the part starts at
  *     cells + (i / chunk_rows) chunk_bytes + (i % chunk_rows) row_bytes of the table.
  * Exactly one of owned (malloc) and map (mmap) is set. */
@@ -48,9 +66,9 @@ typedef struct sgfsi_part {
     int64_t first; /* its first row is this row of the table */
     int64_t rows;  /* at least 1 */
     const char *cells;
-    int64_t chunk_rows; /* rows: all of them in one piece */
+    int64_t chunk_rows; /* rows: all of them are one chunk */
     int64_t chunk_bytes;
-    struct sgfsi_packed *packed; /* what else a packed file says (packed.h); NULL: not packed */
+    sgfsi_packed *packed; /* NULL: not a packed file */
     void *owned, *map;
     size_t map_bytes;
 } sgfsi_part;
@@ -60,11 +78,6 @@ typedef struct sgfsi_dictionary {
     int64_t count; /* 0: a column of numbers */
     char **word;   /* malloc'ed */
 } sgfsi_dictionary;
-
-/* What a file says of a column, so that nobody needs to look at every row. */
-typedef struct sgfsi_column_stats {
-    double rows, mean, ss, min, max; /* ss: sum of squares around the mean */
-} sgfsi_column_stats;
 
 typedef struct sgfsi_table {
     int64_t rows, cols;
@@ -79,7 +92,7 @@ typedef struct sgfsi_table {
     double *y; /* rows: a target that is no column, called target_name; malloc'ed; or NULL */
     char *target_name;            /* malloc'ed; set with y */
     sgfsi_dictionary *dictionary; /* cols: of --categorical; malloc'ed; NULL: numbers only */
-    sgfsi_column_stats *told;     /* cols; malloc'ed; NULL: nobody has looked yet */
+    sgfsi_column_stats *stats;    /* cols; malloc'ed; NULL: nobody has looked yet */
     int64_t values; /* distinct values of the target, where the file tells them; else 0 */
     double *value, *value_rows; /* values, increasing; and rows of each; malloc'ed */
     bool shuffled; /* rows stand in an order drawn at random: neighbours are a fair sample */

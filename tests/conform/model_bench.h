@@ -118,8 +118,8 @@ static sgfs_model *open_untargeted(const setup *is, const sgfs_data *data, const
     sgfsi_json *info = sgfsi_json_object(), *list = sgfsi_json_array();
     for (int k = 0; k < count; k++) sgfsi_json_text(list, NULL, label[k]);
     sgfsi_json_put(info, "labels", list);
-    sgfs_model *m = sgfsi_model_reopen(is->kind, data, cfg, info, err);
-    if (m != NULL) m->info = NULL;
+    sgfs_model *m = sgfsi_model_create(is->kind, data, cfg, info, err);
+    if (m != NULL) m->restored = NULL;
     sgfsi_json_free(info);
     return m;
 }
@@ -167,7 +167,7 @@ static void open_model(bench *b, const float *x32, const double *x) {
     sgfs_model_free(b->m);
     sgfs_data_free(b->data);
     b->data = wrap(b->cfg, x, x32, b->y);
-    b->m = sgfsi_model_open(b->is.kind, b->data, b->cfg, &err);
+    b->m = sgfsi_model_create(b->is.kind, b->data, b->cfg, NULL, &err);
     if (b->m == NULL) fail_msg("%s: %s", b->label, err.text);
     b->D = b->m->D;
 }

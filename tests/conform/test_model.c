@@ -316,7 +316,7 @@ static void check_refusals(bench *b) {
     sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x = b->x, .y = b->y, .names = twice};
     sgfs_data *data = sgfs_data_wrap(&arrays, b->cfg, NULL);
     assert_non_null(data);
-    sgfs_model *m = sgfsi_model_open(b->is.kind, data, b->cfg, &err);
+    sgfs_model *m = sgfsi_model_create(b->is.kind, data, b->cfg, NULL, &err);
     if (m != NULL) assert_unique_names(m);
     if (m == NULL) assert_true(err.code == SGFS_EDATA && strstr(err.text, "intercept") != NULL);
     bool linear = is_kind(b, "linear") || is_kind(b, "logistic");
@@ -326,7 +326,7 @@ static void check_refusals(bench *b) {
     arrays.y = NULL; /* nor is there a model without a target, unless it had one before */
     data = sgfs_data_wrap(&arrays, b->cfg, NULL);
     assert_non_null(data);
-    assert_null(sgfsi_model_open(b->is.kind, data, b->cfg, &err));
+    assert_null(sgfsi_model_create(b->is.kind, data, b->cfg, NULL, &err));
     assert_int_equal(err.code, SGFS_EDATA);
     assert_non_null(strstr(err.text, "target"));
     sgfs_data_free(data);

@@ -349,7 +349,7 @@ static void check_user_scale(bench *b) {
     uint64_t s = 31;
     sgfs_config *cfg = make_config(&b->is, false);
     sgfs_data *data = wrap(cfg, b->x, NULL, NULL); /* no target: new rows have none */
-    sgfs_model *m = sgfsi_model_reopen(b->is.kind, data, cfg, b->m->extra, &err);
+    sgfs_model *m = sgfsi_model_create(b->is.kind, data, cfg, b->m->saved, &err);
     if (m == NULL) fail_msg("%s: %s", b->label, err.text);
     assert_int_equal(m->D, b->D);
     sgfs_batch seen = whole(b->data, b->y), plain = whole(data, NULL);
@@ -386,7 +386,7 @@ static double plain_logistic(double y, double eta, double unused) {
 
 /* The whole log posterior from the user's columns by the textbook. */
 static void check_textbook(bench *b) {
-    double y_sd = sgfsi_json_get_num(b->m->extra, "y_sd", 1), total = 0;
+    double y_sd = sgfsi_json_get_num(b->m->saved, "y_sd", 1), total = 0;
     bool linear = is_kind(b, "linear");
     if (!linear && !is_kind(b, "logistic")) return; /* no textbook line here */
     double *user = zeros(b->D), *G = zeros(b->D);
@@ -431,7 +431,7 @@ static void check_other_rows(bench *b) {
     assert_true(n > 20 && n < ROWS);
     sgfs_data *some = sgfsi_data_view(b->data, row, n, &err);
     assert_non_null(some);
-    sgfs_model *m = sgfsi_model_reopen(b->is.kind, some, b->cfg, b->m->extra, &err);
+    sgfs_model *m = sgfsi_model_create(b->is.kind, some, b->cfg, b->m->saved, &err);
     if (m == NULL) fail_msg("%s: %s", b->label, err.text);
     assert_int_equal(m->D, b->D);
     assert_int_equal(m->outputs, K);

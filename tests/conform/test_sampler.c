@@ -220,7 +220,7 @@ static session start(const char *name, const sgfs_model_kind *model, const setti
     for (int k = 0; own != NULL && k < SETTINGS && own[k].key != NULL; k++)
         put(&s, own[k].key, own[k].value);
     s.data = sgfs_data_wrap(&arrays, s.cfg, &s.err);
-    s.model = sgfsi_model_open(model, s.data, s.cfg, &s.err);
+    s.model = sgfsi_model_create(model, s.data, s.cfg, NULL, &s.err);
     s.run = sgfs_run_open(s.model, s.cfg, &s.err);
     if (s.run == NULL) fail_msg("%s: %s", name, s.err.text);
     return s;

@@ -105,7 +105,8 @@ static void open_pair(pair *q, const setup *is) {
     q->filling.sparse = false;
     for (int k = 0; k < 2; k++) {
         sgfs_err err;
-        q->m[k] = sgfsi_model_open(k == 0 ? is->kind : &q->filling, q->data[k], q->cfg, &err);
+        q->m[k] =
+            sgfsi_model_create(k == 0 ? is->kind : &q->filling, q->data[k], q->cfg, NULL, &err);
         if (q->m[k] == NULL) fail_msg("%s: %s", q->label, err.text);
     }
     q->D = q->m[0]->D;
@@ -457,7 +458,7 @@ static void test_many_columns_cost_their_entries(void **state) {
     set(cfg, "run.draws", "20");
     set(cfg, "run.thin", "20");
     sgfs_data *d = wrap(&a, cfg);
-    sgfs_model *m = sgfsi_model_open(&sgfs_model_logistic, d, cfg, NULL);
+    sgfs_model *m = sgfsi_model_create(&sgfs_model_logistic, d, cfg, NULL, NULL);
     sgfs_err err;
     sgfs_run *run = m != NULL ? sgfs_run_open(m, cfg, &err) : NULL;
     if (run == NULL) fail_msg("%s", err.text);

@@ -69,7 +69,7 @@ static sgfs_data *wrap(const sgfs_arrays *a, const sgfs_config *cfg) {
 static sgfs_model *open_model(const sgfs_model_kind *kind, const sgfs_data *d,
                               const sgfs_config *cfg) {
     sgfs_err err;
-    sgfs_model *m = sgfsi_model_open(kind, d, cfg, &err);
+    sgfs_model *m = sgfsi_model_create(kind, d, cfg, NULL, &err);
     if (m == NULL) fail_msg("%s: %s", kind->name, err.text);
     return m;
 }
@@ -570,7 +570,7 @@ static void test_exposure_is_an_offset_of_its_logarithm(void **state) {
     assert_near(lp[0], lp[1], 1e-9, "log density of a minibatch");
     for (int64_t j = 0; j <= P; j++) assert_near(G[0][j], G[1][j], 1e-9, "of a minibatch");
     sgfs_err err;
-    assert_null(sgfsi_model_open(&sgfs_model_logistic, d[0], cfg, &err));
+    assert_null(sgfsi_model_create(&sgfs_model_logistic, d[0], cfg, NULL, &err));
     assert_int_equal(err.code, SGFS_EUSAGE);
     assert_non_null(strstr(err.text, "--exposure is for model poisson"));
     for (int k = 0; k < 2; k++) sgfs_model_free(m[k]);

@@ -217,7 +217,7 @@ static inline sgfs_status run_on(const problem *q, const sgfs_model_kind *model,
         fail_msg("%s", err.text);
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) fail_msg("%s", err.text);
-    sgfs_model *m = sgfsi_model_open(model, data, cfg, &err);
+    sgfs_model *m = sgfsi_model_create(model, data, cfg, NULL, &err);
     if (m == NULL) fail_msg("%s", err.text);
     sgfsi_kinds kinds;
     if (sgfsi_choose_kinds(cfg, NULL, &kinds, &err) != SGFS_OK) fail_msg("%s", err.text);

@@ -747,7 +747,7 @@ static void expect_refusal(const sgfs_model_kind *kind, const setting *settings,
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = ROWS, .cols = 2, .x = few_x, .y = few_y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
-    sgfs_model *m = sgfsi_model_open(kind, data, cfg, &err);
+    sgfs_model *m = sgfsi_model_create(kind, data, cfg, NULL, &err);
     assert_non_null(m);
     assert_int_equal(sgfsi_choose_kinds(cfg, NULL, &kinds, &err), SGFS_OK);
     assert_null(sgfsi_run_open(m, cfg, &kinds, &err));

@@ -52,7 +52,7 @@ static opened open_model(const sgfs_model_kind *kind, const double *y, const set
     sgfs_arrays a = {.rows = N, .cols = P, .x = X, .y = y};
     o.data = sgfs_data_wrap(&a, o.cfg, &err);
     if (o.data == NULL) fail_msg("%s", err.text);
-    o.m = sgfsi_model_open(kind, o.data, o.cfg, &err);
+    o.m = sgfsi_model_create(kind, o.data, o.cfg, NULL, &err);
     if (o.m == NULL) fail_msg("%s", err.text);
     return o;
 }

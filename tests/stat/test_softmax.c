@@ -56,7 +56,7 @@ static bound bind(const sgfs_model_kind *kind, const double *x, const double *y,
     assert_int_equal(sgfs_config_set_num(b.cfg, "prior.precision", lambda, NULL), SGFS_OK);
     b.data = sgfs_data_wrap(&arrays, b.cfg, &err);
     if (b.data == NULL) fail_msg("%s", err.text);
-    b.m = sgfsi_model_open(kind, b.data, b.cfg, &err);
+    b.m = sgfsi_model_create(kind, b.data, b.cfg, NULL, &err);
     if (b.m == NULL) fail_msg("%s", err.text);
     return b;
 }
@@ -436,14 +436,14 @@ static void test_without_a_prior_the_null_directions_are_named(void **state) {
     assert_int_equal(sgfs_config_set_num(cfg, "prior.precision", 0, NULL), SGFS_OK);
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
-    sgfs_model *m = sgfsi_model_open(&sgfs_model_softmax, data, cfg, &err);
+    sgfs_model *m = sgfsi_model_create(&sgfs_model_softmax, data, cfg, NULL, &err);
     assert_non_null(strstr(said, "--reference-class 0"));
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_ENUMERIC);
     assert_non_null(strstr(err.text, "singular"));
     sgfs_model_free(m);
     said[0] = '\0';
     assert_int_equal(sgfs_config_set(cfg, "model.reference_class", "0", NULL), SGFS_OK);
-    m = sgfsi_model_open(&sgfs_model_softmax, data, cfg, &err);
+    m = sgfsi_model_create(&sgfs_model_softmax, data, cfg, NULL, &err);
     assert_string_equal(said, "");
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     sgfs_model_free(m);

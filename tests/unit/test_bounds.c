@@ -172,7 +172,7 @@ static void open_bench(bench *b, const setup *is, double radius, uint64_t seed) 
     sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x = b->x, .y = b->y};
     if (is->kind->exposure) arrays.exposure = b->t;
     b->data = sgfs_data_wrap(&arrays, b->cfg, &err);
-    b->m = b->data != NULL ? sgfsi_model_open(is->kind, b->data, b->cfg, &err) : NULL;
+    b->m = b->data != NULL ? sgfsi_model_create(is->kind, b->data, b->cfg, NULL, &err) : NULL;
     if (b->m == NULL) fail_msg("%s: %s", is->label, err.text);
     b->D = b->m->D;
     b->p = b->data->p;
@@ -762,7 +762,7 @@ static void check_whole(int which) {
     }
     sgfs_arrays arrays = {.rows = N, .cols = COLS, .x = x, .y = y, .weights = weights ? w : NULL};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
-    line l = {.m = sgfsi_model_open(&sgfs_model_linear, data, cfg, &err)};
+    line l = {.m = sgfsi_model_create(&sgfs_model_linear, data, cfg, NULL, &err)};
     assert_non_null(l.m);
     sgfsi_data_rows_range(data, 0, N, rows, NULL);
     l.batch = (sgfs_batch){.n = N, .p = data->p, .x = rows, .y = y, .weight = arrays.weights};

@@ -183,7 +183,7 @@ static void open_kind(site *s, sgfs_model_kind kind, int64_t rows, int64_t cols)
     sgfs_arrays arrays = {.rows = rows, .cols = cols, .x = s->x, .y = s->y};
     s->data = sgfs_data_wrap(&arrays, s->cfg, &err);
     if (s->data == NULL) fail_msg("%s", err.text);
-    s->m = sgfsi_model_open(&s->kind, s->data, s->cfg, &err);
+    s->m = sgfsi_model_create(&s->kind, s->data, s->cfg, NULL, &err);
     if (s->m == NULL) fail_msg("%s", err.text);
 }
 

@@ -515,7 +515,7 @@ static void test_draws_fit_the_raw_columns(void **state) {
         plain.has_target = false;             /* new rows need none */
         sgfs_config *cfg = sgfs_config_new(); /* the number of units is in what was remembered */
         set(cfg, "data.intercept", intercept ? "true" : "false");
-        sgfs_model *again = sgfsi_model_reopen(a->m->kind, &plain, cfg, a->m->extra, &err);
+        sgfs_model *again = sgfsi_model_create(a->m->kind, &plain, cfg, a->m->saved, &err);
         if (again == NULL) fail_msg("%s", err.text);
         assert_int_equal(again->D, a->D);
         sgfsi_data_rows_range(&plain, 0, a->n, raw, NULL);
@@ -550,7 +550,7 @@ static void test_the_papers_machine_has_2647_parameters(void **state) {
     assert_string_equal(a->m->param[41 * 41 + 23 + 1], "U[2,1]");
     assert_string_equal(a->m->param[2647 - 23], "d[0]");
     assert_string_equal(a->m->param[2646], "d[22]");
-    assert_int_equal(sgfsi_json_length(a->m->cautions), 2); /* exchanges, and few rows of a label */
+    assert_int_equal(sgfsi_json_length(a->m->warnings), 2); /* exchanges, and few rows of a label */
     close_machine(a);
     sgfs_config *cfg = sgfs_config_new(); /* 41 is what it chooses for 40 columns, too */
     double x[40 * 4], y[] = {0, 1, 0, 1};
@@ -596,9 +596,9 @@ static void test_flat_directions_without_a_prior_are_told(void **state) {
         sgfs_data *data = sgfs_data_wrap(&arrays, cfg, NULL);
         sgfs_model *m = sgfs_model_open("drbm", data, cfg, NULL);
         assert_non_null(m);
-        assert_int_equal(sgfsi_json_length(m->cautions), 1 + intercept);
+        assert_int_equal(sgfsi_json_length(m->warnings), 1 + intercept);
         if (intercept)
-            assert_non_null(strstr(sgfsi_json_as_text(sgfsi_json_at(m->cautions, 1)), " 7 "));
+            assert_non_null(strstr(sgfsi_json_as_text(sgfsi_json_at(m->warnings, 1)), " 7 "));
         sgfs_model_free(m);
         sgfs_data_free(data);
         sgfs_config_free(cfg);

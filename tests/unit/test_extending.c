@@ -36,7 +36,7 @@ static void test_the_page_compiles_and_samples(void **state) {
     sgfs_config *cfg = sgfs_config_new();
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
-    sgfs_model *m = sgfsi_model_open(&sgfs_model_exponential, data, cfg, &err);
+    sgfs_model *m = sgfsi_model_create(&sgfs_model_exponential, data, cfg, NULL, &err);
     assert_non_null(m);
     sgfs_run *run = sgfs_run_open(m, cfg, &err);
     assert_non_null(run);

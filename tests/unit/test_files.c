@@ -421,7 +421,7 @@ static void test_told_statistics_are_merged(void **state) {
     assert_true(t.shuffled);
     assert_int_equal(t.rows, 100);
     for (int j = 0; j < 3; j++) {
-        const sgfsi_column_stats *a = &t.told[j], *b = &one.told[j];
+        const sgfsi_column_stats *a = &t.stats[j], *b = &one.stats[j];
         /* rounding only: sums of 100 numbers, a few ulp of the largest term */
         assert_true(a->rows == b->rows && a->min == b->min && a->max == b->max);
         assert_true(fabs(a->mean - b->mean) <= 1e-13 * fabs(b->mean));
@@ -437,7 +437,7 @@ static void test_told_statistics_are_merged(void **state) {
     sgfsi_table_free(&one);
     save("x.csv", "x1,x2,y\n1,2,3\n");
     t = table_of("p1.sgd\nx.csv", &usual); /* nobody speaks for all rows */
-    assert_null(t.told);
+    assert_null(t.stats);
     assert_int_equal(t.values, 0);
     assert_false(t.shuffled);
     assert_true(cell(&t, 16, 0) == (double)(float)cells[48] && cell(&t, 17, 2) == 3);
@@ -477,7 +477,7 @@ static void test_packed_files_that_differ(void **state) {
     sgfsi_json_free(recipe);
     sgfsi_table t = table_of("1.sgd\n2.sgd", &usual);
     assert_int_equal(t.levels, 2);
-    assert_non_null(t.told);
+    assert_non_null(t.stats);
     sgfsi_table_free(&t);
     assert_refused("1.sgd\n3.sgd", &usual,
                    "3.sgd: its words (\"yes\", ...) are numbered otherwise than in 1.sgd");

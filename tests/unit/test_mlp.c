@@ -78,7 +78,7 @@ static sgfs_data *wrap(int64_t rows, int64_t cols, const double *x, const double
 
 static sgfs_model *open_on(const sgfs_data *data, const sgfs_config *cfg, const sgfsi_json *info) {
     sgfs_err err;
-    sgfs_model *m = sgfsi_model_reopen(&sgfs_model_mlp, data, cfg, info, &err);
+    sgfs_model *m = sgfsi_model_create(&sgfs_model_mlp, data, cfg, info, &err);
     if (m == NULL) fail_msg("%s", err.text);
     return m;
 }
@@ -245,8 +245,8 @@ static double plain_target(const plain *r, const bench *b, double y, double *del
                            double *spread) {
     const double *eta = r->a[r->layers - 1];
     if (strcmp(b->output, "gaussian") == 0) {
-        double y_mean = sgfsi_json_get_num(b->m->extra, "y_mean", 0),
-               y_sd = sgfsi_json_get_num(b->m->extra, "y_sd", 1), sigma = exp(r->log_sigma);
+        double y_mean = sgfsi_json_get_num(b->m->saved, "y_mean", 0),
+               y_sd = sgfsi_json_get_num(b->m->saved, "y_sd", 1), sigma = exp(r->log_sigma);
         double e = ((y - y_mean) / y_sd - eta[0]) / sigma;
         delta[0] = e / sigma;
         *spread = e * e - 1;
@@ -273,7 +273,7 @@ static double plain_score(const bench *b, const double *theta, const double *x, 
     plain r = plain_shape(b);
     double delta[3][MOST_UNITS] = {{0}}, spread = 0;
     r.log_sigma = b->sigma == NULL ? theta[b->m->D - 1]
-                                   : log(1.37 / sgfsi_json_get_num(b->m->extra, "y_sd", 1));
+                                   : log(1.37 / sgfsi_json_get_num(b->m->saved, "y_sd", 1));
     plain_forward(&r, b, theta, x);
     double density = plain_target(&r, b, y, delta[r.layers - 1], &spread);
     if (strcmp(b->output, "gaussian") == 0 && b->sigma == NULL) g[b->m->D - 1] = spread;
@@ -434,7 +434,7 @@ static void refuses(const char *key, const char *value, const double *y, sgfs_st
     sgfs_config *cfg = config_of(&b);
     set(cfg, key, value);
     sgfs_data *data = wrap(ROWS, COLS, b.x, y != NULL ? y : b.y, cfg);
-    assert_null(sgfsi_model_open(&sgfs_model_mlp, data, cfg, &err));
+    assert_null(sgfsi_model_create(&sgfs_model_mlp, data, cfg, NULL, &err));
     assert_int_equal(err.code, code);
     if (strstr(err.text, says) == NULL) fail_msg("\"%s\" lacks \"%s\"", err.text, says);
     sgfs_data_free(data);
@@ -469,7 +469,7 @@ static void test_the_output_follows_the_target(void **state) {
         sgfs_config *cfg = config_of(&b);
         sgfs_data *data = wrap(ROWS, COLS, b.x, b.y, cfg);
         sgfs_model *m = open_on(data, cfg, NULL);
-        assert_string_equal(sgfsi_json_get_text(m->extra, "output", ""), of[k].output);
+        assert_string_equal(sgfsi_json_get_text(m->saved, "output", ""), of[k].output);
         sgfs_model_free(m);
         sgfs_data_free(data);
         sgfs_config_free(cfg);
@@ -599,7 +599,7 @@ static void check_curvature(bench *b) {
     b->m->kind->predict(b->m, b->theta, &p.batch, out, p.scratch);
     p.batch.weight = weight;
     b->m->kind->curvature(b->m, b->theta, &p.batch, A, p.scratch);
-    double y_sd = sgfsi_json_get_num(b->m->extra, "y_sd", 1);
+    double y_sd = sgfsi_json_get_num(b->m->saved, "y_sd", 1);
     double sigma = unknown ? y_sd * exp(b->theta[D - 1]) : 1.37;
     for (int i = 0; i < ROWS; i++) {
         for (int64_t k = 0; k < (gaussian ? 2 : b->m->labels.count); k++) {
@@ -641,7 +641,7 @@ static void check_resample(bench *b) {
     m->kind->predict(m, b->theta, &p.batch, out, p.scratch);
     bool gaussian = m->labels.count == 0;
     double sigma =
-        b->sigma != NULL ? 1.37 : sgfsi_json_get_num(m->extra, "y_sd", 1) * exp(b->theta[m->D - 1]);
+        b->sigma != NULL ? 1.37 : sgfsi_json_get_num(m->saved, "y_sd", 1) * exp(b->theta[m->D - 1]);
     for (int r = 0; r < REPEATS; r++) {
         for (int i = 0; i < ROWS; i++) {
             normal[i] = next_normal(&s);
@@ -712,7 +712,7 @@ static void check_user_scale(bench *b) {
     set(cfg, "data.standardize", "false");
     sgfs_data *data = wrap(ROWS, COLS, b->x, NULL, cfg);
     assert_true(!data->has_target);
-    sgfs_model *m = open_on(data, cfg, b->m->extra);
+    sgfs_model *m = open_on(data, cfg, b->m->saved);
     assert_int_equal(m->D, b->m->D);
     probe q = probe_open(m, ROWS, NULL);
     m->kind->predict(m, user, &q.batch, raw, q.scratch);
@@ -739,8 +739,8 @@ static void test_a_standardised_target_goes_back(void **state) {
     (void)state;
     bench b = {.hidden = "4,3", .activation = "tanh", .output = "gaussian", .standardize = true};
     open_bench(&b);
-    double user[MOST], y_sd = sgfsi_json_get_num(b.m->extra, "y_sd", 1);
-    assert_true(y_sd > 1.5 && sgfsi_json_get_num(b.m->extra, "y_mean", 0) != 0);
+    double user[MOST], y_sd = sgfsi_json_get_num(b.m->saved, "y_sd", 1);
+    assert_true(y_sd > 1.5 && sgfsi_json_get_num(b.m->saved, "y_mean", 0) != 0);
     b.m->kind->to_user(b.m, b.theta, user);
     sgfs_config *cfg = config_of(&b);
     set(cfg, "data.standardize", "false");

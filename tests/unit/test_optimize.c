@@ -54,7 +54,7 @@ static void open_model(bench *b, const sgfs_model_kind *kind, const char *lambda
     set(b->cfg, "prior.precision", lambda);
     b->data = sgfs_data_wrap(&arrays, b->cfg, &err);
     if (b->data == NULL) fail_msg("%s", err.text);
-    b->m = sgfsi_model_open(kind, b->data, b->cfg, &err);
+    b->m = sgfsi_model_create(kind, b->data, b->cfg, NULL, &err);
     if (b->m == NULL) fail_msg("%s", err.text);
 }
 

@@ -187,7 +187,7 @@ static void test_raw_rows(void **state) {
     assert_false(two.shuffled);
     assert_memory_equal(one.part[0].cells, two.part[0].cells,
                         (size_t)(one.part[0].packed->chunks * one.part[0].chunk_bytes));
-    assert_memory_equal(one.told, two.told, 4 * sizeof *one.told);
+    assert_memory_equal(one.stats, two.stats, 4 * sizeof *one.stats);
     sgfsi_table_free(&one);
     sgfsi_table_free(&two);
     unlink(path);
@@ -288,13 +288,13 @@ static void test_statistics(void **state) {
             high = fmax(high, x[i * P + j]);
         }
         for (int64_t i = 0; i < N; i++) ss += (x[i * P + j] - sum / N) * (x[i * P + j] - sum / N);
-        assert_true(t.told[j].rows == N);
-        assert_true(fabsl(t.told[j].mean - sum / N) <= 1e-14L * fabsl(sum / N) + 1e-16L);
+        assert_true(t.stats[j].rows == N);
+        assert_true(fabsl(t.stats[j].mean - sum / N) <= 1e-14L * fabsl(sum / N) + 1e-16L);
         /* A block's mean is wrong by at most 256 u (|mean| + sd), u = 2^-53; it lies within sd/4 of
          * the mean so far (4 of its standard errors), so n gap^2 is wrong by n sd/2 times that. */
         long double sd = sqrtl(ss / N), wrong = 256 * 0x1p-53L * (fabsl(sum / N) + sd);
-        assert_true(fabsl(t.told[j].ss - ss) <= N * sd / 2 * wrong + N * wrong * wrong);
-        assert_true(t.told[j].min == low && t.told[j].max == high);
+        assert_true(fabsl(t.stats[j].ss - ss) <= N * sd / 2 * wrong + N * wrong * wrong);
+        assert_true(t.stats[j].min == low && t.stats[j].max == high);
     }
     assert_zeros_behind_rows(&t);
     double all = 0;
@@ -333,7 +333,7 @@ static void test_told_is_measured(void **state) {
         sgfs_data *packed = sgfs_data_open(path, cfg, &err);
         sgfs_data *looked = sgfs_data_wrap(&arrays, cfg, &err);
         if (packed == NULL || looked == NULL) fail_msg("%s", err.text);
-        assert_non_null(packed->table.told);
+        assert_non_null(packed->table.stats);
         for (int j = 0; j < 3; j++) {
             const sgfsi_column *a = j < 2 ? &packed->feature[j] : &packed->target;
             const sgfsi_column *b = j < 2 ? &looked->feature[j] : &looked->target;
@@ -400,7 +400,7 @@ static void test_told_is_of_all_rows_once(void **state) {
         assert_packed(&head, SGFSI_F32, ROWS, x);
         sgfs_data *d = sgfs_data_open(path, cfg, &err);
         if (d == NULL) fail_msg("%s", err.text);
-        assert_non_null(d->table.told);
+        assert_non_null(d->table.stats);
         assert_true((d->weight != NULL) == (cols > 3));
         assert_measured(d, cols, x, ROWS, every);
         assert_int_equal(sgfsi_data_target_values(d, 3, value), 3);
@@ -448,7 +448,7 @@ static void test_roles_by_options(void **state) {
     const unsigned char other[] = {1, 2, 0, 3, 4, 0};
     assert_memory_equal(t.role, other, COLS);
     assert_int_equal(t.values, 0); /* those were of y */
-    assert_non_null(t.told);
+    assert_non_null(t.stats);
     sgfsi_table_free(&t);
     o = silent;
     o.features = "x1,odd";
@@ -668,8 +668,8 @@ static void test_flipped_rows(void **state) {
         sgfsi_table t = read_back(&silent);
         int64_t bad = (int64_t)((i - SGFSI_PAGE) / chunk_bytes);
         for (int64_t c = 0; c < t.part[0].packed->chunks; c++) {
-            assert_true(sgfsi_packed_check(&t.part[0], c) == (c != bad));
-            assert_true(sgfsi_packed_check(&t.part[0], c) == (c != bad));
+            assert_true((sgfsi_packed_check(&t.part[0], c, &err) == SGFS_OK) == (c != bad));
+            assert_true((sgfsi_packed_check(&t.part[0], c, &err) == SGFS_OK) == (c != bad));
         }
         char sentence[64];
         snprintf(sentence, sizeof sentence, "rows %lld to",
@@ -800,11 +800,11 @@ static void test_forged_text(void **state) {
     assert_refused("is damaged");
     forge(&m, altered(json, "\"ss\"", "\"other\"")); /* not told: then it is measured */
     sgfsi_table t = read_back(&silent);
-    assert_null(t.told);
+    assert_null(t.stats);
     sgfsi_table_free(&t);
     forge(&m, json);
     t = read_back(&silent);
-    assert_non_null(t.told);
+    assert_non_null(t.stats);
     sgfsi_table_free(&t);
     unlink(path);
     free(json);

@@ -31,7 +31,7 @@ static sgfs_model *try_model(bench *b, const double *y, sgfs_err *err) {
     memcpy(b->y, y, sizeof b->y);
     b->data = sgfs_data_wrap(&arrays, b->cfg, err);
     assert_non_null(b->data);
-    b->m = sgfsi_model_open(&sgfs_model_poisson, b->data, b->cfg, err);
+    b->m = sgfsi_model_create(&sgfs_model_poisson, b->data, b->cfg, NULL, err);
     return b->m;
 }
 

@@ -40,7 +40,7 @@ static void open_as(bench *b, const sgfs_model_kind *kind, const setting *settin
     }
     b->data = sgfs_data_wrap(&arrays, b->cfg, &b->err);
     if (b->data == NULL) fail_msg("%s", b->err.text);
-    b->m = sgfsi_model_open(kind, b->data, b->cfg, &b->err);
+    b->m = sgfsi_model_create(kind, b->data, b->cfg, NULL, &b->err);
 }
 
 static void close_bench(bench *b) {
@@ -431,15 +431,15 @@ static void test_files(void **state) {
 static void check_again(const setting *settings, bool listed, const char *text) {
     bench b;
     open_linear(&b, settings);
-    const sgfsi_json *list = sgfsi_json_get(b.m->extra, "prior_precisions");
+    const sgfsi_json *list = sgfsi_json_get(b.m->saved, "prior_precisions");
     assert_int_equal(list != NULL, listed);
     if (listed) assert_int_equal(sgfsi_json_length(list), 4);
     if (text != NULL) assert_string_equal(sgfs_config_get(b.m->cfg, "prior.precision"), text);
     remove("prior_once.txt"); /* opened again, the file is not asked for */
-    sgfs_model *again = sgfsi_model_reopen(b.m->kind, b.data, b.m->cfg, b.m->extra, &b.err);
+    sgfs_model *again = sgfsi_model_create(b.m->kind, b.data, b.m->cfg, b.m->saved, &b.err);
     if (again == NULL) fail_msg("%s", b.err.text);
     assert_memory_equal(again->precision, b.m->precision, 4 * sizeof(double));
-    assert_int_equal(sgfsi_json_get(again->extra, "prior_precisions") != NULL, listed);
+    assert_int_equal(sgfsi_json_get(again->saved, "prior_precisions") != NULL, listed);
     sgfs_model_free(again);
     close_bench(&b);
 }
@@ -478,7 +478,7 @@ static void test_a_narrow_prior(void **state) {
         const setting settings[] = {
             {"prior.kind", cases[i].kind}, {"prior.precision", cases[i].precision}, {NULL, NULL}};
         open_linear(&b, settings);
-        const char *said = sgfsi_json_as_text(sgfsi_json_at(b.m->cautions, 0));
+        const char *said = sgfsi_json_as_text(sgfsi_json_at(b.m->warnings, 0));
         if ((cases[i].says == NULL) != (said == NULL) ||
             (said != NULL && strstr(said, cases[i].says) == NULL))
             fail_msg("%s %s: %s", cases[i].kind, cases[i].precision, said != NULL ? said : "-");

@@ -853,7 +853,7 @@ static void test_another_scale_of_the_parameters_is_refused(void **state) {
     odd.to_user = doubled;
     sgfs_config *cfg = config(plain);
     sgfs_data *data = wrap(N, X, LABEL, cfg);
-    sgfs_model *m = sgfsi_model_open(&odd, data, cfg, &err);
+    sgfs_model *m = sgfsi_model_create(&odd, data, cfg, NULL, &err);
     sgfs_draws *draws = draws_of(1, 1, theta);
     sgfsi_heldout score;
     assert_int_equal(sgfsi_heldout_score(m, draws, hidden, 2, 1, NULL, &score, &err), SGFS_EUSAGE);

@@ -55,7 +55,7 @@ static void start(const sgfs_model_kind *kind, int64_t N, bool weights) {
     q.cfg = sgfs_config_new();
     assert_int_equal(sgfs_config_set(q.cfg, "sampler.anchor_tolerance", "1e-6", &err), SGFS_OK);
     q.data = sgfs_data_wrap(&arrays, q.cfg, &err);
-    q.m = sgfsi_model_open(kind, q.data, q.cfg, &err);
+    q.m = sgfsi_model_create(kind, q.data, q.cfg, NULL, &err);
     if (q.m == NULL) fail_msg("%s", err.text);
     q.arena = (sgfsi_arena){NULL};
     if (sgfsi_anchor_find(&q.a, q.m, 0.01, 1, &q.arena, &err) != SGFS_OK) fail_msg("%s", err.text);
@@ -380,7 +380,7 @@ static void assert_adds_up(const char *prior, const char *tolerance, bool displa
     if (strcmp(prior, "flat") != 0)
         assert_int_equal(sgfs_config_set(q.cfg, "prior.precision", "2.385", &err), SGFS_OK);
     q.data = sgfs_data_wrap(&arrays, q.cfg, &err);
-    q.m = sgfsi_model_open(&sgfs_model_logistic, q.data, q.cfg, &err);
+    q.m = sgfsi_model_create(&sgfs_model_logistic, q.data, q.cfg, NULL, &err);
     if (q.m == NULL) fail_msg("%s", err.text);
     assert_int_equal(sgfsi_anchor_find(&q.a, q.m, 0.01, 1, &q.arena, &err), SGFS_OK);
     assert_true(displaced == (q.a.distance > 0.02));

@@ -14,8 +14,6 @@
 #include "base/json.h"
 #include "files/reader.h"
 
-enum { SGFSI_PAGE = 4096 };
-
 /* ---- writing --------------------------------------------------------------------------------- */
 
 typedef struct sgfsi_packer sgfsi_packer;
@@ -46,20 +44,8 @@ void sgfsi_packer_abandon(sgfsi_packer *p); /* nothing is left of it; takes NULL
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What is known of one packed file beside its rows; lives in the map and with its part. */
-typedef struct sgfsi_packed {
-    int64_t chunks;
-    const uint32_t *crc;         /* chunks */
-    _Atomic unsigned char *seen; /* a bit for each chunk whose checksum was found right */
-    int fd;                      /* of the map; to see whether the file is still as long */
-    /* Of visit.c: bytes of windows touched since the pages were last given back; how many may be. */
-    _Atomic int64_t touched, share;
-} sgfsi_packed;
-
-/* Has the chunk (of part) the checksum it should have? Looks once, then knows. */
-bool sgfsi_packed_check(const sgfsi_part *part, int64_t chunk);
-/* The sentence for a chunk that has not: SGFS_EDATA. */
-sgfs_status sgfsi_packed_refuse(const sgfsi_part *part, int64_t chunk, sgfs_err *err);
+/* Has the chunk (of part) the checksum it should have? Looks once, then knows. SGFS_EDATA: no. */
+sgfs_status sgfsi_packed_check(const sgfsi_part *part, int64_t chunk, sgfs_err *err);
 /* All chunks of all parts, in all threads; the first that is wrong is refused. */
 sgfs_status sgfsi_packed_verify(const sgfsi_table *table, const sgfsi_log *log, sgfs_err *err);
 void sgfsi_packed_free(sgfsi_packed *packed); /* of a part; takes NULL */

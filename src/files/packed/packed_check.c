@@ -13,7 +13,7 @@
 #include "base/ticker.h"
 #include "files/packed/packed.h"
 
-bool sgfsi_packed_check(const sgfsi_part *part, int64_t chunk) {
+static bool is_right(const sgfsi_part *part, int64_t chunk) {
     const sgfsi_packed *k = part->packed;
     const unsigned char bit = (unsigned char)(1u << (chunk % 8));
     _Atomic unsigned char *seen = &k->seen[chunk / 8];
@@ -24,8 +24,9 @@ bool sgfsi_packed_check(const sgfsi_part *part, int64_t chunk) {
     return true;
 }
 
-sgfs_status sgfsi_packed_refuse(const sgfsi_part *part, int64_t chunk, sgfs_err *err) {
+sgfs_status sgfsi_packed_check(const sgfsi_part *part, int64_t chunk, sgfs_err *err) {
     int64_t first = chunk * part->chunk_rows, end = first + part->chunk_rows;
+    if (is_right(part, chunk)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: is damaged: the checksum of rows %lld to %lld is wrong. Make it again "
                       "with sgfs pack, or fetch another copy.",
@@ -38,7 +39,7 @@ static int64_t find_damage(const sgfsi_part *part, int64_t from, int64_t to) {
     int64_t bad = to;
 #pragma omp parallel for schedule(static) reduction(min : bad) num_threads((int)sgfsi_threads(0))
     for (int64_t c = from; c < to; c++) {
-        if (c < bad && !sgfsi_packed_check(part, c)) bad = c;
+        if (c < bad && !is_right(part, c)) bad = c;
     }
     return bad < to ? bad : -1;
 }
@@ -54,7 +55,7 @@ static sgfs_status verify_part(const sgfsi_part *part, sgfsi_ticker *ticker, sgf
         size_t bytes = (size_t)((to - from) * part->chunk_bytes);
         (void)madvise(at, bytes, MADV_WILLNEED);
         int64_t bad = find_damage(part, from, to);
-        if (bad >= 0) return sgfsi_packed_refuse(part, bad, err);
+        if (bad >= 0) return sgfsi_packed_check(part, bad, err);
         (void)madvise(at, bytes, MADV_DONTNEED);
         sgfsi_tick(ticker, (double)to / (double)all);
     }

@@ -154,8 +154,9 @@ static bool take_role(const char *text, unsigned char *role) {
 }
 
 /* false: there are none. */
-static bool take_told(const sgfsi_json *c, int64_t rows, sgfsi_column_stats *t) {
+static bool take_stats(const sgfsi_json *c, int64_t rows, sgfsi_column_stats *t) {
     *t = (sgfsi_column_stats){.rows = (double)rows,
+                              .count = (double)rows,
                               .mean = sgfsi_json_get_num(c, "mean", NAN),
                               .ss = sgfsi_json_get_num(c, "ss", NAN),
                               .min = sgfsi_json_get_num(c, "min", NAN),
@@ -169,7 +170,7 @@ static sgfs_status take_columns(const file *f, const sgfsi_json *o, sgfsi_table 
                                 unsigned char *stored, sgfs_err *err) {
     const sgfsi_json *columns = sgfsi_json_get(o, "columns");
     int count[5] = {0};
-    bool told = true;
+    bool known = true;
     if (sgfsi_json_length(columns) != t->cols)
         return damaged(f, "it names another number of columns than it has", err);
     for (int64_t j = 0; j < t->cols; j++) {
@@ -179,12 +180,12 @@ static sgfs_status take_columns(const file *f, const sgfsi_json *o, sgfsi_table 
         if (!good) return damaged(f, "a column has no name or no role", err);
         t->names[j] = strdup(name);
         if (t->names[j] == NULL) return sgfsi_fail_memory(err, "column names");
-        if (!take_told(c, t->rows, &t->told[j])) told = false;
+        if (!take_stats(c, t->rows, &t->stats[j])) known = false;
         count[stored[j]] += stored[j] > SGFSI_ROLE_FEATURE;
     }
-    if (!told) {
-        free(t->told);
-        t->told = NULL;
+    if (!known) {
+        free(t->stats);
+        t->stats = NULL;
     }
     bool good = count[SGFSI_ROLE_TARGET] == 1 && count[SGFSI_ROLE_WEIGHTS] <= 1 &&
                 count[SGFSI_ROLE_EXPOSURE] <= 1;
@@ -219,8 +220,8 @@ static sgfs_status take_levels(const file *f, const sgfsi_json *o, int64_t targe
         if (!sgfsi_text_num(word, &ignored)) t->text_level = k;
     }
     t->text_col = target;
-    const sgfsi_column_stats *told = t->told != NULL ? &t->told[target] : NULL;
-    if (told == NULL || (told->min >= 0 && told->max < (double)count)) return SGFS_OK;
+    const sgfsi_column_stats *known = t->stats != NULL ? &t->stats[target] : NULL;
+    if (known == NULL || (known->min >= 0 && known->max < (double)count)) return SGFS_OK;
     return damaged(f, "its target has numbers of words that are not there", err);
 }
 
@@ -316,8 +317,8 @@ static sgfs_status read_text(const file *f, const sgfsi_read_options *options, s
     unsigned char *stored = malloc(cols);
     t->names = calloc(cols, sizeof *t->names);
     t->role = malloc(cols);
-    t->told = malloc(cols * sizeof *t->told);
-    bool room = stored != NULL && t->names != NULL && t->role != NULL && t->told != NULL;
+    t->stats = malloc(cols * sizeof *t->stats);
+    bool room = stored != NULL && t->names != NULL && t->role != NULL && t->stats != NULL;
     sgfs_status status =
         room ? take_text(f, o, stored, options, t, err) : sgfsi_fail_memory(err, "the columns");
     free(stored);
@@ -364,6 +365,7 @@ static sgfs_status add_part(file *f, sgfsi_table *t, sgfs_err *err) {
     part->packed = calloc(1, sizeof *part->packed);
     if (part->path == NULL || part->packed == NULL) return sgfsi_fail_memory(err, "the rows");
     part->packed->chunks = (int64_t)h->chunks;
+    part->packed->check = sgfsi_packed_check;
     part->packed->fd = f->fd;
     f->fd = -1;
     part->packed->seen = calloc((size_t)(h->chunks / 8) + 1, 1);

@@ -28,7 +28,7 @@
 #include "base/io.h"
 #include "files/packed/packed_cells.h"
 #include "files/packed/packed_layout.h"
-#include "rows/spread.h"
+#include "rows/column_stats.h"
 
 enum {
     MOST_VALUES = 1000,
@@ -62,7 +62,7 @@ struct sgfsi_packer {
     int exacts;
     bool rounded; /* a target was: */
     double rounded_from;
-    sgfsi_spread *spread; /* cols */
+    sgfsi_column_stats *stats; /* cols */
     values values;
     double *block;               /* block_rows x cols */
     int64_t block_rows, waiting; /* room; rows there are */
@@ -217,7 +217,7 @@ static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
     if (n == 0) return SGFS_OK;
     p->waiting = 0;
     p->rows += n;
-    sgfsi_spread_block(p->spread, n, p->cols, p->cols, p->block);
+    sgfsi_column_stats_add(p->stats, n, p->cols, p->block);
     count_values(p, n);
     return place_rows(p, n, err);
 }
@@ -278,7 +278,7 @@ sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, 
 
 /* Statistics of columns whose squares have no double are left out: who needs them looks. */
 static void describe_column(const sgfsi_packer *p, int64_t j, sgfsi_json *columns) {
-    const sgfsi_spread *s = &p->spread[j];
+    const sgfsi_column_stats *s = &p->stats[j];
     sgfsi_json *c = sgfsi_json_object();
     sgfsi_json_text(c, "name", p->head->names[j]);
     sgfsi_json_text(c, "role", sgfsi_packed_roles[p->head->role[j]]);
@@ -448,19 +448,19 @@ static sgfs_status look_at_head(sgfsi_packer *p, const char *path, sgfs_err *err
 static sgfs_status make_room(sgfsi_packer *p, sgfs_err *err) {
     plan_chunks(p);
     p->buffer_chunks = BUFFER_BYTES / p->chunk_bytes > 0 ? BUFFER_BYTES / p->chunk_bytes : 1;
-    p->block_rows = sgfsi_spread_rows(p->cols);
+    p->block_rows = sgfsi_column_stats_rows(p->cols);
     p->buffer = calloc((size_t)p->buffer_chunks, (size_t)p->chunk_bytes);
     p->block = malloc((size_t)(p->block_rows * p->cols) * sizeof *p->block);
-    p->spread = malloc((size_t)p->cols * sizeof *p->spread);
-    if (p->buffer == NULL || p->block == NULL || p->spread == NULL)
+    p->stats = malloc((size_t)p->cols * sizeof *p->stats);
+    if (p->buffer == NULL || p->block == NULL || p->stats == NULL)
         return sgfsi_fail_memory(err, "a packed file");
-    for (int64_t j = 0; j < p->cols; j++) p->spread[j] = sgfsi_spread_empty();
+    for (int64_t j = 0; j < p->cols; j++) p->stats[j] = sgfsi_column_stats_empty();
     return SGFS_OK;
 }
 
 static void free_packer(sgfsi_packer *p) {
     sgfsi_json_free(p->recipe);
-    free(p->spread);
+    free(p->stats);
     free(p->block);
     free(p->buffer);
     free(p->crc);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/moments.h"
 #include "base/rng.h"
 #include "files/transform/transform_kind.h"
 
@@ -187,9 +188,7 @@ static void add_row(standard *t, int64_t cols, const double *x, double w) {
     t->rows++;
     double share = w / t->count;
     for (int64_t j = 0; j < cols; j++) {
-        double d = x[j] - t->mean[j];
-        t->mean[j] += d * share;
-        t->ss[j] += w * d * (x[j] - t->mean[j]);
+        sgfsi_moments_add(w, share, x[j], &t->mean[j], &t->ss[j]);
         widen(t, j, x[j]);
     }
 }

@@ -48,12 +48,12 @@ static sgfs_status open_walk(work *w, sgfs_err *err) {
     d->target_col = r->target;
     d->y = w->beside->y;
     d->has_target = r->target >= 0 || d->y != NULL;
-    d->run = sgfsi_arena_alloc(&w->arena, r->inputs.cols + 1, sizeof *d->run);
-    if (d->run == NULL) return sgfsi_fail_memory(err, "the columns");
+    d->span = sgfsi_arena_alloc(&w->arena, r->inputs.cols + 1, sizeof *d->span);
+    if (d->span == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t j = 0; j < r->inputs.cols; j++) {
-        sgfsi_column_span *last = d->runs > 0 ? &d->run[d->runs - 1] : NULL;
+        sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
         if (last != NULL && last->first + last->count == r->input_col[j]) last->count++;
-        else d->run[d->runs++] = (sgfsi_column_span){r->input_col[j], 1};
+        else d->span[d->spans++] = (sgfsi_column_span){r->input_col[j], 1};
     }
     return SGFS_OK;
 }
@@ -410,10 +410,10 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
 
 /* What the file said of all its rows is not true of some of them. */
 static void forget_told(sgfsi_table *t) {
-    free(t->told);
+    free(t->stats);
     free(t->value);
     free(t->value_rows);
-    t->told = NULL;
+    t->stats = NULL;
     t->value = t->value_rows = NULL;
     t->values = 0;
 }

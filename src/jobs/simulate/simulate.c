@@ -64,7 +64,7 @@ static sgfs_status open_model(sgfsi_simulation *s, const sgfs_config *cfg, const
     s->info = sgfsi_json_object();
     sgfsi_json_int(s->info, "classes", sgfsi_config_int(cfg, "simulate.classes"));
     s->data = sgfs_data_wrap(&arrays, s->cfg, &cause);
-    if (s->data != NULL) s->m = sgfsi_model_reopen(s->kind, s->data, s->cfg, s->info, &cause);
+    if (s->data != NULL) s->m = sgfsi_model_create(s->kind, s->data, s->cfg, s->info, &cause);
     if (s->m != NULL) return SGFS_OK;
     if (err != NULL) *err = cause;
     return cause.code;
@@ -185,7 +185,7 @@ static sgfs_status find_truth(const sgfsi_simulation *s, const sgfs_model *m, co
 static sgfs_status write_truth(const sgfsi_simulation *s, const sgfs_config *cfg, const char *path,
                                const char *truth, sgfs_err *err) {
     sgfs_data *data = sgfs_data_open(path, cfg, err);
-    sgfs_model *m = data != NULL ? sgfsi_model_open(s->kind, data, cfg, err) : NULL;
+    sgfs_model *m = data != NULL ? sgfsi_model_create(s->kind, data, cfg, NULL, err) : NULL;
     sgfs_status status =
         m != NULL     ? find_truth(s, m, truth, sgfsi_config_flag(cfg, "output.overwrite"), err)
         : err != NULL ? err->code

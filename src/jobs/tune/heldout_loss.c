@@ -143,7 +143,7 @@ static sgfs_model *open_again(const sgfs_model *m, const sgfs_data *data, sgfs_e
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *user = sgfsi_model_reopen(m->kind, data, silent, m->extra, err);
+    sgfs_model *user = sgfsi_model_create(m->kind, data, silent, m->saved, err);
     sgfs_config_free(silent);
     return user;
 }

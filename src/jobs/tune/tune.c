@@ -263,7 +263,7 @@ static sgfs_status try_fold(sgfs_tune *t, const sgfsi_folds *f, int64_t fold, sg
     sgfs_config_on_message(silent, NULL, NULL);
     sgfs_data *data = sgfsi_data_view(t->model->data, f->row, f->training, &cause);
     sgfs_model *m = data != NULL
-                        ? sgfsi_model_reopen(t->model->kind, data, silent, t->model->extra, &cause)
+                        ? sgfsi_model_create(t->model->kind, data, silent, t->model->saved, &cause)
                         : NULL;
     sgfs_status status = SGFS_OK;
     if (m == NULL) {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * column_stats.h: mean, spread and range of columns, block by block. One piece of code for the data
+ * of a run and for packed files: what a packed file says of its columns is to the last bit what a
+ * look at its rows would have found.
+ */
+#ifndef SGFSI_COLUMN_STATS_H
+#define SGFSI_COLUMN_STATS_H
+
+#include <stdint.h>
+
+/* Of one column. */
+typedef struct sgfsi_column_stats {
+    double rows, count; /* rows of positive weight, and the sum of their weights */
+    double mean, ss;    /* ss: sum of squares around the mean */
+    double min, max;
+} sgfsi_column_stats;
+
+sgfsi_column_stats sgfsi_column_stats_empty(void);
+
+/* Rows of a block: the same for all who look at tables of so many columns, or bits differ. At most
+ * SGFSI_STATS_BLOCK, and fewer of very wide rows. */
+enum { SGFSI_STATS_BLOCK = 256 };
+int64_t sgfsi_column_stats_rows(int64_t cols);
+/* Add a block of n rows of weight 1, x: n x cols; s: cols. */
+void sgfsi_column_stats_add(sgfsi_column_stats *s, int64_t n, int64_t cols, const double *x);
+
+#endif
