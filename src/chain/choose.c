@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/threads.h"
 #include "chain/forecast.h"
 #include "posterior/thinning.h"
 
@@ -53,6 +54,7 @@ static void roughly(double x, char *out, size_t room) {
 enum { EXACT, CONTROL, SCORING, CANDIDATES };
 
 typedef struct field {
+    sgfsi_plan *plan; /* gets what is found on the way */
     const sgfs_model *model;
     const sgfs_config *cfg;
     const char *name[CANDIDATES];
@@ -84,8 +86,10 @@ static void try_candidate(field *f, int i) {
     sgfsi_plan_free(&plan);
 }
 
-static field look_around(const sgfs_config *cfg, const sgfs_model *m) {
-    field f = {.model = m,
+static field look_around(sgfsi_plan *plan, const sgfs_model *m) {
+    const sgfs_config *cfg = plan->cfg;
+    field f = {.plan = plan,
+               .model = m,
                .cfg = cfg,
                .name = {"exact", "sgfs-cv", scoring_name(m, cfg)},
                .no_anchor = sgfsi_anchor_refuses(m)};
@@ -156,7 +160,9 @@ static int weigh(const field *f, sgfsi_choice *out) {
     sgfsi_forecast ahead;
     sgfs_err err;
     char rows[80];
-    int64_t threads = sgfsi_config_int(f->cfg, "run.threads");
+    const sgfsi_anchor_search how = {
+        .tolerance = sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
+        .threads = sgfsi_threads(sgfsi_config_int(f->cfg, "run.threads"))};
     if (sgfsi_row_bounds_refuses(f->model) != NULL) {
         snprintf(out->text, sizeof out->text,
                  "Sampler sgfs-cv, because model %.60s has no bounds for exact draws.",
@@ -164,9 +170,9 @@ static int weigh(const field *f, sgfsi_choice *out) {
         return CONTROL;
     }
     if (tell_option(f, EXACT, f->name[CONTROL], out)) return CONTROL;
-    sgfs_status status =
-        sgfsi_forecast_exact(f->model, sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
-                             threads > 0 ? threads : 0, &ahead, &err);
+    sgfs_status status = sgfsi_forecast_exact(f->model, &how, &f->plan->found, &ahead, &err);
+    f->plan->anchor = ahead.anchor;
+    f->plan->pilot = ahead.start;
     if (status == SGFS_OK && is_cheap(&ahead, f->model)) {
         tell_exact(f, &ahead, out);
         return EXACT;
@@ -235,7 +241,7 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
     *choice = (sgfsi_choice){.automatic = sgfsi_config_auto(cfg, "sampler.kind")};
     if (err == NULL) err = &own;
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
-    const field f = look_around(cfg, model);
+    const field f = look_around(plan, model);
     if (!f.usable[EXACT] && !f.usable[CONTROL] && !f.usable[SCORING]) return refuse(&f, err);
     int chosen = pick(&f, choice);
     choice->no_mode = choice->fallbacks > 0;

@@ -301,6 +301,7 @@ sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgf
 }
 
 void sgfsi_plan_free(sgfsi_plan *plan) {
+    sgfsi_arena_free(&plan->found);
     free(plan->settings);
     free(plan->start);
     plan->settings = NULL;

@@ -50,11 +50,22 @@ sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data
 
 /* Can the model have one at all? NULL, or a sentence that says why not. */
 const char *sgfsi_anchor_refuses(const sgfs_model *m);
-/* Everything comes from the arena. tolerance: how far the mode may be, in posterior standard
- * deviations; threads: 0: all cores. SGFS_ENUMERIC where there is no mode, or, with a prior whose
+/* How it is looked for. */
+typedef struct sgfsi_anchor_search {
+    double tolerance;    /* how far the mode may be, in posterior standard deviations */
+    int64_t threads;     /* 0: all cores */
+    const double *start; /* D: where to begin; NULL: at the mode of a pilot of its own */
+    int64_t pilot, rows; /* of the pilot that found `start`: its rows; rows read in all */
+} sgfsi_anchor_search;
+
+/* Everything comes from the arena. SGFS_ENUMERIC where there is no mode, or, with a prior whose
  * logarithm is no parabola, where there are two. */
-sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, double tolerance,
-                              int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_anchor_search *how,
+                              sgfsi_arena *arena, sgfs_err *err);
+/* For who has a use for the pilot itself: how many rows it has, 0: none is needed; and its mode
+ * (theta: D), from a model of so many rows, *rows growing by those read. False: there is none. */
+int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m);
+bool sgfsi_anchor_pilot(const sgfs_model *small, int64_t threads, double *theta, int64_t *rows);
 
 /* Room for an anchor that is nobody's mode; and what all rows say at theta, in one pass. SGFS_ENUMERIC
  * where the information there is singular. */

@@ -35,7 +35,12 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     s->anchor = sgfsi_arena_alloc(s->arena, 1, sizeof *s->anchor);
     if (s->anchor == NULL) return sgfsi_fail_memory(err, "the anchor");
     int64_t threads = s->plan->cores;
-    sgfs_status status = sgfsi_anchor_find(s->anchor, s->model, tolerance, threads, s->arena, err);
+    sgfsi_anchor_search how = s->plan->pilot;
+    how.tolerance = tolerance;
+    how.threads = threads;
+    sgfs_status status = SGFS_OK;
+    if (s->plan->anchor != NULL) *s->anchor = *s->plan->anchor;
+    else status = sgfsi_anchor_find(s->anchor, s->model, &how, s->arena, err);
     if (status == SGFS_OK && remembers)
         status = sgfsi_anchor_remember(s->anchor, s->model, threads, s->arena, err);
     if (status != SGFS_OK) return status;

@@ -36,6 +36,11 @@ typedef struct sgfsi_plan {
     int64_t threads, inner; /* chains side by side; threads inside each, for passes over all rows */
     double gamma, tau;      /* tau: predicted, 0 when not known */
     double *start;          /* D, of --start, on the chain's scale; NULL: not given */
+    /* Found while the sampler was chosen, for the one that needs it, all in `found`: an anchor of all
+     * rows (NULL: it was not looked for), or the mode of the pilot with which its search begins. */
+    sgfsi_arena found;
+    const sgfsi_anchor *anchor;
+    sgfsi_anchor_search pilot;
     sgfsi_fisher_settings fisher; /* where kinds.fisher is not NULL */
     void *settings;               /* the sampler's own; NULL: it has none */
 } sgfsi_plan;

@@ -60,7 +60,8 @@ static double from_all_rows(const bench *b) {
     sgfsi_anchor a;
     sgfsi_row_bounds psi;
     sgfs_err err;
-    if (sgfsi_anchor_find(&a, b->m, 0.01, 0, &arena, &err) != SGFS_OK ||
+    if (sgfsi_anchor_find(&a, b->m, &(sgfsi_anchor_search){.tolerance = 0.01, .threads = 0}, &arena,
+                          &err) != SGFS_OK ||
         sgfsi_row_bounds_open(&psi, b->m, &a, sgfsi_row_bounds_radius(b->m->D), 1 << 20, 0, &arena,
                               &err) != SGFS_OK)
         fail_msg("%s", err.text);
@@ -70,9 +71,12 @@ static double from_all_rows(const bench *b) {
 }
 
 static sgfsi_forecast forecast(const bench *b, int64_t threads) {
+    const sgfsi_anchor_search how = {.tolerance = 0.01, .threads = threads};
+    sgfsi_arena arena = {NULL};
     sgfsi_forecast f;
     sgfs_err err;
-    if (sgfsi_forecast_exact(b->m, 0.01, threads, &f, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_forecast_exact(b->m, &how, &arena, &f, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfsi_arena_free(&arena);
     return f;
 }
 
