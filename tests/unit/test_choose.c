@@ -242,6 +242,35 @@ static void test_a_sampler_of_no_use(void **state) {
     close_bench(&b);
 }
 
+/* Of few rows the anchor itself is handed on, of many the mode of the sampler's own pilot: the draws
+ * are, bit for bit, those of the same sampler named by the user, which looks for both itself. */
+static void test_what_choosing_finds_is_handed_on(void **state) {
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        bench b = open_bench(many ? 90000 : 5000, 3, 78);
+        set(b.cfg, "run.warmup", "20");
+        set(b.cfg, "run.draws", "30");
+        set(b.cfg, "run.chains", "2");
+        sgfs_run *chosen = walked(&b, NULL);
+        const sgfsi_plan *plan = &chosen->plan;
+        assert_true(many ? plan->pilot.start != NULL && plan->pilot.pilot == 20000
+                         : plan->anchor != NULL && plan->anchor->passes > 0);
+        set(b.cfg, "sampler.kind", plan->kinds.name);
+        sgfs_run *named = walked(&b, NULL);
+        assert_true(named->plan.pilot.start == NULL && named->plan.anchor == NULL);
+        for (int64_t c = 0; c < 2; c++) {
+            assert_memory_equal(chosen->out.memory->chain[c].theta,
+                                named->out.memory->chain[c].theta,
+                                (size_t)(30 * b.m->D) * sizeof(double));
+            assert_int_equal(chosen->chain[c].sampler.full.rows_touched,
+                             named->chain[c].sampler.full.rows_touched);
+        }
+        sgfs_run_free(chosen);
+        sgfs_run_free(named);
+        close_bench(&b);
+    }
+}
+
 /* ---- the library ----------------------------------------------------------------------------- */
 
 static void test_a_config_that_says_nothing(void **state) {
@@ -269,6 +298,7 @@ int main(void) {
                                        cmocka_unit_test(test_where_the_choice_turns),
                                        cmocka_unit_test(test_many_parameters),
                                        cmocka_unit_test(test_a_sampler_of_no_use),
+                                       cmocka_unit_test(test_what_choosing_finds_is_handed_on),
                                        cmocka_unit_test(test_a_config_that_says_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
