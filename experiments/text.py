@@ -39,7 +39,7 @@ def wrapped(text):
 
     for line in text.split("\n"):
         fence, item = line.lstrip().startswith("```"), ITEM.match(line)
-        as_it_is = re.match(r"\s*(\||#|<!--|!\[|$)", line) or (line.startswith("    ") and not words)
+        as_it_is = re.match(r"\s*(\|[ -]|#|<!--|!\[|$)", line) or (line.startswith("    ") and not words)
         if fence or fenced or (as_it_is and not (item and words)):
             close()
             lines.append(line)

@@ -9,6 +9,7 @@
 #include "files/reader.h"
 #include "jobs/simulate/simulate.h"
 #include "model/user.h"
+#include "sink/export.h"
 
 const char *sgfs_version(void) {
     return SGFS_VERSION_TEXT;

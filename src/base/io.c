@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * io.c: the loop around write, streams that end in it, and temporary files.
+ * io.c: the loops around write and read, streams that end in it, and temporary files.
  *
  * A write may be interrupted by a signal or stop short where the disk is full: the loop goes on
  * after the former and reports the latter. Streams are made by fopencookie, so that what an export
@@ -26,6 +26,17 @@ int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at) {
                         : pwrite(fd, from + done, count - done, (off_t)(at + (int64_t)done));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n < 0 ? errno : ENOSPC;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int sgfsi_io_read(int fd, void *bytes, size_t count, int64_t at) {
+    char *to = bytes;
+    for (size_t done = 0; done < count;) {
+        ssize_t n = pread(fd, to + done, count - done, (off_t)(at + (int64_t)done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n < 0 ? errno : SGFSI_IO_SHORT;
         done += (size_t)n;
     }
     return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * io.h: every byte that the library writes to a file goes through these few functions.
+ * io.h: every byte that the library writes to a file goes through these few functions, and what it
+ * reads from a place of its own choice.
  *
  * Callers keep their own sentences: a function here returns 0 or an errno (those that make a file
  * return -1 or NULL and leave errno), and knows nothing of runs, tables or exports. Since there is
  * one place that writes, a test can make the n-th write fail here and see what is left on the disk.
- * Reading is not here: it needs no such care.
  */
 #ifndef SGFSI_IO_H
 #define SGFSI_IO_H
@@ -18,6 +18,9 @@ enum { SGFSI_IO_HERE = -1 }; /* as a place: where the descriptor stands, as for 
 
 /* All of the bytes at the place `at`, however many calls that takes. */
 int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at);
+/* As many bytes; SGFSI_IO_SHORT where the file ends before. */
+enum { SGFSI_IO_SHORT = -1 };
+int sgfsi_io_read(int fd, void *bytes, size_t count, int64_t at);
 int sgfsi_io_truncate(int fd, int64_t size);
 int sgfsi_io_sync(int fd);
 

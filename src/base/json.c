@@ -105,6 +105,12 @@ char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
                       (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
 }
 
+char *sgfsi_json_finish(sgfsi_json *v) {
+    char *text = sgfsi_json_dump(v, true);
+    sgfsi_json_free(v);
+    return text;
+}
+
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
     json_error_t where;
     json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
@@ -178,4 +184,8 @@ double sgfsi_json_get_num(const sgfsi_json *object, const char *key, double othe
 int64_t sgfsi_json_get_int(const sgfsi_json *object, const char *key, int64_t otherwise) {
     int64_t i;
     return sgfsi_json_as_int(sgfsi_json_get(object, key), &i) ? i : otherwise;
+}
+
+bool sgfsi_json_get_flag(const sgfsi_json *object, const char *key) {
+    return json_is_true(plain(sgfsi_json_get(object, key)));
 }

@@ -29,6 +29,7 @@ void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...)
 
 /* Text of the value (caller frees with free), indented or in one line; NULL when memory ran out. */
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented);
+char *sgfsi_json_finish(sgfsi_json *v); /* the same, indented, and v is freed */
 
 /* Parse; NULL with err filled on bad JSON (`what` names the source). Depth and duplicates are
  * limited. */
@@ -39,7 +40,8 @@ const sgfsi_json *sgfsi_json_at(const sgfsi_json *array, int64_t i);
 const char *sgfsi_json_get_text(const sgfsi_json *object, const char *key, const char *otherwise);
 double sgfsi_json_get_num(const sgfsi_json *object, const char *key, double otherwise);
 int64_t sgfsi_json_get_int(const sgfsi_json *object, const char *key, int64_t otherwise);
-const char *sgfsi_json_as_text(const sgfsi_json *v); /* NULL: not a string */
+bool sgfsi_json_get_flag(const sgfsi_json *object, const char *key); /* false without one */
+const char *sgfsi_json_as_text(const sgfsi_json *v);                 /* NULL: not a string */
 bool sgfsi_json_as_num(const sgfsi_json *v,
                        double *out); /* null reads as NaN; false: not a number */
 bool sgfsi_json_as_int(const sgfsi_json *v, int64_t *out);

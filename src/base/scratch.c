@@ -109,20 +109,10 @@ sgfs_status sgfsi_scratch_put(sgfsi_scratch *s, int64_t bytes, const void *data,
 
 sgfs_status sgfsi_scratch_get(const sgfsi_scratch *s, int64_t block, int64_t bytes, void *data,
                               sgfs_err *err) {
-    char *to = data;
-    int64_t at = block * s->stride;
-    while (bytes > 0) {
-        ssize_t n = pread(s->fd, to, (size_t)bytes, at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read temporary data back: %s.", s->folder,
-                              n < 0 ? strerror(errno) : "they end too early");
-        }
-        to += n;
-        at += n;
-        bytes -= n;
-    }
-    return SGFS_OK;
+    int error = sgfsi_io_read(s->fd, data, (size_t)bytes, block * s->stride);
+    if (error == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot read temporary data back: %s.", s->folder,
+                      error != SGFSI_IO_SHORT ? strerror(error) : "they end too early");
 }
 
 sgfs_status sgfsi_scratch_drop(sgfsi_scratch *s, int64_t block, sgfs_err *err) {

@@ -149,28 +149,22 @@ static double mean_of_chain(const list *out, int64_t k, int64_t i) {
     return sum / (double)out->used->draws;
 }
 
-/* Which chain is furthest from the mean of the others for parameter i, and both places. */
-static int64_t odd_chain(const list *out, int64_t i, double *here, double *others) {
-    int64_t chains = out->used->chains, odd = 0;
-    double total = 0, furthest = -1;
-    for (int64_t k = 0; k < chains; k++) total += mean_of_chain(out, k, i);
-    for (int64_t k = 0; k < chains; k++) {
-        double m = mean_of_chain(out, k, i), rest = (total - m) / (double)(chains - 1);
-        if (!(fabs(m - rest) > furthest)) continue;
-        furthest = fabs(m - rest);
-        odd = k;
-        *here = m;
-        *others = rest;
-    }
-    return out->used->chain[odd];
-}
-
 /* Chains that live in different places: more draws would not bring them together. */
 static void warn_apart(list *out, int64_t worst) {
     const sgfs_summary *s = out->summary;
     char rhat[SGFSI_NUM_CHARS], here_text[SGFSI_NUM_CHARS], others_text[SGFSI_NUM_CHARS];
-    double here = 0, others = 0;
-    int64_t chain = odd_chain(out, worst, &here, &others);
+    /* which chain is furthest from the mean of the others */
+    double total = 0, furthest = -1, here = 0, others = 0;
+    int64_t odd = 0;
+    for (int64_t k = 0; k < s->chains; k++) total += mean_of_chain(out, k, worst);
+    for (int64_t k = 0; k < s->chains; k++) {
+        double m = mean_of_chain(out, k, worst), rest = (total - m) / (double)(s->chains - 1);
+        if (!(fabs(m - rest) > furthest)) continue;
+        furthest = fabs(m - rest);
+        odd = k;
+        here = m;
+        others = rest;
+    }
     sgfsi_format_digits(rhat, s->row[worst].r_hat, 3);
     sgfsi_format_digits(here_text, here, 4);
     sgfsi_format_digits(others_text, others, 4);
@@ -178,8 +172,8 @@ static void warn_apart(list *out, int64_t worst) {
          "The chains have not come together (R-hat is over 1.01, up to %s for %.*s: chain %lld is "
          "around %s, the others around %s): these are not yet draws from one posterior. Use a "
          "longer --warmup and about --draws %lld (now %lld).",
-         rhat, (int)NAME, s->row[worst].name, (long long)chain + 1, here_text, others_text,
-         (long long)draws_needed(out, s->ess_min), (long long)draws_now(out));
+         rhat, (int)NAME, s->row[worst].name, (long long)out->used->chain[odd] + 1, here_text,
+         others_text, (long long)draws_needed(out, s->ess_min), (long long)draws_now(out));
 }
 
 static void judge_rhat(list *out) {
@@ -223,20 +217,15 @@ static void judge_ess(list *out) {
 
 /* ---- parameters that can change places ------------------------------------------------------- */
 
-/* The model says that its parameters have no meaning one by one (hidden units of a network). */
-static bool is_exchangeable(const sgfs_draws *d) {
-    const sgfsi_json *info = sgfsi_json_get(d->header, "model_info");
-    bool flag = false;
-    return info != NULL && sgfsi_json_as_flag(sgfsi_json_get(info, "exchangeable"), &flag) && flag;
-}
-
-/* R-hat of the log density, which does not change with them; NaN: not known. */
-static double density_rhat(list *out) {
+/* More draws bring no chain's hidden units into the order of another's: of these models only the
+ * log density is judged, which does not change with their order. */
+static void judge_density(list *out) {
     const sgfsi_used *used = out->used;
+    char number[SGFSI_NUM_CHARS];
     sgfsi_arena work = {0};
     sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
     const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
-    double rhat = NAN;
+    double rhat = NAN; /* not known */
     if (t == NULL || column == NULL) out->full = true;
     else if (out->draws->S > 0) {
         for (int64_t c = 0; c < used->chains; c++)
@@ -245,14 +234,6 @@ static double density_rhat(list *out) {
         rhat = sgfsi_rhat(t);
     }
     sgfsi_arena_free(&work);
-    return rhat;
-}
-
-/* More draws bring no chain's hidden units into the order of another's: of these models only the
- * log density is judged. */
-static void judge_density(list *out) {
-    char number[SGFSI_NUM_CHARS];
-    double rhat = density_rhat(out);
     if (!(rhat > RHAT_MOST)) return;
     sgfsi_format_digits(number, rhat, 3);
     warn(out,
@@ -301,39 +282,26 @@ static void judge_spread(list *out) {
 
 /* ---- trajectories ---------------------------------------------------------------------------- */
 
-/* A higher acceptance to aim at than the one in force. */
-static double next_target(double now) {
-    return now < 0.9 ? 0.95 : now < 0.99 ? 0.99 : 0.999;
-}
-
 static void judge_divergent(list *out) {
     const sgfs_summary *s = out->summary;
     double total = (double)s->chains * (double)s->draws, bad = s->trajectories.divergent;
-    double target = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
-    double given = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN); /* not by warm-up */
-    char now[SGFSI_NUM_CHARS], next[SGFSI_NUM_CHARS];
     if (!(bad > 0)) return;
-    sgfsi_format_digits(now, isnan(given) ? target : given, 4);
-    sgfsi_format_digits(next, isnan(given) ? next_target(target) : given / 2, 4);
+    /* What set the step, what it is now, and what to try: --target-accept, or a step that was given. */
+    double now = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN), next = now / 2;
+    bool by_warmup = isnan(now);
+    if (by_warmup) {
+        now = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
+        next = now < 0.9 ? 0.95 : now < 0.99 ? 0.99 : 0.999;
+    }
+    char now_text[SGFSI_NUM_CHARS], next_text[SGFSI_NUM_CHARS];
+    sgfsi_format_digits(now_text, now, 4);
+    sgfsi_format_digits(next_text, next, 4);
     warn(out,
          "%.0f of %.0f draws come from trajectories that diverged: the step is too long for some "
          "part of the posterior, where draws may be missing. Use a %s (now %s; try %s); where "
          "divergences stay, --standardize or a stronger prior helps.",
-         bad, total,
-         isnan(given) ? "smaller step by a larger --target-accept" : "smaller --epsilon", now,
-         next);
-}
-
-static void judge_depth(list *out) {
-    const sgfs_summary *s = out->summary;
-    const sgfs_trajectories *t = &s->trajectories;
-    double total = (double)s->chains * (double)s->draws;
-    if (!(t->at_max_depth > DEEP_MOST * total)) return;
-    warn(out,
-         "%.0f of %.0f draws have a tree of the maximum depth (%.0f): their trajectories were cut "
-         "short, which biases nothing but makes slow draws. Use --max-depth %.0f, or help the "
-         "metric: --metric dense, a longer --warmup, --standardize.",
-         t->at_max_depth, total, t->max_depth, t->max_depth + 2);
+         bad, total, by_warmup ? "smaller step by a larger --target-accept" : "smaller --epsilon",
+         now_text, next_text);
 }
 
 static void judge_energy(list *out) {
@@ -356,9 +324,18 @@ static void judge_energy(list *out) {
 }
 
 static void judge_trajectories(list *out) {
-    if (!out->summary->trajectories.known) return;
+    const sgfs_summary *s = out->summary;
+    const sgfs_trajectories *t = &s->trajectories;
+    double total = (double)s->chains * (double)s->draws;
+    if (!t->known) return;
     judge_divergent(out);
-    judge_depth(out);
+    if (t->at_max_depth > DEEP_MOST * total) {
+        warn(out,
+             "%.0f of %.0f draws have a tree of the maximum depth (%.0f): their trajectories were "
+             "cut short, which biases nothing but makes slow draws. Use --max-depth %.0f, or help "
+             "the metric: --metric dense, a longer --warmup, --standardize.",
+             t->at_max_depth, total, t->max_depth, t->max_depth + 2);
+    }
     judge_energy(out);
 }
 
@@ -368,7 +345,7 @@ static void judge_run(list *out) {
         warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
                   "another start would end elsewhere. Run at least two chains, better four.");
     }
-    bool lowers = sgfsi_export_stat(out->draws, "noise") >= 0; /* its step follows the noise */
+    bool lowers = sgfsi_draws_stat(out->draws, "noise") >= 0; /* its step follows the noise */
     if (s->interventions > 0.0 && lowers) {
         warn(out,
              "The step was lowered (or a ridge added) %.0f times, because the gradient's noise had "
@@ -393,7 +370,8 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
     if (summary->warning == NULL) return sgfsi_fail_memory(err, "the warnings");
     judge_state(&out, d, used);
     judge_numbers(&out);
-    if (is_exchangeable(d)) {
+    /* The model may say that its parameters have no meaning one by one (units of a network). */
+    if (sgfsi_json_get_flag(sgfsi_json_get(d->header, "model_info"), "exchangeable")) {
         judge_density(&out);
     } else {
         judge_rhat(&out);

@@ -47,20 +47,8 @@ static double *batch_at(const sgfsi_batchmeans *b, int64_t chain, int64_t k) {
     return b->sum + (chain * SGFSI_BATCHES + k) * 2 * b->D;
 }
 
-static void join(sgfsi_batchmeans *b, int64_t chain) {
-    int64_t width = 2 * b->D;
-    for (int64_t k = 0; k < SGFSI_BATCHES / 2; k++) {
-        double *to = batch_at(b, chain, k);
-        const double *one = batch_at(b, chain, 2 * k), *two = batch_at(b, chain, 2 * k + 1);
-        for (int64_t j = 0; j < width; j++) to[j] = one[j] + two[j];
-    }
-    memset(batch_at(b, chain, SGFSI_BATCHES / 2), 0,
-           (size_t)(SGFSI_BATCHES / 2 * width) * sizeof(double));
-    b->filled[chain] = SGFSI_BATCHES / 2;
-    b->length[chain] *= 2;
-}
-
 void sgfsi_batchmeans_add(sgfsi_batchmeans *b, int64_t chain, int64_t count, const double *theta) {
+    enum { HALF = SGFSI_BATCHES / 2 };
     int64_t D = b->D;
     if (!b->centred && count > 0) memcpy(b->centre, theta, (size_t)D * sizeof *theta);
     b->centred = b->centred || count > 0;
@@ -73,7 +61,16 @@ void sgfsi_batchmeans_add(sgfsi_batchmeans *b, int64_t chain, int64_t count, con
         }
         if (++b->count[chain] < b->length[chain]) continue;
         b->count[chain] = 0;
-        if (++b->filled[chain] == SGFSI_BATCHES) join(b, chain);
+        if (++b->filled[chain] < SGFSI_BATCHES) continue;
+        /* no room for a further batch: join neighbours */
+        for (int64_t k = 0; k < HALF; k++) {
+            double *to = batch_at(b, chain, k);
+            const double *one = batch_at(b, chain, 2 * k), *two = batch_at(b, chain, 2 * k + 1);
+            for (int64_t j = 0; j < 2 * D; j++) to[j] = one[j] + two[j];
+        }
+        memset(batch_at(b, chain, HALF), 0, (size_t)(HALF * 2 * D) * sizeof(double));
+        b->filled[chain] = HALF;
+        b->length[chain] *= 2;
     }
 }
 
@@ -85,21 +82,16 @@ int64_t sgfsi_batchmeans_batches(const sgfsi_batchmeans *b) {
 
 /* Chains of equal length have batches of equal length; a shorter chain's weigh the same, which is
  * fair as long as they are many. */
-static void moments_of(const sgfsi_batchmeans *b, int64_t j, double *mean, double *square) {
-    double u = 0, v = 0, all = (double)sgfsi_batchmeans_batches(b);
+static sgfsi_estimate estimate_one(const sgfsi_batchmeans *b, int64_t j) {
+    double m = 0, square = 0, uu = 0, ww = 0, all = (double)sgfsi_batchmeans_batches(b);
     for (int64_t c = 0; c < b->chains; c++) {
         for (int64_t k = 0; k < b->filled[c]; k++) {
-            u += batch_at(b, c, k)[j] / (double)b->length[c];
-            v += batch_at(b, c, k)[b->D + j] / (double)b->length[c];
+            m += batch_at(b, c, k)[j] / (double)b->length[c];
+            square += batch_at(b, c, k)[b->D + j] / (double)b->length[c];
         }
     }
-    *mean = u / all;
-    *square = v / all;
-}
-
-static sgfsi_estimate estimate_one(const sgfsi_batchmeans *b, int64_t j) {
-    double m, square, uu = 0, ww = 0, all = (double)sgfsi_batchmeans_batches(b);
-    moments_of(b, j, &m, &square);
+    m /= all;
+    square /= all;
     double variance = square - m * m;
     for (int64_t c = 0; c < b->chains; c++) {
         for (int64_t k = 0; k < b->filled[c]; k++) {
@@ -117,15 +109,15 @@ static sgfsi_estimate estimate_one(const sgfsi_batchmeans *b, int64_t j) {
                             .sd_error = sqrt(ww / share) / (2 * variance)};
 }
 
-/* Squared error of the mean of parameter j from groups of `group` neighbouring batches; m: its mean
- * less the centre. */
-static double squared_error(const sgfsi_batchmeans *b, int64_t j, double m, int64_t group) {
+/* Squared error of the mean of parameter j from groups of neighbouring batches; m: its mean less the
+ * centre. */
+static double squared_error(const sgfsi_batchmeans *b, int64_t j, double m) {
     double sum = 0, all = 0;
     for (int64_t c = 0; c < b->chains; c++) {
-        for (int64_t k = 0; k + group <= b->filled[c]; k += group) {
+        for (int64_t k = 0; k + GROUP <= b->filled[c]; k += GROUP) {
             double u = 0;
-            for (int64_t i = 0; i < group; i++) u += batch_at(b, c, k + i)[j];
-            u = u / (double)(group * b->length[c]) - m;
+            for (int64_t i = 0; i < GROUP; i++) u += batch_at(b, c, k + i)[j];
+            u = u / (double)(GROUP * b->length[c]) - m;
             sum += u * u;
             all++;
         }
@@ -146,19 +138,15 @@ int64_t sgfsi_batchmeans_freedom(const sgfsi_batchmeans *b, double reached) {
     return groups - 1;
 }
 
-static double ratio_of(const sgfsi_batchmeans *b, const sgfsi_estimate *e) {
-    double sum = 0;
-    if (!has_groups(b)) return 1;
-    for (int64_t j = 0; j < b->D; j++) {
-        double m = e[j].mean - b->centre[j];
-        sum += squared_error(b, j, m, GROUP) / (e[j].mean_error * e[j].mean_error);
-    }
-    return fmax(sum / (double)b->D, 1);
-}
-
 void sgfsi_batchmeans_estimate(const sgfsi_batchmeans *b, sgfsi_estimate *estimate) {
     for (int64_t j = 0; j < b->D; j++) estimate[j] = estimate_one(b, j);
-    double wider = sqrt(ratio_of(b, estimate));
+    if (!has_groups(b)) return;
+    double ratio = 0;
+    for (int64_t j = 0; j < b->D; j++) {
+        double m = estimate[j].mean - b->centre[j];
+        ratio += squared_error(b, j, m) / (estimate[j].mean_error * estimate[j].mean_error);
+    }
+    double wider = sqrt(fmax(ratio / (double)b->D, 1));
     for (int64_t j = 0; j < b->D; j++) {
         estimate[j].mean_error *= wider;
         estimate[j].sd_error *= wider;

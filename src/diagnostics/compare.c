@@ -38,12 +38,6 @@ typedef struct sides {
     sgfs_summary *summary;
 } sides;
 
-/* How many Monte Carlo errors the spread is off. */
-static double spread_z(const sgfs_compare_row *row, const sgfs_summary_row *known, double ref_v) {
-    double ess = fmin(known->ess_bulk, known->ess_tail);
-    return log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * ref_v);
-}
-
 static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_err *err) {
     for (int64_t i = 0; i < s->run.D; i++) {
         sgfs_compare_row *row = &out->shown.row[i];
@@ -58,7 +52,8 @@ static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_e
         if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
         error[i] = hypot(known->mcse, ref_error);
         row->z = (row->mean - row->reference) / error[i];
-        row->z_sd = spread_z(row, known, s->ref.v);
+        double ess = fmin(known->ess_bulk, known->ess_tail);
+        row->z_sd = log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * s->ref.v);
         if (s->ref.theta == NULL || isnan(known->q5)) continue;
         out->shown.true_total++;
         double truth = s->ref.theta[i];
@@ -84,42 +79,38 @@ static pair pair_of(const sgfsi_gaussians *g, const int64_t at[2]) {
     return p;
 }
 
-static void compare_covariances(const sides *s, double *scratch, compare *out) {
-    int64_t D = s->run.D;
-    int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
-    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
-    out->shown.E2 = sgfsi_measure_E2(D, s->run.cov, s->ref.cov);
-    out->shown.E2_noise = sgfsi_noise_E2(D, s->ref.cov, v);
-    out->shown.trR = sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch);
-    out->shown.trR_noise = sgfsi_noise_trR(D, v);
-    sgfsi_gaussians g = {D, s->run.mean, s->run.cov, s->ref.mean, s->ref.cov};
-    sgfsi_pair_extremes(&g, out->shown.best, out->shown.worst);
-    out->best = pair_of(&g, out->shown.best);
-    out->worst = pair_of(&g, out->shown.worst);
-}
-
 static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err) {
+    sgfs_compare *shown = &out->shown;
     bool want_cov = s->ref.cov != NULL;
     int64_t D = s->draws->D;
     sgfs_status status = sgfsi_used_of(s->draws, work, &s->used, err);
-    if (status == SGFS_OK) {
+    if (status == SGFS_OK)
         status = sgfsi_moments_of(s->draws, &s->used, want_cov, work, &s->run, err);
-    }
     if (status != SGFS_OK) return status;
-    double *error = SGFSI_DOUBLES(work, D),
-           *scratch = SGFSI_DOUBLES(work, want_cov ? D * (D + 1) : 1);
-    out->shown.row = sgfsi_arena_alloc(&out->arena, D, sizeof *out->shown.row);
-    if (error == NULL || scratch == NULL || out->shown.row == NULL) {
+    double *error = SGFSI_DOUBLES(work, D);
+    double *scratch = SGFSI_DOUBLES(work, want_cov ? D * (D + 1) : 1);
+    shown->row = sgfsi_arena_alloc(&out->arena, D, sizeof *shown->row);
+    if (error == NULL || scratch == NULL || shown->row == NULL)
         return sgfsi_fail_memory(err, "the comparison");
-    }
-    out->shown.dim = D;
-    out->shown.ess_min = s->summary->ess_min;
-    out->shown.E2 = out->shown.trR = out->shown.E2_noise = out->shown.trR_noise = NAN;
-    for (int k = 0; k < 2; k++) out->shown.best[k] = out->shown.worst[k] = -1;
+    shown->dim = D;
+    shown->ess_min = s->summary->ess_min;
+    shown->E2 = shown->trR = shown->E2_noise = shown->trR_noise = NAN;
+    for (int k = 0; k < 2; k++) shown->best[k] = shown->worst[k] = -1;
     status = fill_rows(s, error, out, err);
-    out->shown.E1 = sgfsi_measure_E1(D, s->run.mean, s->ref.mean);
-    out->shown.E1_noise = sgfsi_noise_E1(D, error, s->ref.mean);
-    if (want_cov) compare_covariances(s, scratch, out);
+    shown->E1 = sgfsi_measure_E1(D, s->run.mean, s->ref.mean);
+    shown->E1_noise = sgfsi_noise_E1(D, error, s->ref.mean);
+    if (!want_cov) return status;
+    /* covariances, and the noise of both of them */
+    int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
+    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
+    shown->E2 = sgfsi_measure_E2(D, s->run.cov, s->ref.cov);
+    shown->E2_noise = sgfsi_noise_E2(D, s->ref.cov, v);
+    shown->trR = sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch);
+    shown->trR_noise = sgfsi_noise_trR(D, v);
+    sgfsi_gaussians g = {D, s->run.mean, s->run.cov, s->ref.mean, s->ref.cov};
+    sgfsi_pair_extremes(&g, shown->best, shown->worst);
+    out->best = pair_of(&g, shown->best);
+    out->worst = pair_of(&g, shown->worst);
     return status;
 }
 
@@ -177,18 +168,6 @@ static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, con
     sgfsi_json_put(in, key, out);
 }
 
-static sgfsi_json *row_json(const sgfs_compare_row *row) {
-    sgfsi_json *out = sgfsi_json_object();
-    sgfsi_json_text(out, "name", row->name);
-    sgfsi_json_num(out, "mean", row->mean);
-    sgfsi_json_num(out, "reference", row->reference);
-    sgfsi_json_num(out, "sd", row->sd);
-    sgfsi_json_num(out, "reference_sd", row->reference_sd);
-    sgfsi_json_num(out, "z", row->z);
-    sgfsi_json_num(out, "z_sd", row->z_sd);
-    return out;
-}
-
 char *sgfs_compare_json(const sgfs_compare *shown) {
     if (shown == NULL) return NULL;
     const compare *c = (const compare *)shown;
@@ -204,9 +183,17 @@ char *sgfs_compare_json(const sgfs_compare *shown) {
     sgfsi_json_int(out, "true_total", shown->true_total);
     put_pair(out, "best", shown, shown->best, &c->best);
     put_pair(out, "worst", shown, shown->worst, &c->worst);
-    for (int64_t i = 0; i < shown->dim; i++) sgfsi_json_put(params, NULL, row_json(&shown->row[i]));
+    for (const sgfs_compare_row *row = shown->row; row < shown->row + shown->dim; row++) {
+        sgfsi_json *param = sgfsi_json_object();
+        sgfsi_json_text(param, "name", row->name);
+        sgfsi_json_num(param, "mean", row->mean);
+        sgfsi_json_num(param, "reference", row->reference);
+        sgfsi_json_num(param, "sd", row->sd);
+        sgfsi_json_num(param, "reference_sd", row->reference_sd);
+        sgfsi_json_num(param, "z", row->z);
+        sgfsi_json_num(param, "z_sd", row->z_sd);
+        sgfsi_json_put(params, NULL, param);
+    }
     sgfsi_json_put(out, "params", params);
-    char *text = sgfsi_json_dump(out, true);
-    sgfsi_json_free(out);
-    return text;
+    return sgfsi_json_finish(out);
 }

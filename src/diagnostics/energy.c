@@ -19,8 +19,6 @@
 
 #include <math.h>
 
-#include "sink/export.h"
-
 static const double DEFAULT_DEPTH = 10;
 
 double sgfsi_bfmi(int64_t n, const double *energy, int64_t stride) {
@@ -38,7 +36,7 @@ double sgfsi_bfmi(int64_t n, const double *energy, int64_t stride) {
 /* The statistic as it is, or whether it reaches a level (level NaN: as it is); summed over all
  * draws used. NaN without such a statistic. */
 static double sum_of(const sgfs_draws *d, const sgfsi_used *used, const char *name, double level) {
-    int64_t column = sgfsi_export_stat(d, name);
+    int64_t column = sgfsi_draws_stat(d, name);
     double sum = 0;
     if (column < 0) return NAN;
     for (int64_t c = 0; c < used->chains; c++) {
@@ -57,25 +55,11 @@ double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char
     return isnan(at_least) ? 0 : at_least - above;
 }
 
-static sgfs_status fill_bfmi(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
-                             sgfs_trajectories *out, sgfs_err *err) {
-    int64_t column = sgfsi_export_stat(d, "energy");
-    if (column < 0) return SGFS_OK;
-    out->bfmi = SGFSI_DOUBLES(arena, used->chains);
-    if (out->bfmi == NULL) return sgfsi_fail_memory(err, "the energies");
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *stats = d->chain[used->chain[c]].stats;
-        out->bfmi[c] = sgfsi_bfmi(used->draws, stats + column, d->S);
-    }
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
                                   sgfs_trajectories *out, sgfs_err *err) {
     *out = (sgfs_trajectories){.known = false};
-    if (sgfsi_export_stat(d, "energy") < 0 && sgfsi_export_stat(d, "acceptance_rate") < 0) {
-        return SGFS_OK;
-    }
+    int64_t energy = sgfsi_draws_stat(d, "energy");
+    if (energy < 0 && sgfsi_draws_stat(d, "acceptance_rate") < 0) return SGFS_OK;
     double count = (double)used->chains * (double)used->draws;
     out->known = true;
     out->thin = d->thin > 0 ? d->thin : 1;
@@ -85,12 +69,19 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
     out->acceptance_rate = sum_of(d, used, "acceptance_rate", NAN) / count;
     out->step_size = sum_of(d, used, "step_size", NAN) / count;
     out->n_steps = sum_of(d, used, "n_steps", NAN) / count;
-    return fill_bfmi(d, used, arena, out, err);
+    if (energy < 0) return SGFS_OK;
+    out->bfmi = SGFSI_DOUBLES(arena, used->chains);
+    if (out->bfmi == NULL) return sgfsi_fail_memory(err, "the energies");
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *stats = d->chain[used->chain[c]].stats;
+        out->bfmi[c] = sgfsi_bfmi(used->draws, stats + energy, d->S);
+    }
+    return SGFS_OK;
 }
 
 sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *used) {
     double count = (double)used->chains * (double)used->draws;
-    bool known = sgfsi_export_stat(d, "accept") >= 0 && sgfsi_export_stat(d, "rows") >= 0;
+    bool known = sgfsi_draws_stat(d, "accept") >= 0 && sgfsi_draws_stat(d, "rows") >= 0;
     if (!known || !(count > 0)) return (sgfs_exact_stats){.known = false};
     return (sgfs_exact_stats){.known = true,
                               .acceptance = sum_of(d, used, "accept", NAN) / count,

@@ -14,9 +14,9 @@
 
 sgfs_status sgfsi_used_of(const sgfs_draws *d, sgfsi_arena *arena, sgfsi_used *used,
                           sgfs_err *err) {
-    used->chain = sgfsi_arena_alloc(arena, d->chains, sizeof *used->chain);
-    if (used->chain == NULL) return sgfsi_fail_memory(err, "the list of chains");
-    used->draws = sgfsi_draws_common(d, used->chain, &used->chains);
+    int64_t *chain = sgfsi_arena_alloc(arena, d->chains, sizeof *chain);
+    if (chain == NULL) return sgfsi_fail_memory(err, "the list of chains");
+    *used = sgfsi_draws_used(d, chain);
     if (used->chains > 0 && used->draws > 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "The run (%s) has no draws after warm-up, so there is nothing to summarise; "

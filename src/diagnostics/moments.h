@@ -7,12 +7,6 @@
 #include "base/arena.h"
 #include "sink/draws.h"
 
-/* The chains that have draws, and how many draws all of them have. */
-typedef struct sgfsi_used {
-    int64_t chains, draws;
-    int64_t *chain; /* indices */
-} sgfsi_used;
-
 /* SGFS_EDATA when no chain has a draw. */
 sgfs_status sgfsi_used_of(const sgfs_draws *d, sgfsi_arena *arena, sgfsi_used *used, sgfs_err *err);
 

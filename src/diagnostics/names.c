@@ -43,16 +43,6 @@ static void note(char text[NAMES_TEXT], int64_t seen, const char *name) {
     }
 }
 
-static sgfs_status refuse_names(const sgfsi_naming *j, const char *missing, const char *extra) {
-    char first[NAMES_TEXT + 40] = "", second[NAMES_TEXT + 40] = "";
-    bool both = missing[0] != '\0' && extra[0] != '\0';
-    if (missing[0] != '\0') snprintf(first, sizeof first, "the %s lacks %s", j->what, missing);
-    if (extra[0] != '\0') snprintf(second, sizeof second, "the %s lacks %s", j->whose, extra);
-    return sgfsi_fail(j->err, SGFS_EDATA,
-                      "%s: not the same parameters: %s%s%s. Give the %s of this model.", j->path,
-                      first, both ? "; " : "", second, j->what);
-}
-
 sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *const *names,
                                int64_t *order) {
     name_at *mine = sorted_names(j->arena, j->D, (const char *const *)j->names);
@@ -71,7 +61,13 @@ sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *con
         else if (side > 0) note(extra, more++, theirs[k++].name);
         else order[mine[i++].at] = theirs[k++].at;
     }
-    return lacks + more > 0 ? refuse_names(j, missing, extra) : SGFS_OK;
+    if (lacks + more == 0) return SGFS_OK;
+    char first[NAMES_TEXT + 40] = "", second[NAMES_TEXT + 40] = "";
+    if (lacks > 0) snprintf(first, sizeof first, "the %s lacks %s", j->what, missing);
+    if (more > 0) snprintf(second, sizeof second, "the %s lacks %s", j->whose, extra);
+    return sgfsi_fail(j->err, SGFS_EDATA,
+                      "%s: not the same parameters: %s%s%s. Give the %s of this model.", j->path,
+                      first, lacks > 0 && more > 0 ? "; " : "", second, j->what);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
@@ -100,31 +96,23 @@ sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const 
     return SGFS_OK;
 }
 
-static sgfs_status read_names(const sgfsi_naming *j, const sgfsi_json *json, const char ***names,
-                              int64_t *count) {
+sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int64_t *order) {
     const sgfsi_json *array = sgfsi_json_get(json, "names");
-    *count = sgfsi_json_length(array);
-    if (*count < 1) {
+    int64_t R = sgfsi_json_length(array);
+    if (R < 1) {
         return sgfsi_fail(j->err, SGFS_EDATA,
                           "%s: a %s needs \"names\", an array of parameter names, and \"mean\".",
                           j->path, j->what);
     }
-    *names = sgfsi_arena_alloc(j->arena, *count, sizeof **names);
-    if (*names == NULL) return sgfsi_fail_memory(j->err, "the names");
-    for (int64_t i = 0; i < *count; i++) {
-        (*names)[i] = sgfsi_json_as_text(sgfsi_json_at(array, i));
-        if ((*names)[i] != NULL) continue;
+    const char **names = sgfsi_arena_alloc(j->arena, R, sizeof *names);
+    if (names == NULL) return sgfsi_fail_memory(j->err, "the names");
+    for (int64_t i = 0; i < R; i++) {
+        names[i] = sgfsi_json_as_text(sgfsi_json_at(array, i));
+        if (names[i] != NULL) continue;
         return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"names\"[%lld] is not text.", j->path,
                           (long long)i);
     }
-    return SGFS_OK;
-}
-
-sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int64_t *order) {
-    int64_t R = 0;
-    const char **names = NULL;
-    sgfs_status status = read_names(j, json, &names, &R);
-    return status == SGFS_OK ? sgfsi_naming_match(j, R, names, order) : status;
+    return sgfsi_naming_match(j, R, names, order);
 }
 
 int sgfsi_first_byte(const char *path) {

@@ -15,27 +15,19 @@
 
 static const double SQRT_HALF = 0.70710678118654752440, INV_SQRT_2PI = 0.39894228040143267794;
 
-/* p in (0, 1/2]: a negative x, or 0. */
-static double start(double p) {
-    double t = sqrt(-2.0 * log(p));
-    return (2.515517 + t * (0.802853 + t * 0.010328)) /
-               (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) -
-           t;
-}
-
-static double residual(double x, double p) {
-    if (p > 0.25) return 0.5 * erf(x * SQRT_HALF) - (p - 0.5);
-    return 0.5 * erfc(-x * SQRT_HALF) - p;
-}
-
 double sgfsi_normal_quantile(double p) {
     if (!(p >= 0.0 && p <= 1.0)) return NAN;
     if (p > 0.5) return -sgfsi_normal_quantile(1.0 - p);
     if (p == 0.0) return -INFINITY;
-    if (p == 0.5) return 0.0; /* exactly: a constant's scores must not vary by rounding */
-    double x = start(p);
+    if (p == 0.5) return 0.0;       /* exactly: a constant's scores must not vary by rounding */
+    double t = sqrt(-2.0 * log(p)); /* p < 1/2: a negative x */
+    double x = (2.515517 + t * (0.802853 + t * 0.010328)) /
+                   (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) -
+               t;
     for (int step = 0; step < 2; step++) {
-        double u = residual(x, p) / (INV_SQRT_2PI * exp(-0.5 * x * x));
+        double off =
+            p > 0.25 ? 0.5 * erf(x * SQRT_HALF) - (p - 0.5) : 0.5 * erfc(-x * SQRT_HALF) - p;
+        double u = off / (INV_SQRT_2PI * exp(-0.5 * x * x));
         x -= u / (1.0 + 0.5 * x * u);
     }
     return x;

@@ -22,9 +22,20 @@ typedef sgfsi_naming job;
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Variances positive, and the two triangles equal up to what printing may have cut. */
-static sgfs_status check_cov(const job *j, const double *cov) {
+/* The covariance, whose variances must be positive and whose triangles must be equal, up to what
+ * printing may have cut. */
+static sgfs_status read_cov(const job *j, const sgfsi_json *json, const int64_t *order,
+                            double *cov) {
     int64_t D = j->D;
+    if (sgfsi_json_length(json) != D) {
+        return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"cov\" must have %lld rows, one per parameter.",
+                          j->path, (long long)D);
+    }
+    for (int64_t i = 0; i < D; i++) {
+        const sgfsi_json *row = sgfsi_json_at(json, order[i]);
+        sgfs_status status = sgfsi_naming_numbers(j, "cov[...]", row, order, cov + i * D);
+        if (status != SGFS_OK) return status;
+    }
     for (int64_t i = 0; i < D; i++) {
         if (cov[i * D + i] > 0.0) continue;
         return sgfsi_fail(j->err, SGFS_EDATA,
@@ -39,33 +50,6 @@ static sgfs_status check_cov(const job *j, const double *cov) {
                               "%s: \"cov\" is not symmetric at \"%.60s\", \"%.60s\".", j->path,
                               j->names[k], j->names[i]);
         }
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status read_cov(const job *j, const sgfsi_json *cov, const int64_t *order,
-                            double *out) {
-    if (sgfsi_json_length(cov) != j->D) {
-        return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"cov\" must have %lld rows, one per parameter.",
-                          j->path, (long long)j->D);
-    }
-    for (int64_t i = 0; i < j->D; i++) {
-        const sgfsi_json *row = sgfsi_json_at(cov, order[i]);
-        sgfs_status status = sgfsi_naming_numbers(j, "cov[...]", row, order, out + i * j->D);
-        if (status != SGFS_OK) return status;
-    }
-    return check_cov(j, out);
-}
-
-/* How good the moments are: "ess", or exact. */
-static sgfs_status read_noise(const job *j, const sgfsi_json *json, sgfsi_reference *out) {
-    double ess = sgfsi_json_get_num(json, "ess", INFINITY);
-    if (!(ess > 0.0)) {
-        return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"ess\" must be a positive number.", j->path);
-    }
-    out->v = 1.0 / ess;
-    for (int64_t i = 0; i < j->D && out->cov; i++) {
-        out->error[i] = sqrt(out->cov[i * j->D + i] * out->v);
     }
     return SGFS_OK;
 }
@@ -92,16 +76,15 @@ static sgfs_status take_json(const job *j, const sgfsi_json *json, sgfsi_referen
     if (status == SGFS_OK && cov) status = read_cov(j, cov, order, out->cov);
     if (status == SGFS_OK && theta)
         status = sgfsi_naming_numbers(j, "theta", theta, order, out->theta);
-    return status == SGFS_OK ? read_noise(j, json, out) : status;
-}
-
-static sgfs_status read_json(const job *j, sgfsi_reference *out) {
-    sgfsi_json *json = NULL;
-    sgfs_status status = sgfsi_naming_file(j, &json);
     if (status != SGFS_OK) return status;
-    status = take_json(j, json, out);
-    sgfsi_json_free(json);
-    return status;
+    /* how good they are */
+    double ess = sgfsi_json_get_num(json, "ess", INFINITY);
+    if (!(ess > 0.0))
+        return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"ess\" must be a positive number.", j->path);
+    out->v = 1.0 / ess;
+    for (int64_t i = 0; i < j->D && out->cov; i++)
+        out->error[i] = sqrt(out->cov[i * j->D + i] * out->v);
+    return SGFS_OK;
 }
 
 /* ---- another run ----------------------------------------------------------------------------- */
@@ -162,7 +145,13 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
     if (out->mean == NULL || out->error == NULL) return sgfsi_fail_memory(err, "the reference");
     int first = sgfsi_first_byte(path);
     if (first < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot open: %s.", path, strerror(errno));
-    if (first == '{') return read_json(&j, out);
+    if (first == '{') {
+        sgfsi_json *json = NULL;
+        sgfs_status status = sgfsi_naming_file(&j, &json);
+        if (status == SGFS_OK) status = take_json(&j, json, out);
+        sgfsi_json_free(json);
+        return status;
+    }
     sgfs_draws *d = sgfs_draws_open(path, err);
     if (d == NULL) return SGFS_ERUNFILE; /* err has the reader's own code and sentence */
     sgfs_status status = take_run(&j, d, out);

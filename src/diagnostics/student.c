@@ -30,16 +30,13 @@ static double tail(double t, int64_t n) {
     return (1 - inside) / 2;
 }
 
-static double density(double t, double n) {
-    return exp(lgamma((n + 1) / 2) - lgamma(n / 2) - (n + 1) / 2 * log1p(t * t / n)) / sqrt(n * PI);
-}
-
 double sgfsi_student_beyond(double p, int64_t freedom) {
     if (!(p > 0 && p < 0.5) || freedom < 1) return NAN;
-    double t = -sgfsi_normal_quantile(p);
+    double t = -sgfsi_normal_quantile(p), n = (double)freedom;
     if (freedom > NORMAL_FROM) return t;
     for (int step = 0; step < STEPS; step++) {
-        double move = (tail(t, freedom) - p) / density(t, (double)freedom);
+        double log_density = lgamma((n + 1) / 2) - lgamma(n / 2) - (n + 1) / 2 * log1p(t * t / n);
+        double move = (tail(t, freedom) - p) / (exp(log_density) / sqrt(n * PI));
         t += move;
         if (!(fabs(move) > 1e-12 * t)) break;
     }

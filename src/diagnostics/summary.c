@@ -29,37 +29,20 @@ typedef struct summary {
     sgfsi_arena arena;
 } summary;
 
-static void fill_row(sgfsi_trace *t, int64_t thin, sgfs_summary_row *row) {
-    double ess_mean = sgfsi_ess_mean(t);
-    row->q5 = t->q5;
-    row->q50 = t->q50;
-    row->q95 = t->q95;
-    row->mcse = t->sd / sqrt(ess_mean);
-    row->ess_bulk = sgfsi_ess_bulk(t);
-    row->ess_tail = sgfsi_ess_tail(t);
-    row->r_hat = sgfsi_rhat(t);
-    row->tau = (double)thin * (double)(t->chains * t->draws) / ess_mean;
-}
-
-/* tau of parameter i by batch means over every iteration, averaged over the chains that know it
- * (at least half); NaN: not known. */
-static double tau_of_all(const sgfs_draws *d, const sgfsi_used *used, int64_t i) {
-    double sum = 0, known = 0;
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *tau = d->chain[used->chain[c]].info.tau;
-        if (tau == NULL || isnan(tau[i])) continue;
-        sum += tau[i];
-        known++;
-    }
-    return 2 * known >= (double)used->chains ? sum / known : NAN;
-}
-
 /* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what
  * every iteration says can, and the mean (over every iteration) is as much better known. */
 static void correct_for_thinning(const sgfs_draws *d, const sgfsi_used *used, double iterations,
                                  int64_t i, sgfs_summary_row *row) {
     if (d->thin < 2 || !(row->tau < 3 * (double)d->thin)) return;
-    double tau = tau_of_all(d, used, i);
+    /* by batch means, averaged over the chains that know it, if that is at least half of them */
+    double sum = 0, known = 0;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *of_chain = d->chain[used->chain[c]].info.tau;
+        if (of_chain == NULL || isnan(of_chain[i])) continue;
+        sum += of_chain[i];
+        known++;
+    }
+    double tau = 2 * known >= (double)used->chains ? sum / known : NAN;
     if (!(tau < row->tau)) return;
     row->tau = tau;
     row->mcse = row->sd * sqrt(tau / iterations);
@@ -77,7 +60,15 @@ static bool fill_share(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
         if (!ready) continue;
         for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].theta + i;
         sgfsi_trace_load(t, column, d->D);
-        fill_row(t, d->thin > 0 ? d->thin : 1, &row[i]);
+        double ess_mean = sgfsi_ess_mean(t), all = (double)(t->chains * t->draws);
+        row[i].q5 = t->q5;
+        row[i].q50 = t->q50;
+        row[i].q95 = t->q95;
+        row[i].mcse = t->sd / sqrt(ess_mean);
+        row[i].ess_bulk = sgfsi_ess_bulk(t);
+        row[i].ess_tail = sgfsi_ess_tail(t);
+        row[i].r_hat = sgfsi_rhat(t);
+        row[i].tau = (double)(d->thin > 0 ? d->thin : 1) * all / ess_mean;
     }
     sgfsi_arena_free(&work);
     return ready;
@@ -121,8 +112,7 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
         s->reanchors += (double)info->reanchors;
     }
     double wall = 0.0, seconds = 0.0, iterations = 0.0;
-    const sgfsi_json *machine = sgfsi_json_get(d->header, "machine");
-    double threads = machine != NULL ? sgfsi_json_get_num(machine, "threads", 1e9) : 1e9;
+    double threads = sgfsi_json_get_num(sgfsi_json_get(d->header, "machine"), "threads", 1e9);
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
         wall = fmax(wall, info->sample_seconds);
@@ -166,24 +156,12 @@ static int64_t whole(double x) {
     return x >= 0 && x < 0x1p63 ? (int64_t)x : 0;
 }
 
-static sgfs_curve_point point_of(int64_t chain, const double *x) {
-    return (sgfs_curve_point){.chain = chain,
-                              .iteration = whole(x[SGFSI_POINT_ITERATION]),
-                              .draws = whole(x[SGFSI_POINT_DRAWS]),
-                              .seconds = x[SGFSI_POINT_SECONDS],
-                              .error = x[SGFSI_POINT_ERROR],
-                              .log_loss = x[SGFSI_POINT_LOSS],
-                              .error_now = x[SGFSI_POINT_ERROR_NOW],
-                              .log_loss_now = x[SGFSI_POINT_LOSS_NOW]};
-}
-
 static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summary *s,
                               sgfs_err *err) {
     sgfs_summary *out = &s->shown;
     int64_t total = 0;
-    const sgfsi_json *info = sgfsi_json_get(d->header, "model_info");
-    bool labels = info != NULL && sgfsi_json_get(info, "labels") != NULL;
-    out->error_name = labels ? "error rate" : "rmse";
+    const sgfsi_json *labels = sgfsi_json_get(sgfsi_json_get(d->header, "model_info"), "labels");
+    out->error_name = labels != NULL ? "error rate" : "rmse";
     out->error = out->log_loss = NAN;
     for (int64_t c = 0; c < d->chains; c++) total += d->chain[c].points;
     if (total == 0) return SGFS_OK;
@@ -192,21 +170,30 @@ static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summa
     out->error = out->log_loss = 0;
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_draws *chain = &d->chain[used->chain[c]];
-        const double *last =
-            chain->points > 0 ? chain->curve + (chain->points - 1) * SGFSI_POINT : NULL;
-        for (int64_t i = 0; i < chain->points; i++)
-            out->curve[out->points++] = point_of(used->chain[c], chain->curve + i * SGFSI_POINT);
-        out->error += last != NULL ? last[SGFSI_POINT_ERROR] / (double)used->chains : NAN;
-        out->log_loss += last != NULL ? last[SGFSI_POINT_LOSS] / (double)used->chains : NAN;
+        sgfs_curve_point last = {.error = NAN, .log_loss = NAN};
+        const double *x = chain->curve;
+        for (int64_t i = 0; i < chain->points; i++, x += SGFSI_POINT) {
+            last = (sgfs_curve_point){.chain = used->chain[c],
+                                      .iteration = whole(x[SGFSI_POINT_ITERATION]),
+                                      .draws = whole(x[SGFSI_POINT_DRAWS]),
+                                      .seconds = x[SGFSI_POINT_SECONDS],
+                                      .error = x[SGFSI_POINT_ERROR],
+                                      .log_loss = x[SGFSI_POINT_LOSS],
+                                      .error_now = x[SGFSI_POINT_ERROR_NOW],
+                                      .log_loss_now = x[SGFSI_POINT_LOSS_NOW]};
+            out->curve[out->points++] = last;
+        }
+        out->error += last.error / (double)used->chains;
+        out->log_loss += last.log_loss / (double)used->chains;
     }
     return SGFS_OK;
 }
 
-static sgfs_audit_change change_of(const sgfsi_json *told) {
-    return (sgfs_audit_change){.mean = sgfsi_json_get_num(told, "mean", NAN),
-                               .mean_error = sgfsi_json_get_num(told, "mean_error", NAN),
-                               .sd = sgfsi_json_get_num(told, "sd", NAN),
-                               .sd_error = sgfsi_json_get_num(told, "sd_error", NAN)};
+static sgfs_audit_change change_of(const sgfsi_json *found) {
+    return (sgfs_audit_change){.mean = sgfsi_json_get_num(found, "mean", NAN),
+                               .mean_error = sgfsi_json_get_num(found, "mean_error", NAN),
+                               .sd = sgfsi_json_get_num(found, "sd", NAN),
+                               .sd_error = sgfsi_json_get_num(found, "sd_error", NAN)};
 }
 
 /* The note of `sgfs audit` may come from anywhere: what it lacks is not known. */
@@ -216,11 +203,9 @@ static sgfs_status fill_audit(const sgfs_draws *d, summary *s, sgfs_err *err) {
     if (d->audit == NULL || brief == NULL) return SGFS_OK;
     const sgfsi_json *mean = sgfsi_json_get(d->audit, "largest_mean");
     const sgfsi_json *sd = sgfsi_json_get(d->audit, "largest_sd");
-    bool mean_differs = false, sd_differs = false;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(d->audit, "mean_differs"), &mean_differs);
-    (void)sgfsi_json_as_flag(sgfsi_json_get(d->audit, "sd_differs"), &sd_differs);
-    (void)sgfsi_json_as_flag(sgfsi_json_get(d->audit, "exact"), &out->exact);
-    out->differs = mean_differs || sd_differs;
+    out->exact = sgfsi_json_get_flag(d->audit, "exact");
+    out->differs = sgfsi_json_get_flag(d->audit, "mean_differs") ||
+                   sgfsi_json_get_flag(d->audit, "sd_differs");
     out->mean = change_of(mean);
     out->sd = change_of(sd);
     out->mean_name = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(mean, "name", ""));
@@ -230,48 +215,38 @@ static sgfs_status fill_audit(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
-/* What the header says of the choice of the sampler, and how long the run was meant to be. */
-static sgfs_status fill_choice(const sgfs_draws *d, const sgfsi_used *used, summary *s,
-                               sgfs_err *err) {
-    sgfs_summary *out = &s->shown;
-    const sgfsi_json *info = sgfsi_json_get(d->header, "sampler_info");
-    out->chosen = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "chosen", ""));
-    if (out->chosen == NULL) return sgfsi_fail_memory(err, "the summary");
-    out->fallbacks = info != NULL ? sgfsi_json_get_int(info, "fallbacks", 0) : 0;
-    out->planned = sgfsi_json_get_int(d->header, "draws", 0);
-    for (int64_t c = 0; c < used->chains; c++) {
-        int64_t made = d->chain[used->chain[c]].info.iterations;
-        out->made = made > out->made ? made : out->made;
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
+    sgfs_summary *out = &s->shown;
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, &s->arena, &used, err);
     if (status != SGFS_OK) return status;
-    s->shown.dim = d->D;
-    s->shown.chains = used.chains;
-    s->shown.draws = used.draws;
-    s->shown.title = title_of(d, &s->arena);
-    s->shown.state = sgfsi_arena_text(&s->arena, d->state != NULL ? d->state : "unfinished");
-    s->shown.row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *s->shown.row);
-    if (!s->shown.title || !s->shown.state || !s->shown.row) {
+    out->dim = d->D;
+    out->chains = used.chains;
+    out->draws = used.draws;
+    out->title = title_of(d, &s->arena);
+    out->state = sgfsi_arena_text(&s->arena, d->state != NULL ? d->state : "unfinished");
+    out->chosen = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "chosen", ""));
+    out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
+    if (!out->title || !out->state || !out->chosen || !out->row)
         return sgfsi_fail_memory(err, "the summary");
-    }
     status = fill_rows(d, &used, s, err);
     if (status != SGFS_OK) return status;
-    fill_costs(d, &used, &s->shown);
-    s->shown.asked = sgfsi_exact_stats_of(d, &used);
-    status = sgfsi_trajectories_of(d, &used, &s->arena, &s->shown.trajectories, err);
-    if (status != SGFS_OK) return status;
-    status = fill_curve(d, &used, s, err);
+    fill_costs(d, &used, out);
+    out->asked = sgfsi_exact_stats_of(d, &used);
+    status = sgfsi_trajectories_of(d, &used, &s->arena, &out->trajectories, err);
+    if (status == SGFS_OK) status = fill_curve(d, &used, s, err);
     if (status == SGFS_OK) status = fill_audit(d, s, err);
-    if (status == SGFS_OK) status = fill_choice(d, &used, s, err);
     if (status != SGFS_OK) return status;
-    s->shown.gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
-    s->shown.langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
-    return sgfsi_advise(d, &used, &s->shown, &s->arena, err);
+    /* how long the run was meant to be and is, and which ways its sampler took */
+    out->planned = sgfsi_json_get_int(d->header, "draws", 0);
+    for (int64_t c = 0; c < used.chains; c++) {
+        int64_t made = d->chain[used.chain[c]].info.iterations;
+        out->made = made > out->made ? made : out->made;
+    }
+    out->fallbacks = sgfsi_json_get_int(sgfsi_json_get(d->header, "sampler_info"), "fallbacks", 0);
+    out->gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
+    out->langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
+    return sgfsi_advise(d, &used, out, &s->arena, err);
 }
 
 sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err) {
@@ -293,21 +268,25 @@ void sgfs_summary_free(sgfs_summary *shown) {
     free(s);
 }
 
-static sgfsi_json *row_json(const sgfs_summary_row *row) {
-    sgfsi_json *out = sgfsi_json_object();
-    sgfsi_json_text(out, "name", row->name);
-    sgfsi_json_num(out, "mean", row->mean);
-    sgfsi_json_num(out, "sd", row->sd);
-    sgfsi_json_num(out, "mcse", row->mcse);
-    sgfsi_json_num(out, "q5", row->q5);
-    sgfsi_json_num(out, "q50", row->q50);
-    sgfsi_json_num(out, "q95", row->q95);
-    sgfsi_json_num(out, "ess_bulk", row->ess_bulk);
-    sgfsi_json_num(out, "ess_tail", row->ess_tail);
-    sgfsi_json_num(out, "r_hat", row->r_hat);
-    sgfsi_json_num(out, "sd_curvature", row->sd_curvature);
-    sgfsi_json_num(out, "tau", row->tau);
-    return out;
+static void put_params(sgfsi_json *out, const sgfs_summary *s) {
+    sgfsi_json *params = sgfsi_json_array();
+    for (const sgfs_summary_row *row = s->row; row < s->row + s->dim; row++) {
+        sgfsi_json *param = sgfsi_json_object();
+        sgfsi_json_text(param, "name", row->name);
+        sgfsi_json_num(param, "mean", row->mean);
+        sgfsi_json_num(param, "sd", row->sd);
+        sgfsi_json_num(param, "mcse", row->mcse);
+        sgfsi_json_num(param, "q5", row->q5);
+        sgfsi_json_num(param, "q50", row->q50);
+        sgfsi_json_num(param, "q95", row->q95);
+        sgfsi_json_num(param, "ess_bulk", row->ess_bulk);
+        sgfsi_json_num(param, "ess_tail", row->ess_tail);
+        sgfsi_json_num(param, "r_hat", row->r_hat);
+        sgfsi_json_num(param, "sd_curvature", row->sd_curvature);
+        sgfsi_json_num(param, "tau", row->tau);
+        sgfsi_json_put(params, NULL, param);
+    }
+    sgfsi_json_put(out, "params", params);
 }
 
 static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
@@ -340,15 +319,6 @@ static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_num(inner, "n_steps", t->n_steps);
     if (t->bfmi != NULL) sgfsi_json_nums(inner, "bfmi", s->chains, t->bfmi);
     sgfsi_json_put(out, "trajectories", inner);
-}
-
-static void put_asked(sgfsi_json *out, const sgfs_summary *s) {
-    if (!s->asked.known) return;
-    sgfsi_json *inner = sgfsi_json_object();
-    sgfsi_json_num(inner, "acceptance", s->asked.acceptance);
-    sgfsi_json_num(inner, "rows_per_draw", s->asked.rows);
-    sgfsi_json_num(inner, "rho", s->asked.rho);
-    sgfsi_json_put(out, "asked", inner);
 }
 
 static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
@@ -394,7 +364,6 @@ static void put_audit(sgfsi_json *out, const sgfs_summary *s) {
 char *sgfs_summary_json(const sgfs_summary *s) {
     if (s == NULL) return NULL;
     sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
-    sgfsi_json *params = sgfsi_json_array();
     sgfsi_json_text(out, "title", s->title);
     sgfsi_json_text(out, "state", s->state);
     sgfsi_json_int(out, "chains", s->chains);
@@ -406,7 +375,13 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     sgfsi_json_int(out, "fallbacks", s->fallbacks);
     put_costs(out, s);
     put_trajectories(out, s);
-    put_asked(out, s);
+    if (s->asked.known) {
+        sgfsi_json *asked = sgfsi_json_object();
+        sgfsi_json_num(asked, "acceptance", s->asked.acceptance);
+        sgfsi_json_num(asked, "rows_per_draw", s->asked.rows);
+        sgfsi_json_num(asked, "rho", s->asked.rho);
+        sgfsi_json_put(out, "asked", asked);
+    }
     put_curve(out, s);
     put_audit(out, s);
     if (s->gaussian_draws + s->langevin_draws > 0) {
@@ -414,10 +389,7 @@ char *sgfs_summary_json(const sgfs_summary *s) {
         sgfsi_json_num(out, "langevin_draws", s->langevin_draws);
     }
     for (int64_t i = 0; i < s->warnings; i++) sgfsi_json_text(warnings, NULL, s->warning[i]);
-    for (int64_t i = 0; i < s->dim; i++) sgfsi_json_put(params, NULL, row_json(&s->row[i]));
     sgfsi_json_put(out, "warnings", warnings);
-    sgfsi_json_put(out, "params", params);
-    char *text = sgfsi_json_dump(out, true);
-    sgfsi_json_free(out);
-    return text;
+    put_params(out, s);
+    return sgfsi_json_finish(out);
 }

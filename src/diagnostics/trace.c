@@ -44,23 +44,6 @@ static double score_of(double rank, int64_t count) {
     return sgfsi_normal_quantile((rank - 0.375) / ((double)count + 0.25));
 }
 
-static bool allocate(sgfsi_trace *t, sgfsi_arena *arena) {
-    int64_t all = t->chains * t->draws, split = t->count > 0 ? t->count : 1;
-    t->split = SGFSI_DOUBLES(arena, split);
-    t->z = SGFSI_DOUBLES(arena, split);
-    t->scratch = SGFSI_DOUBLES(arena, split);
-    t->normal_score = SGFSI_DOUBLES(arena, split);
-    t->rho = SGFSI_DOUBLES(arena, t->half + 1);
-    t->half_mean = SGFSI_DOUBLES(arena, t->m);
-    t->middle = SGFSI_DOUBLES(arena, t->chains);
-    t->sorted = sgfsi_arena_alloc(arena, all, sizeof *t->sorted);
-    t->spare = sgfsi_arena_alloc(arena, all, sizeof *t->spare);
-    t->bucket = sgfsi_arena_alloc(arena, COUNTERS, sizeof *t->bucket);
-    return t->split && t->z && t->scratch && t->normal_score && t->rho && t->half_mean &&
-           t->middle && t->sorted && t->spare && t->bucket &&
-           sgfsi_autocorr_init(&t->autocorr, arena, t->half);
-}
-
 sgfsi_trace *sgfsi_trace_new(sgfsi_arena *arena, int64_t chains, int64_t draws) {
     sgfsi_trace *t = sgfsi_arena_alloc(arena, 1, sizeof *t);
     if (t == NULL) return NULL;
@@ -69,46 +52,25 @@ sgfsi_trace *sgfsi_trace_new(sgfsi_arena *arena, int64_t chains, int64_t draws) 
     t->m = 2 * chains;
     t->half = draws / 2;
     t->count = t->m * t->half;
-    if (!allocate(t, arena)) return NULL;
+    int64_t all = chains * draws, split = t->count > 0 ? t->count : 1;
+    t->split = SGFSI_DOUBLES(arena, split);
+    t->z = SGFSI_DOUBLES(arena, split);
+    t->scratch = SGFSI_DOUBLES(arena, split);
+    t->normal_score = SGFSI_DOUBLES(arena, split);
+    t->rho = SGFSI_DOUBLES(arena, t->half + 1);
+    t->half_mean = SGFSI_DOUBLES(arena, t->m);
+    t->middle = SGFSI_DOUBLES(arena, chains);
+    t->sorted = sgfsi_arena_alloc(arena, all, sizeof *t->sorted);
+    t->spare = sgfsi_arena_alloc(arena, all, sizeof *t->spare);
+    t->bucket = sgfsi_arena_alloc(arena, COUNTERS, sizeof *t->bucket);
+    bool made = t->split && t->z && t->scratch && t->normal_score && t->rho && t->half_mean &&
+                t->middle && t->sorted && t->spare && t->bucket;
+    if (!made || !sgfsi_autocorr_init(&t->autocorr, arena, t->half)) return NULL;
     for (int64_t i = 0; i < t->count / 2; i++) { /* count is even and the scores are symmetric */
         t->normal_score[i] = score_of((double)i + 1.0, t->count);
         t->normal_score[t->count - 1 - i] = -t->normal_score[i];
     }
     return t;
-}
-
-/* Place of draw i of chain c in split, or -1. */
-static int64_t place_of(const sgfsi_trace *t, int64_t c, int64_t i) {
-    if (i < t->half) return 2 * c * t->half + i;
-    int64_t second = i - (t->draws - t->half);
-    return second < 0 ? -1 : (2 * c + 1) * t->half + second;
-}
-
-static void copy_in(sgfsi_trace *t, const double *const *chain, int64_t stride) {
-    sgfsi_ranked *out = t->sorted;
-    t->finite = true;
-    for (int64_t c = 0; c < t->chains; c++) {
-        for (int64_t i = 0; i < t->draws; i++, out++) {
-            double x = chain[c][i * stride];
-            if (!isfinite(x)) t->finite = false;
-            out->key = key_of(x);
-            out->at = place_of(t, c, i);
-            if (out->at >= 0) t->split[out->at] = x;
-            else t->middle[c] = x;
-        }
-    }
-}
-
-/* Mean and sd of all kept draws: those of split and, of odd chains, the middle ones. */
-static void spread(sgfsi_trace *t) {
-    int64_t odd = t->draws % 2 ? t->chains : 0;
-    double all = (double)(t->count + odd);
-    double first = (sgfsi_sum(t->count, t->split, 0.0) + sgfsi_sum(odd, t->middle, 0.0)) / all;
-    double rest = sgfsi_sum(t->count, t->split, first) + sgfsi_sum(odd, t->middle, first);
-    t->mean = first + rest / all;
-    double squares =
-        sgfsi_sum_squares(t->count, t->split, t->mean) + sgfsi_sum_squares(odd, t->middle, t->mean);
-    t->sd = all < 2.0 ? NAN : sqrt(squares / (all - 1.0));
 }
 
 /* Least significant digit first; a pass in which all digits agree is skipped. */
@@ -159,10 +121,34 @@ static void score(const sgfsi_trace *t, const sgfsi_ranked *sorted, double *out)
 }
 
 void sgfsi_trace_load(sgfsi_trace *t, const double *const *chain, int64_t stride) {
-    copy_in(t, chain, stride);
+    /* each chain in two halves; the middle draw of an odd one apart */
+    sgfsi_ranked *out = t->sorted;
+    t->finite = true;
+    for (int64_t c = 0; c < t->chains; c++) {
+        for (int64_t i = 0; i < t->draws; i++, out++) {
+            double x = chain[c][i * stride];
+            int64_t second = i - (t->draws - t->half); /* place in the second half */
+            if (!isfinite(x)) t->finite = false;
+            out->key = key_of(x);
+            out->at = i < t->half   ? 2 * c * t->half + i
+                      : second >= 0 ? (2 * c + 1) * t->half + second
+                                    : -1;
+            if (out->at >= 0) t->split[out->at] = x;
+            else t->middle[c] = x;
+        }
+    }
     t->mean = t->sd = t->q5 = t->q50 = t->q95 = NAN;
     if (!t->finite) return;
-    spread(t);
+    /* mean and sd of all kept draws */
+    int64_t odd = t->draws % 2 ? t->chains : 0;
+    double all = (double)(t->count + odd);
+    double first = (sgfsi_sum(t->count, t->split, 0.0) + sgfsi_sum(odd, t->middle, 0.0)) / all;
+    double rest = sgfsi_sum(t->count, t->split, first) + sgfsi_sum(odd, t->middle, first);
+    t->mean = first + rest / all;
+    double squares =
+        sgfsi_sum_squares(t->count, t->split, t->mean) + sgfsi_sum_squares(odd, t->middle, t->mean);
+    t->sd = all < 2.0 ? NAN : sqrt(squares / (all - 1.0));
+    /* order */
     sort(t);
     t->q5 = quantile(t, 0.05);
     t->q50 = quantile(t, 0.50);

@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "base/file.h"
 #include "sink/export.h"
 
 /* A name with a comma, quote or line break is quoted, quotes doubled (RFC 4180). */
@@ -25,18 +24,19 @@ static void write_name(FILE *f, const char *name) {
     fputc('"', f);
 }
 
-static void write_table(FILE *f, const sgfs_draws *d, const sgfsi_export_view *view) {
+static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err) {
+    (void)err;
     fputs(".chain,.iteration,.draw", f);
     for (int64_t i = 0; i < d->D; i++) {
         fputc(',', f);
         write_name(f, d->param[i]);
     }
     fputc('\n', f);
-    for (int64_t k = 0; k < view->chains; k++) {
-        const double *theta = d->chain[view->used[k]].theta;
-        for (int64_t t = 0; t < view->draws && !ferror(f); t++) {
-            fprintf(f, "%lld,%lld,%lld", (long long)view->used[k] + 1, (long long)t + 1,
-                    (long long)(k * view->draws + t) + 1);
+    for (int64_t k = 0; k < used->chains; k++) {
+        const double *theta = d->chain[used->chain[k]].theta;
+        for (int64_t t = 0; t < used->draws && !ferror(f); t++) {
+            fprintf(f, "%lld,%lld,%lld", (long long)used->chain[k] + 1, (long long)t + 1,
+                    (long long)(k * used->draws + t) + 1);
             for (int64_t i = 0; i < d->D; i++) {
                 fputc(',', f);
                 sgfsi_export_number(f, theta[t * d->D + i]);
@@ -44,21 +44,13 @@ static void write_table(FILE *f, const sgfs_draws *d, const sgfsi_export_view *v
             fputc('\n', f);
         }
     }
-}
-
-static sgfs_status write_csv(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err) {
-    sgfsi_export_view view;
-    sgfs_status status = sgfsi_export_view_open(&view, d, err);
-    if (status != SGFS_OK) return status;
-    sgfsi_outfile out;
-    status = sgfsi_outfile_open(&out, path, overwrite, true, err);
-    if (status == SGFS_OK) {
-        write_table(out.f, d, &view);
-        status = sgfsi_outfile_commit(&out, err);
-    }
-    sgfsi_export_view_close(&view);
-    return status;
+    return SGFS_OK;
 }
 
 const sgfs_export_kind sgfs_export_csv = {
-    "csv", ".csv", "plain table, one row per draw (R posterior, pandas)", write_csv};
+    .name = "csv",
+    .suffix = ".csv",
+    .help = "plain table, one row per draw (R posterior, pandas)",
+    .of_draws = true,
+    .print = print_csv,
+};

@@ -6,8 +6,8 @@
  * chain. The header may come from a hostile file, so everything read from it is checked here once,
  * and nothing below (exports, diagnostics) has to check again:
  *
- *   - 1 <= chains <= 2^16 and 1 <= D <= 2^24, D names, at most 2^12 statistics, the first being
- * "lp";
+ *   - 1 <= chains <= 2^16 and 1 <= D <= 2^24, D names;
+ *   - at most 2^12 statistics, the first being "lp";
  *   - the blocks (at most 2^12) tile the D parameters; a header without blocks has one, "theta";
  *   - thin >= 1.
  *
@@ -155,19 +155,6 @@ static bool grow(double **array, int64_t wanted, int64_t width) {
     return true;
 }
 
-static sgfs_status make_room(sgfs_draws *d, sgfsi_chain_draws *c, int64_t count, sgfs_err *err) {
-    int64_t wanted;
-    if (__builtin_add_overflow(c->draws, count, &wanted)) return sgfsi_fail_memory(err, "draws");
-    if (wanted <= c->capacity) return SGFS_OK;
-    int64_t half_more = c->capacity + c->capacity / 2;
-    if (wanted < half_more) wanted = half_more;
-    if (!grow(&c->theta, wanted, d->D) || !grow(&c->stats, wanted, d->S)) {
-        return sgfsi_fail_memory(err, "the draws of a chain");
-    }
-    c->capacity = wanted;
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, const double *theta,
                                const double *stats, sgfs_err *err) {
     if (chain < 0 || chain >= d->chains || count < 0) {
@@ -176,8 +163,15 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
     }
     if (count == 0) return SGFS_OK;
     sgfsi_chain_draws *c = &d->chain[chain];
-    sgfs_status status = make_room(d, c, count, err);
-    if (status != SGFS_OK) return status;
+    /* room for them, and for half as many again as there are */
+    int64_t wanted, half_more = c->capacity + c->capacity / 2;
+    if (__builtin_add_overflow(c->draws, count, &wanted)) return sgfsi_fail_memory(err, "draws");
+    if (wanted > c->capacity) {
+        if (wanted < half_more) wanted = half_more;
+        if (!grow(&c->theta, wanted, d->D) || !grow(&c->stats, wanted, d->S))
+            return sgfsi_fail_memory(err, "the draws of a chain");
+        c->capacity = wanted;
+    }
     memcpy(c->theta + c->draws * d->D, theta, (size_t)(count * d->D) * sizeof(double));
     if (d->S > 0) {
         memcpy(c->stats + c->draws * d->S, stats, (size_t)(count * d->S) * sizeof(double));
@@ -186,17 +180,15 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
     return SGFS_OK;
 }
 
-/* Replace *to by a copy of from (NULL: nothing kept). */
-static bool copy_numbers(double **to, const double *from, int64_t count) {
-    double *copy = NULL;
-    if (from != NULL) {
-        copy = malloc((size_t)count * sizeof(double));
-        if (copy == NULL) return false;
-        memcpy(copy, from, (size_t)count * sizeof(double));
-    }
-    free(*to);
-    *to = copy;
-    return true;
+double **sgfsi_info_array(sgfsi_chain_info *info, int k, int64_t D, int64_t *count) {
+    double **const all[] = {&info->mean, &info->var, &info->cov, &info->curvature_sd, &info->tau};
+    *count = all[k] == &info->cov ? D * D : D;
+    return all[k];
+}
+
+static void free_arrays(sgfsi_chain_info *info) {
+    int64_t n;
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) free(*sgfsi_info_array(info, k, 0, &n));
 }
 
 sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain_info *info,
@@ -205,22 +197,19 @@ sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain
         return sgfsi_fail(err, SGFS_EINTERNAL, "Moments for chain %lld of %lld.", (long long)chain,
                           (long long)d->chains);
     }
-    sgfsi_chain_info *to = &d->chain[chain].info;
-    if (!copy_numbers(&to->mean, info->mean, d->D) || !copy_numbers(&to->var, info->var, d->D) ||
-        !copy_numbers(&to->cov, info->cov, d->D * d->D) ||
-        !copy_numbers(&to->curvature_sd, info->curvature_sd, d->D) ||
-        !copy_numbers(&to->tau, info->tau, d->D)) {
-        return sgfsi_fail_memory(err, "the moments of a chain");
+    sgfsi_chain_info copy = *info, *to = &d->chain[chain].info;
+    bool made = true;
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
+        int64_t n;
+        double **array = sgfsi_info_array(&copy, k, d->D, &n);
+        const double *from = *array;
+        *array = from != NULL && made ? malloc((size_t)n * sizeof **array) : NULL;
+        made = made && (from == NULL || *array != NULL);
+        if (*array != NULL) memcpy(*array, from, (size_t)n * sizeof **array);
     }
-    to->iterations = info->iterations;
-    to->rows_touched = info->rows_touched;
-    to->interventions = info->interventions;
-    to->reanchors = info->reanchors;
-    to->warmup_seconds = info->warmup_seconds;
-    to->sample_seconds = info->sample_seconds;
-    to->disk_wait = info->disk_wait;
-    to->disk_bytes = info->disk_bytes;
-    to->disk_faults = info->disk_faults;
+    free_arrays(made ? to : &copy);
+    if (!made) return sgfsi_fail_memory(err, "the moments of a chain");
+    *to = copy;
     return SGFS_OK;
 }
 
@@ -240,17 +229,23 @@ sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, 
     return SGFS_OK;
 }
 
-int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count) {
-    int64_t common = 0, n = 0;
+sgfsi_used sgfsi_draws_used(const sgfs_draws *d, int64_t *chain) {
+    sgfsi_used used = {.chain = chain};
     for (int64_t c = 0; c < d->chains; c++) {
         int64_t draws = d->chain[c].draws;
         if (draws == 0) continue;
-        if (n == 0 || draws < common) common = draws;
-        if (used != NULL) used[n] = c;
-        n++;
+        if (used.chains == 0 || draws < used.draws) used.draws = draws;
+        if (chain != NULL) chain[used.chains] = c;
+        used.chains++;
     }
-    if (used_count != NULL) *used_count = n;
-    return common;
+    return used;
+}
+
+int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name) {
+    for (int64_t s = 0; s < d->S; s++) {
+        if (strcmp(d->stat[s], name) == 0) return s;
+    }
+    return -1;
 }
 
 /* ---- the public view ------------------------------------------------------------------------- */
@@ -262,9 +257,8 @@ sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
 }
 
 sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws) {
-    sgfs_draws_shape shape = {0, 0, draws->D};
-    shape.draws = sgfsi_draws_common(draws, NULL, &shape.chains);
-    return shape;
+    sgfsi_used used = sgfsi_draws_used(draws, NULL);
+    return (sgfs_draws_shape){used.chains, used.draws, draws->D};
 }
 
 const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index) {
@@ -284,11 +278,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
         sgfsi_chain_draws *chain = &draws->chain[c];
         free(chain->theta);
         free(chain->stats);
-        free(chain->info.mean);
-        free(chain->info.cov);
-        free(chain->info.var);
-        free(chain->info.curvature_sd);
-        free(chain->info.tau);
+        free_arrays(&chain->info);
         free(chain->curve);
     }
     for (int64_t i = 0; draws->param != NULL && i < draws->D; i++) free(draws->param[i]);
@@ -304,20 +294,17 @@ void sgfs_draws_free(sgfs_draws *draws) {
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-static sgfs_status copy_chain(sgfs_draws *to, const sgfs_draws *from, int64_t c, sgfs_err *err) {
-    const sgfsi_chain_draws *chain = &from->chain[c];
-    sgfs_status status = sgfsi_draws_append(to, c, chain->draws, chain->theta, chain->stats, err);
-    if (status == SGFS_OK) status = sgfsi_draws_set_info(to, c, &chain->info, err);
-    return status == SGFS_OK ? sgfsi_draws_add_points(to, c, chain->points, chain->curve, err)
-                             : status;
-}
-
 sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     sgfs_draws *copy = sgfsi_draws_new(sgfsi_json_copy(d->header), err);
     if (copy == NULL) return NULL;
     sgfs_status status = SGFS_OK;
-    for (int64_t c = 0; c < d->chains && status == SGFS_OK; c++)
-        status = copy_chain(copy, d, c, err);
+    for (int64_t c = 0; c < d->chains && status == SGFS_OK; c++) {
+        const sgfsi_chain_draws *from = &d->chain[c];
+        status = sgfsi_draws_append(copy, c, from->draws, from->theta, from->stats, err);
+        if (status == SGFS_OK) status = sgfsi_draws_set_info(copy, c, &from->info, err);
+        if (status == SGFS_OK)
+            status = sgfsi_draws_add_points(copy, c, from->points, from->curve, err);
+    }
     char *state = strdup(d->state);
     if (status == SGFS_OK && state == NULL) status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {

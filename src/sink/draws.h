@@ -24,6 +24,10 @@ typedef struct sgfsi_chain_info {
     double *var;          /* D, same divisor */
 } sgfsi_chain_info;
 
+/* The arrays of it: the k-th, in the run file's order, and how many numbers it has for D. */
+enum { SGFSI_INFO_ARRAYS = 5 }; /* mean, var, cov, curvature_sd, tau */
+double **sgfsi_info_array(sgfsi_chain_info *info, int k, int64_t D, int64_t *count);
+
 /* One point of the curve of --validate: how well the chain predicts rows kept aside. */
 enum {
     SGFSI_POINT_ITERATION,
@@ -70,9 +74,15 @@ sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, 
                                    sgfs_err *err);
 /* A copy that shares nothing. */
 sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err);
-/* Draws per chain that every chain used has: chains without any draw are dropped from the count.
- * used (may be NULL): room for `chains` indices of the chains that have draws. */
-int64_t sgfsi_draws_common(const sgfs_draws *d, int64_t *used, int64_t *used_count);
+/* The rectangle that exports and diagnostics are of: the chains that have draws, up to the draw
+ * they all have. */
+typedef struct sgfsi_used {
+    int64_t chains, draws;
+    int64_t *chain; /* chains: indices */
+} sgfsi_used;
+/* chain (may be NULL): room for all chains. */
+sgfsi_used sgfsi_draws_used(const sgfs_draws *d, int64_t *chain);
+int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name); /* column of a statistic, or -1 */
 /* Blocks of parameters from the header: name, rows, cols, offset of block b; false past the last.
  */
 bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
@@ -80,15 +90,5 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
 
 /* An option of the run as a number, from the header's "config"; otherwise where it has none. */
 double sgfsi_draws_option(const sgfs_draws *d, const char *key, double otherwise);
-
-/* ---- exports: one file each ------------------------------------------------------------------ */
-typedef struct sgfs_export_kind {
-    const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */
-    /* Write to `path` (complete or not at all, through base/file.h). */
-    sgfs_status (*write)(const sgfs_draws *d, const char *path, bool overwrite, sgfs_err *err);
-} sgfs_export_kind;
-extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
-    sgfs_export_npy, sgfs_export_curve;
-extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * export.c: choose the format by the file's name, and the pieces all formats need.
  *
- * A format is one file that fills a sgfs_export_kind, and one row in table.c. The longest suffix
- * that fits wins, so that fit.stan.csv is Stan's and fit.csv is plain. Every format writes a
+ * The longest suffix that fits wins, so that fit.stan.csv is Stan's and fit.csv is plain. Every format writes a
  * rectangle: chains cut short are exported up to the draw they all have, chains without any are
  * left out. What is left out is for the caller to say; the library never prints.
  */
@@ -12,31 +11,77 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/number.h"
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static const sgfs_export_kind *find_kind(const char *path) {
+static const sgfs_export_kind *find_kind(const char *path, sgfs_err *err) {
     const sgfs_export_kind *best = NULL;
     size_t length = strlen(path), longest = 0;
+    char list[128] = "";
     for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
-        size_t n = strlen(sgfsi_exports[i]->suffix);
-        if (n > longest && n < length && strcmp(path + length - n, sgfsi_exports[i]->suffix) == 0) {
+        const char *suffix = sgfsi_exports[i]->suffix;
+        size_t n = strlen(suffix), used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", suffix);
+        if (n > longest && n < length && strcmp(path + length - n, suffix) == 0) {
             best = sgfsi_exports[i];
             longest = n;
         }
     }
+    if (best == NULL)
+        sgfsi_fail(err, SGFS_EUSAGE, "%s: no export has this ending; there are %s.", path, list);
     return best;
 }
 
-static sgfs_status unknown_suffix(const char *path, sgfs_err *err) {
-    char list[128] = "";
-    for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                 sgfsi_exports[i]->suffix);
+/* fit.stan.csv -> fit_2.stan.csv for the second of several chains; malloc'ed. */
+static char *file_name(const sgfs_export_kind *kind, const char *path, int64_t chain,
+                       int64_t chains) {
+    size_t room = strlen(path) + 32;
+    int stem = (int)(strlen(path) - strlen(kind->suffix));
+    if (!kind->per_chain || chains == 1) return strdup(path);
+    char *name = malloc(room);
+    if (name != NULL)
+        snprintf(name, room, "%.*s_%lld%s", stem, path, (long long)chain + 1, kind->suffix);
+    return name;
+}
+
+/* All files or none. Their names are taken first: a path that cannot be used is refused before the
+ * work. Everything has left our buffers before the first file gets its name. What can still fail
+ * after that is a sync or a rename; then the names given so far are taken back, unless they
+ * replaced older files. */
+static sgfs_status write_files(const sgfs_export_kind *kind, const sgfs_draws *d,
+                               const sgfsi_used *used, const char *path, bool overwrite,
+                               sgfs_err *err) {
+    int64_t files = kind->per_chain ? used->chains : 1, done = 0;
+    sgfsi_outfile *out = calloc((size_t)files, sizeof *out);
+    sgfs_status status = out != NULL ? SGFS_OK : sgfsi_fail_memory(err, path);
+    for (int64_t k = 0; k < files && status == SGFS_OK; k++) {
+        char *name = file_name(kind, path, used->chain[k], d->chains);
+        status = name != NULL ? sgfsi_outfile_open(&out[k], name, overwrite, true, err)
+                              : sgfsi_fail_memory(err, path);
+        free(name);
     }
-    return sgfsi_fail(err, SGFS_EUSAGE, "%s: no export has this ending; there are %s.", path, list);
+    for (int64_t k = 0; k < files && status == SGFS_OK; k++) {
+        const sgfsi_used one = {1, used->draws, used->chain + k};
+        status = kind->print(d, kind->per_chain ? &one : used, out[k].f, err);
+    }
+    for (int64_t k = 0; files > 1 && k < files && status == SGFS_OK; k++) {
+        if (fflush(out[k].f) == 0 && !ferror(out[k].f)) continue;
+        status = sgfsi_fail(err, SGFS_EIO, "%s: cannot write; is the disk full?", out[k].path);
+    }
+    while (done < files && status == SGFS_OK) {
+        status = sgfsi_outfile_commit(&out[done], err);
+        if (status == SGFS_OK) done++;
+    }
+    for (int64_t k = 0; status != SGFS_OK && !overwrite && k < done; k++) {
+        char *name = file_name(kind, path, used->chain[k], d->chains);
+        if (name != NULL) remove(name);
+        free(name);
+    }
+    for (int64_t k = 0; out != NULL && k < files; k++) sgfsi_outfile_abandon(&out[k]);
+    free(out);
+    return status;
 }
 
 sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,
@@ -46,26 +91,20 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
         return said ? err->code
                     : sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_export: needs draws and a path.");
     }
-    const sgfs_export_kind *kind = find_kind(path);
-    if (kind == NULL) return unknown_suffix(path, err);
-    return kind->write(draws, path, overwrite, err);
+    const sgfs_export_kind *kind = find_kind(path, err);
+    if (kind == NULL) return SGFS_EUSAGE;
+    int64_t *chain = calloc((size_t)draws->chains, sizeof *chain);
+    if (chain == NULL) return sgfsi_fail_memory(err, "an export");
+    sgfsi_used used = sgfsi_draws_used(draws, chain);
+    sgfs_status status =
+        used.draws > 0 || !kind->of_draws
+            ? write_files(kind, draws, &used, path, overwrite, err)
+            : sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet: there is nothing to export.");
+    free(chain);
+    return status;
 }
 
-/* ---- what is exported ------------------------------------------------------------------------ */
-
-sgfs_status sgfsi_export_view_open(sgfsi_export_view *view, const sgfs_draws *d, sgfs_err *err) {
-    view->used = malloc((size_t)d->chains * sizeof *view->used);
-    if (view->used == NULL) return sgfsi_fail_memory(err, "an export");
-    view->draws = sgfsi_draws_common(d, view->used, &view->chains);
-    if (view->draws > 0) return SGFS_OK;
-    sgfsi_export_view_close(view);
-    return sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet: there is nothing to export.");
-}
-
-void sgfsi_export_view_close(sgfsi_export_view *view) {
-    free(view->used);
-    view->used = NULL;
-}
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 void sgfsi_export_number(FILE *f, double x) {
     char text[SGFSI_NUM_CHARS] = "";
@@ -79,39 +118,22 @@ void sgfsi_export_number(FILE *f, double x) {
     }
 }
 
-int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name) {
-    for (int64_t s = 0; s < d->S; s++) {
-        if (strcmp(d->stat[s], name) == 0) return s;
-    }
-    return -1;
-}
-
 /* ---- blocks with safe names ------------------------------------------------------------------ */
-
-static bool taken(const sgfsi_export_block *blocks, int64_t count, const char *name) {
-    for (int64_t b = 0; b < count; b++) {
-        if (strcmp(blocks[b].name, name) == 0) return true;
-    }
-    return false;
-}
 
 /* A safe copy of name that none of the blocks before has; NULL when memory is out. */
 static char *safe_name(const sgfsi_export_block *before, int64_t count, const char *name,
                        void (*safe)(char *)) {
-    size_t room = strlen(name) + 16;
-    char *plain = malloc(room), *text = malloc(room + 16);
-    if (plain == NULL || text == NULL) {
-        free(plain);
-        free(text);
-        return NULL;
+    size_t length = strlen(name), room = length + 32;
+    char *text = malloc(room);
+    if (text == NULL) return NULL;
+    memcpy(text, name, length + 1);
+    safe(text);
+    length = strlen(text);
+    for (int64_t b = 0, k = 2; b < count; b++) {
+        if (strcmp(before[b].name, text) != 0) continue;
+        snprintf(text + length, room - length, "_%lld", (long long)k++);
+        b = -1; /* the new name is compared with all of them */
     }
-    memcpy(plain, name, strlen(name) + 1);
-    safe(plain);
-    snprintf(text, room + 16, "%s", plain);
-    for (int64_t k = 2; taken(before, count, text); k++) {
-        snprintf(text, room + 16, "%s_%lld", plain, (long long)k);
-    }
-    free(plain);
     return text;
 }
 
@@ -124,7 +146,7 @@ sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *
     for (int64_t b = 0; blocks != NULL && b < n; b++) {
         (void)sgfsi_draws_block(d, b, &name, &rows, &cols, &offset);
         char *text = safe_name(blocks, b, name, safe);
-        blocks[b] = (sgfsi_export_block){text, rows, cols, offset};
+        blocks[b] = (sgfsi_export_block){text, name, rows, cols, offset};
         if (text == NULL) {
             sgfsi_export_blocks_free(blocks, b);
             blocks = NULL;

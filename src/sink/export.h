@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * export.h: what the export formats share: which chains and draws are written, safe names.
+ * export.h: what an export format is, and what the formats share.
+ *
+ * A format is one file that fills a sgfs_export_kind, and one row in table.c. It prints to a stream
+ * that export.c has opened; naming, replacing and taking back files is not its business.
  */
 #ifndef SGFSI_EXPORT_H
 #define SGFSI_EXPORT_H
@@ -8,24 +11,25 @@
 
 #include "sink/draws.h"
 
-/* The rectangle that is exported: the chains that have draws, up to the draw they all have. */
-typedef struct sgfsi_export_view {
-    int64_t chains, draws;
-    int64_t *used; /* chains: indices into d->chain */
-} sgfsi_export_view;
-
-/* SGFS_EDATA when there is nothing to export. */
-sgfs_status sgfsi_export_view_open(sgfsi_export_view *view, const sgfs_draws *d, sgfs_err *err);
-void sgfsi_export_view_close(sgfsi_export_view *view);
+typedef struct sgfs_export_kind {
+    const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */
+    bool of_draws;                    /* a run without draws is refused before a file is made */
+    bool per_chain;                   /* one file per chain, for which that chain only is used */
+    /* Errors of f itself are seen by the caller. */
+    sgfs_status (*print)(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err);
+} sgfs_export_kind;
+extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
+    sgfs_export_npy, sgfs_export_curve;
+extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 /* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
 void sgfsi_export_number(FILE *f, double x);
-int64_t sgfsi_export_stat(const sgfs_draws *d, const char *name); /* column of a statistic, or -1 */
 
 /* The blocks of d with names that `safe` made fit for the format, all different (a copy gets _2).
  * safe changes the text in place; it may cut it, never lengthen it by more than one byte. */
 typedef struct sgfsi_export_block {
     char *name;
+    const char *given; /* its name in the run */
     int64_t rows, cols, offset;
 } sgfsi_export_block;
 sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *text),

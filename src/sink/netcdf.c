@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "sink/export.h"
 
 enum { NAME_MAX_BYTES = 200, CHUNK_NUMBERS = 1 << 17 };
@@ -34,7 +33,7 @@ static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct writer {
     const sgfs_draws *d;
-    sgfsi_export_view view;
+    const sgfsi_used *used;
     sgfsi_export_block *blocks;
     int64_t block_count;
     double *numbers; /* one chain of one variable */
@@ -43,7 +42,7 @@ typedef struct writer {
 
 /* What one variable is made of. */
 typedef struct field {
-    const char *name;
+    const char *name, *given; /* given: its name in the run */
     bool stat, flag, count;
     int64_t offset, rows, cols; /* place and shape within a row of theta or of the statistics */
 } field;
@@ -82,15 +81,6 @@ static void put_text(writer *w, int group, int var, const char *name, const char
     if (w->rc == NC_NOERR) ok(w, nc_put_att_text(group, var, name, strlen(text), text));
 }
 
-static double longest_sampling(const writer *w) {
-    double longest = 0;
-    for (int64_t k = 0; k < w->view.chains; k++) {
-        double seconds = w->d->chain[w->view.used[k]].info.sample_seconds;
-        if (seconds > longest) longest = seconds;
-    }
-    return longest;
-}
-
 static void put_attributes(writer *w, int group) {
     const sgfsi_json *h = w->d->header;
     const char *version = sgfsi_json_get_text(h, "sgfs_version", SGFS_VERSION_TEXT);
@@ -103,7 +93,9 @@ static void put_attributes(writer *w, int group) {
     put_text(w, group, NC_GLOBAL, "model", sgfsi_json_get_text(h, "model", ""));
     put_text(w, group, NC_GLOBAL, "sampler", sgfsi_json_get_text(h, "sampler", ""));
     put_text(w, group, NC_GLOBAL, "state", w->d->state);
-    const double seconds = longest_sampling(w);
+    double seconds = 0; /* of the chain that took longest */
+    for (int64_t k = 0; k < w->used->chains; k++)
+        seconds = fmax(seconds, w->d->chain[w->used->chain[k]].info.sample_seconds);
     const long long warmup = sgfsi_json_get_int(h, "warmup", 0), thin = w->d->thin;
     if (w->rc != NC_NOERR) return;
     ok(w, nc_put_att_double(group, NC_GLOBAL, "sampling_time", NC_DOUBLE, 1, &seconds));
@@ -113,13 +105,19 @@ static void put_attributes(writer *w, int group) {
 
 /* ---- dimensions and their coordinates -------------------------------------------------------- */
 
+/* A dimension and the variable for its coordinates; -1 when something is wrong. */
+static int define_dim(writer *w, int group, const char *name, int64_t size, nc_type type,
+                      int *var) {
+    int dim = -1;
+    bool made = w->rc == NC_NOERR && ok(w, nc_def_dim(group, name, (size_t)size, &dim)) &&
+                ok(w, nc_def_var(group, name, type, 1, &dim, var));
+    return made ? dim : -1;
+}
+
 /* A dimension with integer coordinates: values, or 0, 1, ... when values is NULL. */
 static int put_dim(writer *w, int group, const char *name, int64_t size, const int64_t *values) {
-    int dim = -1, var = -1;
-    if (w->rc != NC_NOERR || !ok(w, nc_def_dim(group, name, (size_t)size, &dim)) ||
-        !ok(w, nc_def_var(group, name, NC_INT64, 1, &dim, &var))) {
-        return -1;
-    }
+    int var = -1, dim = define_dim(w, group, name, size, NC_INT64, &var);
+    if (dim < 0) return -1;
     long long *index = malloc((size_t)size * sizeof *index);
     for (int64_t i = 0; index != NULL && i < size; i++) index[i] = values == NULL ? i : values[i];
     ok(w, index == NULL ? NC_ENOMEM : nc_put_var_longlong(group, var, index));
@@ -127,29 +125,18 @@ static int put_dim(writer *w, int group, const char *name, int64_t size, const i
     return dim;
 }
 
-/* beta[age] in block beta is "age"; anything else is its own label. Returns a malloc'ed copy. */
-static char *make_label(const sgfs_draws *d, const field *f, int64_t i) {
-    const char *name = d->param[f->offset + i], *block;
-    int64_t rows, cols, offset = -1;
-    for (int64_t b = 0; sgfsi_draws_block(d, b, &block, &rows, &cols, &offset); b++) {
-        if (offset == f->offset) break;
-    }
-    size_t head = strlen(block), length = strlen(name);
-    bool inside = length > head + 2 && strncmp(name, block, head) == 0 && name[head] == '[' &&
-                  name[length - 1] == ']';
-    return inside ? strndup(name + head + 1, length - head - 2) : strdup(name);
-}
-
-/* A dimension whose coordinates are the names of a vector's parameters. */
+/* A dimension whose coordinates are the names of a vector's parameters: beta[age] in block beta is
+ * "age"; anything else is its own label. */
 static int put_named_dim(writer *w, int group, const char *name, const field *f) {
-    int dim = -1, var = -1;
     int64_t size = f->rows * f->cols;
-    if (w->rc != NC_NOERR || !ok(w, nc_def_dim(group, name, (size_t)size, &dim)) ||
-        !ok(w, nc_def_var(group, name, NC_STRING, 1, &dim, &var))) {
-        return -1;
-    }
+    int var = -1, dim = define_dim(w, group, name, size, NC_STRING, &var);
+    size_t head = strlen(f->given);
     for (size_t i = 0; i < (size_t)size && w->rc == NC_NOERR; i++) {
-        char *label = make_label(w->d, f, (int64_t)i);
+        const char *param = w->d->param[f->offset + (int64_t)i];
+        size_t length = strlen(param);
+        bool inside = length > head + 2 && strncmp(param, f->given, head) == 0 &&
+                      param[head] == '[' && param[length - 1] == ']';
+        char *label = inside ? strndup(param + head + 1, length - head - 2) : strdup(param);
         const char *text = label;
         ok(w, label == NULL ? NC_ENOMEM : nc_put_var1_string(group, var, &i, &text));
         free(label);
@@ -172,17 +159,6 @@ static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* All draws of one chain for one variable, draws x size, into w->numbers. */
-static void gather(const writer *w, const field *f, int64_t k) {
-    const sgfsi_chain_draws *c = &w->d->chain[w->view.used[k]];
-    const double *from = f->stat ? c->stats : c->theta;
-    int64_t width = f->stat ? w->d->S : w->d->D, size = f->rows * f->cols;
-    for (int64_t t = 0; t < w->view.draws; t++) {
-        memcpy(w->numbers + t * size, from + t * width + f->offset, (size_t)size * sizeof(double));
-        if (f->flag) w->numbers[t] = w->numbers[t] != 0;
-    }
-}
-
 /* One chain is start .. start + count in the file. */
 static void chain_slab(const writer *w, const field *f, int64_t k, size_t start[4],
                        size_t count[4]) {
@@ -190,7 +166,7 @@ static void chain_slab(const writer *w, const field *f, int64_t k, size_t start[
     memset(start, 0, 4 * sizeof *start);
     start[0] = (size_t)k;
     count[0] = 1;
-    count[1] = (size_t)w->view.draws;
+    count[1] = (size_t)w->used->draws;
     count[2] = (size_t)(matrix ? f->rows : f->rows * f->cols);
     count[3] = (size_t)f->cols;
 }
@@ -201,7 +177,7 @@ static void set_storage(writer *w, int group, int var, const field *f) {
     chain_slab(w, f, 0, start, chunk);
     int64_t rows = CHUNK_NUMBERS / (f->rows * f->cols);
     if (rows < 1) rows = 1;
-    if (rows < w->view.draws) chunk[1] = (size_t)rows;
+    if (rows < w->used->draws) chunk[1] = (size_t)rows;
     if (w->rc != NC_NOERR || !ok(w, nc_def_var_chunking(group, var, NC_CHUNKED, chunk))) return;
     ok(w, nc_def_var_deflate(group, var, 1, 1, 1)); /* noise hardly shrinks: the cheapest level */
 }
@@ -209,33 +185,35 @@ static void set_storage(writer *w, int group, int var, const field *f) {
 static void put_field(writer *w, int group, const int sample_dims[2], const field *f) {
     int dims[4] = {sample_dims[0], sample_dims[1], 0, 0}, var = -1;
     int inner = put_inner_dims(w, group, f, dims + 2);
+    int64_t width = f->stat ? w->d->S : w->d->D, size = f->rows * f->cols;
     nc_type type = f->flag ? NC_BYTE : f->count ? NC_INT64 : NC_DOUBLE;
     if (w->rc != NC_NOERR || !ok(w, nc_def_var(group, f->name, type, 2 + inner, dims, &var)))
         return;
     set_storage(w, group, var, f);
     if (f->flag) put_text(w, group, var, "dtype", "bool");
-    for (int64_t k = 0; k < w->view.chains && w->rc == NC_NOERR; k++) {
+    for (int64_t k = 0; k < w->used->chains && w->rc == NC_NOERR; k++) {
         size_t start[4], count[4];
         chain_slab(w, f, k, start, count);
-        gather(w, f, k);
+        /* all draws of the chain for this variable, draws x size */
+        const sgfsi_chain_draws *c = &w->d->chain[w->used->chain[k]];
+        const double *from = (f->stat ? c->stats : c->theta) + f->offset;
+        for (int64_t t = 0; t < w->used->draws; t++) {
+            memcpy(w->numbers + t * size, from + t * width, (size_t)size * sizeof(double));
+            if (f->flag) w->numbers[t] = w->numbers[t] != 0;
+        }
         ok(w, nc_put_vara_double(group, var, start, count, w->numbers));
     }
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static field block_field(const writer *w, int64_t b) {
-    const sgfsi_export_block *block = &w->blocks[b];
-    return (field){block->name, false, false, false, block->offset, block->rows, block->cols};
-}
-
 /* Statistic s counts something, and every number of it is one that an integer holds. */
 static bool is_count(const writer *w, int64_t s) {
     const char *name = w->d->stat[s];
     if (strcmp(name, "tree_depth") != 0 && strcmp(name, "n_steps") != 0) return false;
-    for (int64_t k = 0; k < w->view.chains; k++) {
-        const double *stats = w->d->chain[w->view.used[k]].stats;
-        for (int64_t t = 0; t < w->view.draws; t++) {
+    for (int64_t k = 0; k < w->used->chains; k++) {
+        const double *stats = w->d->chain[w->used->chain[k]].stats;
+        for (int64_t t = 0; t < w->used->draws; t++) {
             double x = stats[t * w->d->S + s];
             if (!(fabs(x) < 0x1p53 && x == floor(x))) return false;
         }
@@ -243,17 +221,12 @@ static bool is_count(const writer *w, int64_t s) {
     return true;
 }
 
-static field stat_field(const writer *w, int64_t s) {
-    const char *name = w->d->stat[s];
-    return (field){name, true, strcmp(name, "diverging") == 0, is_count(w, s), s, 1, 1};
-}
-
 static int put_group(writer *w, const char *name, int dims[2]) {
     const char *sample_dims[2] = {"chain", "draw"};
     int group = -1;
     if (w->rc != NC_NOERR || !ok(w, nc_def_grp(w->file, name, &group))) return -1;
-    dims[0] = put_dim(w, group, "chain", w->view.chains, w->view.used);
-    dims[1] = put_dim(w, group, "draw", w->view.draws, NULL);
+    dims[0] = put_dim(w, group, "chain", w->used->chains, w->used->chain);
+    dims[1] = put_dim(w, group, "draw", w->used->draws, NULL);
     put_attributes(w, group);
     if (w->rc == NC_NOERR) {
         ok(w, nc_put_att_string(group, NC_GLOBAL, "sample_dims", 2, sample_dims));
@@ -266,73 +239,60 @@ static void put_groups(writer *w) {
     put_attributes(w, w->file);
     int group = put_group(w, "posterior", dims);
     for (int64_t b = 0; b < w->block_count && w->rc == NC_NOERR; b++) {
-        field f = block_field(w, b);
+        const sgfsi_export_block *block = &w->blocks[b];
+        field f = {.name = block->name,
+                   .given = block->given,
+                   .offset = block->offset,
+                   .rows = block->rows,
+                   .cols = block->cols};
         put_field(w, group, dims, &f);
     }
     if (w->d->S == 0) return;
     group = put_group(w, "sample_stats", dims);
     for (int64_t s = 0; s < w->d->S && w->rc == NC_NOERR; s++) {
-        field f = stat_field(w, s);
+        const char *name = w->d->stat[s];
+        field f = {name, name, true, strcmp(name, "diverging") == 0, is_count(w, s), s, 1, 1};
         put_field(w, group, dims, &f);
     }
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* The whole file as memory->size bytes at memory->memory, malloc'ed; NULL when something failed. */
-static void make_image(writer *w, NC_memio *image) {
-    enum { FIRST_BYTES = 1 << 16 }; /* the name stands nowhere and the size grows */
-    if (!ok(w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w->file))) return;
-    put_groups(w);
-    ok(w, nc_close_memio(w->file, image)); /* also after an error: it frees */
-}
-
-/* The name is taken first: a path that cannot be used is refused before the work. */
-static sgfs_status write_file(writer *w, const char *path, bool overwrite, sgfs_err *err) {
-    sgfsi_outfile out;
-    NC_memio image = {0};
-    sgfs_status status = sgfsi_outfile_open(&out, path, overwrite, true, err);
-    if (status != SGFS_OK) return status;
-    pthread_mutex_lock(&library_lock);
-    make_image(w, &image);
-    pthread_mutex_unlock(&library_lock);
-    if (w->rc == NC_NOERR && image.memory != NULL) {
-        fwrite(image.memory, 1, image.size, out.f); /* commit looks at the stream's error */
-        status = sgfsi_outfile_commit(&out, err);
-    } else {
-        sgfsi_outfile_abandon(&out);
-        status = sgfsi_fail(err, SGFS_EIO, "%s: cannot make the netCDF file: %s.", path,
-                            nc_strerror(w->rc));
-    }
-    free(image.memory);
-    return status;
-}
-
-static sgfs_status prepare(writer *w, sgfs_err *err) {
+static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
+                                sgfs_err *err) {
+    enum { FIRST_BYTES = 1 << 16 }; /* of the image, which grows */
+    writer w = {.d = d, .used = used, .rc = NC_NOERR};
+    w.blocks = sgfsi_export_blocks(d, make_name, &w.block_count, err);
+    if (w.blocks == NULL) return SGFS_ENOMEM;
     int64_t widest = 1;
-    w->blocks = sgfsi_export_blocks(w->d, make_name, &w->block_count, err);
-    if (w->blocks == NULL) return SGFS_ENOMEM;
-    for (int64_t b = 0; b < w->block_count; b++) {
-        int64_t size = w->blocks[b].rows * w->blocks[b].cols;
+    for (int64_t b = 0; b < w.block_count; b++) {
+        int64_t size = w.blocks[b].rows * w.blocks[b].cols;
         if (size > widest) widest = size;
     }
-    w->numbers = malloc((size_t)(widest * w->view.draws) * sizeof(double));
-    if (w->numbers == NULL) return sgfsi_fail_memory(err, "an export");
-    return SGFS_OK;
-}
-
-static sgfs_status write_netcdf(const sgfs_draws *d, const char *path, bool overwrite,
-                                sgfs_err *err) {
-    writer w = {.d = d, .rc = NC_NOERR};
-    sgfs_status status = sgfsi_export_view_open(&w.view, d, err);
-    if (status != SGFS_OK) return status;
-    status = prepare(&w, err);
-    if (status == SGFS_OK) status = write_file(&w, path, overwrite, err);
-    sgfsi_export_blocks_free(w.blocks, w.block_count);
+    NC_memio image = {0};
+    w.numbers = malloc((size_t)(widest * used->draws) * sizeof(double));
+    if (w.numbers == NULL) w.rc = NC_ENOMEM;
+    /* The whole file is made in memory; the name given to the library stands nowhere. */
+    pthread_mutex_lock(&library_lock);
+    if (w.rc == NC_NOERR && ok(&w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w.file))) {
+        put_groups(&w);
+        ok(&w, nc_close_memio(w.file, &image)); /* also after an error: it frees */
+    }
+    pthread_mutex_unlock(&library_lock);
+    bool made = w.rc == NC_NOERR && image.memory != NULL;
+    if (made) fwrite(image.memory, 1, image.size, f);
+    free(image.memory);
     free(w.numbers);
-    sgfsi_export_view_close(&w.view);
-    return status;
+    sgfsi_export_blocks_free(w.blocks, w.block_count);
+    if (made) return SGFS_OK;
+    if (w.rc == NC_ENOMEM) return sgfsi_fail_memory(err, "an export");
+    return sgfsi_fail(err, SGFS_EIO, "The netCDF file cannot be made: %s.", nc_strerror(w.rc));
 }
 
 const sgfs_export_kind sgfs_export_netcdf = {
-    "netcdf", ".nc", "netCDF-4 in ArviZ's schema (arviz, xarray)", write_netcdf};
+    .name = "netcdf",
+    .suffix = ".nc",
+    .help = "netCDF-4 in ArviZ's schema (arviz, xarray)",
+    .of_draws = true,
+    .print = print_netcdf,
+};

@@ -60,7 +60,7 @@ double *sgfsi_get_doubles(unsigned char *bytes, int64_t count) {
     return (double *)(void *)bytes;
 }
 
-void sgfsi_block_put(unsigned char out[SGFSI_BLOCK_HEAD], const sgfsi_block *block) {
+size_t sgfsi_block_seal(unsigned char *out, const sgfsi_block *block) {
     memcpy(out, magic_of(block->kind), sizeof block_magic);
     sgfsi_put_u32(out + 4, block->kind);
     sgfsi_put_u32(out + 8, block->chain);
@@ -69,6 +69,9 @@ void sgfsi_block_put(unsigned char out[SGFSI_BLOCK_HEAD], const sgfsi_block *blo
     sgfsi_put_u64(out + 24, (uint64_t)block->count);
     sgfsi_put_u64(out + 32, block->bytes);
     sgfsi_put_u32(out + 40, sgfsi_crc32(0, out, 40));
+    size_t covered = SGFSI_BLOCK_HEAD + (size_t)block->bytes;
+    sgfsi_put_u32(out + covered, sgfsi_crc32(0, out, covered));
+    return covered + SGFSI_CRC_BYTES;
 }
 
 bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block) {

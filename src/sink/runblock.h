@@ -14,22 +14,14 @@ extern const unsigned char sgfsi_run_magic[8]; /* 0x89 S G F S \r \n 0x1a */
 enum { SGFSI_RUN_VERSION = 1, SGFSI_RUN_PREFIX = 16, SGFSI_CRC_BYTES = 4 };
 enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 
-/* Block kinds, and what an info block holds after its fixed numbers. */
 enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_BLOCK_POINTS = 4 };
 /* Notes: what was found out about the run later. Kinds with this bit have another magic, so that
  * readers that know no notes take them for a torn end; readers that do pass over kinds they do not
  * know. Their payload is JSON. */
 #define SGFSI_NOTE       0x80000000u
 #define SGFSI_NOTE_AUDIT (SGFSI_NOTE | 1u)
-enum {
-    SGFSI_INFO_MEAN = 1,
-    SGFSI_INFO_VAR = 2,
-    SGFSI_INFO_COV = 4,
-    SGFSI_INFO_CURVATURE = 8,
-    SGFSI_INFO_TAU = 16,
-    SGFSI_INFO_DISK = 32,
-    SGFSI_INFO_ANCHORS = 64
-};
+/* Flags of an info block: bit k says that the k-th array (sgfsi_info_array) is there. */
+enum { SGFSI_INFO_DISK = 32, SGFSI_INFO_ANCHORS = 64 };
 enum { SGFSI_DISK_NUMBERS = 3 }; /* seconds waited, bytes of pages looked at, major faults */
 enum { SGFSI_INFO_BYTES = 40, SGFSI_STATE_MAX = 1024 };
 
@@ -41,7 +33,8 @@ typedef struct sgfsi_block {
     uint64_t bytes;
 } sgfsi_block;
 
-void sgfsi_block_put(unsigned char out[SGFSI_BLOCK_HEAD], const sgfsi_block *block);
+/* Head and crc around the payload that stands at bytes + SGFSI_BLOCK_HEAD; how many bytes that is. */
+size_t sgfsi_block_seal(unsigned char *bytes, const sgfsi_block *block);
 /* False when no block begins here: wrong magic, or the head's own crc does not fit. */
 bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block);
 

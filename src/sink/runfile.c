@@ -4,7 +4,7 @@
  * The promises, and where they are kept:
  *   - Killed at any moment, the file holds every block written before: a block is put together in
  *     memory and appended by one loop of writes; bytes already there are never touched again.
- *   - A full disk leaves whole blocks only: a write that fails is cut back (append_block), and the
+ *   - A full disk leaves whole blocks only: a write that fails is cut back (end_block), and the
  *     caller is told how many draws are safe.
  *   - Overwriting destroys nothing early: the new file begins as path.tmp and takes the old one's
  *     place when its header is on the disk. The same descriptor then goes on.
@@ -55,48 +55,38 @@ static sgfs_status fail_write(const sgfsi_runfile *f, int error, sgfs_err *err) 
         f->path, strerror(error), (long long)kept);
 }
 
-/* Room for a block with this many bytes of payload; NULL when memory is out. */
-static unsigned char *block_room(sgfsi_runfile *f, uint64_t payload) {
+/* Lock the file and find room for a block; where its payload goes, or NULL. end_block or unlock
+ * must follow. */
+static unsigned char *begin_block(sgfsi_runfile *f, const sgfsi_block *block, const char *what,
+                                  sgfs_err *err) {
     size_t wanted;
-    if (__builtin_add_overflow(payload, SGFSI_BLOCK_HEAD + SGFSI_CRC_BYTES, &wanted)) return NULL;
-    if (wanted > f->room) {
+    bool fits = !__builtin_add_overflow(block->bytes, SGFSI_BLOCK_HEAD + SGFSI_CRC_BYTES, &wanted);
+    pthread_mutex_lock(&f->lock);
+    if (fits && wanted > f->room) {
         unsigned char *more = realloc(f->bytes, wanted);
-        if (more == NULL) return NULL;
-        f->bytes = more;
-        f->room = wanted;
+        fits = more != NULL;
+        if (fits) f->bytes = more, f->room = wanted;
     }
-    return f->bytes + SGFSI_BLOCK_HEAD;
+    if (fits) return f->bytes + SGFSI_BLOCK_HEAD;
+    pthread_mutex_unlock(&f->lock);
+    sgfsi_fail_memory(err, what);
+    return NULL;
 }
 
-/* The payload stands in f->bytes already: add head and crc, append, or leave the file as it was. */
-static sgfs_status append_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs_err *err) {
-    size_t covered = SGFSI_BLOCK_HEAD + (size_t)block->bytes;
-    sgfsi_block_put(f->bytes, block);
-    sgfsi_put_u32(f->bytes + covered, sgfsi_crc32(0, f->bytes, covered));
-    size_t whole = covered + SGFSI_CRC_BYTES;
+/* The payload stands in f->bytes: append all of the block, or leave the file as it was. */
+static sgfs_status end_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs_err *err) {
+    size_t whole = sgfsi_block_seal(f->bytes, block);
+    sgfs_status status = SGFS_OK;
     int error = sgfsi_io_write(f->fd, f->bytes, whole, f->size);
-    if (error != 0) {
+    if (error == 0) {
+        f->size += (int64_t)whole;
+        if (block->kind == SGFSI_BLOCK_DRAWS) f->next[block->chain] += block->count;
+    } else {
         /* Should this fail, too: the reader cuts the torn block off by itself. */
         (void)sgfsi_io_truncate(f->fd, f->size);
-        return fail_write(f, error, err);
+        status = fail_write(f, error, err);
     }
-    f->size += (int64_t)whole;
-    return SGFS_OK;
-}
-
-static sgfs_status draws_locked(sgfsi_runfile *f, const sgfsi_block *block, const double *theta,
-                                const double *stats, sgfs_err *err) {
-    if (block->first != f->next[block->chain]) {
-        return sgfsi_fail(err, SGFS_EINTERNAL, "%s: draw %lld of chain %lld came after %lld draws.",
-                          f->path, (long long)block->first, (long long)block->chain,
-                          (long long)f->next[block->chain]);
-    }
-    unsigned char *out = block_room(f, block->bytes);
-    if (out == NULL) return sgfsi_fail_memory(err, "a block of draws");
-    out = sgfsi_put_doubles(out, theta, block->count * f->D);
-    if (f->S > 0) sgfsi_put_doubles(out, stats, block->count * f->S);
-    sgfs_status status = append_block(f, block, err);
-    if (status == SGFS_OK) f->next[block->chain] += block->count;
+    pthread_mutex_unlock(&f->lock);
     return status;
 }
 
@@ -112,27 +102,17 @@ sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, 
         return sgfsi_fail_memory(err, "a block of draws");
     }
     sgfsi_block block = {SGFSI_BLOCK_DRAWS, (uint32_t)chain, 0, first, count, bytes};
-    pthread_mutex_lock(&f->lock);
-    sgfs_status status = draws_locked(f, &block, theta, stats, err);
-    pthread_mutex_unlock(&f->lock);
-    return status;
-}
-
-static void put_info(unsigned char *out, const sgfsi_chain_info *info, int64_t D) {
-    const double seconds[2] = {info->warmup_seconds, info->sample_seconds};
-    sgfsi_put_u64(out, (uint64_t)info->iterations);
-    sgfsi_put_u64(out + 8, (uint64_t)info->rows_touched);
-    sgfsi_put_u64(out + 16, (uint64_t)info->interventions);
-    out = sgfsi_put_doubles(out + 24, seconds, 2);
-    if (info->mean != NULL) out = sgfsi_put_doubles(out, info->mean, D);
-    if (info->var != NULL) out = sgfsi_put_doubles(out, info->var, D);
-    if (info->cov != NULL) out = sgfsi_put_doubles(out, info->cov, D * D);
-    if (info->curvature_sd != NULL) out = sgfsi_put_doubles(out, info->curvature_sd, D);
-    if (info->tau != NULL) out = sgfsi_put_doubles(out, info->tau, D);
-    const double disk[SGFSI_DISK_NUMBERS] = {info->disk_wait, info->disk_bytes, info->disk_faults};
-    if (info->disk_bytes > 0) out = sgfsi_put_doubles(out, disk, SGFSI_DISK_NUMBERS);
-    const double anchors = (double)info->reanchors;
-    if (info->reanchors > 0) sgfsi_put_doubles(out, &anchors, 1);
+    unsigned char *out = begin_block(f, &block, "a block of draws", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    if (first != f->next[chain]) {
+        int64_t next = f->next[chain];
+        pthread_mutex_unlock(&f->lock);
+        return sgfsi_fail(err, SGFS_EINTERNAL, "%s: draw %lld of chain %lld came after %lld draws.",
+                          f->path, (long long)first, (long long)chain, (long long)next);
+    }
+    out = sgfsi_put_doubles(out, theta, count * f->D);
+    if (f->S > 0) sgfsi_put_doubles(out, stats, count * f->S);
+    return end_block(f, &block, err);
 }
 
 sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chain_info *info,
@@ -141,26 +121,34 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
         return sgfsi_fail(err, SGFS_EINTERNAL, "%s: moments for chain %lld of %lld.", f->path,
                           (long long)chain, (long long)f->chains);
     }
-    uint64_t D = (uint64_t)f->D;
+    /* how long it is: the arrays there are, and numbers that older files do not have */
+    sgfsi_chain_info all = *info;
     sgfsi_block block = {SGFSI_BLOCK_INFO, (uint32_t)chain, 0, 0, 0, SGFSI_INFO_BYTES};
-    if (info->mean != NULL) block.flags |= SGFSI_INFO_MEAN, block.bytes += 8 * D;
-    if (info->var != NULL) block.flags |= SGFSI_INFO_VAR, block.bytes += 8 * D;
-    if (info->cov != NULL) block.flags |= SGFSI_INFO_COV, block.bytes += 8 * D * D;
-    if (info->curvature_sd != NULL) block.flags |= SGFSI_INFO_CURVATURE, block.bytes += 8 * D;
-    if (info->tau != NULL) block.flags |= SGFSI_INFO_TAU, block.bytes += 8 * D;
+    int64_t n;
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
+        if (*sgfsi_info_array(&all, k, f->D, &n) == NULL) continue;
+        block.flags |= 1u << k;
+        block.bytes += 8 * (uint64_t)n;
+    }
     if (info->disk_bytes > 0) block.flags |= SGFSI_INFO_DISK, block.bytes += 8 * SGFSI_DISK_NUMBERS;
     if (info->reanchors > 0) block.flags |= SGFSI_INFO_ANCHORS, block.bytes += 8;
-    pthread_mutex_lock(&f->lock);
-    unsigned char *out = block_room(f, block.bytes);
-    sgfs_status status = SGFS_OK;
-    if (out == NULL) {
-        status = sgfsi_fail_memory(err, "the moments of a chain");
-    } else {
-        put_info(out, info, f->D);
-        status = append_block(f, &block, err);
+    unsigned char *out = begin_block(f, &block, "the moments of a chain", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    /* what it says */
+    const double seconds[2] = {info->warmup_seconds, info->sample_seconds};
+    const double disk[SGFSI_DISK_NUMBERS] = {info->disk_wait, info->disk_bytes, info->disk_faults};
+    const double anchors = (double)info->reanchors;
+    sgfsi_put_u64(out, (uint64_t)info->iterations);
+    sgfsi_put_u64(out + 8, (uint64_t)info->rows_touched);
+    sgfsi_put_u64(out + 16, (uint64_t)info->interventions);
+    out = sgfsi_put_doubles(out + 24, seconds, 2);
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
+        const double *x = *sgfsi_info_array(&all, k, f->D, &n);
+        if (x != NULL) out = sgfsi_put_doubles(out, x, n);
     }
-    pthread_mutex_unlock(&f->lock);
-    return status;
+    if (info->disk_bytes > 0) out = sgfsi_put_doubles(out, disk, SGFSI_DISK_NUMBERS);
+    if (info->reanchors > 0) sgfsi_put_doubles(out, &anchors, 1);
+    return end_block(f, &block, err);
 }
 
 sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
@@ -168,33 +156,19 @@ sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
     uint64_t bytes = (uint64_t)(count * SGFSI_POINT) * 8;
     sgfsi_block block = {SGFSI_BLOCK_POINTS, (uint32_t)chain, 0, 0, count, bytes};
     if (count < 1) return SGFS_OK;
-    pthread_mutex_lock(&f->lock);
-    unsigned char *out = block_room(f, bytes);
-    sgfs_status status = SGFS_OK;
-    if (out == NULL) {
-        status = sgfsi_fail_memory(err, "the validation curve");
-    } else {
-        sgfsi_put_doubles(out, curve, count * SGFSI_POINT);
-        status = append_block(f, &block, err);
-    }
-    pthread_mutex_unlock(&f->lock);
-    return status;
+    unsigned char *out = begin_block(f, &block, "the validation curve", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    sgfsi_put_doubles(out, curve, count * SGFSI_POINT);
+    return end_block(f, &block, err);
 }
 
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err) {
     size_t length = strnlen(state, SGFSI_STATE_MAX);
     sgfsi_block block = {SGFSI_BLOCK_END, 0, 0, 0, 0, length};
-    pthread_mutex_lock(&f->lock);
-    unsigned char *out = block_room(f, block.bytes);
-    sgfs_status status = SGFS_OK;
-    if (out == NULL) {
-        status = sgfsi_fail_memory(err, "the end of a run file");
-    } else {
-        memcpy(out, state, length);
-        status = append_block(f, &block, err);
-    }
-    pthread_mutex_unlock(&f->lock);
-    return status;
+    unsigned char *out = begin_block(f, &block, "the end of a run file", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    memcpy(out, state, length);
+    return end_block(f, &block, err);
 }
 
 /* ---- creating -------------------------------------------------------------------------------- */
@@ -211,16 +185,6 @@ static sgfs_status fail_busy(const char *path, sgfs_err *err) {
 static sgfs_status fail_exists(const char *path, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "%s: exists already; choose another name or add --overwrite.", path);
-}
-
-/* Only a plain file (or a link, which is replaced and not followed) may be overwritten. */
-static sgfs_status check_target(const char *path, bool overwrite, sgfs_err *err) {
-    struct stat st;
-    if (lstat(path, &st) != 0) return SGFS_OK;
-    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
-        return sgfsi_fail(err, SGFS_EIO, "%s: is not a plain file; give a file name.", path);
-    }
-    return overwrite ? SGFS_OK : fail_exists(path, err);
 }
 
 /* An exclusive lock at once or not at all. */
@@ -242,8 +206,9 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
                               ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)) {
         status = fail_busy(f->path, err);
     }
-    if (status == SGFS_OK && (!S_ISREG(ours.st_mode) || ftruncate(f->fd, 0) != 0)) {
-        status = fail_create(f->path, errno, err);
+    if (status == SGFS_OK) {
+        int error = S_ISREG(ours.st_mode) ? sgfsi_io_truncate(f->fd, 0) : EINVAL;
+        if (error != 0) status = fail_create(f->path, error, err);
     }
     if (status != SGFS_OK) {
         close(f->fd); /* the file itself is someone else's */
@@ -311,52 +276,45 @@ static void forget(sgfsi_runfile *f) {
     free(f);
 }
 
-static sgfsi_runfile *new_runfile(const char *path) {
+sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
+                                    sgfs_err *err) {
+    /* Only a plain file (or a link, which is replaced and not followed) may be overwritten. */
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
+        sgfsi_fail(err, SGFS_EIO, "%s: is not a plain file; give a file name.", path);
+        return NULL;
+    }
+    if (lstat(path, &st) == 0 && !overwrite) {
+        fail_exists(path, err);
+        return NULL;
+    }
     sgfsi_runfile *f = calloc(1, sizeof *f);
-    if (f == NULL) return NULL;
+    if (f == NULL) {
+        sgfsi_fail_memory(err, "a run file");
+        return NULL;
+    }
     size_t room = strlen(path) + sizeof ".tmp";
+    char *json = sgfsi_json_dump(header, false);
     f->fd = -1;
     f->path = strdup(path);
     f->temp = malloc(room);
     pthread_mutex_init(&f->lock, NULL);
-    if (f->path == NULL || f->temp == NULL) {
-        forget(f);
-        return NULL;
-    }
-    snprintf(f->temp, room, "%s.tmp", path);
-    return f;
-}
-
-static sgfs_status create_locked(sgfsi_runfile *f, bool overwrite, const char *json,
-                                 sgfs_err *err) {
-    sgfs_status status = open_temp(f, err);
-    if (status != SGFS_OK) return status;
-    status = write_head(f, json, strlen(json), err);
-    if (status == SGFS_OK) status = take_name(f, overwrite, err);
-    if (status == SGFS_OK) {
-        sgfsi_sync_folder(f->path);
-        return SGFS_OK;
-    }
-    unlink(f->temp); /* while the lock is still ours */
-    close(f->fd);
-    return status;
-}
-
-sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
-                                    sgfs_err *err) {
-    sgfs_status status = check_target(path, overwrite, err);
-    if (status != SGFS_OK) return NULL;
-    sgfsi_runfile *f = new_runfile(path);
-    char *json = sgfsi_json_dump(header, false);
-    if (f != NULL && json != NULL) {
-        status = take_shape(f, json, err);
-        if (status == SGFS_OK) status = create_locked(f, overwrite, json, err);
-    } else {
+    sgfs_status status = SGFS_OK;
+    if (json == NULL || f->path == NULL || f->temp == NULL)
         status = sgfsi_fail_memory(err, "a run file");
+    else snprintf(f->temp, room, "%s.tmp", path);
+    if (status == SGFS_OK) status = take_shape(f, json, err);
+    if (status == SGFS_OK) status = open_temp(f, err);
+    if (status == SGFS_OK) {
+        status = write_head(f, json, strlen(json), err);
+        if (status == SGFS_OK) status = take_name(f, overwrite, err);
+        if (status == SGFS_OK) sgfsi_sync_folder(f->path);
+        else unlink(f->temp); /* while the lock is still ours */
     }
     free(json);
     if (status == SGFS_OK) return f;
-    if (f != NULL) forget(f);
+    if (f->fd >= 0) close(f->fd);
+    forget(f);
     return NULL;
 }
 

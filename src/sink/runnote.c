@@ -37,35 +37,14 @@ static sgfs_status open_alone(const char *path, int *fd, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EIO, "%s: another process is writing this run.", path);
 }
 
-/* Head, payload and crc in one piece; NULL when memory is out. */
-static unsigned char *put_together(uint32_t kind, const char *json, size_t *whole) {
-    sgfsi_block block = {kind, 0, 0, 0, 0, strlen(json)};
-    size_t covered = SGFSI_BLOCK_HEAD + strlen(json);
-    unsigned char *bytes = malloc(covered + SGFSI_CRC_BYTES);
-    if (bytes == NULL) return NULL;
-    sgfsi_block_put(bytes, &block);
-    memcpy(bytes + SGFSI_BLOCK_HEAD, json, strlen(json));
-    sgfsi_put_u32(bytes + covered, sgfsi_crc32(0, bytes, covered));
-    *whole = covered + SGFSI_CRC_BYTES;
-    return bytes;
-}
-
-/* 0, or the errno of what went wrong; the file then ends at `end`. */
-static int append(int fd, const unsigned char *bytes, size_t count, int64_t end) {
-    int error = sgfsi_io_truncate(fd, end);
-    if (error == 0) error = sgfsi_io_write(fd, bytes, count, end);
-    if (error == 0) error = sgfsi_io_sync(fd);
-    /* Should this fail, too: the reader cuts the torn note off by itself. */
-    if (error != 0) (void)sgfsi_io_truncate(fd, end);
-    return error;
-}
-
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {
+    const sgfsi_block block = {kind, 0, 0, 0, 0, strlen(json)};
+    unsigned char *bytes = malloc(SGFSI_BLOCK_HEAD + (size_t)block.bytes + SGFSI_CRC_BYTES);
+    if (bytes == NULL) return sgfsi_fail_memory(err, "a note");
+    memcpy(bytes + SGFSI_BLOCK_HEAD, json, (size_t)block.bytes);
+    size_t whole = sgfsi_block_seal(bytes, &block);
     int fd = -1;
     int64_t end = 0;
-    size_t whole = 0;
-    unsigned char *bytes = put_together(kind, json, &whole);
-    if (bytes == NULL) return sgfsi_fail_memory(err, "a note");
     sgfs_status status = open_alone(path, &fd, err);
     if (status == SGFS_OK) {
         sgfs_err why = {SGFS_ERUNFILE, ""};
@@ -74,7 +53,11 @@ sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json
         sgfs_draws_free(d);
     }
     if (status == SGFS_OK) {
-        int error = append(fd, bytes, whole, end);
+        int error = sgfsi_io_truncate(fd, end);
+        if (error == 0) error = sgfsi_io_write(fd, bytes, whole, end);
+        if (error == 0) error = sgfsi_io_sync(fd);
+        /* Should this fail, too: the reader cuts the torn note off by itself. */
+        if (error != 0) (void)sgfsi_io_truncate(fd, end);
         if (error != 0) status = fail_write(path, error, err);
     }
     if (fd >= 0) close(fd);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/io.h"
 #include "sink/runblock.h"
 #include "sink/runfile.h"
 
@@ -44,18 +45,11 @@ static sgfs_status fail_damage(const reader *r, const char *what, sgfs_err *err)
 /* Exactly count bytes at a place that lies inside the file as it was when we opened it. */
 static sgfs_status read_at(const reader *r, int64_t at, unsigned char *out, size_t count,
                            sgfs_err *err) {
-    while (count > 0) {
-        ssize_t n = pread(r->fd, out, count, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read: %s.", r->path,
-                              n < 0 ? strerror(errno) : "it became shorter while being read");
-        }
-        out += n;
-        count -= (size_t)n;
-        at += n;
-    }
-    return SGFS_OK;
+    int error = sgfsi_io_read(r->fd, out, count, at);
+    if (error == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot read: %s.", r->path,
+                      error != SGFSI_IO_SHORT ? strerror(error)
+                                              : "it became shorter while being read");
 }
 
 static sgfs_status make_room(reader *r, size_t wanted, sgfs_err *err) {
@@ -74,8 +68,9 @@ static sgfs_status fail_head(const reader *r, sgfs_err *err) {
                       r->path);
 }
 
-/* The JSON text's length, checked against the file. */
-static sgfs_status read_prefix(reader *r, unsigned char *prefix, size_t *length, sgfs_err *err) {
+static sgfs_status read_head(reader *r, sgfs_err *err) {
+    /* what it is, and the JSON text's length, checked against the file */
+    unsigned char prefix[SGFSI_RUN_PREFIX];
     sgfs_status status = SGFS_OK;
     if (r->size >= SGFSI_RUN_PREFIX) status = read_at(r, 0, prefix, SGFSI_RUN_PREFIX, err);
     if (status != SGFS_OK) return status;
@@ -88,27 +83,10 @@ static sgfs_status read_prefix(reader *r, unsigned char *prefix, size_t *length,
                           "%s: run file of version %u; this sgfs reads version %d only.", r->path,
                           version, SGFSI_RUN_VERSION);
     }
-    *length = sgfsi_get_u32(prefix + 12);
+    size_t length = sgfsi_get_u32(prefix + 12);
     int64_t fits = r->size - SGFSI_RUN_PREFIX - SGFSI_CRC_BYTES;
-    if ((int64_t)*length > fits || *length > SGFSI_RUN_JSON_MAX) return fail_head(r, err);
-    return SGFS_OK;
-}
-
-/* Make the empty draws from the JSON in r->bytes; whatever is wrong with it is the file's fault. */
-static sgfs_status parse_head(reader *r, size_t length, sgfs_err *err) {
-    sgfs_err why = {SGFS_ERUNFILE, ""};
-    sgfsi_json *header = sgfsi_json_parse((const char *)r->bytes, length, "header", &why);
-    if (header != NULL) r->d = sgfsi_draws_new(header, &why);
-    if (r->d != NULL) return SGFS_OK;
-    if (why.code != SGFS_ENOMEM) why.code = SGFS_ERUNFILE;
-    return sgfsi_fail(err, why.code, "%s: %.400s", r->path, why.text);
-}
-
-static sgfs_status read_head(reader *r, sgfs_err *err) {
-    unsigned char prefix[SGFSI_RUN_PREFIX];
-    size_t length = 0;
-    sgfs_status status = read_prefix(r, prefix, &length, err);
-    if (status != SGFS_OK) return status;
+    if ((int64_t)length > fits || length > SGFSI_RUN_JSON_MAX) return fail_head(r, err);
+    /* the text */
     status = make_room(r, length + SGFSI_CRC_BYTES, err);
     if (status != SGFS_OK) return status;
     status = read_at(r, SGFSI_RUN_PREFIX, r->bytes, length + SGFSI_CRC_BYTES, err);
@@ -118,7 +96,13 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
         return fail_head(r, err);
     }
     r->at = SGFSI_RUN_PREFIX + (int64_t)length + SGFSI_CRC_BYTES;
-    return parse_head(r, length, err);
+    /* empty draws made from it; whatever is wrong with it is the file's fault */
+    sgfs_err why = {SGFS_ERUNFILE, ""};
+    sgfsi_json *header = sgfsi_json_parse((const char *)r->bytes, length, "header", &why);
+    if (header != NULL) r->d = sgfsi_draws_new(header, &why);
+    if (r->d != NULL) return SGFS_OK;
+    if (why.code != SGFS_ENOMEM) why.code = SGFS_ERUNFILE;
+    return sgfsi_fail(err, why.code, "%s: %.400s", r->path, why.text);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -128,23 +112,24 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
 static const char *check_block(const reader *r, const sgfsi_block *b) {
     const sgfs_draws *d = r->d;
     assert(d != NULL);
-    uint64_t D = (uint64_t)d->D, bytes = 0;
+    sgfsi_chain_info none = {0};
+    uint64_t bytes = 0;
+    int64_t n;
     if (b->kind & SGFSI_NOTE) return NULL;
     if (b->chain >= (uint64_t)d->chains) return "a chain that the header does not have";
     switch (b->kind) {
     case SGFSI_BLOCK_DRAWS:
         if (b->count < 1 || b->first != d->chain[b->chain].draws) return "draws out of order";
-        if (__builtin_mul_overflow((uint64_t)b->count, (D + (uint64_t)d->S) * 8, &bytes)) {
+        if (__builtin_mul_overflow((uint64_t)b->count, (uint64_t)(d->D + d->S) * 8, &bytes)) {
             return "a count out of range";
         }
         break;
     case SGFSI_BLOCK_INFO:
         bytes = SGFSI_INFO_BYTES;
-        if (b->flags & SGFSI_INFO_MEAN) bytes += 8 * D;
-        if (b->flags & SGFSI_INFO_VAR) bytes += 8 * D;
-        if (b->flags & SGFSI_INFO_COV) bytes += 8 * D * D;
-        if (b->flags & SGFSI_INFO_CURVATURE) bytes += 8 * D;
-        if (b->flags & SGFSI_INFO_TAU) bytes += 8 * D;
+        for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
+            (void)sgfsi_info_array(&none, k, d->D, &n);
+            if (b->flags & 1u << k) bytes += 8 * (uint64_t)n;
+        }
         if (b->flags & SGFSI_INFO_DISK) bytes += 8 * SGFSI_DISK_NUMBERS;
         if (b->flags & SGFSI_INFO_ANCHORS) bytes += 8;
         break;
@@ -196,11 +181,11 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     info.warmup_seconds = x[0];
     info.sample_seconds = x[1];
     x += 2;
-    if (b->flags & SGFSI_INFO_MEAN) info.mean = x, x += r->d->D;
-    if (b->flags & SGFSI_INFO_VAR) info.var = x, x += r->d->D;
-    if (b->flags & SGFSI_INFO_COV) info.cov = x, x += r->d->D * r->d->D;
-    if (b->flags & SGFSI_INFO_CURVATURE) info.curvature_sd = x, x += r->d->D;
-    if (b->flags & SGFSI_INFO_TAU) info.tau = x, x += r->d->D;
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
+        int64_t n;
+        double **array = sgfsi_info_array(&info, k, r->d->D, &n);
+        if (b->flags & 1u << k) *array = x, x += n;
+    }
     if (b->flags & SGFSI_INFO_DISK) {
         info.disk_wait = x[0];
         info.disk_bytes = x[1];
@@ -214,42 +199,41 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     return sgfsi_draws_set_info(r->d, b->chain, &info, err);
 }
 
-/* The state is shown on terminals: control characters do not get through. */
-static sgfs_status take_state(reader *r, size_t length, sgfs_err *err) {
+/* Make text the run's state. It is shown on terminals: control characters do not get through. */
+static sgfs_status take_state(reader *r, const void *text, size_t length, sgfs_err *err) {
+    const unsigned char *from = text;
     char *state = malloc(length + 1);
-    assert(r->bytes != NULL); /* the crc at least stood there */
     if (state == NULL) return sgfsi_fail_memory(err, r->path);
-    for (size_t i = 0; i < length; i++) state[i] = r->bytes[i] < 0x20 ? '?' : (char)r->bytes[i];
+    for (size_t i = 0; i < length; i++) state[i] = from[i] < 0x20 ? '?' : (char)from[i];
     state[length] = '\0';
     free(r->d->state);
     r->d->state = state;
     return SGFS_OK;
 }
 
-/* The last audit counts. */
-static sgfs_status take_note(reader *r, const sgfsi_block *b, sgfs_err *err) {
-    if (b->kind != SGFSI_NOTE_AUDIT) return SGFS_OK;
-    sgfsi_json *audit = sgfsi_json_parse((const char *)r->bytes, (size_t)b->bytes, "audit", NULL);
-    if (!sgfsi_json_is_object(audit)) {
-        sgfsi_json_free(audit);
-        return fail_damage(r, "an audit that is no JSON object", err);
-    }
-    sgfsi_json_free(r->d->audit);
-    r->d->audit = audit;
-    return SGFS_OK;
-}
-
 static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
-    if (b->kind & SGFSI_NOTE) return take_note(r, b, err);
-    r->ended = b->kind == SGFSI_BLOCK_END;
-    if (b->kind == SGFSI_BLOCK_END) return take_state(r, (size_t)b->bytes, err);
-    if (b->kind == SGFSI_BLOCK_INFO) return take_info(r, b, err);
-    if (b->kind == SGFSI_BLOCK_POINTS) {
+    sgfs_draws *d = r->d;
+    if (!(b->kind & SGFSI_NOTE)) r->ended = b->kind == SGFSI_BLOCK_END;
+    switch (b->kind) {
+    case SGFSI_BLOCK_END: return take_state(r, r->bytes, (size_t)b->bytes, err);
+    case SGFSI_BLOCK_INFO: return take_info(r, b, err);
+    case SGFSI_BLOCK_POINTS: {
         const double *curve = sgfsi_get_doubles(r->bytes, b->count * SGFSI_POINT);
-        return sgfsi_draws_add_points(r->d, b->chain, b->count, curve, err);
+        return sgfsi_draws_add_points(d, b->chain, b->count, curve, err);
     }
-    const double *theta = sgfsi_get_doubles(r->bytes, b->count * (r->d->D + r->d->S));
-    return sgfsi_draws_append(r->d, b->chain, b->count, theta, theta + b->count * r->d->D, err);
+    case SGFSI_BLOCK_DRAWS: {
+        const double *theta = sgfsi_get_doubles(r->bytes, b->count * (d->D + d->S));
+        return sgfsi_draws_append(d, b->chain, b->count, theta, theta + b->count * d->D, err);
+    }
+    case SGFSI_NOTE_AUDIT: {
+        sgfsi_json *audit = sgfsi_json_parse((char *)r->bytes, (size_t)b->bytes, "audit", NULL);
+        bool whole = sgfsi_json_is_object(audit);
+        sgfsi_json_free(whole ? d->audit : audit);
+        if (whole) d->audit = audit; /* the last one counts */
+        return whole ? SGFS_OK : fail_damage(r, "an audit that is no JSON object", err);
+    }
+    default: return SGFS_OK; /* a note of a later sgfs */
+    }
 }
 
 /* Is there the head of a block anywhere after r->at? One pass in overlapping pieces. */
@@ -293,17 +277,6 @@ static sgfs_status read_blocks(reader *r, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* Draws may follow an end block (a run taken up again): then the old state no longer holds. */
-static sgfs_status settle_state(reader *r, sgfs_err *err) {
-    assert(r->d != NULL);
-    if (r->ended) return SGFS_OK;
-    char *state = strdup("unfinished");
-    if (state == NULL) return sgfsi_fail_memory(err, r->path);
-    free(r->d->state);
-    r->d->state = state;
-    return SGFS_OK;
-}
-
 static sgfs_status open_plain(reader *r, sgfs_err *err) {
     struct stat st;
     r->fd =
@@ -321,7 +294,8 @@ sgfs_draws *sgfsi_runfile_read_to(const char *path, int64_t *end, sgfs_err *err)
     sgfs_status status = open_plain(&r, err);
     if (status == SGFS_OK) status = read_head(&r, err);
     if (status == SGFS_OK) status = read_blocks(&r, err);
-    if (status == SGFS_OK) status = settle_state(&r, err);
+    /* Draws may follow an end block (a run taken up again): then the old state no longer holds. */
+    if (status == SGFS_OK && !r.ended) status = take_state(&r, "unfinished", 10, err);
     if (r.fd >= 0) close(r.fd);
     free(r.bytes);
     *end = r.at;

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "sink/export.h"
 #include "tools/sample_run.h"
 
 static char folder[64];

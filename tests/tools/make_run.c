@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "sink/export.h"
 #include "tools/sample_run.h"
 
 static int complain(const sgfs_err *err) {

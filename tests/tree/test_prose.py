@@ -2,8 +2,10 @@
 """The documentation is readable and true, as far as a program can tell.
 
 No line of prose passes 100 columns; every relative link, its anchor included, leads somewhere; every
-file and every internal function that a page names exists. Each check is a function that returns what
-is wrong, and the last tests hand each of them something wrong.
+file and every function that a page names exists; the reading path of CONTRIBUTING.md has at most
+2,500 lines; every word of docs/words.md has a place in alphabetical order and is linked from a page
+that a newcomer reads. Each check is a function that returns what is wrong, and the last tests hand
+each of them something wrong.
 """
 
 import os
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(os.environ.get("SGFS_SOURCE", Path(__file__).resolve().parents[2]))
-WIDTH = 100
+WIDTH, PATH_LINES = 100, 2500
 TREE = "bench|cli|cmake|docs|examples|experiments|fuzz|include|src|tests"
 
 
@@ -123,6 +125,9 @@ def test_paths_exist(page):
     assert missing_paths(read(page)) == []
 
 
+OTHERS = {"cblas.h"}  # headers of other projects
+
+
 def sources():
     """name of every C file -> its text, of the library and of the tests."""
     found = [p for f in ("src", "include", "cli", "examples", "tests", "bench", "fuzz")
@@ -135,7 +140,7 @@ def missing_names(text, code):
     kind: names that its own code defines count."""
     own = "\n".join(re.findall(r"```c\n(.*?)```", text, re.S))
     words = set(re.findall(r"\w+", "\n".join(code.values()) + own))
-    files = [f for f in re.findall(r"`(?:[\w/]*/)?(\w+\.[ch])`", text) if "NAME" not in f]
+    files = [f for f in re.findall(r"`(?:[\w/]*/)?(\w+\.[ch])`", text) if "NAME" not in f and f not in OTHERS]
     names = re.findall(r"`(sgfsi?_\w+)(?:\(\))?`", text)
     names = [n for n in names if not re.search("NAME|_noun|_$", n)]
     wrong = [f for f in files if f not in code and f"/* {f}:" not in own]
@@ -145,6 +150,66 @@ def missing_names(text, code):
 @pytest.mark.parametrize("page", [p for p in pages() if p != "CHANGELOG.md"])
 def test_files_and_functions_exist(page):
     assert missing_names(read(page), sources()) == []
+
+
+# ---- the reading path
+
+def reading_path(text):
+    """(file, lines as the table says) of the reading path in CONTRIBUTING.md."""
+    part = text.split("## The reading path", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\|[^|]*\[`?([\w./-]+?)`?\]\([^)]*\)[^|]*\|\s*([\d,]+)\s*\|", part, re.M)
+    return [(file, int(lines.replace(",", ""))) for file, lines in rows]
+
+
+def too_far(path):
+    """What is wrong with a reading path: a file that is not there, or too many lines in all."""
+    wrong = [f"{file} does not exist" for file, _ in path if not (ROOT / file).is_file()]
+    lines = sum(read(file).count("\n") for file, _ in path if (ROOT / file).is_file())
+    return wrong + ([f"{lines} lines"] if lines > PATH_LINES else [])
+
+
+def test_the_reading_path_is_short_and_true():
+    path = reading_path(read("CONTRIBUTING.md"))
+    assert len(path) >= 8, "the table of the reading path was not found"
+    assert path[0][0] == "README.md"
+    assert too_far(path) == []
+    for file, lines in path:  # the numbers of the table are a promise about size, not a count of today
+        assert abs(read(file).count("\n") - lines) <= max(15, lines // 5), (file, read(file).count("\n"))
+
+
+# ---- the vocabulary
+
+# The order in which a newcomer reads. README is for users: it links what it uses of the statistics.
+READING = ["README.md", "docs/architecture.md", "docs/samplers.md", "docs/math.md", "docs/data.md",
+           "docs/predict.md", "docs/tuning.md", "docs/beyond.md", "docs/extending.md"]
+
+
+def entries(text):
+    """(word, explanation) of every entry of docs/words.md, in its order."""
+    parts = re.split(r"^### (.*)\n", text, flags=re.M)[1:]
+    return list(zip(parts[::2], parts[1::2]))
+
+
+def badly_explained(text):
+    """Entries out of order, or without a whole sentence and a second one, which is the example."""
+    found = entries(text)
+    order = [re.sub(r"\W", "", word).lower() for word, _ in found]
+    wrong = [w for w, before, own in zip(found[1:], order, order[1:]) if not before < own]
+    short = [word for word, body in found if len(re.findall(r"[.;](?=\s)", body)) < 2]
+    return [word for word, _ in wrong] + short
+
+
+def unlinked(text, reading):
+    """Words that no page of the reading order links to. reading: the texts of the pages."""
+    linked = set(re.findall(r"words\.md#([\w-]+)", "\n".join(reading)))
+    return [word for word, _ in entries(text) if not anchors(f"### {word}") & linked]
+
+
+def test_the_vocabulary_is_in_order_and_linked():
+    text = read("docs/words.md")
+    assert len(entries(text)) > 40
+    assert badly_explained(text) == []
+    assert unlinked(text, [read(page) for page in READING]) == []
 
 
 # ---- the checks can fail
@@ -170,3 +235,18 @@ def test_missing_files_and_functions_are_found():
     assert missing_names("`err.c`, `base/err.c`, `sgfsi_fail`, `sgfsi_`", code) == []
     assert missing_names("`again.c`, `sgfsi_told`, `sgfs_x()`", code) == ["again.c", "sgfsi_told", "sgfs_x"]
     assert missing_names("```c\n/* toy.c: */\nsgfs_toy\n```\n`toy.c` has `sgfs_toy`", code) == []
+
+
+def test_a_reading_path_that_is_too_long_is_found():
+    text = ("## The reading path\n\n| read | lines | to learn |\n|---|---|---|\n| [README.md](README.md) | 1,233 | what |\n"
+            "| [`src/no.c`](src/no.c) | 12 | which |\n\n## Next\n\n| [b.c](b.c) | 1 | not |\n")
+    assert reading_path(text) == [("README.md", 1233), ("src/no.c", 12)]
+    assert too_far([("README.md", 200), ("src/no.c", 12)]) == ["src/no.c does not exist"]
+    long = too_far([("docs/samplers.md", 1)] * 10)
+    assert len(long) == 1 and long[0].endswith(" lines")
+
+
+def test_words_out_of_order_or_without_a_link_are_found():
+    text = "### batch\n\nA batch is rows. It has 500.\n\n### R-hat\n\nIt is one\n\n### anchor\n\nA place. One example.\n"
+    assert badly_explained(text) == ["anchor", "R-hat"]
+    assert unlinked(text, ["[batch](words.md#batch)", "[R](docs/words.md#r-hat)"]) == ["anchor"]

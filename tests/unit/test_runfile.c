@@ -261,7 +261,7 @@ static void forged_blocks_are_refused(void **state) {
         {SGFSI_BLOCK_DRAWS, 1, 0, 0, INT64_MAX / 4, 8}, /* the product overflows */
         {SGFSI_BLOCK_DRAWS, 1, 0, 0, 2, 8 * (RUN_D + RUN_S)},
         {SGFSI_BLOCK_INFO, 0, 0, 0, 0, 8},
-        {SGFSI_BLOCK_INFO, 0, SGFSI_INFO_COV, 0, 0, SGFSI_INFO_BYTES},
+        {SGFSI_BLOCK_INFO, 0, 4, 0, 0, SGFSI_INFO_BYTES}, /* a covariance that is not there */
         {SGFSI_BLOCK_INFO, 0, 0, 0, 0, SGFSI_INFO_BYTES}, /* its counts are below zero */
         {SGFSI_BLOCK_END, 0, 0, 0, 0, SGFSI_STATE_MAX + 1},
         {99, 0, 0, 0, 0, 0},
@@ -277,10 +277,8 @@ static void forged_blocks_are_refused(void **state) {
         memset(bytes, 0xFF, sizeof bytes);
         memcpy(bytes, head, length);
         unsigned char *block = bytes + length;
-        size_t covered = SGFSI_BLOCK_HEAD + (size_t)bad[i].bytes;
-        sgfsi_block_put(block, &bad[i]);
-        sgfsi_put_u32(block + covered, sgfsi_crc32(0, block, covered));
-        write_bytes(other, (char *)bytes, length + covered + SGFSI_CRC_BYTES);
+        size_t whole = sgfsi_block_seal(block, &bad[i]);
+        write_bytes(other, (char *)bytes, length + whole);
         assert_int_equal(read_damaged(&err), -1);
         assert_non_null(strstr(err.text, "damaged at byte"));
     }
