@@ -29,7 +29,7 @@
 #include "files/flow_table.h"
 #include "files/packed/packed.h"
 #include "files/stream.h"
-#include "rows/data.h"
+#include "rows/rows.h"
 #include "rows/rows.h"
 
 #ifndef FEED_FAIL

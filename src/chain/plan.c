@@ -132,15 +132,16 @@ static int64_t automatic_batch(int64_t W, int64_t D) {
 /* Chunks where the rows were shuffled and are many enough; else single rows, and why. */
 static void choose_scheme(sgfsi_plan *plan, const sgfs_model *m) {
     const sgfs_data *d = m->data;
-    bool chunks = d->table.shuffled && d->weight == NULL && sgfsi_chunk_rows(d, plan->n, m->D) > 1;
+    bool chunks =
+        sgfsi_data_is_shuffled(d) && d->weight == NULL && sgfsi_chunk_rows(d, plan->n, m->D) > 1;
     if (plan->kinds.scheme == NULL)
         plan->kinds.scheme = chunks ? &sgfs_scheme_chunks : &sgfs_scheme_with;
     plan->scheme = plan->kinds.scheme->name;
-    if (!d->table.shuffled || chunks) return;
+    if (!sgfsi_data_is_shuffled(d) || chunks) return;
     if (d->weight != NULL) {
         sgfsi_say(plan->log, SGFS_NOTE,
                   "Rows that have weights are drawn one by one, not in chunks.");
-    } else if (d->table.parts > 0) {
+    } else if (sgfsi_data_is_mapped(d)) {
         sgfsi_say(plan->log, SGFS_NOTE,
                   "Rows are drawn one by one: %lld are too few for chunks of several with %lld "
                   "parameters (docs/math.md).",

@@ -80,19 +80,14 @@ static bool is_large(const sgfs_data *d) {
 /* A of all rows from ENOUGH_ROWS of them: A = P + N/n (A_n - P), P the prior's share. */
 static bool curvature_of_some(const sgfs_model *m, const double *theta, double *G, double *A,
                               sgfsi_arena *arena) {
-    int64_t D = m->D, *row = sgfsi_arena_alloc(arena, ENOUGH_ROWS, sizeof *row);
+    int64_t D = m->D;
     double lp, *P = SGFSI_DOUBLES(arena, D * D), ratio = m->data->total / ENOUGH_ROWS;
-    sgfs_data some = *m->data;
-    sgfs_model part = *m;
-    if (row == NULL || P == NULL) return false;
-    sgfsi_data_fair(m->data, ENOUGH_ROWS, row);
-    for (int64_t i = 0; m->data->subset != NULL && i < ENOUGH_ROWS; i++)
-        row[i] = m->data->subset[row[i]];
-    some.subset = row;
-    some.N = ENOUGH_ROWS;
-    some.total = ENOUGH_ROWS;
-    part.data = &some;
-    if (sgfsi_posterior_full(&part, theta, &lp, G, A, NULL) != SGFS_OK) return false;
+    sgfs_data *some = sgfsi_data_view_fair(m->data, ENOUGH_ROWS, SGFSI_SAME_SCALE, NULL);
+    if (some == NULL || P == NULL) return sgfs_data_free(some), false;
+    const sgfs_model part = sgfsi_model_on(m, some);
+    sgfs_status status = sgfsi_posterior_full(&part, theta, &lp, G, A, NULL);
+    sgfs_data_free(some);
+    if (status != SGFS_OK) return false;
     sgfsi_prior_add_curvature(m, theta, P);
     for (int64_t i = 0; i < D * D; i++) A[i] = P[i] + ratio * (A[i] - P[i]);
     sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,

@@ -281,8 +281,3 @@ char **sgfsi_names_made_up(int64_t cols) {
     }
     return names;
 }
-
-void sgfsi_names_free(char **names, int64_t cols) {
-    for (int64_t i = 0; names != NULL && i < cols; i++) free(names[i]);
-    free(names);
-}

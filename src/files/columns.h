@@ -32,6 +32,5 @@ sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *li
 
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);
-void sgfsi_names_free(char **names, int64_t cols);
 
 #endif

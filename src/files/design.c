@@ -135,23 +135,6 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
     }
 }
 
-/* Without an intercept nothing could absorb the means, so columns are scaled but not centred.
- * Sparse columns are not centred either: it would leave no zeros. shift, scale: those of the training
- * part, where another one is read; else NULL. */
-static sgfs_status standardize(sgfs_data *d, const double *shift, const double *scale,
-                               sgfs_err *err) {
-    d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
-    d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
-    if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
-    for (int64_t j = 0; j < d->features; j++) {
-        bool constant = d->feature[j].sd == 0;
-        double mean = shift != NULL ? shift[j] : d->feature[j].mean;
-        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? mean : 0;
-        d->scale[j] = scale != NULL ? scale[j] : constant ? 1 : 1 / d->feature[j].sd;
-    }
-    return SGFS_OK;
-}
-
 /* ---- transforms ------------------------------------------------------------------------------ */
 
 /* What stands beside the table, of the rows that are left in it. */
@@ -228,7 +211,7 @@ static sgfs_status measure(sgfs_data *d, const sgfsi_recipe *r, const double *we
         sgfsi_say(log, SGFS_NOTE,
                   "Sparse columns are scaled by --standardize, not centred: that would fill them.");
     }
-    return wanted ? standardize(d, shift, scale, err) : SGFS_OK;
+    return wanted ? sgfsi_data_standardize(d, shift, scale, err) : SGFS_OK;
 }
 
 /* weights, exposure: of arrays; a table of a file has them in columns. */
@@ -242,46 +225,6 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     if (status == SGFS_OK) status = measure(d, r, weights, exposure, cfg, err);
     sgfsi_recipe_free(r);
     return status;
-}
-
-/* ---- views ----------------------------------------------------------------------------------- */
-
-static sgfs_status fill_view(sgfs_data *d, const sgfs_data *whole, const int64_t *row, int64_t n,
-                             sgfs_err *err) {
-    int64_t *subset = sgfsi_arena_alloc(&d->arena, n, sizeof *subset);
-    d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
-    if (subset == NULL || d->feature == NULL) return sgfsi_fail_memory(err, "some of the rows");
-    for (int64_t i = 0; i < n; i++) {
-        subset[i] = whole->subset != NULL ? whole->subset[row[i]] : row[i];
-    }
-    memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
-    d->subset = subset;
-    d->N = n;
-    d->shift = d->scale = NULL; /* or they would be measured standardised */
-    sgfs_status status = sgfsi_data_weigh(d, err);
-    if (status == SGFS_OK) status = sgfsi_data_measure(d, NULL, err);
-    return status == SGFS_OK && whole->scale != NULL ? standardize(d, NULL, NULL, err) : status;
-}
-
-sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n, sgfs_err *err) {
-    sgfs_data *d = malloc(sizeof *d);
-    if (d == NULL) return sgfsi_fail_memory(err, "some of the rows"), NULL;
-    *d = *whole;
-    d->view = true;
-    d->arena = (sgfsi_arena){NULL};
-    d->warnings = sgfsi_json_array();
-    d->cfg = sgfsi_config_copy(whole->cfg);
-    sgfs_status status = d->cfg != NULL ? fill_view(d, whole, row, n, err)
-                                        : sgfsi_fail_memory(err, "some of the rows");
-    if (status == SGFS_OK) return d;
-    sgfs_data_free(d);
-    return NULL;
-}
-
-sgfs_data sgfsi_data_unscaled(const sgfs_data *d) {
-    sgfs_data plain = *d;
-    plain.shift = plain.scale = NULL;
-    return plain;
 }
 
 /* ---- files and arrays ------------------------------------------------------------------------ */
@@ -454,62 +397,4 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
         return NULL;
     }
     return d;
-}
-
-const char *sgfsi_data_text_file(const sgfs_data *d) {
-    return d->table.text_path != NULL ? d->table.text_path : d->path;
-}
-
-int64_t sgfs_data_rows(const sgfs_data *data) {
-    return data->N;
-}
-
-void sgfs_data_free(sgfs_data *data) {
-    if (data == NULL) return;
-    if (!data->view) {
-        sgfsi_table_free(&data->table);
-        sgfsi_json_free(data->recipe);
-        free(data->kept);
-    }
-    sgfs_config_free(data->cfg);
-    sgfsi_json_free(data->warnings);
-    sgfsi_arena_free(&data->arena);
-    free(data);
-}
-
-sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
-    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
-    sgfsi_json_text(o, "path", d->path);
-    if (d->files > 1) {
-        sgfsi_json *files = sgfsi_json_array();
-        for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
-        sgfsi_json_put(o, "files", files);
-    }
-    sgfsi_json_int(o, "rows", d->N);
-    sgfsi_json_flag(o, "intercept", d->intercept);
-    sgfsi_json_flag(o, "standardized", d->scale != NULL);
-    sgfsi_json_flag(o, "named", d->table.named); /* columns are known by name, not by place */
-    if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
-    if (d->target_col >= 0 && d->target_col == d->table.text_col)
-        sgfsi_json_flag(o, "target_text", true); /* though all labels may look like numbers */
-    if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
-    if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
-    if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
-    if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
-    /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
-    for (int64_t j = 0; j < d->features; j++) {
-        sgfsi_json *c = sgfsi_json_object();
-        sgfsi_json_text(c, "name", d->feature[j].name);
-        sgfsi_json_num(c, "mean", d->feature[j].mean);
-        sgfsi_json_num(c, "sd", d->feature[j].sd);
-        if (d->scale != NULL) {
-            sgfsi_json_num(c, "shift", d->shift[j]);
-            sgfsi_json_num(c, "scale", d->scale[j]);
-        }
-        sgfsi_json_put(columns, NULL, c);
-    }
-    sgfsi_json_put(o, "features", columns);
-    sgfsi_json_num(o, "target_mean", d->target.mean);
-    sgfsi_json_num(o, "target_sd", d->target.sd);
-    return o;
 }

@@ -28,14 +28,6 @@ sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_glm_refuse_text(const sgfs_model *m, const char *needs, sgfs_err *err) {
-    const sgfs_data *d = m->data;
-    if (d->target_col < 0 || d->target_col != d->table.text_col) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: the target \"%s\" holds text (\"%.60s\"); %s.",
-                      sgfsi_data_text_file(d), (long long)d->table.text_line, d->target.name,
-                      d->table.level[d->table.text_level], needs);
-}
-
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     sgfs_status status = sgfsi_model_room_for_names(m, err);
@@ -119,7 +111,7 @@ void sgfsi_glm_changes(const sgfs_model *m, const double *from, const double *to
 }
 
 int64_t sgfsi_glm_scratch(const sgfs_model *m) {
-    return m->kind->sparse && m->data->table.type == SGFSI_CSR ? 0 : m->data->p;
+    return m->kind->sparse && sgfsi_data_is_sparse(m->data) ? 0 : m->data->p;
 }
 
 /* Only pairs of entries: O(entries^2) for each row. Columns increase within a row, so that j is

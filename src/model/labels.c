@@ -19,10 +19,6 @@
 enum { MOST_CODES = 4096 };
 static const double few = 10; /* rows of a label */
 
-static bool is_text(const sgfs_data *d) {
-    return d->target_col >= 0 && d->target_col == d->table.text_col;
-}
-
 int64_t sgfsi_labels_find(const sgfsi_labels *l, double y) {
     if (l->codes > 0) return -1; /* the table has them all */
     for (int64_t k = 0; k < l->count; k++) {
@@ -50,9 +46,8 @@ static const char *name_number(sgfs_model *m, double value) {
 
 /* A number that no word has can only come from a file that was tampered with. */
 static const char *name_of(sgfs_model *m, double value) {
-    const sgfsi_table *t = &m->data->table;
-    bool word = is_text(m->data) && value >= 0 && value < (double)t->levels;
-    return word ? t->level[(int64_t)value] : name_number(m, value);
+    const char *word = sgfsi_data_target_word(m->data, value);
+    return word != NULL ? word : name_number(m, value);
 }
 
 static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int64_t found,
@@ -85,7 +80,7 @@ static sgfs_status look(sgfs_model *m, int64_t most, label *l, int64_t *count, s
     free(value);
     *count = found;
     if (found < 2 || found > most) return refuse(m, most, l, found, err);
-    if (is_text(m->data)) qsort(l, (size_t)found, sizeof *l, by_name);
+    if (sgfsi_data_target_is_text(m->data)) qsort(l, (size_t)found, sizeof *l, by_name);
     return SGFS_OK;
 }
 
@@ -94,11 +89,13 @@ static sgfs_status look(sgfs_model *m, int64_t most, label *l, int64_t *count, s
 static double value_of(const sgfs_data *d, const char *name, int64_t k) {
     double value;
     if (!d->has_target) return (double)k;
-    if (!is_text(d)) return sgfsi_text_num(name, &value) ? value : -1e300 * (1 + 1e-6 * (double)k);
-    for (int64_t i = 0; i < d->table.levels; i++) {
-        if (strcmp(d->table.level[i], name) == 0) return (double)i;
+    if (!sgfsi_data_target_is_text(d))
+        return sgfsi_text_num(name, &value) ? value : -1e300 * (1 + 1e-6 * (double)k);
+    int64_t words = sgfsi_data_target_words(d);
+    for (int64_t i = 0; i < words; i++) {
+        if (strcmp(sgfsi_data_target_word(d, (double)i), name) == 0) return (double)i;
     }
-    return (double)(d->table.levels + k);
+    return (double)(words + k);
 }
 
 /* ---- keeping them ---------------------------------------------------------------------------- */
@@ -129,17 +126,17 @@ static sgfs_status keep(sgfs_model *m, const label *l, int64_t count, sgfs_err *
 }
 
 /* Rows of each class, from the list a packed file has of them, or by counting. rows: of labels. */
-static void count_told(const sgfs_model *m, double *rows) {
-    const sgfsi_table *t = &m->data->table;
-    for (int64_t k = 0; k < t->values; k++) {
-        int64_t class = sgfsi_labels_class(&m->labels, t->value[k]);
-        if (class >= 0) rows[class] += t->value_rows[k];
-    }
-}
-
 static void count_rows(const sgfs_model *m, double *rows) {
     enum { BLOCK = 256 };
     double y[BLOCK], weight[BLOCK];
+    const double *value, *value_rows;
+    int64_t listed =
+        m->data->weight == NULL ? sgfsi_data_target_list(m->data, &value, &value_rows) : 0;
+    for (int64_t k = 0; k < listed; k++) {
+        int64_t class = sgfsi_labels_class(&m->labels, value[k]);
+        if (class >= 0) rows[class] += value_rows[k];
+    }
+    if (listed > 0) return;
     for (int64_t i = 0; i < m->data->N; i += BLOCK) {
         int64_t n = m->data->N - i < BLOCK ? m->data->N - i : BLOCK;
         sgfsi_data_rows_range(m->data, i, n, NULL, y);
@@ -153,11 +150,8 @@ static void count_rows(const sgfs_model *m, double *rows) {
 
 /* The rarest class tells how many rows carry the information about some of the parameters. */
 static void count_events(sgfs_model *m) {
-    const sgfs_data *d = m->data;
     double *rows = calloc((size_t)m->labels.count, sizeof *rows);
-    bool told = d->table.values > 0 && d->subset == NULL && d->weight == NULL;
-    if (rows != NULL && told) count_told(m, rows);
-    else if (rows != NULL) count_rows(m, rows);
+    if (rows != NULL) count_rows(m, rows);
     int64_t rarest = 0;
     for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
         if (rows[k] <= 0 || rows[k] >= m->events) continue;

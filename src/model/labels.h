@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "rows/data.h"
+#include "rows/rows.h"
 
 enum { SGFSI_MOST_LABELS = 1000 };
 

@@ -36,7 +36,7 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     m->state = s;
     m->scratch_per_row = 1;
     m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m); /* a column more: log_sigma */
-    sgfs_status status = sgfsi_glm_refuse_text(m, "linear regression needs numbers", err);
+    sgfs_status status = sgfsi_data_refuse_text(m->data, "linear regression needs numbers", err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
     bool unknown = sgfsi_config_auto(m->cfg, "model.sigma");

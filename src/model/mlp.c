@@ -44,15 +44,11 @@ static const sgfsi_layer *last_layer(const sgfsi_mlp *s) {
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static bool is_text(const sgfs_data *d) {
-    return d->target_col >= 0 && d->target_col == d->table.text_col;
-}
-
 /* Text, or a few whole numbers. */
 static bool looks_like_labels(const sgfs_data *d, int64_t *found) {
     double value[MOST_AUTO_LABELS + 1];
     *found = sgfsi_data_target_values(d, MOST_AUTO_LABELS, value);
-    if (is_text(d)) return true;
+    if (sgfsi_data_target_is_text(d)) return true;
     if (*found > MOST_AUTO_LABELS) return false;
     for (int64_t k = 0; k < *found; k++) {
         if (value[k] != floor(value[k])) return false;
@@ -71,7 +67,8 @@ static const sgfsi_readout *choose_readout(const sgfs_model *m) {
     sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
               labels ? "Target \"%s\" is taken for labels: --output softmax%s."
                      : "Target \"%s\" is taken for numbers: --output gaussian.",
-              m->data->target.name, is_text(m->data) ? "" : " (gaussian: for numbers)");
+              m->data->target.name,
+              sgfsi_data_target_is_text(m->data) ? "" : " (gaussian: for numbers)");
     return labels ? &sgfsi_readout_softmax : &sgfsi_readout_gaussian;
 }
 
@@ -100,13 +97,8 @@ static void judge_target(sgfs_model *m) {
 
 static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     const sgfs_data *d = m->data;
-    if (is_text(d)) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s:%lld: the target \"%s\" holds text (\"%.60s\"); --output gaussian "
-                          "needs numbers.",
-                          sgfsi_data_text_file(d), (long long)d->table.text_line, d->target.name,
-                          d->table.level[d->table.text_level]);
-    }
+    sgfs_status status = sgfsi_data_refuse_text(d, "--output gaussian needs numbers", err);
+    if (status != SGFS_OK) return status;
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
     if (!s->known && m->restored == NULL && d->target.min == d->target.max) {
         return sgfsi_fail(err, SGFS_EDATA,

@@ -111,6 +111,12 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     return NULL;
 }
 
+sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
+    sgfs_model other = *m;
+    other.data = data;
+    return other;
+}
+
 sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
     m->param = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->param);
     return m->param != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the parameter names");

@@ -6,7 +6,7 @@
 
 #include "context/context.h"
 #include "model/labels.h"
-#include "rows/data.h"
+#include "rows/rows.h"
 
 enum {
     SGFSI_MOST_BLOCKS = 64, /* of parameters */
@@ -52,6 +52,10 @@ extern const sgfs_option sgfsi_prior_options[];
  * is in it stay. kind, data and saved are borrowed. */
 sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
                                const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err);
+
+/* The same model looking at other rows of its own data: parameters, prior and scale are those of m,
+ * from which it borrows everything. Not freed. */
+sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
 
 /* For the kinds, while opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,

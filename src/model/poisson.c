@@ -29,12 +29,11 @@ static sgfs_status refuse(const sgfs_model *m, int64_t row, double y, sgfs_err *
     char number[SGFSI_NUM_CHARS], where[320];
     const sgfs_data *d = m->data;
     sgfsi_format_num(number, y);
-    row = d->subset != NULL ? d->subset[row] : row;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s of the target \"%s\" is %s; Poisson regression needs counts, 0, "
                       "1, 2, and so on.%s",
-                      sgfsi_table_where(&d->table, d->path, row, where, sizeof where),
-                      d->target.name, number, y > 0 ? " Rates are counts with an --exposure." : "");
+                      sgfsi_data_where(d, row, where, sizeof where), d->target.name, number,
+                      y > 0 ? " Rates are counts with an --exposure." : "");
 }
 
 static bool is_count(double y) {
@@ -48,17 +47,17 @@ static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
     enum { BLOCK = 256, ENOUGH = 1 << 20 };
     double y[BLOCK];
     const sgfs_data *d = m->data;
-    bool told = d->subset == NULL && d->table.values > 0;
-    for (int64_t k = 0; told && k < d->table.values; k++) told = is_count(d->table.value[k]);
-    if (told) return SGFS_OK;
-    bool some = d->table.shuffled && d->N > ENOUGH && d->target.min >= 0;
+    const double *value, *rows;
+    int64_t listed = sgfsi_data_target_list(d, &value, &rows), counts = 0;
+    while (counts < listed && is_count(value[counts])) counts++;
+    if (listed > 0 && counts == listed) return SGFS_OK;
+    bool some = sgfsi_data_is_shuffled(d) && d->N > ENOUGH && d->target.min >= 0;
     int64_t N = some ? ENOUGH : d->N;
     for (int64_t first = 0; d->has_target && first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
         sgfsi_data_rows_range(d, first, n, NULL, y);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
-            if (!is_count(y[i])) return refuse(m, row, y[i], err);
+            if (!is_count(y[i])) return refuse(m, first + i, y[i], err);
         }
     }
     return SGFS_OK;
@@ -78,7 +77,7 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);
     fill_table(s);
-    sgfs_status status = sgfsi_glm_refuse_text(m, "Poisson regression needs counts", err);
+    sgfs_status status = sgfsi_data_refuse_text(m->data, "Poisson regression needs counts", err);
     if (status == SGFS_OK) status = check_counts(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
@@ -218,13 +217,6 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static double mean_exposure(const sgfs_data *d) {
-    double sum = 0;
-    if (d->offset == NULL) return 1;
-    for (int64_t i = 0; i < d->N; i++) sum += exp(d->offset[d->subset != NULL ? d->subset[i] : i]);
-    return sum / (double)d->N;
-}
-
 /* The mean count, of one unit of exposure; chains are spread so that the predictors, like those of
  * a linear model, are off by about the noise of one row, 1/sqrt(mean) on the scale of logs. */
 static void start(const sgfs_model *m, double *theta, double *spread) {
@@ -232,7 +224,7 @@ static void start(const sgfs_model *m, double *theta, double *spread) {
     memset(theta, 0, (size_t)m->D * sizeof *theta);
     sgfsi_glm_spread(m, spread);
     for (int64_t j = 0; j < m->D; j++) spread[j] /= sqrt(fmax(1, mean));
-    if (m->data->intercept) theta[0] = log(mean / mean_exposure(m->data));
+    if (m->data->intercept) theta[0] = log(mean / sgfsi_data_mean_exposure(m->data));
 }
 
 static void to_user(const sgfs_model *m, const double *theta, double *user) {

@@ -150,12 +150,19 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
+sgfs_model sgfsi_prior_lend(const sgfs_model *m, sgfsi_prior *prior) {
+    sgfs_model lent = *m;
+    lent.prior = prior;
+    lent.precision = prior->precision;
+    return lent;
+}
+
 /* ---- at theta -------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err) {
     const sgfsi_prior *p = m->prior;
-    if (m->kind->log_prior != NULL) {
+    if (p == NULL) {
         double own = 0;
         sgfs_status status = m->kind->log_prior(m, theta, lp != NULL ? &own : NULL, G, err);
         if (lp != NULL) *lp += own;

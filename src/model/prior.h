@@ -45,8 +45,11 @@ typedef struct sgfsi_prior {
 } sgfsi_prior;
 
 /* Fills m->prior and m->precision, as the options say. A model that has log_prior keeps the
- * m->precision it made while opening (none: zeros), and options of the prior are refused. */
+ * m->precision it made while opening (none: zeros) and has no m->prior; options of the prior are
+ * refused. */
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);
+/* The same model with another prior. It borrows everything, and is not freed. */
+sgfs_model sgfsi_prior_lend(const sgfs_model *m, sgfsi_prior *prior);
 /* Do the options give no parameter any prior? */
 bool sgfsi_prior_is_flat(const sgfs_config *cfg);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */

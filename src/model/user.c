@@ -332,7 +332,7 @@ static sgfs_status check_data(const sgfs_model *m, sgfs_err *err) {
             "Model %s needs a target column (that of an IDX file is in another: --labels).",
             short_name(m, name));
     }
-    if (d->target_col >= 0 && d->target_col == d->table.text_col) {
+    if (sgfsi_data_target_is_text(d)) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%.150s: the target \"%.100s\" is text, and model %s takes numbers: give "
                           "each text a number in the file.",

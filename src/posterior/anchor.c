@@ -51,29 +51,14 @@ int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m) {
     return N > 4 * rows ? (int64_t)rows : 0;
 }
 
-/* Those rows on the scale that all of them have: the chain's scale is the same. What it borrows
- * belongs to `whole`. */
-static sgfs_data *pilot_data(const sgfs_data *whole, const int64_t *row, int64_t n) {
-    sgfs_data *d = sgfsi_data_view(whole, row, n, NULL);
-    if (d == NULL) return NULL;
-    d->feature = whole->feature;
-    d->target = whole->target;
-    d->shift = whole->shift;
-    d->scale = whole->scale;
-    return d;
-}
-
+/* On the scale that all rows have: the chain's scale is the same. */
 sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data) {
-    int64_t *row = malloc((size_t)n * sizeof *row);
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     sgfs_model *small = NULL;
-    if (row != NULL && silent != NULL) {
-        sgfs_config_on_message(silent, NULL, NULL);
-        sgfsi_data_fair(m->data, n, row);
-        *data = pilot_data(m->data, row, n);
-        if (*data != NULL) small = sgfsi_model_create(m->kind, *data, silent, m->saved, NULL);
-    }
-    free(row);
+    if (silent == NULL) return NULL;
+    sgfs_config_on_message(silent, NULL, NULL);
+    *data = sgfsi_data_view_fair(m->data, n, SGFSI_SAME_SCALE, NULL);
+    if (*data != NULL) small = sgfsi_model_create(m->kind, *data, silent, m->saved, NULL);
     sgfs_config_free(silent);
     return small;
 }
@@ -184,18 +169,13 @@ static sgfs_status look_without_prior(sgfsi_anchor *a, const sgfs_model *m, sgfs
                                       sgfsi_arena *own, sgfsi_mode *mode, bool *found,
                                       sgfs_err *err) {
     sgfsi_prior weak = {.kind = sgfsi_priors[0], .df = INFINITY};
-    sgfs_model_kind kind = *m->kind;
-    sgfs_model lent = *m;
     weak.precision = SGFSI_DOUBLES(own, m->D);
     if (weak.precision == NULL) return sgfsi_fail_memory(err, "the anchor");
     for (int64_t j = 0; j < m->D; j++) {
         double info = a->info[j * m->D + j];
         weak.precision[j] = info > 0 ? fmin(m->precision[j], 1e-4 * info) : m->precision[j];
     }
-    kind.log_prior = NULL;
-    lent.kind = &kind;
-    lent.prior = &weak;
-    lent.precision = weak.precision;
+    const sgfs_model lent = sgfsi_prior_lend(m, &weak);
     plan.start = a->theta;
     return look(a, &lent, &plan, own, mode, found, err);
 }

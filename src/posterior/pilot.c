@@ -56,16 +56,6 @@ static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
     return found && isfinite(out->stiff) && out->stiff > 0 && out->soft > 0;
 }
 
-static sgfs_data *some_rows(const sgfs_data *whole) {
-    int64_t n = whole->N < MOST_ROWS ? whole->N : MOST_ROWS;
-    int64_t *row = malloc((size_t)n * sizeof *row);
-    if (row == NULL) return NULL;
-    sgfsi_data_fair(whole, n, row);
-    sgfs_data *some = sgfsi_data_view(whole, row, n, NULL);
-    free(row);
-    return some;
-}
-
 sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
     sgfsi_pilot out = {.stiff = 1, .soft = 1};
     if (m == NULL || m->kind->curvature == NULL || m->D > MOST_PARAMETERS) return out;
@@ -77,7 +67,8 @@ sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
         sgfs_config_free(silent);
         return out;
     }
-    sgfs_data *data = some_rows(m->data);
+    int64_t n = m->data->N < MOST_ROWS ? m->data->N : MOST_ROWS;
+    sgfs_data *data = sgfsi_data_view_fair(m->data, n, SGFSI_OWN_SCALE, NULL);
     sgfs_model *small =
         data != NULL ? sgfsi_model_create(m->kind, data, silent, m->saved, NULL) : NULL;
     sgfsi_pilot found;

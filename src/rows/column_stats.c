@@ -19,8 +19,8 @@
 
 #include "base/moments.h"
 #include "base/ticker.h"
-#include "rows/data.h"
 #include "rows/pages.h"
+#include "rows/rows.h"
 
 enum { BLOCK = SGFSI_STATS_BLOCK, GROUP = 16, MOST_CELLS = 1 << 20 };
 
@@ -134,12 +134,11 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
             bool is_target = j == d->features;
             if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
             char where[320];
-            int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
             return sgfsi_fail(
                 err, SGFS_EDATA,
                 "%s, column \"%s\" is not a finite number; remove such rows or fill them in "
                 "first.",
-                sgfsi_table_where(&d->table, d->path, row, where, sizeof where),
+                sgfsi_data_where(d, first + i, where, sizeof where),
                 is_target ? d->target.name : d->feature[j].name);
         }
     }
@@ -185,7 +184,7 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, doubl
 static void each_entry(const sgfs_data *d, sgfsi_column_stats *t, bool squares) {
     const sgfs_csr *from = &d->table.csr;
     for (int64_t i = 0; i < d->N; i++) {
-        int64_t row = d->subset != NULL ? d->subset[i] : i;
+        int64_t row = sgfsi_data_table_row(d, i);
         double w = d->weight != NULL ? d->weight[row] : 1;
         if (w == 0) continue;
         for (int64_t k = from->start[row]; k < from->start[row + 1]; k++) {

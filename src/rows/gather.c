@@ -5,7 +5,7 @@
  * row a few places ahead is prefetched while this one is copied. A view (data->subset) is a list of
  * row numbers in front of these loops; without one they run as they always did.
  */
-#include "rows/data.h"
+#include "rows/rows.h"
 
 #include <string.h>
 
@@ -128,29 +128,4 @@ void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row) {
         int64_t left_out = (int64_t)((double)k * (double)(d->N - n) / (double)blocks); /* before */
         for (int64_t i = from; i < to; i++) row[i] = left_out + i;
     }
-}
-
-/* The list a packed file has of them is as good as a look. */
-static int64_t told_values(const sgfsi_table *t, int64_t most, double *value) {
-    int64_t count = t->values <= most ? t->values : most;
-    memcpy(value, t->value, (size_t)count * sizeof *value);
-    return t->values <= most ? count : most + 1;
-}
-
-int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value) {
-    if (d->table.values > 0 && d->subset == NULL) return told_values(&d->table, most, value);
-    int64_t count = 0;
-    double block[256];
-    for (int64_t i = 0; i < d->N; i++) {
-        if (i % 256 == 0) sgfsi_data_rows_range(d, i, d->N - i < 256 ? d->N - i : 256, NULL, block);
-        double y = block[i % 256];
-        int64_t at = 0;
-        while (at < count && value[at] < y) at++;
-        if (at < count && value[at] == y) continue;
-        if (count == most) return most + 1;
-        memmove(value + at + 1, value + at, (size_t)(count - at) * sizeof *value);
-        value[at] = y;
-        count++;
-    }
-    return count;
 }

@@ -5,7 +5,7 @@
 #ifndef SGFSI_PAGES_H
 #define SGFSI_PAGES_H
 
-#include "rows/data.h"
+#include "rows/rows.h"
 
 /* One reader's (a chain's, a thread's) visits. Zeroed: none so far. */
 typedef struct sgfsi_pages {

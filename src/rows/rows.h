@@ -1,11 +1,87 @@
 /* SPDX-License-Identifier: MIT
- * rows.h: rows of the data as a batch: room for them, and the one place that fills it, dense or
- * sparse, with weights and offsets where the data have them.
+ * rows.h: the left border of the engine. Models, posterior, samplers and jobs see data through these
+ * functions and the plain facts of data.h (N, p, names, statistics); how rows are stored (in memory,
+ * in mapped files, sparse; in their file's type) is nobody else's business.
+ *
+ *     rows as numbers     sgfsi_data_rows_range, _pick, _table
+ *     rows as a batch     sgfsi_rows_range, _drawn, _table
+ *     other data          sgfsi_data_view, _view_fair
+ *     the target          sgfsi_data_target_values, _is_text, _word, ...
+ *     for the header      sgfsi_data_describe
  */
 #ifndef SGFSI_ROWS_H
 #define SGFSI_ROWS_H
 
 #include "rows/data.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Rows first .. first+n-1 in order: x n x p, y n (either may be NULL). */
+void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y);
+/* Rows row[0..n-1] in any order. */
+void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* Rows row[0..n-1] of the table, whatever rows d has, treated as rows of d are. */
+void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* n rows of the data that stand for all of them: evenly spaced, and where the order is random,
+ * neighbours together, so that few pages are read. n <= d->N. */
+void sgfsi_data_fair(const sgfs_data *d, int64_t n, int64_t *row);
+/* Weights of rows first .. first+n-1; 1 without weights. */
+void sgfsi_data_weights(const sgfs_data *d, int64_t first, int64_t n, double *weight);
+double sgfsi_data_mean_exposure(const sgfs_data *d); /* of the rows; 1 without exposure */
+
+/* Row i of the data is this row of the table, counted from 0 as in the file. */
+static inline int64_t sgfsi_data_table_row(const sgfs_data *d, int64_t i) {
+    return d->subset != NULL ? d->subset[i] : i;
+}
+/* "part-2.npy: row 17": where row i of the data stands. Returns out. */
+const char *sgfsi_data_where(const sgfs_data *d, int64_t i, char *out, size_t room);
+/* Do the rows stand in an order drawn at random? */
+static inline bool sgfsi_data_is_shuffled(const sgfs_data *d) {
+    return d->table.shuffled;
+}
+static inline bool sgfsi_data_is_sparse(const sgfs_data *d) {
+    return d->table.type == SGFSI_CSR;
+}
+/* Do the rows stay in their files, which are mapped? */
+static inline bool sgfsi_data_is_mapped(const sgfs_data *d) {
+    return d->table.parts > 0;
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+typedef enum sgfsi_view_scale {
+    SGFSI_OWN_SCALE, /* every statistic is of these rows alone, and with it the centring and scaling
+                         of --standardize: nothing of the other rows leaks in */
+    SGFSI_SAME_SCALE, /* the statistics and the scale are those of the whole */
+    SGFSI_NO_SCALE    /* not standardised; the statistics are those of the whole */
+} sgfsi_view_scale;
+
+/* Rows row[0..n) of `whole` (copied; NULL: all of them) as data of their own over the same table.
+ * The whole must outlive them. Free with sgfs_data_free. */
+sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n,
+                           sgfsi_view_scale scale, sgfs_err *err);
+/* The same of n rows that stand for all (sgfsi_data_fair). */
+sgfs_data *sgfsi_data_view_fair(const sgfs_data *whole, int64_t n, sgfsi_view_scale scale,
+                                sgfs_err *err);
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+/* Up to `most` distinct target values in increasing order; returns how many (most + 1: more). */
+int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value);
+/* The same and the rows of each, borrowed, where a file lists them and all its rows are there;
+ * returns how many, 0: there is no list. */
+int64_t sgfsi_data_target_list(const sgfs_data *d, const double **value, const double **rows);
+/* Does it hold words? The numbers in the table are then those of words, 0, 1, ... */
+bool sgfsi_data_target_is_text(const sgfs_data *d);
+int64_t sgfsi_data_target_words(const sgfs_data *d);                   /* how many; or 0 */
+const char *sgfsi_data_target_word(const sgfs_data *d, double number); /* NULL: there is none */
+/* SGFS_EDATA where it holds words, naming the first: "...; <needs>." */
+sgfs_status sgfsi_data_refuse_text(const sgfs_data *d, const char *needs, sgfs_err *err);
+
+/* What the run file's header says of the data. */
+sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
+
+/* ---- batches --------------------------------------------------------------------------------- */
 
 typedef struct sgfsi_rows_plan {
     int64_t n;          /* rows at most */
@@ -14,6 +90,7 @@ typedef struct sgfsi_rows_plan {
     int64_t parameters; /* of the model, for minibatches: how large chunks may be */
 } sgfsi_rows_plan;
 
+/* Room for the rows of a batch, dense or sparse, with weights and offsets where the data have them. */
 typedef struct sgfsi_rows {
     const sgfs_data *data;
     double *x;               /* n x p; NULL: sparse */

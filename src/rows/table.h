@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * table.h: what a reader hands over: a rectangle of numbers with named columns, one of them
- * possibly text (the target's levels). A reader fills it, design.c (data.h) selects features and
- * target from it.
+ * possibly text (the target's words). A reader fills it, design.c selects features and target from
+ * it. Only src/rows and src/files look inside; everybody else asks rows.h.
  */
 #ifndef SGFSI_TABLE_H
 #define SGFSI_TABLE_H
@@ -118,6 +118,9 @@ double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
 /* Free the cells and all that is known by column, for others to take their place. */
 void sgfsi_table_forget_cells(sgfsi_table *table);
+
+/* Frees cols names, and the list. Takes NULL. */
+void sgfsi_names_free(char **names, int64_t cols);
 
 /* The part that row is in; only for tables with parts. */
 const sgfsi_part *sgfsi_table_part(const sgfsi_table *table, int64_t row);

@@ -13,25 +13,22 @@
 #include <stdlib.h>
 
 #include "base/number.h"
-#include "rows/data.h"
 #include "rows/pages.h"
+#include "rows/rows.h"
 
-/* Column j of the table as doubles. */
+/* Column j of the table as doubles: of all its rows, whatever rows d has. */
 static sgfs_status read_column(sgfs_data *d, int64_t j, double **column, sgfs_err *err) {
     enum { BLOCK = 4096 };
     int64_t rows = d->table.rows;
     double *out = *column = SGFSI_DOUBLES(&d->arena, rows);
-    sgfs_data walk = *d;
+    const sgfs_data all = sgfsi_data_over(&d->table, j);
     sgfsi_pages visit = {0};
     if (out == NULL) return sgfsi_fail_memory(err, "the weights");
-    walk.target_col = j;
-    walk.subset = NULL; /* weights are kept by row of the table */
-    walk.N = rows;
     for (int64_t first = 0; first < rows; first += BLOCK) {
         int64_t n = rows - first < BLOCK ? rows - first : BLOCK;
-        sgfs_status status = sgfsi_pages_range(&visit, &walk, first, n, err);
+        sgfs_status status = sgfsi_pages_range(&visit, &all, first, n, err);
         if (status != SGFS_OK) return status;
-        sgfsi_data_rows_range(&walk, first, n, NULL, out + first);
+        sgfsi_data_rows_range(&all, first, n, NULL, out + first);
     }
     return SGFS_OK;
 }
@@ -87,9 +84,15 @@ sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double 
 
 void sgfsi_data_weights(const sgfs_data *d, int64_t first, int64_t n, double *weight) {
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = d->subset != NULL ? d->subset[first + i] : first + i;
-        weight[i] = d->weight != NULL ? d->weight[row] : 1;
+        weight[i] = d->weight != NULL ? d->weight[sgfsi_data_table_row(d, first + i)] : 1;
     }
+}
+
+double sgfsi_data_mean_exposure(const sgfs_data *d) {
+    double sum = 0;
+    if (d->offset == NULL) return 1;
+    for (int64_t i = 0; i < d->N; i++) sum += exp(d->offset[sgfsi_data_table_row(d, i)]);
+    return sum / (double)d->N;
 }
 
 static const double least_total = 0.999; /* weights that sum to 1 are one row, in any rounding */

@@ -429,7 +429,7 @@ static void check_other_rows(bench *b) {
         if (kept) row[n++] = i;
     }
     assert_true(n > 20 && n < ROWS);
-    sgfs_data *some = sgfsi_data_view(b->data, row, n, &err);
+    sgfs_data *some = sgfsi_data_view(b->data, row, n, SGFSI_OWN_SCALE, &err);
     assert_non_null(some);
     sgfs_model *m = sgfsi_model_create(b->is.kind, some, b->cfg, b->m->saved, &err);
     if (m == NULL) fail_msg("%s: %s", b->label, err.text);

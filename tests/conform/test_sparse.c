@@ -174,7 +174,7 @@ static void check_rows(pair *q) {
     for (int64_t i = 0; i < 300; i++) row[i] = (i * 4 + 3) % N;
     sgfs_data *view[2];
     for (int k = 0; k < 2; k++) {
-        view[k] = sgfsi_data_view(q->data[k], row, 300, NULL);
+        view[k] = sgfsi_data_view(q->data[k], row, 300, SGFSI_OWN_SCALE, NULL);
         assert_non_null(view[k]);
         sgfsi_data_rows_pick(view[k], pick, 4, x[k], y[k]);
     }

@@ -232,8 +232,8 @@ static void test_views_carry_their_weights(void **state) {
         positive += t->w[i] > 0;
         for (int k = 0; k < (int)t->w[i]; k++) copy[n++] = at + k;
     }
-    sgfs_data *a = sgfsi_data_view(t->weighted, row, 400, NULL),
-              *b = sgfsi_data_view(t->copies, copy, n, NULL);
+    sgfs_data *a = sgfsi_data_view(t->weighted, row, 400, SGFSI_OWN_SCALE, NULL),
+              *b = sgfsi_data_view(t->copies, copy, n, SGFSI_OWN_SCALE, NULL);
     assert_true(a->total == (double)n);
     check_columns(a, b, (double)positive);
     double w[400];
@@ -244,7 +244,7 @@ static void test_views_carry_their_weights(void **state) {
         if (t->w[i] == 0) zero[k++] = i;
     }
     sgfs_err err;
-    assert_null(sgfsi_data_view(t->weighted, zero, 2, &err));
+    assert_null(sgfsi_data_view(t->weighted, zero, 2, SGFSI_OWN_SCALE, &err));
     assert_non_null(strstr(err.text, "all 0"));
     sgfs_data_free(a);
     sgfs_data_free(b);

@@ -103,6 +103,22 @@ def test_a_layer_includes_only_what_lies_below(path):
     assert refused(path) == []
 
 
+# How rows are stored is the business of rows and files; the others ask rows/rows.h.
+STORAGE = re.compile(r"\b(?:d|data|whole|some)(?:->|\.)(table|subset|kept|spans?|row_bytes|target_col)\b")
+
+
+def looks_into_storage(path):
+    """What a file of src/ reads of the storage of rows (of a sgfs_data)."""
+    if path.split("/")[1] in {"rows", "files"}:
+        return []
+    return STORAGE.findall(re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(), flags=re.S))
+
+
+@pytest.mark.parametrize("path", sources("src"))
+def test_only_rows_and_files_know_how_rows_are_stored(path):
+    assert looks_into_storage(path) == []
+
+
 @pytest.mark.parametrize("path", sources("src"))
 def test_own_headers_are_named_from_src(path):
     for bracket, header in includes(path):
@@ -170,3 +186,16 @@ def test_this_file_can_fail(tmp_path, monkeypatch):
         path.write_text(f'#include <math.h>\n#  include "{header}"\n', encoding="utf-8")
         monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
         assert refused(f"src/{layer}/bad.c") == [header]
+
+
+def test_the_check_of_storage_can_fail(tmp_path, monkeypatch):
+    """A model that reads the table, or the list of rows of a view, is caught."""
+    path = tmp_path / "src" / "model" / "bad.c"
+    path.parent.mkdir(parents=True)
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    for line, seen in [("n = d->table.parts;", "table"), ("i = m->data->subset[i];", "subset"),
+                       ("if (d->target_col < 0)", "target_col"), ("t = &m->data->table;", "table")]:
+        path.write_text(line, encoding="utf-8")
+        assert looks_into_storage("src/model/bad.c") == [seen]
+    path.write_text("/* d->table.parts */ n = m->data->N;", encoding="utf-8")
+    assert looks_into_storage("src/model/bad.c") == []

@@ -511,14 +511,14 @@ static void test_draws_fit_the_raw_columns(void **state) {
         int64_t K = is.classes;
         double *user = zeros(a->D), *raw = zeros(a->n * a->p);
         double *P = zeros(a->n * K), *Q = zeros(a->n * K);
-        sgfs_data plain = sgfsi_data_unscaled(a->data);
-        plain.has_target = false;             /* new rows need none */
+        sgfs_data *plain = sgfsi_data_view(a->data, NULL, 0, SGFSI_NO_SCALE, &err);
+        plain->has_target = false;            /* new rows need none */
         sgfs_config *cfg = sgfs_config_new(); /* the number of units is in what was remembered */
         set(cfg, "data.intercept", intercept ? "true" : "false");
-        sgfs_model *again = sgfsi_model_create(a->m->kind, &plain, cfg, a->m->saved, &err);
+        sgfs_model *again = sgfsi_model_create(a->m->kind, plain, cfg, a->m->saved, &err);
         if (again == NULL) fail_msg("%s", err.text);
         assert_int_equal(again->D, a->D);
-        sgfsi_data_rows_range(&plain, 0, a->n, raw, NULL);
+        sgfsi_data_rows_range(plain, 0, a->n, raw, NULL);
         sgfs_batch rows = a->batch;
         rows.x = raw;
         rows.y = NULL;
@@ -528,6 +528,7 @@ static void test_draws_fit_the_raw_columns(void **state) {
         for (int64_t i = 0; i < a->n * K; i++) assert_near(Q[i], P[i], 1e-12, a->label);
         assert_true(fabs(user[1] - a->theta[1]) > 0.01 * fabs(a->theta[1]));
         sgfs_model_free(again);
+        sgfs_data_free(plain);
         sgfs_config_free(cfg);
         free(user);
         free(raw);

@@ -21,7 +21,7 @@
 #include "files/flow.h"
 #include "files/glossary.h"
 #include "files/packed/packed.h"
-#include "rows/data.h"
+#include "rows/rows.h"
 
 static char said[1200];
 

@@ -21,7 +21,7 @@
 #include "base/rng.h"
 #include "chain/plan.h"
 #include "files/packed/packed.h"
-#include "rows/data.h"
+#include "rows/rows.h"
 
 static char path[64];
 static const sgfsi_read_options silent = {.target = "",
@@ -404,7 +404,7 @@ static void test_told_is_of_all_rows_once(void **state) {
         assert_true((d->weight != NULL) == (cols > 3));
         assert_measured(d, cols, x, ROWS, every);
         assert_int_equal(sgfsi_data_target_values(d, 3, value), 3);
-        sgfs_data *view = sgfsi_data_view(d, row, n, &err);
+        sgfs_data *view = sgfsi_data_view(d, row, n, SGFSI_OWN_SCALE, &err);
         if (view == NULL) fail_msg("%s", err.text);
         assert_measured(view, cols, x, n, row);
         assert_int_equal(sgfsi_data_target_values(view, 3, value), 2);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "files/transform/transform.h"
-#include "rows/data.h"
+#include "rows/rows.h"
 
 enum { N = 197, FEATURES = 4, COLS = 6, ROOM = N * 16 };
 

@@ -64,8 +64,8 @@ static void test_a_view_has_its_rows_in_its_order(void **state) {
     const int64_t again[] = {5, 0, 2};
     sgfs_config *cfg = config(plain);
     sgfs_data *whole = wrap(N, X, Y, cfg);
-    sgfs_data *view = sgfsi_data_view(whole, row, 6, NULL);
-    sgfs_data *inner = sgfsi_data_view(view, again, 3, NULL);
+    sgfs_data *view = sgfsi_data_view(whole, row, 6, SGFSI_OWN_SCALE, NULL);
+    sgfs_data *inner = sgfsi_data_view(view, again, 3, SGFSI_OWN_SCALE, NULL);
     assert_non_null(inner);
     assert_int_equal(sgfs_data_rows(view), 6);
     for (int64_t i = 0; i < 6; i++) {
@@ -101,7 +101,7 @@ static void test_a_long_pick_from_a_view(void **state) {
         row[i] = (i * 7) % N;
         pick[i] = (i * 11 + 5) % N;
     }
-    sgfs_data *view = sgfsi_data_view(whole, row, N, NULL);
+    sgfs_data *view = sgfsi_data_view(whole, row, N, SGFSI_OWN_SCALE, NULL);
     sgfsi_data_rows_pick(view, pick, N, x, y);
     for (int64_t i = 0; i < N; i++) {
         assert_true(y[i] == Y[row[pick[i]]] && x[i * D + 2] == X[row[pick[i]] * P + 1]);
@@ -135,8 +135,8 @@ static void test_statistics_of_a_view_are_those_of_its_rows(void **state) {
     }
     sgfs_config *cfg = config(scaled);
     sgfs_data *whole = wrap(N, X, Y, cfg), *other = wrap(N, other_x, other_y, cfg);
-    sgfs_data *view = sgfsi_data_view(whole, row, TRAINING, NULL);
-    sgfs_data *other_view = sgfsi_data_view(other, row, TRAINING, NULL);
+    sgfs_data *view = sgfsi_data_view(whole, row, TRAINING, SGFSI_OWN_SCALE, NULL);
+    sgfs_data *other_view = sgfsi_data_view(other, row, TRAINING, SGFSI_OWN_SCALE, NULL);
     assert_near(view->shift[0], mean, 1e-12 * mean, "mean of the training rows");
     assert_near(view->scale[0], 1 / sqrt(ss), 1e-12, "1 / sd of the training rows");
     assert_memory_equal(view->shift, other_view->shift, P * sizeof(double));
@@ -393,7 +393,8 @@ static void check_linear_loss(bool standardize) {
     for (int64_t i = 0; i < TRAINING; i++) row[i] = (i * 7 + 3) % N;
     for (int64_t i = 0; i < HIDDEN; i++) hidden[i] = (i * 4 + 211) % N;
     sgfs_config *cfg = config(pairs);
-    sgfs_data *whole = wrap(N, X, Y, cfg), *view = sgfsi_data_view(whole, row, TRAINING, NULL);
+    sgfs_data *whole = wrap(N, X, Y, cfg),
+              *view = sgfsi_data_view(whole, row, TRAINING, SGFSI_OWN_SCALE, NULL);
     sgfs_model *m = sgfs_model_open("linear", view, cfg, &err);
     if (m == NULL) fail_msg("%s", err.text);
     line q = solve(TRAINING, row, standardize);

@@ -605,7 +605,7 @@ static void test_held_out_rows_are_standardised_as_the_chain_saw_them(void **sta
     sgfs_err err;
     sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x = X, .y = Y};
     sgfs_data *whole = sgfs_data_wrap(&arrays, b.cfg, &err);
-    sgfs_data *training = sgfsi_data_view(whole, row, TRAINING, &err);
+    sgfs_data *training = sgfsi_data_view(whole, row, TRAINING, SGFSI_OWN_SCALE, &err);
     sgfs_model *m = sgfs_model_open(example, training, b.cfg, &err);
     assert_non_null(m);
     sgfs_run *run = sgfs_run_open(m, b.cfg, &err);

@@ -48,7 +48,6 @@ void sgfsi_packer_abandon(sgfsi_packer *p); /* nothing is left of it; takes NULL
 sgfs_status sgfsi_packed_check(const sgfsi_part *part, int64_t chunk, sgfs_err *err);
 /* All chunks of all parts, in all threads; the first that is wrong is refused. */
 sgfs_status sgfsi_packed_verify(const sgfsi_table *table, const sgfsi_log *log, sgfs_err *err);
-void sgfsi_packed_free(sgfsi_packed *packed); /* of a part; takes NULL */
 
 extern const sgfs_reader_kind sgfs_reader_packed;
 

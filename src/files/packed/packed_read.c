@@ -328,13 +328,6 @@ static sgfs_status read_text(const file *f, const sgfsi_read_options *options, s
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-void sgfsi_packed_free(sgfsi_packed *packed) {
-    if (packed == NULL) return;
-    if (packed->fd >= 0) close(packed->fd);
-    free((void *)packed->seen);
-    free(packed);
-}
-
 /* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
 static sgfs_status map_file(const file *f, sgfsi_part *part, sgfs_err *err) {
     const sgfsi_packed_head *h = &f->head;

@@ -289,33 +289,30 @@ static void place(sgfsi_check *c) {
     }
 }
 
+/* Can density and gradient at theta not be had of these n rows of the part? */
+static bool are_bad(sgfsi_check *c, const int64_t *row, int64_t n) {
+    double lp = 0;
+    sgfs_data *piece = sgfsi_data_view(c->part.data, row, n, SGFSI_SAME_SCALE, NULL);
+    if (piece == NULL) return false;
+    const sgfs_model m = sgfsi_model_on(&c->part, piece);
+    bool bad = sgfsi_posterior_full(&m, c->theta, &lp, c->room, NULL, NULL) != SGFS_OK;
+    sgfs_data_free(piece);
+    return bad || !isfinite(lp);
+}
+
 /* Which row makes the density or the gradient at theta something else than a number? 0: none does
  * alone. Rows are halved. */
 static int64_t bad_row(sgfsi_check *c) {
-    sgfs_data piece = *c->part.data;
-    sgfs_model m = c->part;
-    int64_t from = 0, end = piece.N;
-    int64_t *row = malloc((size_t)end * sizeof *row);
-    m.data = &piece;
-    for (int64_t i = 0; row != NULL && i < end; i++)
-        row[i] = c->part.data->subset != NULL ? c->part.data->subset[i] : i;
-    while (row != NULL && end - from > 0) {
-        double lp = 0;
-        int64_t middle = end - from > 1 ? from + (end - from) / 2 : end;
-        piece.subset = row + from;
-        piece.N = middle - from;
-        sgfs_status status = sgfsi_posterior_full(&m, c->theta, &lp, c->room, NULL, NULL);
-        bool bad = status != SGFS_OK || !isfinite(lp);
-        if (middle == end) {
-            end = bad ? end : from;
-            break;
-        }
-        if (bad) end = middle;
+    int64_t from = 0, end = c->part.data->N, *row = malloc((size_t)end * sizeof *row);
+    for (int64_t i = 0; row != NULL && i < end; i++) row[i] = i;
+    while (row != NULL && end - from > 1) {
+        int64_t middle = from + (end - from) / 2;
+        if (are_bad(c, row + from, middle - from)) end = middle;
         else from = middle;
     }
-    int64_t number = row != NULL && end > from ? row[from] + 1 : 0;
+    bool bad = row != NULL && are_bad(c, row + from, 1);
     free(row);
-    return number;
+    return bad ? sgfsi_data_table_row(c->part.data, from) + 1 : 0;
 }
 
 /* Log density and gradient at theta; false: not numbers, which is noted. */
@@ -364,19 +361,14 @@ static sgfs_status choose_rows(sgfsi_check *c, const sgfs_config *cfg, sgfs_err 
     double by_work = (double)ROW_WORK / (double)c->model->D;
     int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, by_work));
     if (!sgfsi_config_auto(cfg, "check.rows")) n = sgfsi_config_int(cfg, "check.rows");
-    c->part = *c->model;
+    c->part = sgfsi_model_on(c->model, d);
     if (n >= d->N) return SGFS_OK;
-    c->row = sgfsi_arena_alloc(&c->arena, n, sizeof *c->row);
-    if (c->row == NULL) return sgfsi_fail_memory(err, "the check");
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = (int64_t)((double)i * (double)d->N / (double)n);
-        c->row[i] = d->subset != NULL ? d->subset[at] : at;
-    }
-    c->some = *d;
-    c->some.subset = c->row;
-    c->some.N = n;
-    c->some.total = d->total * (double)n / (double)d->N;
-    c->part.data = &c->some;
+    int64_t *row = sgfsi_arena_alloc(&c->arena, n, sizeof *row);
+    if (row == NULL) return sgfsi_fail_memory(err, "the check");
+    for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
+    c->some = sgfsi_data_view(d, row, n, SGFSI_SAME_SCALE, err);
+    if (c->some == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
+    c->part.data = c->some;
     return SGFS_OK;
 }
 
@@ -531,6 +523,7 @@ sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config 
 void sgfs_check_grad_free(sgfs_check_grad *shown) {
     if (shown == NULL) return;
     sgfsi_check *c = (sgfsi_check *)shown;
+    sgfs_data_free(c->some);
     sgfsi_arena_free(&c->arena);
     free(c);
 }

@@ -64,8 +64,7 @@ typedef struct sgfsi_check {
     sgfsi_arena arena;
     const sgfs_model *model; /* as it was opened */
     sgfs_model part;         /* the same on `some` rows */
-    sgfs_data some;
-    int64_t *row; /* rows of the table that `some` has; NULL: all */
+    sgfs_data *some;         /* NULL: all */
     sgfsi_full full;
     sgfsi_eval eval; /* of the sample */
     int64_t sample, most, point;

@@ -90,8 +90,7 @@ static void measure_sizes(sgfsi_check *c) {
 
 /* The number a row of the sample has in the data, from 1. */
 static int64_t number_of(const sgfsi_check *c, int64_t i) {
-    int64_t row = c->eval.batcher.row[i];
-    return 1 + (c->model->data->subset != NULL ? c->model->data->subset[row] : row);
+    return 1 + sgfsi_data_table_row(c->model->data, c->eval.batcher.row[i]);
 }
 
 /* The same numbers with scores, without, and row by row. */

@@ -4,7 +4,7 @@
 #ifndef SGFSI_FOLDS_H
 #define SGFSI_FOLDS_H
 
-#include "rows/data.h"
+#include "rows/rows.h"
 
 enum { SGFSI_MOST_FOLDS = 100 };
 

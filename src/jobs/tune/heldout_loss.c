@@ -153,9 +153,10 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
                                 sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
-    sgfs_data plain = m->kind->to_user != NULL ? sgfsi_data_unscaled(m->data) : *m->data;
-    sgfs_model *user = open_again(m, &plain, err);
-    if (user == NULL) return err->code;
+    sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
+    sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
+    sgfs_model *user = plain != NULL ? open_again(m, plain, err) : NULL;
+    if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,
                 .row = row,
@@ -165,5 +166,6 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     sgfs_status status = sgfsi_predictor_check(user, err);
     if (status == SGFS_OK) status = score(&s, threads, out, err);
     sgfs_model_free(user);
+    sgfs_data_free(plain);
     return status;
 }

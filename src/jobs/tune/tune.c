@@ -261,7 +261,7 @@ static sgfs_status try_fold(sgfs_tune *t, const sgfsi_folds *f, int64_t fold, sg
     sgfs_config *silent = sgfsi_config_copy(t->model->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "a fold");
     sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_data *data = sgfsi_data_view(t->model->data, f->row, f->training, &cause);
+    sgfs_data *data = sgfsi_data_view(t->model->data, f->row, f->training, SGFSI_OWN_SCALE, &cause);
     sgfs_model *m = data != NULL
                         ? sgfsi_model_create(t->model->kind, data, silent, t->model->saved, &cause)
                         : NULL;

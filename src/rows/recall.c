@@ -18,26 +18,26 @@ static sgfs_status lacks(const char *what, sgfs_err *err) {
         what);
 }
 
-static sgfs_status recall_feature(sgfs_data *d, int64_t j, const sgfsi_json *told, bool scaled,
+static sgfs_status recall_feature(sgfs_data *d, int64_t j, const sgfsi_json *said, bool scaled,
                                   sgfs_err *err) {
-    const char *name = sgfsi_json_get_text(told, "name", NULL);
+    const char *name = sgfsi_json_get_text(said, "name", NULL);
     sgfsi_column *c = &d->feature[j];
     if (name == NULL) return lacks("what its columns are called", err);
     c->name = sgfsi_arena_text(&d->arena, name);
     if (c->name == NULL) return sgfsi_fail_memory(err, "the columns");
-    c->mean = c->min = c->max = sgfsi_json_get_num(told, "mean", 0);
-    c->sd = sgfsi_json_get_num(told, "sd", 0);
+    c->mean = c->min = c->max = sgfsi_json_get_num(said, "mean", 0);
+    c->sd = sgfsi_json_get_num(said, "sd", 0);
     if (!scaled) return SGFS_OK;
-    d->shift[j] = sgfsi_json_get_num(told, "shift", NAN);
-    d->scale[j] = sgfsi_json_get_num(told, "scale", NAN);
+    d->shift[j] = sgfsi_json_get_num(said, "shift", NAN);
+    d->scale[j] = sgfsi_json_get_num(said, "scale", NAN);
     bool good = isfinite(d->shift[j]) && isfinite(d->scale[j]);
     return good ? SGFS_OK : lacks("how its columns were standardised", err);
 }
 
-static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *told, bool scaled,
+static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *said, bool scaled,
                                   sgfs_err *err) {
-    const sgfsi_json *columns = sgfsi_json_get(told, "features");
-    if (!sgfsi_json_as_flag(sgfsi_json_get(told, "intercept"), &d->intercept) ||
+    const sgfsi_json *columns = sgfsi_json_get(said, "features");
+    if (!sgfsi_json_as_flag(sgfsi_json_get(said, "intercept"), &d->intercept) ||
         sgfsi_json_length(columns) < 0) {
         return lacks("which columns it had", err);
     }
@@ -54,25 +54,25 @@ static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *told, bool sca
     return status;
 }
 
-static sgfs_status recall_target(sgfs_data *d, const sgfsi_json *told, sgfs_err *err) {
-    const char *name = sgfsi_json_get_text(told, "target", "");
+static sgfs_status recall_target(sgfs_data *d, const sgfsi_json *said, sgfs_err *err) {
+    const char *name = sgfsi_json_get_text(said, "target", "");
     d->target.name = sgfsi_arena_text(&d->arena, name);
-    d->target.mean = d->target.min = d->target.max = sgfsi_json_get_num(told, "target_mean", 0);
-    d->target.sd = sgfsi_json_get_num(told, "target_sd", 0);
+    d->target.mean = d->target.min = d->target.max = sgfsi_json_get_num(said, "target_mean", 0);
+    d->target.sd = sgfsi_json_get_num(said, "target_sd", 0);
     return d->target.name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
-static sgfs_status recall(sgfs_data *d, const sgfsi_json *told, bool scaled, sgfs_err *err) {
+static sgfs_status recall(sgfs_data *d, const sgfsi_json *said, bool scaled, sgfs_err *err) {
     bool standardized = false;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(told, "standardized"), &standardized);
-    d->path = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(told, "path", "the run's data"));
-    d->total = (double)sgfsi_json_get_int(told, "rows", 0);
+    (void)sgfsi_json_as_flag(sgfsi_json_get(said, "standardized"), &standardized);
+    d->path = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(said, "path", "the run's data"));
+    d->total = (double)sgfsi_json_get_int(said, "rows", 0);
     if (d->path == NULL) return sgfsi_fail_memory(err, "the data");
-    sgfs_status status = recall_columns(d, told, scaled && standardized, err);
-    return status == SGFS_OK ? recall_target(d, told, err) : status;
+    sgfs_status status = recall_columns(d, said, scaled && standardized, err);
+    return status == SGFS_OK ? recall_target(d, said, err) : status;
 }
 
-sgfs_data *sgfsi_data_recall(const sgfsi_json *told, bool scaled, const sgfs_config *cfg,
+sgfs_data *sgfsi_data_recall(const sgfsi_json *said, bool scaled, const sgfs_config *cfg,
                              sgfs_err *err) {
     sgfs_data *d = calloc(1, sizeof *d);
     if (d == NULL) return sgfsi_fail_memory(err, "the data"), NULL;
@@ -81,7 +81,7 @@ sgfs_data *sgfsi_data_recall(const sgfsi_json *told, bool scaled, const sgfs_con
     d->warnings = sgfsi_json_array();
     d->target_col = d->table.text_col = -1;
     sgfs_status status =
-        d->cfg != NULL ? recall(d, told, scaled, err) : sgfsi_fail_memory(err, "the data");
+        d->cfg != NULL ? recall(d, said, scaled, err) : sgfsi_fail_memory(err, "the data");
     if (status == SGFS_OK) return d;
     sgfs_data_free(d);
     return NULL;

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/number.h"
-#include "files/columns.h"
-#include "files/packed/packed.h"
 
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
@@ -46,12 +45,19 @@ double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col) {
     return 0;
 }
 
+void sgfsi_names_free(char **names, int64_t cols) {
+    for (int64_t i = 0; names != NULL && i < cols; i++) free(names[i]);
+    free(names);
+}
+
 static void free_parts(sgfsi_table *table) {
     for (int64_t i = 0; i < table->parts; i++) {
         sgfsi_part *p = &table->part[i];
         free(p->path);
         free(p->owned);
-        sgfsi_packed_free(p->packed);
+        if (p->packed != NULL && p->packed->fd >= 0) close(p->packed->fd);
+        if (p->packed != NULL) free((void *)p->packed->seen);
+        free(p->packed);
         if (p->map != NULL) munmap(p->map, p->map_bytes);
     }
     free(table->part);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * data.c: data as a whole: other data over the same table (views), how columns are standardised, what
+ * the run file's header says of them.
+ *
+ * A view is data of its own: a list of rows of the table, statistics, a scale. It borrows the table
+ * and whatever else does not depend on the rows, so that the whole must outlive it. This is the only
+ * place where data are copied.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rows/rows.h"
+
+int64_t sgfs_data_rows(const sgfs_data *data) {
+    return data->N;
+}
+
+void sgfs_data_free(sgfs_data *data) {
+    if (data == NULL) return;
+    if (!data->view) {
+        sgfsi_table_free(&data->table);
+        sgfsi_json_free(data->recipe);
+        free(data->kept);
+    }
+    sgfs_config_free(data->cfg);
+    sgfsi_json_free(data->warnings);
+    sgfsi_arena_free(&data->arena);
+    free(data);
+}
+
+sgfs_data sgfsi_data_over(const sgfsi_table *table, int64_t target) {
+    return (sgfs_data){.table = *table,
+                       .N = table->rows,
+                       .total = (double)table->rows,
+                       .row_bytes = table->row_stride * (int64_t)sgfsi_dtype_size(table->type),
+                       .has_target = target >= 0,
+                       .target_col = target,
+                       .view = true};
+}
+
+/* ---- scale ----------------------------------------------------------------------------------- */
+
+/* Without an intercept nothing could absorb the means, so columns are scaled but not centred.
+ * Sparse columns are not centred either: it would leave no zeros. */
+sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const double *scale,
+                                   sgfs_err *err) {
+    d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
+    d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
+    if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
+    for (int64_t j = 0; j < d->features; j++) {
+        bool constant = d->feature[j].sd == 0;
+        double mean = shift != NULL ? shift[j] : d->feature[j].mean;
+        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? mean : 0;
+        d->scale[j] = scale != NULL ? scale[j] : constant ? 1 : 1 / d->feature[j].sd;
+    }
+    return SGFS_OK;
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+/* The rows, and what they weigh. */
+static sgfs_status choose_rows(sgfs_data *d, const sgfs_data *whole, const int64_t *row, int64_t n,
+                               sgfs_err *err) {
+    int64_t *subset = sgfsi_arena_alloc(&d->arena, n, sizeof *subset);
+    if (subset == NULL) return sgfsi_fail_memory(err, "some of the rows");
+    for (int64_t i = 0; i < n; i++) subset[i] = sgfsi_data_table_row(whole, row[i]);
+    d->subset = subset;
+    d->N = n;
+    return sgfsi_data_weigh(d, err);
+}
+
+/* The statistics of the rows it has, and a scale made of them where the whole has one. */
+static sgfs_status measure_anew(sgfs_data *d, const sgfs_data *whole, sgfs_err *err) {
+    d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
+    if (d->feature == NULL) return sgfsi_fail_memory(err, "some of the rows");
+    memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
+    d->shift = d->scale = NULL; /* or they would be measured standardised */
+    sgfs_status status = sgfsi_data_measure(d, NULL, err);
+    if (status != SGFS_OK || whole->scale == NULL) return status;
+    return sgfsi_data_standardize(d, NULL, NULL, err);
+}
+
+sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n,
+                           sgfsi_view_scale scale, sgfs_err *err) {
+    sgfs_data *d = malloc(sizeof *d);
+    if (d == NULL) return sgfsi_fail_memory(err, "some of the rows"), NULL;
+    *d = *whole;
+    d->view = true;
+    d->arena = (sgfsi_arena){NULL};
+    d->warnings = sgfsi_json_array();
+    d->cfg = sgfsi_config_copy(whole->cfg);
+    sgfs_status status = d->cfg != NULL ? SGFS_OK : sgfsi_fail_memory(err, "some of the rows");
+    if (status == SGFS_OK && row != NULL) status = choose_rows(d, whole, row, n, err);
+    if (status == SGFS_OK && scale == SGFSI_OWN_SCALE) status = measure_anew(d, whole, err);
+    if (scale == SGFSI_NO_SCALE) d->shift = d->scale = NULL;
+    if (status == SGFS_OK) return d;
+    sgfs_data_free(d);
+    return NULL;
+}
+
+sgfs_data *sgfsi_data_view_fair(const sgfs_data *whole, int64_t n, sgfsi_view_scale scale,
+                                sgfs_err *err) {
+    int64_t *row = malloc((size_t)n * sizeof *row);
+    if (row == NULL) return sgfsi_fail_memory(err, "some of the rows"), NULL;
+    sgfsi_data_fair(whole, n, row);
+    sgfs_data *some = sgfsi_data_view(whole, row, n, scale, err);
+    free(row);
+    return some;
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+const char *sgfsi_data_where(const sgfs_data *d, int64_t i, char *out, size_t room) {
+    return sgfsi_table_where(&d->table, d->path, sgfsi_data_table_row(d, i), out, room);
+}
+
+sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
+    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json_text(o, "path", d->path);
+    if (d->files > 1) {
+        sgfsi_json *files = sgfsi_json_array();
+        for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
+        sgfsi_json_put(o, "files", files);
+    }
+    sgfsi_json_int(o, "rows", d->N);
+    sgfsi_json_flag(o, "intercept", d->intercept);
+    sgfsi_json_flag(o, "standardized", d->scale != NULL);
+    sgfsi_json_flag(o, "named", d->table.named); /* columns are known by name, not by place */
+    if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
+    if (sgfsi_data_target_is_text(d))
+        sgfsi_json_flag(o, "target_text", true); /* though all labels may look like numbers */
+    if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
+    if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
+    if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
+    if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
+    /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
+    for (int64_t j = 0; j < d->features; j++) {
+        sgfsi_json *c = sgfsi_json_object();
+        sgfsi_json_text(c, "name", d->feature[j].name);
+        sgfsi_json_num(c, "mean", d->feature[j].mean);
+        sgfsi_json_num(c, "sd", d->feature[j].sd);
+        if (d->scale != NULL) {
+            sgfsi_json_num(c, "shift", d->shift[j]);
+            sgfsi_json_num(c, "scale", d->scale[j]);
+        }
+        sgfsi_json_put(columns, NULL, c);
+    }
+    sgfsi_json_put(o, "features", columns);
+    sgfsi_json_num(o, "target_mean", d->target.mean);
+    sgfsi_json_num(o, "target_sd", d->target.sd);
+    return o;
+}
