@@ -16,7 +16,7 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
-#include "files/reader.h"
+#include "files/collect.h"
 
 enum { ROUNDS = 7, COLUMNS = 20, DIFFERENT_ROWS = 20000 };
 static const double BYTES = 64e6;

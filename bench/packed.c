@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "base/ticker.h"
+#include "files/collect.h"
 #include "files/packed/packed.h"
 
 enum { ROUNDS = 5, BYTES = 128 << 20, PIECE = 4096 };

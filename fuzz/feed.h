@@ -25,11 +25,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/collect.h"
 #include "files/flow.h"
-#include "files/flow_table.h"
+#include "files/newdata.h"
 #include "files/packed/packed.h"
-#include "files/stream.h"
-#include "rows/rows.h"
 #include "rows/rows.h"
 
 #ifndef FEED_FAIL
@@ -246,13 +245,14 @@ static inline int64_t feed_rows(sgfsi_flow *flow, const sgfsi_table *t, const in
     bool more, same = true;
     if (cells == NULL) FEED_FAIL("no memory");
     do {
-        *status = flow->next(flow, most, cells, &n, err);
+        *status = sgfsi_flow_next(flow, most, cells, NULL, &n, err);
         if (*status != SGFS_OK) break;
         same = t == NULL || feed_same_words(t, &flow->head, from);
-        if (t != NULL && same && !flow->again) feed_match(t, from, seen, n, flow->head.cols, cells);
-        seen = flow->again ? 0 : seen + n;
-        more = flow->again || n > 0;
-        flow->again = false;
+        if (t != NULL && same && !flow->restarted)
+            feed_match(t, from, seen, n, flow->head.cols, cells);
+        seen = flow->restarted ? 0 : seen + n;
+        more = flow->restarted || n > 0;
+        flow->restarted = false;
     } while (more);
     if (*status == SGFS_OK && !same) FEED_FAIL("words, but not in the flow");
     free(cells);
@@ -278,18 +278,33 @@ static inline sgfs_status feed_flow_rows(sgfsi_flow *flow, const sgfsi_table *t,
     return SGFS_OK;
 }
 
-static inline void feed_flow(const sgfs_reader_kind *kind, const char *path,
-                             const sgfsi_read_options *options, const sgfsi_table *t,
-                             bool columns_asked) {
+/* The flow of the file against its table; NULL: there should be none. */
+static inline void feed_flow(const char *path, const sgfsi_read_options *options,
+                             const sgfsi_table *t, bool columns_asked) {
     sgfsi_flow flow = {0};
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_status status = kind->flow != NULL ? kind->flow(&flow, path, options, &err)
-                                            : sgfsi_flow_table(&flow, kind, path, options, &err);
+    sgfs_status status = sgfsi_flow_open(&flow, 1, &path, options, &err);
     if (status == SGFS_OK) status = feed_flow_rows(&flow, t, options->single, &err);
     feed_check(status, &err, columns_asked);
     if (status != SGFS_OK && t != NULL && t->parts == 0 && feed_is_finite(t, t->cols))
         FEED_FAIL("a table, but no flow: %s", err.text);
     sgfsi_flow_close(&flow);
+}
+
+/* The reader alone, for a file that would be taken for another's. */
+static inline bool feed_stranger(const sgfs_reader_kind *kind, const char *path,
+                                 const sgfsi_read_options *options, bool columns_asked) {
+    sgfsi_table table = {0};
+    sgfsi_flow flow = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_status status = kind->map != NULL ? kind->map(path, options, &table, &err)
+                                           : kind->flow(&flow, path, options, &err);
+    if (status == SGFS_OK && kind->map != NULL) feed_check_table(&table);
+    if (status == SGFS_OK && kind->flow != NULL) (void)feed_rows(&flow, NULL, NULL, &status, &err);
+    feed_check(status, &err, columns_asked);
+    sgfsi_table_free(&table);
+    sgfsi_flow_close(&flow);
+    return status == SGFS_OK;
 }
 
 /* The file twice, behind itself: as many rows again, words numbered through. */
@@ -310,10 +325,12 @@ static inline bool feed_table(const sgfs_reader_kind *kind, const char *path,
                               const sgfsi_read_options *options, bool columns_asked) {
     sgfsi_table table = {0};
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_status status = kind->read(path, options, &table, &err);
+    if (sgfsi_table_reader(path, NULL) != kind)
+        return feed_stranger(kind, path, options, columns_asked);
+    sgfs_status status = sgfsi_table_read(path, options, &table, &err);
     feed_check(status, &err, columns_asked);
     if (status == SGFS_OK) feed_check_table(&table);
-    feed_flow(kind, path, options, status == SGFS_OK ? &table : NULL, columns_asked);
+    feed_flow(path, options, status == SGFS_OK ? &table : NULL, columns_asked);
     if (status == SGFS_OK) sgfsi_table_free(&table);
     else if (table.names != NULL || table.map != NULL || table.owned != NULL || table.part != NULL)
         FEED_FAIL("a failed read left something behind");
@@ -346,7 +363,7 @@ static inline void feed_gather(const sgfs_data *d) {
 }
 
 /* One block of new rows against the same rows of the data. */
-static inline void feed_compare(const sgfs_data *d, const sgfsi_incoming_block *block,
+static inline void feed_compare(const sgfs_data *d, const sgfsi_newdata_block *block,
                                 int64_t first) {
     int64_t from = d->p - d->features;
     double *x = malloc((size_t)(block->n * d->p + 1) * sizeof *x);
@@ -373,8 +390,8 @@ static inline bool feed_may_refuse(const sgfs_data *d, const sgfs_err *err) {
     return idle && err->code == SGFS_EDATA && strstr(err->text, "finite") != NULL;
 }
 
-static inline void feed_walk(const sgfs_data *d, sgfsi_incoming *rows) {
-    sgfsi_incoming_block block = {.stride = d->features};
+static inline void feed_walk(const sgfs_data *d, sgfsi_newdata *rows) {
+    sgfsi_newdata_block block = {.stride = d->features};
     sgfs_err err = {SGFS_OK, ""};
     int64_t most = 7, seen = 0;
     block.x = malloc((size_t)(most * d->features + 1) * sizeof *block.x);
@@ -382,7 +399,7 @@ static inline void feed_walk(const sgfs_data *d, sgfsi_incoming *rows) {
     block.exposure = malloc((size_t)most * sizeof *block.exposure);
     if (block.x == NULL || block.y == NULL || block.exposure == NULL) FEED_FAIL("no memory");
     do {
-        sgfs_status status = sgfsi_incoming_next(rows, most, &block, &err);
+        sgfs_status status = sgfsi_newdata_next(rows, most, &block, &err);
         if (status != SGFS_OK && feed_may_refuse(d, &err)) break;
         if (status != SGFS_OK) FEED_FAIL("read before, refused now: %s", err.text);
         feed_compare(d, &block, seen);
@@ -399,15 +416,15 @@ static inline void feed_walk(const sgfs_data *d, sgfsi_incoming *rows) {
 static inline void feed_again(const sgfs_data *d, const char *path,
                               const sgfsi_read_options *options) {
     const char **feature = malloc((size_t)(d->features + 1) * sizeof *feature);
-    sgfsi_incoming *rows = NULL;
+    sgfsi_newdata *rows = NULL;
     sgfs_err err = {SGFS_OK, ""};
     if (feature == NULL) FEED_FAIL("no memory");
     for (int64_t j = 0; j < d->features; j++) feature[j] = d->feature[j].name;
     const sgfsi_wanted asked = {d->features, feature, .named = d->table.named};
-    sgfs_status status = sgfsi_incoming_open(&rows, path, &asked, options, &err);
+    sgfs_status status = sgfsi_newdata_open(&rows, path, &asked, options, &err);
     feed_check(status, &err, false);
     if (status == SGFS_OK) feed_walk(d, rows);
-    sgfsi_incoming_close(rows);
+    sgfsi_newdata_close(rows);
     free(feature);
 }
 

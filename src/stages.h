@@ -255,7 +255,8 @@ typedef struct sgfs_problem {
     double gamma;
 } sgfs_problem;
 
-struct sgfsi_plan; /* sampler/sampler.h: how the run will be made */
+struct sgfsi_plan;   /* sampler/sampler.h: how the run will be made */
+struct sgfsi_fields; /* base/fields.h: a list of state */
 
 typedef struct sgfs_sampler_kind {
     const char *name, *help;
@@ -288,6 +289,9 @@ typedef struct sgfs_sampler_kind {
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err);
+    /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain can be
+     * saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
+    void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);
     /* Autocorrelation time in iterations that theory predicts; 0: not known. */
     double (*tau)(const struct sgfsi_plan *plan);
     /* A sentence about what is approximate at these settings, or NULL. */

@@ -98,3 +98,18 @@ void sgfsi_chain_moments_flush(sgfsi_chain_moments *m) {
     m->waiting = 0;
     if (n == ROWS) add_to_slot(m);
 }
+
+void sgfsi_chain_moments_fields(sgfsi_chain_moments *m, sgfsi_fields *list) {
+    sgfsi_fields_enter(list, "moments");
+    SGFSI_FIELD_ONE(list, m, count);
+    SGFSI_FIELD_ONE(list, m, waiting);
+    SGFSI_FIELD_ARRAY(list, m, buffer, ROWS * m->D);
+    SGFSI_FIELD_ARRAY(list, m, mean, m->D);
+    SGFSI_FIELD_ARRAY(list, m, var, m->D);
+    SGFSI_FIELD_ARRAY(list, m, ss, m->D * m->D);
+    SGFSI_FIELD_ARRAY(list, m, slot, SLOTS * m->D);
+    SGFSI_FIELD_ONE(list, m, slots);
+    SGFSI_FIELD_ONE(list, m, slot_blocks);
+    SGFSI_FIELD_ONE(list, m, slot_fill);
+    sgfsi_fields_leave(list);
+}

@@ -6,6 +6,7 @@
 #define SGFSI_CHAIN_MOMENTS_H
 
 #include "base/arena.h"
+#include "base/fields.h"
 #include "stages.h"
 
 enum { SGFSI_RUNNING_ROWS = 32, SGFSI_RUNNING_SLOTS = 64 };
@@ -32,5 +33,7 @@ void sgfsi_chain_moments_flush(sgfsi_chain_moments *m); /* before reading mean, 
 double sgfsi_chain_moments_tau(const sgfsi_chain_moments *m, int64_t j);
 /* Smallest effective sample size over the parameters, by batch means; 0 while not known. */
 double sgfsi_chain_moments_ess(const sgfsi_chain_moments *m);
+
+void sgfsi_chain_moments_fields(sgfsi_chain_moments *m, sgfsi_fields *list);
 
 #endif

@@ -58,7 +58,7 @@ static sgfs_status read_rows(sgfsi_validation_rows *a, sgfs_err *err) {
     if (!a->source.known) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
-                          sgfsi_arrivals_shown(a->source.rows),
+                          sgfsi_newdata_shown(a->source.rows),
                           a->source.asked.target != NULL ? a->source.asked.target : "");
     }
     sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
@@ -172,4 +172,16 @@ void sgfsi_validator_finish(sgfsi_validator *v) {
     if (!v->drawing || v->told) return;
     v->told = true;
     add_point(v, &v->latest);
+}
+
+void sgfsi_validator_fields(sgfsi_validator *v, sgfsi_fields *list) {
+    sgfsi_fields_enter(list, "validator");
+    SGFSI_FIELD_ONE(list, v, next);
+    SGFSI_FIELD_ONE(list, v, drawing);
+    SGFSI_FIELD_ONE(list, v, told);
+    SGFSI_FIELD_ONE(list, v, error);
+    SGFSI_FIELD(list, "latest.t", &v->latest.t, 1);
+    SGFSI_FIELD(list, "latest.seconds", &v->latest.seconds, 1);
+    sgfsi_predictor_fields(&v->p, list);
+    sgfsi_fields_leave(list);
 }

@@ -4,6 +4,7 @@
 #ifndef SGFSI_VALIDATE_H
 #define SGFSI_VALIDATE_H
 
+#include "base/fields.h"
 #include "jobs/newrows.h"
 #include "posterior/predictor.h"
 #include "sink/draws.h"
@@ -55,5 +56,7 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
                                  sgfs_err *err);
 /* The last draw has a point, whenever the run ends. There is room for it. */
 void sgfsi_validator_finish(sgfsi_validator *v);
+/* All but points that wait to be handed over. */
+void sgfsi_validator_fields(sgfsi_validator *v, sgfsi_fields *list);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "files/find_columns.h"
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
@@ -198,6 +199,8 @@ static sgfs_status last_is_target(const sgfsi_columns *c, unsigned char *role, s
 
 sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
                                  unsigned char *role, sgfs_err *err) {
+    if (options->run != NULL)
+        return sgfsi_run_columns_choose(options->run, columns, options->log, role, err);
     bool all = options->features[0] == '\0';
     memset(role, all ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE, (size_t)columns->cols);
     const part parts[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
@@ -247,6 +250,8 @@ static bool has_target(const sgfsi_columns *c, const unsigned char *role) {
 sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned char *stored,
                                    const sgfsi_read_options *options, unsigned char *role,
                                    sgfs_err *err) {
+    if (options->run != NULL)
+        return sgfsi_run_columns_choose(options->run, columns, options->log, role, err);
     bool all = options->features[0] == '\0';
     for (int64_t i = 0; i < columns->cols; i++) {
         bool feature = all && stored[i] == SGFSI_ROLE_FEATURE;

@@ -9,7 +9,9 @@
 typedef struct sgfsi_columns {
     const char *path;
     int64_t cols;
-    char *const *names; /* cols */
+    char *const *names;              /* cols */
+    bool named;                      /* by the file; else by their place, whatever names says */
+    const struct sgfsi_json *recipe; /* transforms that made the file; NULL: none */
 } sgfsi_columns;
 
 /* Fill role[cols] from what options says of target, features, weights and exposure; SGFS_EUSAGE

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/collect.h"
 #include "files/columns.h"
-#include "files/files.h"
 #include "files/transform/transform.h"
 #include "rows/data.h"
 

@@ -37,14 +37,4 @@ const sgfsi_log *sgfsi_files_log(sgfsi_files *files, const sgfsi_log *log);
 sgfs_status sgfsi_spool(int from, const char *called, const sgfsi_log *log, int *fd, char **path,
                         bool *leftover, sgfs_err *err);
 
-/* ---- concat.c -------------------------------------------------------------------------------- */
-
-struct sgfsi_table;
-struct sgfsi_read_options;
-
-/* All files as one table: each read by its own reader, with the same options. SGFS_EDATA says which
- * file differs from the first, and how. */
-sgfs_status sgfsi_files_read(sgfsi_files *files, const struct sgfsi_read_options *options,
-                             struct sgfsi_table *table, sgfs_err *err);
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * find_columns.c: the columns of a run in another file.
+ * find_columns.c: the columns of a run in other files.
  *
  * Columns are found by their names, wherever they stand. A file without a header names its columns
  * by their place, x1, x2, ..., as the readers do; so does a run that was made from such a file. The
@@ -9,18 +9,19 @@
  *
  * Names are looked up in a sorted list: wide files have tens of thousands.
  */
+#include "files/find_columns.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/number.h"
-#include "files/stream.h"
 
 enum { SHOWN = 5, ABSENT = -1, TWICE = -2 };
 
 typedef struct finder {
-    const sgfsi_named_columns *file;
+    const sgfsi_columns *file;
     int64_t *order; /* cols, by name; NULL where the file has no names */
     char *taken;    /* cols: found for something */
     bool asked_named;
@@ -138,7 +139,7 @@ static sgfs_status fail_missing(const finder *f, const list *missing, sgfs_err *
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, list *missing,
-                                  sgfsi_found *found, sgfs_err *err) {
+                                  sgfsi_run_columns *found, sgfs_err *err) {
     for (int64_t j = 0; j < asked->features; j++) {
         int64_t at = found->feature[j] = find(f, asked->feature[j]);
         if (at == TWICE) return fail_twice(f, asked->feature[j], err);
@@ -152,7 +153,7 @@ static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, list *mi
 }
 
 static sgfs_status match_exposure(finder *f, const sgfsi_wanted *asked, list *missing,
-                                  sgfsi_found *found, sgfs_err *err) {
+                                  sgfsi_run_columns *found, sgfs_err *err) {
     found->exposure = ABSENT;
     if (asked->exposure == NULL) return SGFS_OK;
     found->exposure = find(f, asked->exposure);
@@ -173,7 +174,7 @@ static int64_t find_target(const finder *f, const sgfsi_wanted *asked) {
     return made_up && !f->file->named && !f->taken[last] ? last : ABSENT;
 }
 
-static sgfs_status match_target(finder *f, const sgfsi_wanted *asked, sgfsi_found *found,
+static sgfs_status match_target(finder *f, const sgfsi_wanted *asked, sgfsi_run_columns *found,
                                 sgfs_err *err) {
     found->target = ABSENT;
     if (asked->target == NULL) return SGFS_OK;
@@ -215,8 +216,8 @@ static void tell_extra(const finder *f, const sgfsi_log *log) {
               extra.count == 1 ? "is" : "are", extra.text, extra.count > SHOWN ? ", ..." : "");
 }
 
-sgfs_status sgfsi_match_columns(const sgfsi_named_columns *file, const sgfsi_wanted *asked,
-                                const sgfsi_log *log, sgfsi_found *found, sgfs_err *err) {
+static sgfs_status find_all(const sgfsi_columns *file, const sgfsi_wanted *asked,
+                            const sgfsi_log *log, sgfsi_run_columns *found, sgfs_err *err) {
     finder f = {
         .file = file, .asked_named = asked->named, .taken = calloc((size_t)file->cols + 1, 1)};
     list missing = {{0}, 0, 0};
@@ -231,4 +232,192 @@ sgfs_status sgfsi_match_columns(const sgfsi_named_columns *file, const sgfsi_wan
     free(f.order);
     free(f.taken);
     return status;
+}
+
+/* ---- the run's transforms -------------------------------------------------------------------- */
+
+/* The features that come out must be those of the run. */
+static sgfs_status check_outputs(const sgfsi_run_columns *c, sgfs_err *err) {
+    const char *const *name;
+    bool same = sgfsi_recipe_outputs(c->recipe, &name) == c->wanted.features;
+    for (int64_t j = 0; same && j < c->wanted.features; j++)
+        same = strcmp(name[j], c->wanted.feature[j]) == 0;
+    return same ? SGFS_OK
+                : sgfsi_fail(err, SGFS_ERUNFILE,
+                             "The run's transforms do not make the columns that it has.");
+}
+
+/* What is still to be done to the file's columns, of which `done` was done already. From here on
+ * the recipe's inputs are wanted. */
+static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgfsi_json *done,
+                               sgfs_err *err) {
+    sgfsi_wanted *wanted = &c->wanted;
+    int64_t skip = sgfsi_recipe_done(wanted->recipe, done);
+    if (skip < 0 || (c->first_path != NULL && skip != c->skip)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: its columns were transformed, and not as those of %s: give the rows "
+                          "as they were before, or pack them with the transforms the run had.",
+                          path, skip < 0 ? "the run" : c->first_path);
+    }
+    if (c->first_path != NULL) return SGFS_OK;
+    c->skip = skip;
+    if (wanted->recipe == NULL && wanted->part != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE, "--part %s: the run was made without --split.",
+                          wanted->part);
+    }
+    if (wanted->recipe != NULL) {
+        sgfs_status status = sgfsi_recipe_recall(&c->recipe, wanted->recipe, skip, err);
+        if (status == SGFS_OK) status = check_outputs(c, err);
+        if (status == SGFS_OK && wanted->zero_words)
+            status = sgfsi_recipe_zero_words(c->recipe, err);
+        if (status == SGFS_OK && wanted->part != NULL)
+            status = sgfsi_recipe_use_part(c->recipe, wanted->part, err);
+        if (status != SGFS_OK) return status;
+        wanted->features = sgfsi_recipe_inputs(c->recipe, &wanted->feature);
+        wanted->named = sgfsi_recipe_named(c->recipe);
+    }
+    c->first_path = strdup(path);
+    c->feature = calloc((size_t)wanted->features + 1, sizeof *c->feature);
+    c->place = calloc((size_t)wanted->features + 2, sizeof *c->place);
+    bool made = c->first_path != NULL && c->feature != NULL && c->place != NULL;
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
+}
+
+/* ---- for readers ----------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *file,
+                                     const sgfsi_log *log, unsigned char *role, sgfs_err *err) {
+    bool first = !c->chosen, had_target = c->target_name != NULL;
+    sgfs_status status = take_recipe(c, file->path, file->recipe, err);
+    if (status == SGFS_OK) status = find_all(file, &c->wanted, log, c, err);
+    if (status != SGFS_OK) return status;
+    c->chosen = true;
+    if (!first && had_target != (c->target >= 0)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%.200s: has %s target, and %.200s %s; predict them one by one, or say "
+                          "--target none for predictions alone.",
+                          file->path, c->target >= 0 ? "the" : "no", c->first_path,
+                          c->target >= 0 ? "has none" : "has it");
+    }
+    if (first && c->target >= 0) {
+        c->target_name = strdup(file->names[c->target]);
+        if (c->target_name == NULL) return sgfsi_fail_memory(err, "the columns");
+    }
+    memset(role, SGFSI_ROLE_NONE, (size_t)file->cols); /* an exposure is a number as a feature is */
+    for (int64_t j = 0; j < c->wanted.features; j++) role[c->feature[j]] = SGFSI_ROLE_FEATURE;
+    if (c->exposure >= 0) role[c->exposure] = SGFSI_ROLE_FEATURE;
+    if (c->target >= 0) role[c->target] = SGFSI_ROLE_TARGET;
+    int64_t *rank = malloc((size_t)(file->cols + 1) * sizeof *rank), features = c->wanted.features;
+    if (rank == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t i = 0, n = 0; i < file->cols; i++) rank[i] = role[i] != SGFSI_ROLE_NONE ? n++ : -1;
+    for (int64_t j = 0; j < features; j++) c->place[j] = rank[c->feature[j]];
+    c->place[features] = c->target >= 0 ? rank[c->target] : -1;
+    c->place[features + 1] = c->exposure >= 0 ? rank[c->exposure] : -1;
+    free(rank);
+    return SGFS_OK;
+}
+
+bool sgfsi_run_columns_words(const sgfsi_run_columns *c, int64_t col) {
+    bool words = col == c->target && c->wanted.levels > 0;
+    for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features && !words; j++)
+        words = c->feature[j] == col && sgfsi_recipe_words(c->recipe, j) != NULL;
+    return words;
+}
+
+sgfs_status sgfsi_run_columns_last_place(sgfsi_run_columns *c, const char *path, int64_t *last,
+                                         sgfs_err *err) {
+    int64_t number;
+    sgfs_status status = take_recipe(c, path, NULL, err);
+    *last = 0;
+    for (int64_t j = 0; status == SGFS_OK && !c->wanted.named && j < c->wanted.features; j++) {
+        const char *name = c->wanted.feature[j];
+        if (name[0] == 'x' && sgfsi_text_int(name + 1, &number) && number > *last) *last = number;
+    }
+    if (*last > SGFSI_MAX_COLS) *last = 0;
+    return status;
+}
+
+/* ---- for the flow ---------------------------------------------------------------------------- */
+
+static bool copy_words(char ***to, int64_t count, const char *const *word) {
+    *to = calloc((size_t)count + 1, sizeof **to);
+    for (int64_t i = 0; *to != NULL && i < count; i++) {
+        (*to)[i] = strdup(word[i]);
+        if ((*to)[i] == NULL) return false;
+    }
+    return *to != NULL;
+}
+
+sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head, sgfs_err *err) {
+    int64_t features = c->wanted.features, all = features + 2;
+    *head = (sgfsi_table){.text_col = -1, .named = c->wanted.named};
+    head->names = calloc((size_t)all, sizeof *head->names);
+    head->role = calloc((size_t)all, 1);
+    head->dictionary = calloc((size_t)all, sizeof *head->dictionary);
+    bool made = head->names != NULL && head->role != NULL && head->dictionary != NULL;
+    for (int64_t j = 0; made && j < features; j++) {
+        const sgfsi_dictionary *d = c->recipe != NULL ? sgfsi_recipe_words(c->recipe, j) : NULL;
+        head->role[j] = SGFSI_ROLE_FEATURE;
+        head->names[head->cols++] = strdup(c->wanted.feature[j]);
+        made = head->names[j] != NULL;
+        if (d == NULL || !made) continue;
+        head->dictionary[j].count = d->count;
+        made = copy_words(&head->dictionary[j].word, d->count, (const char *const *)d->word);
+    }
+    if (made && c->target >= 0) {
+        if (c->wanted.levels > 0) head->text_col = head->cols;
+        head->levels = c->wanted.levels;
+        made = copy_words(&head->level, c->wanted.levels, c->wanted.level);
+        head->role[head->cols] = SGFSI_ROLE_TARGET;
+        head->names[head->cols++] = strdup(c->target_name);
+        made = made && head->names[head->cols - 1] != NULL;
+    }
+    if (made && c->exposure >= 0) {
+        head->role[head->cols] = SGFSI_ROLE_EXPOSURE;
+        head->names[head->cols++] = strdup(c->wanted.exposure);
+        made = head->names[head->cols - 1] != NULL;
+    }
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
+}
+
+/* Words and numbers are where the run had them. */
+static sgfs_status check_words(const sgfsi_run_columns *c, const char *path,
+                               const sgfsi_table *head, sgfs_err *err) {
+    for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features; j++) {
+        if (sgfsi_recipe_words(c->recipe, j) == NULL || head->dictionary != NULL) continue;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: holds numbers only, and column \"%.60s\" of the run words; give the "
+                          "rows as CSV, or packed as the run's were.",
+                          path, c->wanted.feature[j]);
+    }
+    bool text = head->text_col >= 0 && head->role[head->text_col] == SGFSI_ROLE_TARGET;
+    if (c->target < 0 || text == (c->wanted.levels > 0)) return SGFS_OK;
+    if (text) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: the target holds words (\"%.40s\", ...), and that of the run numbers; "
+            "say --target none for predictions alone.",
+            path, head->levels > 0 ? head->level[0] : "");
+    }
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: holds numbers only, and the run's target is text (\"%.40s\", ...); "
+                      "leave the target out for predictions alone.",
+                      path, c->wanted.level[0]);
+}
+
+sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
+                                    int64_t *from, sgfs_err *err) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < c->wanted.features + 2; k++)
+        if (c->place[k] >= 0) from[n++] = c->place[k];
+    return check_words(c, file->path, file->table, err);
+}
+
+void sgfsi_run_columns_free(sgfsi_run_columns *c) {
+    sgfsi_recipe_free(c->recipe);
+    free(c->first_path);
+    free(c->target_name);
+    free(c->feature);
+    free(c->place);
+    memset(c, 0, sizeof *c);
 }

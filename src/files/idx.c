@@ -9,17 +9,14 @@
  * they become single or double precision, whichever holds both exactly. Without labels there is no
  * target: enough to predict with.
  *
- * A plain file must have exactly the bytes its header asks for, which is known before memory is
- * taken; how long a compressed one is shows only while it is read, so memory grows with the rows
- * that come. Either way a header alone asks for nothing.
+ * A plain file must have exactly the bytes its header asks for; how long a compressed one is shows
+ * only while it is read. Either way a header alone asks for no memory.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/ticker.h"
 #include "files/columns.h"
 #include "files/flow.h"
 
@@ -233,7 +230,6 @@ typedef struct pair {
     idx data, labels;
     bool labelled;
     int64_t cols; /* of the table: labels included */
-    bool finite;  /* whole numbers */
 } pair;
 
 static void close_pair(pair *p) {
@@ -273,7 +269,6 @@ static sgfs_status open_pair(pair *p, const char *path, const char *labels, sgfs
     if (status == SGFS_OK && p->labelled) status = open_idx(&p->labels, labels, err);
     if (status == SGFS_OK) status = check_pair(p, err);
     p->cols = p->data.cols + (p->labelled ? 1 : 0);
-    p->finite = is_whole(p->data.type) && (!p->labelled || is_whole(p->labels.type));
     return status;
 }
 
@@ -311,7 +306,9 @@ static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options
     t->role = malloc((size_t)all);
     if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "the columns");
     memcpy(t->names[all - 1], "label", 6); /* there is room for it: columns.c */
-    const sgfsi_columns columns = {p->data.path, all, t->names};
+    const bool label = p->labelled || options->run == NULL;
+    const sgfsi_columns columns = {
+        .path = p->data.path, .cols = label ? all : all - 1, .names = t->names};
     sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
     if (p->labelled) return status;
     free(t->names[all - 1]);
@@ -320,71 +317,19 @@ static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options
     return status;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
-
-static sgfs_status fill_table(pair *p, const sgfsi_log *log, sgfsi_table *t, sgfs_err *err) {
-    size_t row_bytes = (size_t)p->cols * sgfsi_dtype_size(t->type), bytes;
-    bool known = sgfsi_bytes_count(p->data.bytes) >= 0;
-    int64_t room = known ? t->rows : 0, n = 0;
-    char what[256];
-    snprintf(what, sizeof what, "Reading %.200s", p->data.path);
-    sgfsi_ticker ticker = sgfsi_ticker_start(log, what);
-    for (int64_t rows = 0; rows < t->rows; rows += n) {
-        if (rows == room || rows == 0) {
-            if (!known) room = rows == 0 ? p->data.block : 2 * room;
-            if (room > t->rows) room = t->rows;
-            bool huge = __builtin_mul_overflow((size_t)room, row_bytes, &bytes);
-            void *bigger = huge ? NULL : realloc(t->owned, bytes);
-            if (bigger == NULL) return sgfsi_fail_memory(err, "the table");
-            t->cells = t->owned = bigger;
-        }
-        char *cells = (char *)t->owned + (size_t)rows * row_bytes;
-        sgfs_status status = take_pair(p, room - rows, t->type, cells, &n, err);
-        if (status != SGFS_OK) return status;
-        sgfsi_tick(&ticker, (double)rows / (double)t->rows);
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status read_idx(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
-                            sgfs_err *err) {
-    pair p;
-    memset(table, 0, sizeof *table);
-    sgfs_status status = open_pair(&p, path, options->labels, err);
-    sgfsi_table t = {
-        .rows = p.data.rows, .row_stride = p.cols, .type = common_type(&p), .text_col = -1};
-    if (status == SGFS_OK) status = name_columns(&p, options, &t, err);
-    if (status == SGFS_OK) status = fill_table(&p, options->log, &t, err);
-    close_pair(&p);
-    if (status == SGFS_OK) *table = t;
-    else sgfsi_table_free(&t);
-    return status;
-}
-
 /* ---- flow ------------------------------------------------------------------------------------ */
 
-static sgfs_status check_finite(const sgfsi_flow *flow, int64_t first, int64_t n,
-                                const double *cells, sgfs_err *err) {
-    const pair *p = flow->self;
-    for (int64_t k = 0; !p->finite && k < n * p->cols; k++) {
-        if (isfinite(cells[k])) continue;
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
-                          "fill them in first.",
-                          p->data.path, (long long)(first + k / p->cols + 1),
-                          flow->head.names[k % p->cols]);
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n,
+static sgfs_status flow_next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
                              sgfs_err *err) {
     pair *p = flow->self;
+    size_t row_bytes = (size_t)p->cols * sgfsi_dtype_size(flow->head.type);
     int64_t first = p->data.taken, some = 1;
     sgfs_status status = SGFS_OK;
-    for (*n = 0; status == SGFS_OK && some > 0 && *n < most; *n += some)
-        status = take_pair(p, most - *n, SGFSI_F64, (char *)(cells + *n * p->cols), &some, err);
-    return status == SGFS_OK ? check_finite(flow, first, *n, cells, err) : status;
+    for (block->n = 0; status == SGFS_OK && some > 0 && block->n < most; block->n += some)
+        status = take_pair(p, most - block->n, flow->head.type,
+                           (char *)block->cells + (size_t)block->n * row_bytes, &some, err);
+    for (int64_t i = 0; block->line != NULL && i < block->n; i++) block->line[i] = first + i + 1;
+    return status;
 }
 
 static double flow_fraction(const sgfsi_flow *flow) {
@@ -401,11 +346,9 @@ static void flow_close(sgfsi_flow *flow) {
 /* On failure nothing is held. */
 static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
                             sgfs_err *err) {
-    memset(flow, 0, sizeof *flow);
-    pair *p = flow->self = calloc(1, sizeof *p);
-    flow->next = flow_next;
-    flow->fraction = flow_fraction;
-    flow->close = flow_close;
+    pair *p = calloc(1, sizeof *p);
+    *flow =
+        (sgfsi_flow){.self = p, .next = flow_next, .fraction = flow_fraction, .close = flow_close};
     sgfs_status status =
         p != NULL ? open_pair(p, path, options->labels, err) : sgfsi_fail_memory(err, "a reader");
     flow->head.text_col = -1;
@@ -415,8 +358,7 @@ static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read
         flow->head.type = common_type(p);
         return SGFS_OK;
     }
-    flow_close(flow);
-    sgfsi_table_free(&flow->head);
+    sgfsi_flow_close(flow);
     return status;
 }
 
@@ -432,6 +374,5 @@ const sgfs_reader_kind sgfs_reader_idx = {
     .name = "idx",
     .help = "the arrays of MNIST, the labels being in a file of their own (--labels); .gz too",
     .probe = probe_idx,
-    .read = read_idx,
     .flow = flow_idx,
 };

@@ -156,11 +156,13 @@ static sgfs_status name_columns(const npy *a, const sgfsi_read_options *options,
     t->names = sgfsi_names_made_up(t->cols);
     t->role = malloc((size_t)t->cols);
     if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "column names");
-    bool last = options->target[0] == '\0', named = strcmp(options->target, "y") == 0;
+    bool last = options->target[0] == '\0' && options->run == NULL,
+         named = strcmp(options->target, "y") == 0;
     bool others = (options->weights != NULL && options->weights[0] != '\0') ||
                   (options->exposure != NULL && options->exposure[0] != '\0');
-    if (named || (last && !others)) memcpy(t->names[t->cols - 1], "y", 2); /* "x1" has the room */
-    const sgfsi_columns columns = {a->path, t->cols, t->names};
+    if (named || (options->target[0] == '\0' && !others))
+        memcpy(t->names[t->cols - 1], "y", 2); /* "x1" has the room */
+    const sgfsi_columns columns = {.path = a->path, .cols = t->cols, .names = t->names};
     sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
     for (int64_t i = 0; status == SGFS_OK && last && i < t->cols; i++) {
         if (t->role[i] == SGFSI_ROLE_TARGET) memcpy(t->names[i], "y", 2);
@@ -199,5 +201,5 @@ const sgfs_reader_kind sgfs_reader_npy = {
     .name = "npy",
     .help = "a NumPy array of one or two dimensions, mapped rather than read",
     .probe = probe_npy,
-    .read = read_npy,
+    .map = read_npy,
 };

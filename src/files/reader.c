@@ -112,14 +112,3 @@ sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
     }
     return SGFS_OK;
 }
-
-sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
-                             sgfsi_table *table, sgfs_err *err) {
-    sgfs_err own;
-    if (err == NULL) err = &own;
-    memset(table, 0, sizeof *table);
-    const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
-    if (reader == NULL) return err->code;
-    sgfs_status status = sgfsi_reader_check(reader, path, options, err);
-    return status == SGFS_OK ? reader->read(path, options, table, err) : status;
-}

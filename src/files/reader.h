@@ -10,7 +10,16 @@
 
 enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
 
-/* What the reader needs to know of the options, looked up once by design.c. */
+enum { SGFSI_SHOWN_CHARS = 40 }; /* of a cell, in a sentence */
+
+/* The first cell of a target that is no number, as a reader met it. */
+typedef struct sgfsi_first_text {
+    int64_t row;  /* of the file, from 0; -1: none so far */
+    int64_t line; /* from 1 */
+    char text[SGFSI_SHOWN_CHARS + 8];
+} sgfsi_first_text;
+
+/* What a reader needs to know of the options. */
 typedef struct sgfsi_read_options {
     const char *target;    /* name or 1-based number; "" : last column */
     const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
@@ -18,12 +27,17 @@ typedef struct sgfsi_read_options {
     const char *exposure;  /* the same */
     const char *delimiter; /* one character, "tab", or "auto" */
     const char *header;    /* "auto", "yes", "no" */
-    bool single;           /* store as float */
+    bool single;           /* numbers will be stored as float: larger ones are refused */
+    bool whole;            /* all rows will be kept in memory: blocks may be large, sparse rows come
+                              sparse, and single numbers as floats */
+    struct sgfsi_run_columns *run; /* these are new rows for a run, which chooses the columns in
+                                      place of the four above (find_columns.h); NULL: they are not */
     const struct sgfsi_table
-        *known;              /* CSV, --categorical auto: columns whose words are known by now
+        *known; /* CSV, --categorical auto: columns whose words are known by now
                                         hold words from the first row on; NULL: none */
-    bool words;              /* CSV: the target holds words, even where they look like numbers */
-    const char *categorical; /* columns of words, as in features; "" : none */
+    bool words; /* CSV: the target holds words, even where they look like numbers */
+    const sgfsi_first_text *first_text; /* with words: where that was found; NULL: elsewhere */
+    const char *categorical;            /* columns of words, as in features; "" : none */
     const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
     const char *labels; /* IDX: the file with the labels; "" : none */
     int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
@@ -36,16 +50,21 @@ typedef struct sgfsi_read_options {
 
 struct sgfsi_flow;
 
+/* A kind of file has a flow or a map. */
 typedef struct sgfs_reader_kind {
     const char *name, *help;
     /* Does this file look like mine? head: its first bytes (after gunzip). */
     bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
-    sgfs_status (*read)(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
-                        sgfs_err *err);
-    /* The same rows one block after another, in memory that does not grow with the file (flow.h);
-     * NULL: tables of this kind stay in their files, and are walked. */
+    bool text; /* what its columns are shows only while its rows are read */
+    /* Its rows one block after another, in memory that does not grow with the file (flow.h). On
+     * failure nothing is held. */
     sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,
                         const sgfsi_read_options *options, sgfs_err *err);
+    /* Its rows as they lie in the file, mapped: a table over them costs no memory, and a flow walks
+     * from the first to the last. The table is filled on success only, and holds nothing otherwise.
+     */
+    sgfs_status (*map)(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
+                       sgfs_err *err);
 } sgfs_reader_kind;
 
 /* What the options say to readers. */
@@ -58,11 +77,6 @@ const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
  * this is another. */
 sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
                                const sgfsi_read_options *options, sgfs_err *err);
-/* Find the reader whose file this is, and read. SGFS_EIO when the path cannot be read at all. The
- * table is filled on success only and holds nothing otherwise. */
-sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
-                             sgfsi_table *table, sgfs_err *err);
-
 extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 

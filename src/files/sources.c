@@ -2,7 +2,7 @@
  * sources.c: which reader each of several files has, and which options it is to see.
  *
  * Files of several kinds may be one data set, so --dense, for one, goes to the libsvm files among
- * them and to no other. --labels names as many files as there are IDX files of rows.
+ * them and to no other; what was said of a run's files may be true of none of the new ones. --labels names as many files as there are IDX files of rows.
  */
 #include "files/sources.h"
 
@@ -12,7 +12,7 @@
 sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
     sgfsi_read_options o = s->options;
     if (s->idx) o.labels = s->label[i];
-    if (s->libsvm && s->reader[i] != &sgfs_reader_libsvm) {
+    if ((s->libsvm || o.run != NULL) && s->reader[i] != &sgfs_reader_libsvm) {
         o.columns = -1;
         o.zero_based = o.dense = false;
     }

@@ -85,6 +85,15 @@ sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
     return SGFS_OK;
 }
 
+void sgfsi_average_fields(sgfsi_average *a, sgfsi_fields *list, const char *name) {
+    sgfsi_fields_enter(list, name);
+    sgfsi_sym_fields(&a->I1, list, "I1");
+    SGFSI_FIELD_ONE(list, a, updates);
+    SGFSI_FIELD_ONE(list, a, settled);
+    SGFSI_FIELD_ONE(list, a, base);
+    sgfsi_fields_leave(list);
+}
+
 double sgfsi_average_next(sgfsi_average *a, bool warmup) {
     a->updates++;
     return a->kappa = a->schedule(a, warmup);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/config.h"
+#include "base/fields.h"
 #include "stages.h"
 
 extern const sgfs_fisher_kind sgfs_fisher_full, sgfs_fisher_diag, sgfs_fisher_block,
@@ -23,6 +24,9 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
 /* A zero matrix of this kind, from the arena; the layout must outlive it. */
 sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
+
+/* The numbers it holds, under this name. */
+void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name);
 
 /* The cheapest way to renew the factor of a full D x D matrix after a batch of n rows (update.c):
  * "refactor", "cholesky" (sgfs_fisher_full.update) or, for alpha 0 only, "woodbury"
@@ -67,6 +71,7 @@ struct sgfsi_average {
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
                                const sgfsi_fisher_settings *set, sgfsi_arena *arena, sgfs_err *err);
+void sgfsi_average_fields(sgfsi_average *a, sgfsi_fields *list, const char *name);
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */
 void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *gbar, bool warmup);

@@ -40,3 +40,7 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
     return A->a != NULL ? SGFS_OK
                         : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
 }
+
+void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name) {
+    SGFSI_FIELD(list, name, A->a, A->kind->size(A->layout));
+}

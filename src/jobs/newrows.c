@@ -106,10 +106,10 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return err->code;
     sgfs_status status = ask(r, origin, cfg, err);
-    if (status == SGFS_OK) status = sgfsi_arrivals_open(&r->rows, path, &r->asked, &options, err);
+    if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->asked, &options, err);
     if (status != SGFS_OK) return status;
-    r->known = sgfsi_arrivals_have_target(r->rows);
-    tell_target(r, sgfsi_arrivals_shown(r->rows), cfg);
+    r->known = sgfsi_newdata_have_target(r->rows);
+    tell_target(r, sgfsi_newdata_shown(r->rows), cfg);
     if (r->known) status = sgfsi_data_recall_target(r->data, r->asked.levels, r->asked.level, err);
     return status == SGFS_OK ? open_model(r, origin, err) : status;
 }
@@ -125,7 +125,7 @@ sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, con
 }
 
 void sgfsi_newrows_close(sgfsi_newrows *r) {
-    sgfsi_arrivals_close(r->rows);
+    sgfsi_newdata_close(r->rows);
     sgfs_model_free(r->model);
     sgfs_data_free(r->data);
     sgfsi_arena_free(&r->arena);
@@ -155,13 +155,13 @@ static void list_labels(const sgfsi_labels *l, char *out, size_t room) {
 
 static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
     char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192];
-    const char *text = sgfsi_arrivals_level(r->rows, i, y);
+    const char *text = sgfsi_newdata_level(r->rows, y);
     sgfsi_format_num(number, y);
     list_labels(&r->model->labels, known, sizeof known);
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
                       "take such rows out, or say --target none for predictions alone.",
-                      sgfsi_arrivals_where(r->rows, i, where), text != NULL ? text : number, known);
+                      sgfsi_newdata_where(r->rows, i, where), text != NULL ? text : number, known);
 }
 
 static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
@@ -179,7 +179,7 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
             err, SGFS_EDATA,
             "%s: the target is %s, which model %s does not allow; take such rows out, "
             "or say --target none for predictions alone.",
-            sgfsi_arrivals_where(r->rows, i, where), number, r->model->kind->name);
+            sgfsi_newdata_where(r->rows, i, where), number, r->model->kind->name);
     }
     return SGFS_OK;
 }
@@ -190,7 +190,7 @@ static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offs
         if (!(offset[i] > 0)) {
             return sgfsi_fail(
                 err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                sgfsi_arrivals_where(r->rows, i, where), r->asked.exposure, offset[i]);
+                sgfsi_newdata_where(r->rows, i, where), r->asked.exposure, offset[i]);
         }
         offset[i] = log(offset[i]);
     }
@@ -211,11 +211,11 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                sgfs_err *err) {
     const sgfs_data *d = r->data;
     bool exposure = r->asked.exposure != NULL;
-    sgfsi_incoming_block raw = {.stride = d->p,
+    sgfsi_newdata_block raw = {.stride = d->p,
                                 .x = block->x + (d->p - d->features),
                                 .y = block->y,
                                 .exposure = block->offset};
-    sgfs_status status = sgfsi_arrivals_next(r->rows, most, &raw, err);
+    sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
     if (status == SGFS_OK && exposure) status = take_exposure(r, raw.n, block->offset, err);
     if (status != SGFS_OK) return status;

@@ -5,7 +5,7 @@
 #ifndef SGFSI_NEWROWS_H
 #define SGFSI_NEWROWS_H
 
-#include "files/arrivals.h"
+#include "files/newdata.h"
 #include "model/model.h"
 
 /* Where the draws come from, as a run's header tells it; all borrowed. */
@@ -20,7 +20,7 @@ typedef struct sgfsi_newrows {
     sgfsi_arena arena;
     sgfs_data *data;   /* columns and scales; no rows */
     sgfs_model *model; /* on the draws' scale */
-    sgfsi_arrivals *rows;
+    sgfsi_newdata *rows;
     sgfsi_wanted asked;
     bool known; /* the file has the target */
 } sgfsi_newrows;

@@ -193,10 +193,10 @@ static sgfs_status walk(packing *w, int64_t k, use_block use, bool *again, sgfs_
     sgfs_status status = flow_of(w, k, &flow, err);
     while (status == SGFS_OK && !done) {
         int64_t n = 0;
-        status = flow->next(flow, w->most, w->in, &n, err);
+        status = sgfsi_flow_next(flow, w->most, w->in, NULL, &n, err);
         if (status != SGFS_OK) break;
-        *again = flow->again;
-        flow->again = false;
+        *again = flow->restarted;
+        flow->restarted = false;
         if (*again && k > 0)
             return sgfsi_fail(err, SGFS_EDATA, "%s: changed while it was read.",
                               w->pack->files.shown);
@@ -461,7 +461,7 @@ static sgfs_status tell(const char *path, const sgfs_config *cfg, bool verify, s
     sgfsi_read_options options = sgfsi_read_options_of(cfg);
     options.target = options.features = options.weights = options.exposure = "";
     sgfsi_table t = {.rows = 0};
-    sgfs_status status = sgfs_reader_packed.read(path, &options, &t, err);
+    sgfs_status status = sgfs_reader_packed.map(path, &options, &t, err);
     if (status == SGFS_OK && verify) status = sgfsi_packed_verify(&t, options.log, err);
     if (status == SGFS_OK) {
         info->rows = t.rows;

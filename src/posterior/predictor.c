@@ -172,6 +172,15 @@ sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs
     return SGFS_OK;
 }
 
+void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list) {
+    SGFSI_FIELD_ONE(list, p, draws);
+    SGFSI_FIELD_ARRAY(list, p, loglik, p->most);
+    SGFSI_FIELD_ARRAY(list, p, top, p->most);
+    SGFSI_FIELD_ARRAY(list, p, sum, p->most);
+    SGFSI_FIELD_ARRAY(list, p, out, p->most * p->width);
+    SGFSI_FIELD_ARRAY(list, p, total, p->most * p->width);
+}
+
 /* ---- what they say --------------------------------------------------------------------------- */
 
 double sgfsi_predictor_log_density(const sgfsi_predictor *p, int64_t i) {

@@ -15,6 +15,7 @@
 #define SGFSI_PREDICTOR_H
 
 #include "base/arena.h"
+#include "base/fields.h"
 #include "model/model.h"
 #include "posterior/quantile.h"
 #include "posterior/tally.h"
@@ -58,6 +59,9 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
 void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t first);
 /* One more draw. An error is the model's. */
 sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err);
+
+/* What was added so far, without the draws that are kept for quantiles. */
+void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list);
 
 /* ---- of row i, after at least one draw ------------------------------------------------------- */
 

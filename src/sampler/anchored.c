@@ -51,14 +51,16 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
 
 /* ---- a chain's own --------------------------------------------------------------------------- */
 
+sgfs_status sgfsi_sampler_own_anchor(sgfs_sampler *s, sgfs_err *err) {
+    s->own = sgfsi_arena_alloc(s->arena, 1, sizeof *s->own);
+    if (s->own == NULL) return sgfsi_fail_memory(err, "an anchor");
+    return sgfsi_anchor_open(s->own, s->D, s->arena, err);
+}
+
 /* Room is made once, from the chain's own arena, and written anew each time. */
 sgfs_status sgfsi_sampler_reanchor(sgfs_sampler *s, const double *theta, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    if (s->reanchors == 0) {
-        s->anchor = sgfsi_arena_alloc(s->arena, 1, sizeof *s->anchor);
-        if (s->anchor == NULL) return sgfsi_fail_memory(err, "an anchor");
-        status = sgfsi_anchor_open(s->anchor, s->D, s->arena, err);
-    }
+    sgfs_status status = s->own == NULL ? sgfsi_sampler_own_anchor(s, err) : SGFS_OK;
+    s->anchor = s->own;
     if (status == SGFS_OK) status = sgfsi_anchor_at(s->anchor, s->model, theta, 1, err);
     s->reanchors++;
     s->full.rows_touched += s->model->data->N;

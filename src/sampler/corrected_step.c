@@ -48,20 +48,15 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
     return status;
 }
 
-void sgfsi_corrected_copy(sgfsi_corrected *g, const sgfsi_corrected *from) {
-    sgfsi_precision_copy(&g->P, &from->P);
-    g->I1.I1.kind->combine(&g->I1.I1, 1, &from->I1.I1, 0, NULL);
-    if (!g->scaled) g->R.kind->combine(&g->R, 1, &from->R, 0, NULL);
-    g->I1.updates = from->I1.updates;
-    g->I1.settled = from->I1.settled;
-    g->I1.base = from->I1.base;
-    g->scale = from->scale;
-    g->mean = from->mean;
-    g->most = from->most;
-    g->h = from->h;
-    g->ready = from->ready;
-    g->noise = from->noise;
-    g->measured = from->measured;
+void sgfsi_corrected_fields(sgfsi_corrected *g, sgfsi_fields *list) {
+    sgfsi_precision_fields(&g->P, list);
+    sgfsi_average_fields(&g->I1, list, "I1");
+    if (!g->scaled) sgfsi_sym_fields(&g->R, list, "R");
+    SGFSI_FIELD_ONE(list, g, scale);
+    SGFSI_FIELD_ONE(list, g, h);
+    SGFSI_FIELD_ONE(list, g, ready);
+    SGFSI_FIELD_ONE(list, g, noise);
+    SGFSI_FIELD_ONE(list, g, measured);
 }
 
 /* ---- S --------------------------------------------------------------------------------------- */

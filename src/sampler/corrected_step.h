@@ -73,7 +73,7 @@ void sgfsi_corrected_draw(sgfsi_corrected *g, const sgfs_sampler *sampler, int64
 /* theta moves, by G and z, which is used up. */
 void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta);
 
-/* Everything that was estimated, from another one of the same structure. */
-void sgfsi_corrected_copy(sgfsi_corrected *g, const sgfsi_corrected *from);
+/* Everything that was estimated. */
+void sgfsi_corrected_fields(sgfsi_corrected *g, sgfsi_fields *list);
 
 #endif

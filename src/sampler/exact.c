@@ -280,6 +280,18 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     return SGFS_OK;
 }
 
+static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
+    exact *e = s->state;
+    SGFSI_FIELD_ARRAY(list, e, z, s->D);
+    SGFSI_FIELD_ONE(list, e, here);
+    SGFSI_FIELD_ONE(list, e, rho);
+    SGFSI_FIELD_ONE(list, e, begun);
+    SGFSI_FIELD_ONE(list, e, settled);
+    SGFSI_FIELD_ONE(list, e, every);
+    SGFSI_FIELD(list, "rungs", &e->rungs[0].tries,
+                LADDER * (int64_t)(sizeof(rung) / sizeof(double)));
+}
+
 static const char *const stats[] = {"lp", "accept", "rows", "rho", NULL};
 
 /* clang-format off */
@@ -306,4 +318,5 @@ const sgfs_sampler_kind sgfs_sampler_exact = {
     .plan = plan_exact,
     .open = open_exact,
     .step = step,
+    .fields = fields,
 };

@@ -290,5 +290,6 @@ const sgfs_sampler_kind sgfs_sampler_gauss = {
     .advise = advise,
     .open = open_gauss,
     .step = step,
+    .fields = sgfsi_no_fields,
     .caution = caution,
 };

@@ -105,11 +105,7 @@ static sgfs_status factor_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
 static sgfs_status metric_at_mode(sgfsi_hamiltonian *h, sgfs_err *err) {
     const sgfs_model *m = h->sampler->model;
     sgfsi_arena arena = {NULL};
-    if (h->sampler->first != NULL) { /* the state of both kinds begins with its sgfsi_hamiltonian */
-        const sgfsi_hamiltonian *first = h->sampler->first->state;
-        h->W.kind->combine(&h->W, 1, &first->W, 0, NULL);
-        return SGFS_OK;
-    }
+    if (h->sampler->first != NULL) return sgfsi_sampler_borrow(h->sampler, "W", err);
     double *mode = SGFSI_DOUBLES(&arena, m->D), *cov = SGFSI_DOUBLES(&arena, m->D * m->D);
     sgfs_status status = mode != NULL && cov != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a metric");
     int64_t passes = 0;
@@ -326,4 +322,28 @@ sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *no
     if (now->t == now->warmup && !h->fixed && h->dual.count > 0)
         h->eps = isnan(h->given) ? sgfsi_dual_result(&h->dual) : h->given;
     return status;
+}
+
+void sgfsi_hamiltonian_fields(sgfsi_hamiltonian *h, sgfsi_fields *list) {
+    int64_t D = h->W.D;
+    sgfsi_sym_fields(&h->W, list, "W");
+    sgfsi_sym_fields(&h->C, list, "C");
+    if (h->adapts) {
+        sgfsi_sym_fields(&h->S, list, "S");
+        SGFSI_FIELD_ARRAY(list, h, mean, D);
+        SGFSI_FIELD_ONE(list, h, count);
+        SGFSI_FIELD(list, "windows.end", &h->windows.end, 1);
+        SGFSI_FIELD(list, "windows.size", &h->windows.size, 1);
+    }
+    SGFSI_FIELD_ONE(list, h, eps);
+    SGFSI_FIELD(list, "dual.mu", &h->dual.mu, 1);
+    SGFSI_FIELD(list, "dual.gap", &h->dual.gap, 1);
+    SGFSI_FIELD(list, "dual.mean", &h->dual.mean, 1);
+    SGFSI_FIELD(list, "dual.count", &h->dual.count, 1);
+    SGFSI_FIELD_ONE(list, h, lost);
+    SGFSI_FIELD(list, "why", h->why.text, (int64_t)sizeof h->why.text);
+    SGFSI_FIELD_ONE(list, h, ready);
+    SGFSI_FIELD(list, "here.q", h->here.q, D);
+    SGFSI_FIELD(list, "here.G", h->here.G, D);
+    SGFSI_FIELD(list, "here.lp", &h->here.lp, 1);
 }

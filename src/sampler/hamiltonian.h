@@ -73,6 +73,9 @@ void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* a
  * time a step size is found. *energy: of h->here. */
 sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                     const double *theta, double *energy, sgfs_err *err);
+/* Metric, step size and what they are learned from; the chain's place. */
+void sgfsi_hamiltonian_fields(sgfsi_hamiltonian *h, sgfsi_fields *list);
+
 /* One leapfrog step of size eps (may be negative). Where the density or its gradient is not finite
  * z->lp becomes -infinity, which is no error. */
 sgfs_status sgfsi_leapfrog(sgfsi_hamiltonian *h, sgfsi_point *z, double eps, sgfs_err *err);

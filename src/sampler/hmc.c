@@ -97,6 +97,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, acceptance, err);
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    hmc *s = sampler->state;
+    sgfsi_hamiltonian_fields(&s->h, list);
+}
+
 static const char *const stats[] = {"lp",        "acceptance_rate", "step_size", "n_steps",
                                     "diverging", "energy",          NULL};
 
@@ -114,5 +119,6 @@ const sgfs_sampler_kind sgfs_sampler_hmc = {
     .stan_metric = sgfsi_hamiltonian_stan_metric,
     .open = open_hmc,
     .step = step,
+    .fields = fields,
     .caution = sgfsi_hamiltonian_caution,
 };

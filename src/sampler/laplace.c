@@ -123,6 +123,7 @@ const sgfs_sampler_kind sgfs_sampler_laplace = {
     .plan = plan_laplace,
     .open = open_laplace,
     .step = step,
+    .fields = sgfsi_no_fields,
     .tau = tau,
     .caution = caution,
 };

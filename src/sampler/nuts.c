@@ -247,6 +247,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, stats[1], err);
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    nuts *s = sampler->state;
+    sgfsi_hamiltonian_fields(&s->h, list);
+}
+
 static const char *const stats[] = {"lp",      "acceptance_rate", "step_size", "tree_depth",
                                     "n_steps", "diverging",       "energy",    NULL};
 
@@ -264,5 +269,6 @@ const sgfs_sampler_kind sgfs_sampler_nuts = {
     .stan_metric = sgfsi_hamiltonian_stan_metric,
     .open = open_nuts,
     .step = step,
+    .fields = fields,
     .caution = sgfsi_hamiltonian_caution,
 };

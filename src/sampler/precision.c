@@ -20,12 +20,13 @@ sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler
     return sgfsi_sym_open(&p->L, sampler->fisher, dev, sampler->layout, sampler->arena, err);
 }
 
-void sgfsi_precision_copy(sgfsi_precision *p, const sgfsi_precision *from) {
-    p->A.kind->combine(&p->A, 1, &from->A, 0, NULL);
-    p->L.kind->combine(&p->L, 1, &from->L, 0, NULL);
-    p->ridge = from->ridge;
-    p->rho = from->rho;
-    p->stiff = from->stiff;
+void sgfsi_precision_fields(sgfsi_precision *p, sgfsi_fields *list) {
+    sgfsi_fields_enter(list, "P");
+    sgfsi_sym_fields(&p->A, list, "A");
+    sgfsi_sym_fields(&p->L, list, "L");
+    SGFSI_FIELD_ONE(list, p, rho);
+    SGFSI_FIELD_ONE(list, p, stiff);
+    sgfsi_fields_leave(list);
 }
 
 static int64_t try_factor(sgfsi_precision *p, double ridge) {

@@ -31,7 +31,7 @@ sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler,
 /* L from A. A ridge beyond the one asked for is the last resort, and counted. */
 sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err);
 
-/* Numbers of another one of the same structure. */
-void sgfsi_precision_copy(sgfsi_precision *p, const sgfsi_precision *from);
+/* A, its factor and what was measured of them. */
+void sgfsi_precision_fields(sgfsi_precision *p, sgfsi_fields *list);
 
 #endif

@@ -100,6 +100,12 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
            "Compare with sgfs-f, or with half the step.";
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    psgld *s = sampler->state;
+    SGFSI_FIELD_ARRAY(list, s, V, sampler->D);
+    SGFSI_FIELD_ONE(list, s, begun);
+}
+
 static const char *const stats[] = {"lp", "step_size", "grad_norm", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_psgld = {
@@ -115,5 +121,6 @@ const sgfs_sampler_kind sgfs_sampler_psgld = {
     .describe = sgfsi_schedule_describe,
     .open = open_psgld,
     .step = step,
+    .fields = fields,
     .caution = caution,
 };

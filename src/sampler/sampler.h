@@ -7,6 +7,7 @@
 #ifndef SGFSI_SAMPLER_H
 #define SGFSI_SAMPLER_H
 
+#include "base/fields.h"
 #include "base/json.h"
 #include "fisher/fisher.h"
 #include "posterior/anchor.h"
@@ -66,7 +67,8 @@ struct sgfs_sampler {
     int64_t interventions; /* ridges added because a factorisation failed */
     int64_t reanchors;     /* anchors made after the first, because the chain had moved away */
     sgfsi_anchor *anchor;  /* NULL: the kind has none; set by open, shared with the first chain's
-                            * for models of one mode */
+                            * until this one makes its own */
+    sgfsi_anchor *own;     /* NULL: not made */
     /* Set by open: this sampler gains nothing here, and why (a sentence). The run then begins anew
      * with SGFS and shows it. */
     char fallback[400];
@@ -90,12 +92,24 @@ extern const sgfsi_sampler_name sgfsi_sampler_names[];          /* ends with a N
 const sgfsi_sampler_name *sgfsi_sampler_find(const char *name); /* NULL: there is none */
 const sgfs_sampler_kind *sgfsi_sampler_at(int64_t index); /* kinds, each once; NULL past the last */
 
-/* While opening: set s->anchor (anchored.c). remembers: keep each row's scores there. SGFS_EUSAGE where the model has none, SGFS_ENUMERIC
- * where there is no mode. */
+/* While opening: set s->anchor (anchored.c). remembers: keep each row's scores there. SGFS_EUSAGE
+ * where the model has none, SGFS_ENUMERIC where there is no mode. */
 sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembers, sgfs_err *err);
-/* While walking: an anchor of this chain's own at theta, by one pass over all rows on the chain's
- * own thread; counted in s->reanchors. */
+/* Room for an anchor of this chain's own, s->own. */
+sgfs_status sgfsi_sampler_own_anchor(sgfs_sampler *s, sgfs_err *err);
+/* While walking: that anchor at theta, by one pass over all rows on the chain's own thread; counted
+ * in s->reanchors. */
 sgfs_status sgfsi_sampler_reanchor(sgfs_sampler *s, const double *theta, sgfs_err *err);
+
+/* ---- state (sampler.c) ----------------------------------------------------------------------- */
+
+/* What every sampler has, and what its kind lists. */
+void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list);
+/* For kinds that keep nothing from one iteration to the next. */
+void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list);
+/* While opening a chain that is not the first: the kind's fields whose names begin with `prefix`
+ * ("": all) become those of the first chain. */
+sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err);
 
 /* "--init" or "--start", whichever the user gave; NULL: neither. */
 static inline const char *sgfsi_start_given(const sgfsi_plan *plan) {

@@ -394,6 +394,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    sgfs *s = sampler->state;
+    SGFSI_FIELD_ONE(list, s, filled);
+    sgfsi_fields_enter(list, "K");
+    sgfsi_sgfs_matrix_fields(&s->K, list);
+    sgfsi_fields_leave(list);
+}
+
 static double tau(const sgfsi_plan *plan) {
     const settings *set = plan->settings;
     return strcmp(set->b, "fisher") == 0 ? plan->gamma * sgfsi_anneal_mean(&set->anneal) - 1 : 0;
@@ -430,6 +438,7 @@ const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .describe = describe,
     .open = open_sgfs,
     .step = step,
+    .fields = fields,
     .tau = tau,
     .caution = caution,
 };

@@ -59,7 +59,7 @@ static const sgfsi_setting setting_list[] = {
     SGFSI_SETTINGS_END};
 
 typedef struct sgfs_cv {
-    sgfsi_corrected step; /* first: tests look at it */
+    sgfsi_corrected step;
     sgfsi_control control;
     double *G, *mean; /* D each: gradient; mean of the chain's recent places */
     bool anchored;    /* --anchor on: differences of scores */
@@ -230,6 +230,12 @@ static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
 
 /* ---- around the anchor ----------------------------------------------------------------------- */
 
+/* Gradients are by differences to those at the anchor, wherever that is now. */
+static void compare_with_anchor(sgfs_sampler *sampler, sgfs_cv *s) {
+    s->control = sgfsi_anchor_control(sampler->anchor);
+    sampler->eval.control = s->anchored ? &s->control : NULL;
+}
+
 /* A draw of the Gaussian there. */
 static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream stream,
                        double *theta) {
@@ -298,11 +304,10 @@ static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err 
 static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
     sgfsi_corrected *g = &s->step;
     double window = g->I1.window;
-    s->control = sgfsi_anchor_control(sampler->anchor);
     sgfs_status status = s->from_scores ? scores_at_anchor(sampler, s, err)
                                         : sgfsi_precision_at_anchor(&g->P, sampler, g->x, err);
     g->I1.window = window;
-    sampler->eval.control = s->anchored ? &s->control : NULL;
+    compare_with_anchor(sampler, s);
     if (status == SGFS_OK) status = probe(sampler, s, err);
     return status == SGFS_OK ? settle(sampler, s, code, err) : status;
 }
@@ -341,15 +346,7 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
     if (status == SGFS_OK && s->anchored)
         status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
     if (status != SGFS_OK) return status;
-    if (sampler->first != NULL) {
-        const sgfs_cv *first = sampler->first->state;
-        sgfsi_corrected_copy(&s->step, &first->step);
-        s->control = first->control;
-        s->around = first->around;
-        memcpy(s->mean, sampler->anchor->theta, (size_t)sampler->D * sizeof *s->mean);
-        sampler->eval.control = s->anchored ? &s->control : NULL;
-        return SGFS_OK;
-    }
+    if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
     status = look_around(sampler, s, SGFS_EUSAGE, err);
     if (status != SGFS_OK) return status;
     if (s->anchored && !s->step.given) weigh_gain(sampler, s);
@@ -432,6 +429,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         draw_place(sampler, s, at, theta);
     }
     s->begun = true;
+    compare_with_anchor(sampler, s);
     sgfsi_corrected_draw(g, sampler, now->t);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
                                              now->want_lp ? &stats[0] : NULL, err);
@@ -449,6 +447,16 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     stats[4] = g->noise;
     stats[5] = (double)sampler->reanchors;
     return status;
+}
+
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    sgfs_cv *s = sampler->state;
+    sgfsi_corrected_fields(&s->step, list);
+    SGFSI_FIELD_ARRAY(list, s, mean, sampler->D);
+    SGFSI_FIELD_ONE(list, s, begun);
+    SGFSI_FIELD_ONE(list, s, around);
+    SGFSI_FIELD_ONE(list, s, missed);
+    SGFSI_FIELD_ONE(list, s, seen);
 }
 
 /* ---- what theory says ------------------------------------------------------------------------ */
@@ -504,6 +512,7 @@ const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .describe = describe,
     .open = open_cv,
     .step = step,
+    .fields = fields,
     .tau = tau,
     .caution = caution,
 };

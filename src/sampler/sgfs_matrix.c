@@ -172,11 +172,15 @@ static int64_t complete(sgfsi_sgfs_matrix *k, double alpha) {
     return f->factor(&k->L);
 }
 
+static sgfsi_average *source_of(sgfsi_sgfs_matrix *k) {
+    return k->source == SGFSI_FROM_MODEL ? &k->model : &k->scores;
+}
+
 /* ridge: relative to the mean diagonal; NaN: what is left of the last one, which fades. */
 static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double ridge,
                      double alpha) {
     const sgfsi_eval *e = &sampler->eval;
-    k->L.kind->combine(&k->L, e->gamma * e->total, &k->source->I1, 0, NULL);
+    k->L.kind->combine(&k->L, e->gamma * e->total, &source_of(k)->I1, 0, NULL);
     if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
     if (!isnan(ridge)) {
         k->ridge_now = ridge * k->L.kind->trace(&k->L) / (double)e->D;
@@ -189,14 +193,14 @@ static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double r
  */
 static sgfs_status refactor(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_average *source,
                             bool faded, double alpha, sgfs_err *err) {
-    k->source = source;
+    k->source = source == &k->model ? SGFSI_FROM_MODEL : SGFSI_FROM_SCORES;
     int64_t failed = build(k, sampler, faded ? NAN : k->ridge, alpha);
     for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
         sampler->interventions++;
         failed = build(k, sampler, k->ridge + ridge, alpha);
     }
     if (failed == 0) return SGFS_OK;
-    k->source = NULL;
+    k->source = SGFSI_FROM_NOTHING;
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "the Fisher matrix is not positive definite at parameter \"%s\" (a larger --batch, "
@@ -222,7 +226,7 @@ static void restore(sgfsi_sgfs_matrix *k) {
 /* A factor that has been updated knows what I1hat is: read it back, and begin anew from there. */
 static sgfs_status refresh(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_fisher_kind *f = k->L.kind;
-    sgfsi_average *a = k->source;
+    sgfsi_average *a = source_of(k);
     f->unfactor(&k->L);
     if (k->prior != NULL) f->add_diag(&k->L, -k->share, k->prior);
     if (k->ridge_now > 0) f->add_diag(&k->L, -k->ridge_now, NULL);
@@ -236,7 +240,7 @@ static sgfs_status refresh(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err
 /* One batch of scores changes the factor: K <- (1 - kappa) K + kappa gamma N V. */
 static sgfs_status update(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgfs_scores *s,
                           const double *gbar, bool warmup, sgfs_err *err) {
-    sgfsi_average *a = k->source;
+    sgfsi_average *a = source_of(k);
     double kappa = sgfsi_average_next(a, warmup);
     double weight = sgfsi_average_weight(a, s, gbar, kappa), N = sampler->eval.total;
     if (kappa >= 1) { /* nothing of the factor is left: begin with this batch */
@@ -258,10 +262,11 @@ static sgfs_status take(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_avera
     bool own = a == &k->model;
     const sgfs_scores *s = own ? &sampler->eval.model_scores : &sampler->eval.scores;
     const double *gbar = own ? NULL : sampler->eval.gbar; /* the mean of the model's own is 0 */
-    if (steps && k->updates && k->source == a) return update(k, sampler, s, gbar, warmup, err);
+    bool same = k->source == (own ? SGFSI_FROM_MODEL : SGFSI_FROM_SCORES);
+    if (steps && k->updates && same) return update(k, sampler, s, gbar, warmup, err);
     sgfsi_average_update(a, s, gbar, warmup);
     if (!steps) return SGFS_OK;
-    bool fresh = k->source != a || !k->fades || fade(k, a->kappa);
+    bool fresh = !same || !k->fades || fade(k, a->kappa);
     if (fresh) restore(k);
     return refactor(k, sampler, a, !fresh, alpha, err);
 }
@@ -297,9 +302,9 @@ sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
 static bool is_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
     int64_t after = now->t - now->warmup;
     bool frozen = k->freeze >= 0 && after > k->freeze;
-    if (k->source == NULL) return true; /* the first iteration of all */
+    if (k->source == SGFSI_FROM_NOTHING) return true; /* the first iteration of all */
     if (after <= 0) return now->t % k->warmup_every == 0;
-    if (k->source != &k->scores) return true; /* the first iteration after warm-up */
+    if (k->source != SGFSI_FROM_SCORES) return true; /* the first iteration after warm-up */
     return !frozen && (after == 1 || after % k->every == 0);
 }
 
@@ -314,7 +319,21 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
     if (!is_due(k, now)) {
         int64_t after = now->t - now->warmup;
         bool stale = !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->every == 0);
-        return stale ? refactor(k, sampler, k->source, k->fades, alpha, err) : SGFS_OK;
+        return stale ? refactor(k, sampler, source_of(k), k->fades, alpha, err) : SGFS_OK;
     }
     return learn(k, sampler, now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha, theta, err);
+}
+
+void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list) {
+    sgfsi_average_fields(&k->scores, list, "scores");
+    if (k->by_model) sgfsi_average_fields(&k->model, list, "model");
+    sgfsi_sym_fields(&k->L, list, "L");
+    SGFSI_FIELD_ONE(list, k, source);
+    if (k->B.adapts) SGFSI_FIELD(list, "B.root", k->B.root, k->L.D);
+    SGFSI_FIELD_ONE(list, k, share);
+    SGFSI_FIELD_ONE(list, k, left);
+    SGFSI_FIELD_ONE(list, k, ridge_now);
+    SGFSI_FIELD_ONE(list, k, ridge_full);
+    SGFSI_FIELD_ONE(list, k, shrink);
+    SGFSI_FIELD_ONE(list, k, alpha);
 }

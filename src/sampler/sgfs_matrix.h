@@ -38,11 +38,17 @@ typedef struct sgfsi_injected {
     sgfs_sym full, full_root;
 } sgfsi_injected;
 
+typedef enum sgfsi_matrix_source {
+    SGFSI_FROM_NOTHING, /* not factored yet */
+    SGFSI_FROM_SCORES,
+    SGFSI_FROM_MODEL
+} sgfsi_matrix_source;
+
 typedef struct sgfsi_sgfs_matrix {
-    sgfsi_average scores;  /* I1hat: of the data's scores */
-    sgfsi_average model;   /* the model's own information, for the steps of warm-up */
-    sgfsi_average *source; /* the one that L is made of; NULL: not factored yet */
-    sgfs_sym L;            /* the factor */
+    sgfsi_average scores; /* I1hat: of the data's scores */
+    sgfsi_average model;  /* the model's own information, for the steps of warm-up */
+    int source;           /* sgfsi_matrix_source: what L is made of */
+    sgfs_sym L;           /* the factor */
     sgfsi_injected B;
     const double *prior;   /* Lambda; NULL: the prior stays outside the matrix */
     double share;          /* e */
@@ -73,5 +79,7 @@ sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
 sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err);
+
+void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list);
 
 #endif

@@ -153,6 +153,15 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
            "it. Compare with sgfs-f, or with half the step.";
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    sghmc *s = sampler->state;
+    SGFSI_FIELD_ARRAY(list, s, v, sampler->D);
+    SGFSI_FIELD_ONE(list, s, eta);
+    if (!s->estimates) return;
+    sgfsi_sym_fields(&s->noise, list, "noise");
+    SGFSI_FIELD_ONE(list, s, weight);
+}
+
 static const char *const stats[] = {"lp", "step_size", "grad_norm", "temperature", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sghmc = {
@@ -168,5 +177,6 @@ const sgfs_sampler_kind sgfs_sampler_sghmc = {
     .describe = sgfsi_schedule_describe,
     .open = open_sghmc,
     .step = step,
+    .fields = fields,
     .caution = caution,
 };

@@ -121,6 +121,7 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     .describe = sgfsi_schedule_describe,
     .open = open_sgld,
     .step = step,
+    .fields = sgfsi_no_fields,
     .caution = caution_sgld,
 };
 
@@ -138,5 +139,6 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .describe = sgfsi_schedule_describe,
     .open = open_sgld,
     .step = ascend,
+    .fields = sgfsi_no_fields,
     .caution = caution_sgd,
 };

@@ -113,6 +113,13 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
            "steps of finite size widen all. Compare with sgfs-f, or with half the step.";
 }
 
+static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
+    sgnht *s = sampler->state;
+    SGFSI_FIELD_ARRAY(list, s, v, sampler->D);
+    SGFSI_FIELD_ONE(list, s, eta);
+    SGFSI_FIELD_ONE(list, s, friction);
+}
+
 static const char *const stats[] = {"lp",          "step_size",  "grad_norm",
                                     "temperature", "thermostat", NULL};
 
@@ -129,5 +136,6 @@ const sgfs_sampler_kind sgfs_sampler_sgnht = {
     .describe = sgfsi_schedule_describe,
     .open = open_sgnht,
     .step = step,
+    .fields = fields,
     .caution = caution,
 };

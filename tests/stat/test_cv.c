@@ -10,6 +10,7 @@
  */
 #include "sampler/corrected_step.h"
 #include "stat/closed.h"
+#include "tools/state.h"
 
 static const char *number(double x, char room[32]) {
     snprintf(room, 32, "%.17g", x);
@@ -158,16 +159,16 @@ static void the_step_is_chosen(void **state) {
         sgfs_run *run = sgfs_run_open(m, cfg, NULL);
         assert_non_null(run);
         const sgfs_sampler *s = &run->chain[0].sampler;
-        const sgfsi_corrected *g = s->state, *other = run->chain[3].sampler.state;
+        double own = number_of(s, "h"), other = number_of(&run->chain[3].sampler, "h");
         double h = fmin(1, 2 / (1 + 1.5 * noise_of(q.D, batches[k])));
         double noise = sgfsi_json_get_num(s->facts, "noise", NAN);
-        print_message("n %g: step %.3f (theory %.3f), noise %.3f (theory %.3f)\n", batches[k], g->h,
+        print_message("n %g: step %.3f (theory %.3f), noise %.3f (theory %.3f)\n", batches[k], own,
                       h, noise, noise_of(q.D, batches[k]));
-        assert_true(g->h <= 1 && fabs(g->h / h - 1) < 0.15); /* S is known to a tenth or two */
-        assert_true(g->h == other->h);
+        assert_true(own <= 1 && fabs(own / h - 1) < 0.15); /* S is known to a tenth or two */
+        assert_true(own == other);
         assert_true(fabs(noise / noise_of(q.D, batches[k]) - 1) < 0.2);
         assert_true(s->fallback[0] == '\0');
-        assert_true(sgfsi_json_get_num(s->facts, "tau_predicted", 0) == (2 - g->h) / g->h);
+        assert_true(sgfsi_json_get_num(s->facts, "tau_predicted", 0) == (2 - own) / own);
         sgfs_run_free(run);
         sgfs_model_free(m);
         sgfs_data_free(data);
@@ -216,10 +217,10 @@ static void too_much_noise_is_said_while_opening(void **state) {
 static sgfs_status open_wrong(sgfs_sampler *s, double times, sgfs_err *err) {
     sgfs_status status = sgfs_sampler_sgfs_cv.open(s, err);
     if (status != SGFS_OK) return status;
-    sgfsi_corrected *g = s->state;
-    double h = g->h, q = (s->eval.gamma - 1) * s->eval.total;
-    g->R.kind->combine(&g->R, h * (2 - h), &g->P.A, -times * h * h * q, &g->I1.I1);
-    assert_int_equal(g->R.kind->factor(&g->R), 0);
+    double h = number_of(s, "h"), q = (s->eval.gamma - 1) * s->eval.total;
+    double *R = field_of(s, "R"), *A = field_of(s, "P.A"), *I1 = field_of(s, "I1.I1");
+    for (int64_t i = 0; i < s->D * s->D; i++) R[i] = h * (2 - h) * A[i] - times * h * h * q * I1[i];
+    assert_int_equal(sgfsi_potrf(&sgfs_device_host, s->D, R), 0);
     return SGFS_OK;
 }
 
@@ -461,7 +462,7 @@ static void a_chain_that_is_far_from_its_anchor_takes_another(void **state) {
     sgfs_model *m = sgfs_model_open("linear", data, cfg, NULL);
     sgfs_run *run = sgfs_run_open(m, cfg, NULL);
     assert_non_null(run);
-    double around = ((sgfsi_corrected *)run->chain[0].sampler.state)->noise;
+    double around = number_of(&run->chain[0].sampler, "noise");
     move_anchor(run, &q, 8);
     assert_int_equal(sgfs_run_all(run, NULL), SGFS_OK);
     assert_int_equal(sgfs_run_close(run, NULL), SGFS_OK);
@@ -470,7 +471,7 @@ static void a_chain_that_is_far_from_its_anchor_takes_another(void **state) {
     judge(&o, &q);
     for (int c = 0; c < 4; c++) {
         const sgfs_sampler *s = &run->chain[c].sampler;
-        double noise = ((const sgfsi_corrected *)s->state)->noise;
+        double noise = number_of(s, "noise");
         assert_int_equal(s->reanchors, 1);
         assert_int_equal(run->out.memory->chain[c].info.reanchors, 1);
         assert_true(fabs(noise / around - 1) < 0.5); /* 1 + 64/5 = 14 without */

@@ -9,6 +9,7 @@
 #include "sampler/hamiltonian.h"
 #include "stat/sampled.h"
 #include "tools/check.h"
+#include "tools/state.h"
 
 static const double most_z = 5;
 
@@ -219,13 +220,13 @@ static void test_metric_is_the_windows_regularised_covariance(void **state) {
             for (int64_t j = 0; j < D; j++) mean[j] += s.run->chain[0].theta[j] / n;
         }
         for (int64_t t = 0; t < n; t++) add_square(S, row + t * D, mean, D);
-        const sgfs_sym *W = &((sgfsi_hamiltonian *)s.run->chain[0].sampler.state)->W;
+        const double *W = field_of(&s.run->chain[0].sampler, "W");
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j <= i; j++) {
                 double wanted = n / (n + 5.0) * S[i * D + j] / (n - 1.0);
                 if (i == j) wanted += 5 / (n + 5.0) * S[i * D + i] / (n - 1.0);
-                if (dense) assert_near(W->a[i * D + j], wanted, 1e-14, "dense W");
-                else if (i == j) assert_near(W->a[i], wanted, 1e-14, "diagonal W");
+                if (dense) assert_near(W[i * D + j], wanted, 1e-14, "dense W");
+                else if (i == j) assert_near(W[i], wanted, 1e-14, "diagonal W");
             }
         }
         sample_free(&s);

@@ -13,7 +13,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "files/csv/csv.h"
+#include "files/collect.h"
+#include "files/find_columns.h"
 #include "files/flow.h"
 
 static char path[64];
@@ -373,22 +374,34 @@ static void test_faults_with_words(void **state) {
 
 /* ---- rows for a run -------------------------------------------------------------------------- */
 
+/* Words of the run have its numbers, in whatever order they come; others are numbered behind them. */
 static void test_words_a_run_knows(void **state) {
     (void)state;
-    char *word[] = {"blue", "red"};
-    const char *const level[] = {"no", "yes"};
-    const sgfsi_dictionary known[4] = {{0, NULL}, {2, word}, {0, NULL}, {0, NULL}};
-    const unsigned char role[4] = {SGFSI_ROLE_FEATURE, SGFSI_ROLE_FEATURE, SGFSI_ROLE_NONE,
-                                   SGFSI_ROLE_TARGET};
+    static const char told[] =
+        "[{\"op\": \"columns\", \"named\": true, \"names\": [\"x\", \"colour\"]},"
+        " {\"op\": \"categorical\", \"coding\": \"integer\","
+        "  \"columns\": [{\"name\": \"colour\", \"words\": [\"blue\", \"red\"]}]}]";
+    const char *const level[] = {"no", "yes"}, *const feature[] = {"x", "colour"},
+                      *const paths[] = {path};
     save("x,colour,z,y\n1,red,q,yes\n2,green,q,no\n3,blue,q,maybe\n4,5,q,no\n5,green,q,yes\n");
-    sgfsi_csv *c;
     sgfs_err err = {SGFS_OK, ""};
-    assert_int_equal(sgfsi_csv_open(&c, path, &usual, &err), SGFS_OK);
-    assert_int_equal(sgfsi_csv_start(c, role, 2, level, known, &err), SGFS_OK);
+    sgfsi_json *recipe = sgfsi_json_parse(told, sizeof told - 1, "recipe", &err);
+    if (recipe == NULL) fail_msg("%s", err.text);
+    sgfsi_run_columns run = {.wanted = {.features = 2,
+                                        .feature = feature,
+                                        .named = true,
+                                        .target = "y",
+                                        .levels = 2,
+                                        .level = level,
+                                        .recipe = recipe}};
+    sgfsi_read_options options = usual;
+    options.run = &run;
+    sgfsi_flow flow;
+    if (sgfsi_flow_open(&flow, 1, paths, &options, &err) != SGFS_OK) fail_msg("%s", err.text);
     static const double wanted[] = {1, 1, 1, 2, 2, 0, 3, 0, 2, 4, 3, 0, 5, 2, 1};
     int64_t row = 0, n, line[2];
-    const double *cells;
-    for (; sgfsi_csv_next(c, 2, &n, &cells, line, &err) == SGFS_OK && n > 0; row += n) {
+    double cells[6];
+    for (; sgfsi_flow_next(&flow, 2, cells, line, &n, &err) == SGFS_OK && n > 0; row += n) {
         for (int64_t i = 0; i < n; i++) {
             assert_int_equal(line[i], row + i + 2);
             for (int64_t j = 0; j < 3; j++)
@@ -396,21 +409,24 @@ static void test_words_a_run_knows(void **state) {
         }
     }
     assert_int_equal(row, 5);
-    assert_string_equal(sgfsi_csv_word(c, 1, 0), "blue");
-    assert_string_equal(sgfsi_csv_word(c, 1, 2), "green");
-    assert_string_equal(sgfsi_csv_word(c, 1, 3), "5");
-    assert_null(sgfsi_csv_word(c, 1, 4));
-    assert_null(sgfsi_csv_word(c, 0, 0));
-    assert_string_equal(sgfsi_csv_level(c, 2), "maybe");
-    assert_null(sgfsi_csv_level(c, 3));
-    sgfsi_csv_close(c);
+    const sgfsi_dictionary *words = flow.head.dictionary;
+    assert_int_equal(words[0].count, 0);
+    assert_int_equal(words[1].count, 4);
+    assert_string_equal(words[1].word[0], "blue");
+    assert_string_equal(words[1].word[2], "green");
+    assert_string_equal(words[1].word[3], "5");
+    assert_int_equal(flow.head.levels, 3);
+    assert_string_equal(flow.head.level[2], "maybe");
+    sgfsi_flow_close(&flow);
+    sgfsi_run_columns_free(&run);
+    sgfsi_json_free(recipe);
     unlink(path);
 }
 
 /* Rows in front of a fault are handed over, those of earlier calls and no others. */
 static void test_rows_before_a_fault(void **state) {
     (void)state;
-    const unsigned char role[2] = {SGFSI_ROLE_FEATURE, SGFSI_ROLE_TARGET};
+    const char *const feature[] = {"x1"}, *const paths[] = {path};
     static const char *const fault[] = {"7,8,9", "x,1", "1,text", ",1"};
     for (int k = 0; k < 4; k++) {
         FILE *f = start();
@@ -418,16 +434,19 @@ static void test_rows_before_a_fault(void **state) {
         fprintf(f, "%s\n", fault[k]);
         for (int i = 0; i < 1000; i++) fprintf(f, "%d,1\n", i);
         fclose(f);
-        sgfsi_csv *c;
+        sgfsi_run_columns run = {.wanted = {.features = 1, .feature = feature, .target = "x2"}};
+        sgfsi_read_options options = usual;
+        options.run = &run;
+        sgfsi_flow flow;
         sgfs_err err = {SGFS_OK, ""};
-        assert_int_equal(sgfsi_csv_open(&c, path, &usual, &err), SGFS_OK);
-        assert_int_equal(sgfsi_csv_start(c, role, 0, NULL, NULL, &err), SGFS_OK);
+        assert_int_equal(sgfsi_flow_open(&flow, 1, paths, &options, &err), SGFS_OK);
         int64_t n = 0, line[100], calls = 0;
-        const double *cells;
-        while (sgfsi_csv_next(c, 100, &n, &cells, line, &err) == SGFS_OK) calls++;
+        double cells[200];
+        while (sgfsi_flow_next(&flow, 100, cells, line, &n, &err) == SGFS_OK) calls++;
         assert_int_equal(calls, 10);
         if (strstr(err.text, ":1001: ") == NULL) fail_msg("%s", err.text);
-        sgfsi_csv_close(c);
+        sgfsi_flow_close(&flow);
+        sgfsi_run_columns_free(&run);
         unlink(path);
     }
 }
@@ -445,12 +464,13 @@ static double *take_all(sgfsi_flow *flow, int64_t most, int64_t *rows, int64_t *
             room = 2 * (*rows + most);
             all = realloc(all, (size_t)(room * flow->head.cols) * sizeof *all);
         }
-        sgfs_status status = flow->next(flow, most, all + *rows * flow->head.cols, &n, &err);
+        sgfs_status status =
+            sgfsi_flow_next(flow, most, all + *rows * flow->head.cols, NULL, &n, &err);
         if (status != SGFS_OK) fail_msg("%s", err.text);
-        *rows = flow->again ? 0 : *rows + n;
-        *agains += flow->again;
-        if (!flow->again) assert_in_range((int64_t)(100 * flow->fraction(flow)), 0, 100);
-    } while (n > 0 || flow->again ? (flow->again = false, true) : false);
+        *rows = flow->restarted ? 0 : *rows + n;
+        *agains += flow->restarted;
+        if (!flow->restarted) assert_in_range((int64_t)(100 * flow->fraction(flow)), 0, 100);
+    } while (n > 0 || flow->restarted ? (flow->restarted = false, true) : false);
     return all;
 }
 
@@ -483,8 +503,7 @@ static void test_a_flow_has_the_rows_of_the_table(void **state) {
             for (int64_t j = 0; j < t.levels; j++)
                 assert_string_equal(flow.head.level[j], t.level[j]);
             free(all);
-            flow.close(&flow);
-            sgfsi_table_free(&flow.head);
+            sgfsi_flow_close(&flow);
         }
         sgfsi_table_free(&t);
         unlink(path);
@@ -514,8 +533,7 @@ static void test_a_flow_begins_again(void **state) {
     assert_string_equal(flow.head.dictionary[1].word[1], "late");
     assert_true(all[300000 * 3 + 2] == 1 && all[399000 * 3 + 1] == 1 && all[399000 * 3] == 0);
     free(all);
-    flow.close(&flow);
-    sgfsi_table_free(&flow.head);
+    sgfsi_flow_close(&flow);
     unlink(path);
 }
 

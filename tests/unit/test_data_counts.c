@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "files/collect.h"
 #include "files/flow.h"
-#include "files/reader.h"
 
 /* A file below the folder of the data, which may not be there. */
 static const char *find(const char *name, char out[512]) {
@@ -54,12 +54,11 @@ static void flow_through(const char *path, const sgfsi_read_options *options,
     if (reader->flow(&f, path, options, &err) != SGFS_OK) fail_msg("%s", err.text);
     double *cells = malloc((size_t)(MOST * f.head.cols) * sizeof *cells);
     while (n > 0) {
-        if (f.next(&f, MOST, cells, &n, &err) != SGFS_OK) fail_msg("%s", err.text);
+        if (sgfsi_flow_next(&f, MOST, cells, NULL, &n, &err) != SGFS_OK) fail_msg("%s", err.text);
         for (int64_t i = 0; i < n; i++) see(f.head.cols, cells + i * f.head.cols, what);
     }
     free(cells);
-    f.close(&f);
-    sgfsi_table_free(&f.head);
+    sgfsi_flow_close(&f);
 }
 
 /* ---- a9a ------------------------------------------------------------------------------------- */

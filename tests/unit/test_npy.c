@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "files/reader.h"
+#include "files/collect.h"
 
 static char path[64];
 static char said[1024];

@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "chain/plan.h"
+#include "files/collect.h"
 #include "files/packed/packed.h"
 #include "rows/rows.h"
 
@@ -817,12 +818,12 @@ static void test_wrong_kinds(void **state) {
     store(gzip, sizeof gzip);
     sgfsi_table t;
     sgfs_err err;
-    assert_int_equal(sgfs_reader_packed.read(path, &silent, &t, &err), SGFS_EDATA);
+    assert_int_equal(sgfs_reader_packed.map(path, &silent, &t, &err), SGFS_EDATA);
     assert_non_null(strstr(err.text, "gunzip"));
     store(text, sizeof text);
     assert_refused("text mode");
     unlink(path);
-    assert_int_equal(sgfs_reader_packed.read(path, &silent, &t, &err), SGFS_EIO);
+    assert_int_equal(sgfs_reader_packed.map(path, &silent, &t, &err), SGFS_EIO);
 }
 
 int main(void) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * csv.c: delimited text into rows of numbers: a whole table, a flow of blocks, or a few rows at a
- * time for a run that is there already.
+ * csv.c: delimited text as a flow of rows (flow.h).
  *
  *     text.c: block of bytes -> cut at record ends into pieces
  *                -> csv_rows.c: each piece into rows of its own, all at the same time
@@ -18,10 +17,9 @@
  *
  * The target starts out as numbers, and with --categorical auto so does every feature. The first
  * text sends the reader back to the start, with words in that column from then on: so 1, 2, many
- * are three words, whatever their order.
+ * are three words, whatever their order. The flow's user is told so (flow.h, `restarted`).
  *
- * Memory: two blocks of text, the rows of one block, and the table where one is wanted (doubled as
- * it grows, trimmed at the end).
+ * Memory: two blocks of text, and the rows of one block.
  */
 #include "files/csv/csv.h"
 
@@ -30,22 +28,20 @@
 #include <string.h>
 
 #include "base/threads.h"
-#include "base/ticker.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
+#include "files/find_columns.h"
 #include "files/flow.h"
 
 enum { PIECE = SGFSI_BLOCK_BYTES / 16, MOST_PIECES = 512 };
 
-typedef struct sgfsi_csv csv;
-struct sgfsi_csv {
+typedef struct csv {
     char *path;
     sgfsi_read_options options;
     sgfsi_csv_format format;
     sgfsi_csv_plan plan;
     sgfsi_text text;
     int threads;
-    bool whole; /* all rows are kept */
     /* the block at hand */
     sgfsi_csv_piece *piece;
     int64_t pieces, piece_room;
@@ -59,11 +55,8 @@ struct sgfsi_csv {
     int64_t rows, handed;
     sgfsi_csv_missing missing;
     bool restart;
-    int64_t text_row, text_level; /* the row with the first text of the target, or -1; its level */
-    /* room */
-    double *cells; /* of rows for a run */
-    int64_t cells_room;
-};
+    int64_t text_level; /* of the first text of the target (plan.first), once its row has come */
+} csv;
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -155,13 +148,17 @@ static sgfs_status pass_over_dropped(csv *c, const sgfsi_columns *columns, sgfs_
 }
 
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
-    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names};
+    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
+                                   NULL};
     sgfs_status status = make_columns(c, err);
     if (status == SGFS_OK) status = sgfsi_columns_select(&columns, &c->options, c->plan.role, err);
     if (status != SGFS_OK) return status;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
-        if (c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET) status = add_words(c, i, err);
+        bool words = c->options.run != NULL
+                         ? sgfsi_run_columns_words(c->options.run, i)
+                         : c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET;
+        if (words) status = add_words(c, i, err);
     }
     if (status == SGFS_OK) status = choose_words(c, &columns, err);
     return status == SGFS_OK ? pass_over_dropped(c, &columns, err) : status;
@@ -169,22 +166,24 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_csv_open(sgfsi_csv **out, const char *path, const sgfsi_read_options *options,
-                           sgfs_err *err) {
+static sgfs_status open_csv(csv **out, const char *path, const sgfsi_read_options *options,
+                            sgfs_err *err) {
     csv *c = *out = calloc(1, sizeof *c);
     if (c == NULL) return sgfsi_fail_memory(err, "a reader");
     c->path = strdup(path);
     if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
     c->options = *options;
     c->threads = (int)sgfsi_threads(options->threads);
-    c->text_row = -1;
+    c->plan.first.row = -1;
+    if (options->first_text != NULL) c->plan.first = *options->first_text;
     c->plan.path = c->path;
+    c->plan.streaming = options->run != NULL;
     c->plan.options = &c->options;
     c->plan.format = &c->format;
     return sgfsi_csv_sniff(path, options, &c->format, err);
 }
 
-void sgfsi_csv_close(sgfsi_csv *c) {
+static void close_csv(csv *c) {
     if (c == NULL) return;
     sgfsi_text_close(&c->text);
     for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
@@ -194,7 +193,6 @@ void sgfsi_csv_close(sgfsi_csv *c) {
     free(c->plan.words_of);
     free(c->plan.role);
     sgfsi_names_free(c->format.names, c->format.cols);
-    free(c->cells);
     free(c->path);
     free(c);
 }
@@ -226,7 +224,10 @@ static void place_words(csv *c) {
  * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no faster
  * than they are predicted. */
 static int64_t block_pieces(const csv *c) {
-    int64_t least = c->whole ? 128 : c->plan.streaming ? 16 : 32, wanted = 4 * (int64_t)c->threads;
+    int64_t least = c->options.whole    ? 128
+                    : c->plan.streaming ? 16
+                                        : 32,
+            wanted = 4 * (int64_t)c->threads;
     if (c->threads == 1) return 16;
     return wanted < least ? least : wanted > MOST_PIECES ? MOST_PIECES : wanted;
 }
@@ -240,8 +241,7 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
     c->ended = c->restart = false;
     c->status = SGFS_OK;
     memset(&c->missing, 0, sizeof c->missing);
-    for (int64_t w = 0; w < c->plan.worded && !c->plan.streaming; w++)
-        sgfsi_levels_clear(&c->plan.words[w].known);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_levels_clear(&c->plan.words[w].known);
     sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)(block_pieces(c) * PIECE), err);
     return status == SGFS_OK && c->format.header ? skip_header(c, err) : status;
 }
@@ -316,8 +316,8 @@ static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t
     const sgfsi_csv_plan *plan = &c->plan;
     int64_t col = plan->words[w].col;
     p->rows = fresh->where[k][0];
-    if (plan->role[col] == SGFSI_ROLE_TARGET && plan->text_line > 0)
-        return sgfsi_csv_fail_words(plan, col, plan->text_line, plan->text, &p->err);
+    if (plan->role[col] == SGFSI_ROLE_TARGET && plan->first.line > 0)
+        return sgfsi_csv_fail_words(plan, col, plan->first.line, plan->first.text, &p->err);
     char shown[SGFSI_SHOWN_CHARS + 1];
     strncpy(shown, fresh->levels.text[k], SGFSI_SHOWN_CHARS);
     shown[SGFSI_SHOWN_CHARS] = '\0';
@@ -365,10 +365,10 @@ static void settle_missing(csv *c, const sgfsi_csv_piece *p, int64_t line) {
 static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) {
     if (p->found_row < 0 || p->found_row >= p->rows) return SGFS_OK;
     c->restart = true;
-    if (p->text_row >= 0 && c->text_row < 0) {
-        c->text_row = c->rows + p->text_row;
-        c->plan.text_line = line + p->text_line;
-        memcpy(c->plan.text, p->text, sizeof p->text);
+    if (p->text_row >= 0 && c->plan.first.row < 0) {
+        c->plan.first.row = c->rows + p->text_row;
+        c->plan.first.line = line + p->text_line;
+        memcpy(c->plan.first.text, p->text, sizeof p->text);
     }
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
@@ -378,11 +378,10 @@ static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) 
 }
 
 static void settle_rows(csv *c, sgfsi_csv_piece *p, int64_t line) {
-    int64_t target = 0;
+    int64_t target = 0, row = c->plan.first.row - c->rows;
     for (int64_t i = 0; i < p->rows && c->plan.streaming; i++) p->line[i] += line;
-    if (c->text_row >= c->rows && c->text_row < c->rows + p->rows && !c->restart) {
+    if (row >= 0 && row < p->rows && !c->restart) {
         while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
-        int64_t row = c->text_row - c->rows;
         c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
     }
     c->rows += p->rows;
@@ -451,36 +450,66 @@ static sgfs_status fail_missing(csv *c, sgfs_err *err) {
     return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
 }
 
-/* Up to `most` rows to cells, and where they start to line (or NULL). Fewer: the end, or
- * c->restart. */
-static sgfs_status take_rows(csv *c, int64_t most, double *cells, int64_t *line, int64_t *n,
-                             sgfs_err *err) {
+/* Rows of the block at hand, n of them from c->at on, to row `to` of the caller's cells; so are
+ * their lines. Pieces are copied at the same time. Moves c->at and c->at_row behind them. */
+static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *block) {
     const int64_t kept = c->plan.kept;
-    for (*n = 0; *n < most;) {
+    bool single = c->options.whole && c->options.single;
+    int64_t first[MOST_PIECES + 1];
+    while (n > 0) {
+        int64_t from = c->at, pieces = 0, skip = c->at_row;
+        for (first[0] = to; n > 0 && pieces < MOST_PIECES; pieces++) {
+            int64_t left = c->piece[c->at].rows - c->at_row, take = n < left ? n : left;
+            n -= take;
+            to = first[pieces + 1] = to + take;
+            c->at_row += take;
+            if (take == left) c->at++, c->at_row = 0;
+        }
+#pragma omp parallel for schedule(static) num_threads(c->threads) if (pieces > 1)
+        for (int64_t k = 0; k < pieces; k++) {
+            const sgfsi_csv_piece *p = &c->piece[from + k];
+            int64_t at = k == 0 ? skip : 0, rows = first[k + 1] - first[k];
+            const double *cells = p->cells + at * kept;
+            if (rows == 0) continue; /* blank lines: there may be no cells yet */
+            if (!single)
+                memcpy((double *)block->cells + first[k] * kept, cells,
+                       (size_t)(rows * kept) * sizeof *cells);
+            for (int64_t i = 0; single && i < rows * kept; i++)
+                ((float *)block->cells)[first[k] * kept + i] = (float)cells[i];
+            if (block->line != NULL && c->plan.streaming)
+                memcpy(block->line + first[k], p->line + at, (size_t)rows * sizeof *p->line);
+        }
+    }
+}
+
+/* Up to `most` rows to the block. Fewer: the end, or c->restart; or, where all rows are kept, the
+ * end of a block of text. */
+static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs_err *err) {
+    for (block->n = 0; block->n < most;) {
         if (c->at == c->pieces) {
+            if (c->options.whole && block->n > 0) break;
             if (c->status != SGFS_OK) return fail_here(c, err);
             if (!c->ended) read_block(c);
             if (c->restart || c->ended) break;
             continue;
         }
-        const sgfsi_csv_piece *p = &c->piece[c->at];
-        int64_t left = p->rows - c->at_row, take = most - *n < left ? most - *n : left;
-        if (p->missing_row >= c->at_row && p->missing_row < c->at_row + take)
-            return fail_missing(c, err);
-        if (take > 0)
-            memcpy(cells + *n * kept, p->cells + c->at_row * kept,
-                   (size_t)(take * kept) * sizeof *cells);
-        if (line != NULL && take > 0)
-            memcpy(line + *n, p->line + c->at_row, (size_t)take * sizeof *line);
-        *n += take;
-        c->at_row += take;
-        if (c->at_row == p->rows) c->at++, c->at_row = 0;
+        int64_t n = 0, wanted = most - block->n;
+        for (int64_t k = c->at; k < c->pieces && n < wanted; k++) {
+            const sgfsi_csv_piece *p = &c->piece[k];
+            int64_t from = k == c->at ? c->at_row : 0, left = p->rows - from,
+                    take = wanted - n < left ? wanted - n : left;
+            if (p->missing_row >= from && p->missing_row < from + take) return fail_missing(c, err);
+            n += take;
+        }
+        if (n == 0) c->at = c->pieces; /* blank lines only */
+        copy_rows(c, n, block->n, block);
+        block->n += n;
+        c->handed += n;
     }
-    c->handed += *n;
     return c->ended && c->rows == 0 ? fail_empty(c, err) : SGFS_OK;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 /* Words of w that are not in the list yet are copied to it. */
 static bool copy_words(const sgfsi_levels *w, int64_t *count, char ***list) {
@@ -502,7 +531,7 @@ static sgfs_status copy_all_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
         const sgfsi_csv_words *w = &c->plan.words[k];
         if (c->plan.role[w->col] == SGFSI_ROLE_TARGET) {
             t->text_col = w->place;
-            t->text_line = c->plan.text_line;
+            t->text_line = c->plan.first.line;
             t->text_level = c->text_level;
             good = copy_words(&w->known, &t->levels, &t->level);
             continue;
@@ -520,6 +549,7 @@ static sgfs_status copy_all_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
 static sgfs_status make_head(const csv *c, sgfsi_table *table, sgfs_err *err) {
     size_t kept = (size_t)c->plan.kept;
     sgfsi_table t = {.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
+    if (c->options.whole && c->options.single) t.type = SGFSI_F32;
     t.named = c->format.header;
     t.names = calloc(kept, sizeof *t.names);
     t.role = malloc(kept);
@@ -536,162 +566,9 @@ static sgfs_status make_head(const csv *c, sgfsi_table *table, sgfs_err *err) {
     return status;
 }
 
-/* The cells of a table while it grows. */
-typedef struct growing {
-    void *cells;
-    size_t room; /* rows */
-    size_t row_bytes;
-} growing;
-
-static bool resize(growing *g, size_t rows) {
-    size_t bytes;
-    void *cells =
-        __builtin_mul_overflow(rows, g->row_bytes, &bytes) ? NULL : realloc(g->cells, bytes);
-    if (cells == NULL) return false;
-    g->cells = cells;
-    g->room = rows;
-    return true;
-}
-
-static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t first, void *cells) {
-    int64_t n = p->rows * c->plan.kept, from = first * c->plan.kept;
-    if (n == 0) return; /* blank lines: there may be no cells yet */
-    if (!c->options.single) {
-        memcpy((double *)cells + from, p->cells, (size_t)n * sizeof(double));
-        return;
-    }
-    float *to = (float *)cells + from;
-    for (int64_t i = 0; i < n; i++) to[i] = (float)p->cells[i];
-}
-
-/* The rows of the block behind those that are there. */
-static sgfs_status append_block(csv *c, growing *g, sgfs_err *err) {
-    size_t rows = (size_t)c->rows;
-    if (rows > g->room && !resize(g, rows > 2 * g->room ? rows : 2 * g->room))
-        return sgfsi_fail_memory(err, "the table");
-    int64_t first[MOST_PIECES], at = c->rows - c->block_rows;
-    for (int64_t k = 0; k < c->pieces; k += MOST_PIECES) {
-        int64_t n = c->pieces - k < MOST_PIECES ? c->pieces - k : MOST_PIECES;
-        for (int64_t i = 0; i < n; i++) first[i] = at, at += c->piece[k + i].rows;
-#pragma omp parallel for schedule(static) num_threads(c->threads) if (n > 1)
-        for (int64_t i = 0; i < n; i++) copy_piece(c, &c->piece[k + i], first[i], g->cells);
-    }
-    return SGFS_OK;
-}
-
-/* One pass over the file, to its end or to c->restart. */
-static sgfs_status read_rows(csv *c, growing *g, sgfs_err *err) {
-    char what[256];
-    snprintf(what, sizeof what, "Reading %.200s", c->path);
-    sgfsi_ticker ticker = sgfsi_ticker_start(c->options.log, what);
-    sgfs_status status = rewind_rows(c, err);
-    while (status == SGFS_OK) {
-        read_block(c);
-        if (c->status != SGFS_OK) return fail_here(c, err);
-        if (c->ended || c->restart) break;
-        if (c->missing.cells == 0) status = append_block(c, g, err);
-        sgfsi_tick(&ticker, sgfsi_bytes_fraction(c->text.bytes));
-    }
-    if (status != SGFS_OK || c->restart) return status;
-    if (c->rows == 0) return fail_empty(c, err);
-    return c->missing.cells > 0 ? sgfsi_csv_fail_missing(&c->plan, &c->missing, err) : SGFS_OK;
-}
-
-static sgfs_status read_table(csv *c, sgfsi_table *table, sgfs_err *err) {
-    growing g = {.row_bytes =
-                     (size_t)c->plan.kept * (c->options.single ? sizeof(float) : sizeof(double))};
-    sgfs_status status;
-    c->whole = true;
-    do {
-        status = read_rows(c, &g, err);
-    } while (status == SGFS_OK && c->restart);
-    if (status == SGFS_OK) status = make_head(c, table, err);
-    if (status != SGFS_OK) {
-        free(g.cells);
-        return status;
-    }
-    resize(&g, (size_t)c->rows); /* where that fails it is larger than need be */
-    table->rows = c->rows;
-    table->type = c->options.single ? SGFSI_F32 : SGFSI_F64;
-    table->cells = table->owned = g.cells;
-    return SGFS_OK;
-}
-
-static sgfs_status read_csv(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
-                            sgfs_err *err) {
-    csv *c;
-    memset(table, 0, sizeof *table);
-    sgfs_status status = sgfsi_csv_open(&c, path, options, err);
-    if (status == SGFS_OK) status = choose_columns(c, err);
-    if (status == SGFS_OK) status = read_table(c, table, err);
-    sgfsi_csv_close(c);
-    return status;
-}
-
-/* ---- a few rows at a time -------------------------------------------------------------------- */
-
-const sgfsi_csv_format *sgfsi_csv_format_of(const sgfsi_csv *c) {
-    return &c->format;
-}
-
-static sgfs_status know_words(csv *c, int64_t col, int64_t count, const char *const *word,
-                              sgfs_err *err) {
-    sgfs_status status = add_words(c, col, err);
-    if (status != SGFS_OK) return status;
-    sgfsi_levels *known = &c->plan.words[c->plan.words_of[col]].known;
-    for (int64_t k = 0; k < count; k++) {
-        int64_t number = sgfsi_levels_index(known, word[k], strlen(word[k]));
-        if (number == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "the words of a column");
-        if (number != k)
-            return sgfsi_fail(err, SGFS_EINTERNAL, "Label %lld is not a new one.", (long long)k);
-    }
-    return SGFS_OK;
-}
-
-sgfs_status sgfsi_csv_start(sgfsi_csv *c, const unsigned char *role, int64_t levels,
-                            const char *const *level, const sgfsi_dictionary *known,
-                            sgfs_err *err) {
-    c->plan.streaming = true;
-    sgfs_status status = make_columns(c, err);
-    if (status != SGFS_OK) return status;
-    memcpy(c->plan.role, role, (size_t)c->format.cols);
-    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
-        c->plan.kept += role[i] != SGFSI_ROLE_NONE;
-        if (role[i] == SGFSI_ROLE_TARGET && levels > 0)
-            status = know_words(c, i, levels, level, err);
-        if (role[i] == SGFSI_ROLE_FEATURE && known != NULL && known[i].count > 0)
-            status = know_words(c, i, known[i].count, (const char *const *)known[i].word, err);
-    }
-    return status == SGFS_OK ? rewind_rows(c, err) : status;
-}
-
-sgfs_status sgfsi_csv_next(sgfsi_csv *c, int64_t most, int64_t *n, const double **cells,
-                           int64_t *line, sgfs_err *err) {
-    *n = 0;
-    if (c->cells_room < most) {
-        double *bigger = realloc(c->cells, (size_t)(most * c->plan.kept) * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "rows");
-        c->cells = bigger;
-        c->cells_room = most;
-    }
-    *cells = c->cells;
-    return take_rows(c, most, c->cells, line, n, err);
-}
-
-const char *sgfsi_csv_word(const sgfsi_csv *c, int64_t col, int64_t number) {
-    if (col < 0 || c->plan.words_of[col] < 0) return NULL;
-    const sgfsi_levels *known = &c->plan.words[c->plan.words_of[col]].known;
-    return number >= 0 && number < known->count ? known->text[number] : NULL;
-}
-
-const char *sgfsi_csv_level(const sgfsi_csv *c, int64_t level) {
-    int64_t col = c->format.cols - 1;
-    while (col >= 0 && c->plan.role[col] != SGFSI_ROLE_TARGET) col--;
-    return sgfsi_csv_word(c, col, level);
-}
-
 /* What has been read is more than what has been handed over: one block at hand, one ahead. */
-double sgfsi_csv_fraction(const sgfsi_csv *c) {
+static double fraction_of(const sgfsi_flow *flow) {
+    const csv *c = flow->self;
     double left = (double)(c->rows - c->handed), of = (double)c->block_rows;
     double waiting = of > 0 ? c->block_bytes * left / of : 0;
     double taken = c->bytes_before + c->block_bytes - waiting;
@@ -713,43 +590,40 @@ static sgfs_status start_flow(csv *c, sgfsi_flow *flow, sgfs_err *err) {
     return status == SGFS_OK ? make_head(c, &flow->head, err) : status;
 }
 
-static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n,
+static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
                              sgfs_err *err) {
     csv *c = flow->self;
-    sgfs_status status = take_rows(c, most, cells, NULL, n, err);
+    sgfs_status status = take_rows(c, most, block, err);
     if (status != SGFS_OK) return status;
     if (!c->restart) return copy_all_words(c, &flow->head, err);
     /* Rows of other kinds of columns: they are void, and so is what was handed over before. */
-    *n = 0;
-    flow->again = true;
+    block->n = 0;
+    flow->restarted = true;
     sgfsi_table_free(&flow->head);
-    return start_flow(c, flow, err);
-}
-
-static double fraction_of(const sgfsi_flow *flow) {
-    return sgfsi_csv_fraction(flow->self);
+    status = start_flow(c, flow, err);
+    flow->first_text = c->plan.first;
+    return status;
 }
 
 static void close_flow(sgfsi_flow *flow) {
-    sgfsi_csv_close(flow->self);
+    close_csv(flow->self);
     flow->self = NULL;
 }
 
 static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
                             sgfs_err *err) {
     csv *c;
-    memset(flow, 0, sizeof *flow);
-    sgfs_status status = sgfsi_csv_open(&c, path, options, err);
+    *flow = (sgfsi_flow){.next = next_rows, .fraction = fraction_of, .close = close_flow};
+    sgfs_status status = open_csv(&c, path, options, err);
     if (status == SGFS_OK) status = choose_columns(c, err);
     if (status == SGFS_OK) status = start_flow(c, flow, err);
     if (status != SGFS_OK) {
-        sgfsi_csv_close(c);
+        close_csv(c);
         return status;
     }
     flow->self = c;
-    flow->next = next_rows;
-    flow->fraction = fraction_of;
-    flow->close = close_flow;
+    flow->lines = true;
+    flow->first_text = c->plan.first;
     return SGFS_OK;
 }
 
@@ -763,6 +637,6 @@ const sgfs_reader_kind sgfs_reader_csv = {
     .name = "csv",
     .help = "text with commas, semicolons, tabs, bars or blanks between cells; .gz too",
     .probe = probe_csv,
-    .read = read_csv,
+    .text = true,
     .flow = flow_csv,
 };

@@ -130,8 +130,8 @@ static sgfs_status fail_words_here(const reading *r, int64_t col, const sgfsi_ce
                                    bool too_long, sgfs_err *err) {
     const plan *c = r->plan;
     char text[SGFSI_SHOWN_CHARS + 8];
-    bool first = c->role[col] == SGFSI_ROLE_TARGET && c->text_line > 0 && !too_long;
-    if (first) return sgfsi_csv_fail_words(c, col, c->text_line, c->text, err);
+    bool first = c->role[col] == SGFSI_ROLE_TARGET && c->first.line > 0 && !too_long;
+    if (first) return sgfsi_csv_fail_words(c, col, c->first.line, c->first.text, err);
     show_cell(cell, text);
     return sgfsi_csv_fail_words(c, col, line_here(r), text, err);
 }

@@ -8,7 +8,7 @@
 #include "files/csv/csv.h"
 #include "files/levels.h"
 
-enum { SGFSI_SHOWN_LINES = 5, SGFSI_SHOWN_CHARS = 40 };
+enum { SGFSI_SHOWN_LINES = 5 };
 
 /* The words of a column that are known so far. */
 typedef struct sgfsi_csv_words {
@@ -28,8 +28,7 @@ typedef struct sgfsi_csv_plan {
     sgfsi_csv_words *words; /* worded */
     bool automatic;         /* a feature with text becomes a column of words */
     bool streaming;         /* rows for a run that is there already */
-    int64_t text_line;      /* the first text of the target, as it was met: its line, or 0 */
-    char text[SGFSI_SHOWN_CHARS + 8];
+    sgfsi_first_text first; /* of the target, as it was met; its row is -1 before */
 } sgfsi_csv_plan;
 
 /* Cells without a usable number. */

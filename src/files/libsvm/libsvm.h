@@ -39,6 +39,10 @@ void sgfsi_libsvm_close(sgfsi_libsvm *s); /* safe on a zeroed value */
 sgfs_status sgfsi_libsvm_next(sgfsi_libsvm *s, bool *got, sgfs_err *err);
 double sgfsi_libsvm_fraction(const sgfsi_libsvm *s);
 
+/* Rows and features of a file: all rows are read, none of them kept. */
+sgfs_status sgfsi_libsvm_count(const char *path, const sgfsi_read_options *options, int64_t *rows,
+                               int64_t *cols, sgfs_err *err);
+
 /* Do these first bytes of a file look like libsvm text? */
 bool sgfsi_libsvm_looks(const char *head, size_t bytes);
 

@@ -261,7 +261,7 @@ static sgfs_status take_values(const file *f, const sgfsi_json *o, sgfsi_table *
 /* Roles by the options, as stored where they are silent. */
 static sgfs_status choose_roles(const file *f, const unsigned char *stored, int64_t target,
                                 const sgfsi_read_options *options, sgfsi_table *t, sgfs_err *err) {
-    const sgfsi_columns columns = {f->path, t->cols, t->names};
+    const sgfsi_columns columns = {f->path, t->cols, t->names, t->named, t->recipe};
     sgfs_status status = sgfsi_columns_reselect(&columns, stored, options, t->role, err);
     if (status != SGFS_OK || t->role[target] == SGFSI_ROLE_TARGET) return status;
     free(t->value); /* they are of another column */
@@ -283,13 +283,12 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
     int64_t target = find_role(stored, t->cols, SGFSI_ROLE_TARGET);
     status = take_levels(f, o, target, t, err);
     if (status == SGFS_OK) status = take_values(f, o, t, err);
-    if (status == SGFS_OK) status = choose_roles(f, stored, target, options, t, err);
     if (status != SGFS_OK) return status;
     (void)sgfsi_json_as_flag(sgfsi_json_get(o, "named"), &t->named);
     const sgfsi_json *recipe = sgfsi_json_get(o, "recipe");
-    if (recipe == NULL) return SGFS_OK;
-    t->recipe = sgfsi_json_copy(recipe);
-    return t->recipe != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the transforms");
+    if (recipe != NULL) t->recipe = sgfsi_json_copy(recipe);
+    if (recipe != NULL && t->recipe == NULL) return sgfsi_fail_memory(err, "the transforms");
+    return choose_roles(f, stored, target, options, t, err);
 }
 
 static sgfsi_json *parse_text(const file *f, sgfs_err *err) {
@@ -403,5 +402,5 @@ const sgfs_reader_kind sgfs_reader_packed = {
     .name = "packed",
     .help = "rows packed by sgfs pack or sgfs simulate (.sgd), mapped; may be larger than memory",
     .probe = probe_packed,
-    .read = read_packed,
+    .map = read_packed,
 };

@@ -249,7 +249,7 @@ static sgfs_status finish_slots(sgfs_predict *p, int64_t used, FILE *f, sgfs_err
 }
 
 static void tell_progress(const sgfs_predict *p, double start) {
-    double seconds = sgfsi_now() - start, fraction = sgfsi_arrivals_fraction(p->rows.rows);
+    double seconds = sgfsi_now() - start, fraction = sgfsi_newdata_fraction(p->rows.rows);
     if (p->on_progress == NULL) return;
     double eta = fraction > 0 ? seconds * (1 - fraction) / fraction : -1;
     const sgfs_predict_progress now = {p->done, fraction, seconds, eta};

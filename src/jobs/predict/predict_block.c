@@ -172,7 +172,7 @@ static sgfs_status read_rows(sgfs_predict *p, sgfsi_predictor *predictor,
                               "%s: row %lld of the data: the prediction of at least one draw is "
                               "not a number. Do the draws make sense (sgfs summary), and does "
                               "this row?",
-                              sgfsi_arrivals_shown(p->rows.rows), (long long)(slot->first + i + 1));
+                              sgfsi_newdata_shown(p->rows.rows), (long long)(slot->first + i + 1));
         }
         if (p->writing) put_line(p, slot, i);
     }

@@ -44,7 +44,7 @@ sgfs_status sgfsi_predict_conclude(sgfs_predict *p, sgfs_err *err) {
     r->rows = p->done;
     r->draws = p->draws;
     r->model = p->rows.model->kind->name;
-    r->target = sgfsi_arrivals_target_name(p->rows.rows);
+    r->target = sgfsi_newdata_target(p->rows.rows);
     r->scored = p->rows.known;
     r->log_loss = sgfsi_mean_se_mean(&t->loss);
     r->log_loss_se = sgfsi_mean_se_se(&t->loss);
@@ -126,7 +126,7 @@ char *sgfs_predict_json(const sgfs_predict *predict) {
     const sgfs_prediction *r = &predict->result;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "model", r->model);
-    sgfsi_json_text(o, "data", sgfsi_arrivals_shown(predict->rows.rows));
+    sgfsi_json_text(o, "data", sgfsi_newdata_shown(predict->rows.rows));
     sgfsi_json_int(o, "rows", r->rows);
     sgfsi_json_int(o, "draws", r->draws);
     sgfsi_json_text(o, "state", r->state);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * flow_table.c: a table that stays in its file, from its first row to its last, as a flow.
+ * flow_mapped.c: a table that stays in its file, from its first row to its last, as a flow.
  *
  * Rows come as they are read from memory, so the kernel reads ahead, and pages that have been taken
  * are given back: a file larger than memory passes through little of it. Chunks of packed files are
- * checked before their rows are believed; of other files every number has to be finite.
+ * checked before their rows are believed.
  */
-#include "files/flow_table.h"
+#include "files/flow.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,13 +18,12 @@
 
 enum { DROP_BYTES = 1 << 26 }; /* of pages taken, between two times that they are given back */
 
-typedef struct walk {
-    const char *path;
+typedef struct mapped {
     sgfsi_table table;
     sgfsi_file_columns shape; /* which columns are wanted */
     int64_t row;              /* the next one */
     const char *begin;        /* of pages that have not been given back; NULL: not mapped */
-} walk;
+} mapped;
 
 /* ---- the columns ----------------------------------------------------------------------------- */
 
@@ -39,7 +37,7 @@ static sgfs_status copy_texts(char ***to, char *const *from, int64_t count) {
 }
 
 /* What the file says of the columns that are wanted, if it says so of all of them. */
-static bool copy_told(const sgfsi_file_columns *s, sgfsi_table *head) {
+static bool copy_stats(const sgfsi_file_columns *s, sgfsi_table *head) {
     const sgfsi_table *t = s->table;
     head->stats = malloc((size_t)(s->wanted + 1) * sizeof *head->stats);
     for (int64_t k = 0; head->stats != NULL && k < s->wanted; k++)
@@ -62,7 +60,8 @@ sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, 
     const sgfsi_table *t = shape->table;
     *head = (sgfsi_table){.rows = t->rows,
                           .cols = shape->wanted,
-                          .type = t->y == NULL ? t->type : SGFSI_F64,
+                          .row_stride = shape->wanted,
+                          .type = t->type,
                           .named = t->named,
                           .shuffled = t->shuffled,
                           .text_col = -1,
@@ -82,14 +81,14 @@ sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, 
         made = copy_texts(&head->level, t->level, t->levels) == SGFS_OK;
     }
     if (made && t->dictionary != NULL) made = copy_words(shape, head);
-    if (made && t->stats != NULL && t->y == NULL) made = copy_told(shape, head);
+    if (made && t->stats != NULL) made = copy_stats(shape, head);
     if (t->recipe != NULL) head->recipe = sgfsi_json_copy(t->recipe);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static sgfs_status check_chunk(const walk *w, int64_t row, sgfs_err *err) {
+static sgfs_status check_chunk(const mapped *w, int64_t row, sgfs_err *err) {
     const sgfsi_part *p = w->table.parts > 0 ? sgfsi_table_part(&w->table, row) : NULL;
     if (p == NULL || p->packed == NULL) return SGFS_OK;
     int64_t chunk = (row - p->first) / p->chunk_rows;
@@ -97,25 +96,14 @@ static sgfs_status check_chunk(const walk *w, int64_t row, sgfs_err *err) {
     return starts ? sgfsi_packed_check(p, chunk, err) : SGFS_OK;
 }
 
-static sgfs_status take_row(const walk *w, int64_t row, int64_t row_bytes, double *out,
-                            sgfs_err *err) {
-    sgfs_status status = check_chunk(w, row, err);
-    if (status != SGFS_OK) return status;
-    const char *cells = sgfsi_table_row(&w->table, row, row_bytes);
-    for (int64_t k = 0; k < w->shape.wanted; k++) {
-        int64_t col = w->shape.col[k];
-        out[k] = col == SGFSI_Y ? w->table.y[row] : sgfsi_table_cell(w->table.type, cells, col);
-        if (isfinite(out[k])) continue;
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
-                          "fill them in first.",
-                          w->path, (long long)row + 1, sgfsi_file_columns_name(&w->shape, k));
-    }
-    return SGFS_OK;
+/* The wanted cells of a row, as they are. */
+static void take_row(const mapped *w, const char *row, size_t size, char *out) {
+    for (int64_t k = 0; k < w->shape.wanted; k++, out += size)
+        memcpy(out, row + (size_t)w->shape.col[k] * size, size);
 }
 
 /* Whole pages that lie before `at`. */
-static void give_back(walk *w, const char *at) {
+static void give_back(mapped *w, const char *at) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)w->begin,
               to = (uintptr_t)at / page * page;
     if (w->begin == NULL || to < from + DROP_BYTES) return;
@@ -123,27 +111,34 @@ static void give_back(walk *w, const char *at) {
     w->begin = (const char *)to;
 }
 
-static sgfs_status next(sgfsi_flow *flow, int64_t most, double *cells, int64_t *n, sgfs_err *err) {
-    walk *w = flow->self;
-    const int64_t row_bytes = w->table.row_stride * (int64_t)sgfsi_dtype_size(w->table.type);
-    int64_t left = w->table.rows - w->row;
-    *n = left < most ? left : most;
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < *n && status == SGFS_OK; i++)
-        status = take_row(w, w->row + i, row_bytes, cells + i * w->shape.wanted, err);
-    if (status != SGFS_OK) return *n = 0, status;
-    w->row += *n;
+static sgfs_status next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block, sgfs_err *err) {
+    mapped *w = flow->self;
+    const size_t size = sgfsi_dtype_size(w->table.type), out = (size_t)w->shape.wanted * size;
+    const int64_t row_bytes = w->table.row_stride * (int64_t)size;
+    const bool all = w->shape.wanted == w->table.cols;
+    int64_t left = w->table.rows - w->row, n = left < most ? left : most;
+    block->n = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sgfs_status status = check_chunk(w, w->row + i, err);
+        if (status != SGFS_OK) return status;
+        const char *row = sgfsi_table_row(&w->table, w->row + i, row_bytes);
+        if (all) memcpy((char *)block->cells + (size_t)i * out, row, out);
+        else take_row(w, row, size, (char *)block->cells + (size_t)i * out);
+        if (block->line != NULL) block->line[i] = w->row + i + 1;
+    }
+    block->n = n;
+    w->row += n;
     if (w->row < w->table.rows) give_back(w, sgfsi_table_row(&w->table, w->row, row_bytes));
     return SGFS_OK;
 }
 
 static double fraction(const sgfsi_flow *flow) {
-    const walk *w = flow->self;
+    const mapped *w = flow->self;
     return (double)w->row / (double)w->table.rows;
 }
 
-static void close_walk(sgfsi_flow *flow) {
-    walk *w = flow->self;
+static void close_mapped(sgfsi_flow *flow) {
+    mapped *w = flow->self;
     if (w == NULL) return;
     sgfsi_file_columns_free(&w->shape);
     sgfsi_table_free(&w->table);
@@ -152,7 +147,7 @@ static void close_walk(sgfsi_flow *flow) {
 }
 
 /* The map begins on a page. */
-static void read_ahead(walk *w) {
+static void read_ahead(mapped *w) {
     const sgfsi_table *t = &w->table;
     void *map = t->parts == 1 ? t->part[0].map : t->map;
     size_t bytes = t->parts == 1 ? t->part[0].map_bytes : t->map_bytes;
@@ -161,16 +156,12 @@ static void read_ahead(walk *w) {
     (void)madvise(map, bytes, MADV_SEQUENTIAL);
 }
 
-sgfs_status sgfsi_flow_table(sgfsi_flow *flow, const sgfs_reader_kind *reader, const char *path,
-                             const sgfsi_read_options *options, sgfs_err *err) {
-    memset(flow, 0, sizeof *flow);
-    walk *w = calloc(1, sizeof *w);
+sgfs_status sgfsi_flow_mapped(sgfsi_flow *flow, const sgfs_reader_kind *reader, const char *path,
+                              const sgfsi_read_options *options, sgfs_err *err) {
+    mapped *w = calloc(1, sizeof *w);
+    *flow = (sgfsi_flow){.self = w, .next = next, .fraction = fraction, .close = close_mapped};
     if (w == NULL) return sgfsi_fail_memory(err, "a reader");
-    *flow = (sgfsi_flow){.self = w, .next = next, .fraction = fraction, .close = close_walk};
-    w->path = path;
-    sgfs_status status = reader->read(path, options, &w->table, err);
-    if (status == SGFS_OK && w->table.type == SGFSI_CSR)
-        status = sgfsi_fail(err, SGFS_EINTERNAL, "%s: sparse rows cannot be walked.", path);
+    sgfs_status status = reader->map(path, options, &w->table, err);
     if (status == SGFS_OK) status = sgfsi_file_columns_of(&w->shape, path, &w->table, err);
     if (status == SGFS_OK) status = sgfsi_flow_head(&w->shape, &flow->head, err);
     if (status == SGFS_OK) return read_ahead(w), SGFS_OK;

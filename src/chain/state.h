@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * state.h: everything that a run must keep to go on later, listed, saved to memory and loaded.
+ *
+ * A run that is opened with the same rows and options finds again what depends on them alone: plan,
+ * anchor, tables, settings. What its iterations have left is listed here, and random numbers have
+ * no state (rng.h). So a run is taken up by opening it as always and loading what was saved.
+ */
+#ifndef SGFSI_STATE_H
+#define SGFSI_STATE_H
+
+#include "base/fields.h"
+#include "chain/run.h"
+
+/* Of one chain: its place, its moments, its sampler and its validator. Kept draws that have not been
+ * handed over are not listed (sgfsi_chain_flush hands them over). */
+void sgfsi_chain_fields(sgfsi_chain *w, sgfsi_fields *list);
+/* "run.", then "chain1.", "chain2.", ... */
+void sgfsi_run_fields(sgfs_run *run, sgfsi_fields *list);
+
+/* Hands all draws over and saves; malloc'ed; NULL with err filled where that fails. */
+void *sgfsi_state_save(sgfs_run *run, size_t *bytes, sgfs_err *err);
+/* Into a run that was just opened as the saved one was. SGFS_ERUNFILE, with a sentence that names the
+ * field, where the state belongs to another run; the chains are as before then. */
+sgfs_status sgfsi_state_load(sgfs_run *run, const void *saved, size_t bytes, sgfs_err *err);
+
+#endif
