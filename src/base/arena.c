@@ -10,9 +10,9 @@
 
 enum { ALIGNMENT = 64 };
 
-typedef struct sgfsi_chunk {
-    struct sgfsi_chunk *next;
-} sgfsi_chunk;
+typedef struct sgfsi_piece {
+    struct sgfsi_piece *next;
+} sgfsi_piece;
 
 void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     size_t bytes;
@@ -22,9 +22,9 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     char *raw = aligned_alloc(ALIGNMENT, rounded + ALIGNMENT); /* link first, then the piece */
     if (raw == NULL) return NULL;
     memset(raw, 0, rounded + ALIGNMENT);
-    sgfsi_chunk *chunk = (sgfsi_chunk *)(void *)raw;
-    chunk->next = arena->head;
-    arena->head = chunk;
+    sgfsi_piece *piece = (sgfsi_piece *)(void *)raw;
+    piece->next = arena->head;
+    arena->head = piece;
     return raw + ALIGNMENT;
 }
 
@@ -36,10 +36,10 @@ char *sgfsi_arena_text(sgfsi_arena *arena, const char *text) {
 }
 
 void sgfsi_arena_free(sgfsi_arena *arena) {
-    for (sgfsi_chunk *chunk = arena->head; chunk != NULL;) {
-        sgfsi_chunk *next = chunk->next;
-        free(chunk);
-        chunk = next;
+    for (sgfsi_piece *piece = arena->head; piece != NULL;) {
+        sgfsi_piece *next = piece->next;
+        free(piece);
+        piece = next;
     }
     arena->head = NULL;
 }

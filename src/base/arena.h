@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct sgfsi_arena {
-    struct sgfsi_chunk *head;
+    struct sgfsi_piece *head;
 } sgfsi_arena;
 
 /* count x size bytes, or NULL when memory is out or the product overflows (count < 0 included). */

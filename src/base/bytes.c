@@ -22,7 +22,8 @@ struct sgfsi_bytes {
     double size; /* bytes on disk */
 };
 
-static sgfs_status check_path(const char *path, double *size, sgfs_err *err) {
+sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
+    *in = NULL;
     struct stat st;
     if (stat(path, &st) != 0) {
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(errno));
@@ -36,19 +37,10 @@ static sgfs_status check_path(const char *path, double *size, sgfs_err *err) {
                           "file first.",
                           path);
     }
-    *size = (double)st.st_size;
-    return SGFS_OK;
-}
-
-sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
-    *in = NULL;
-    double size = 0;
-    sgfs_status status = check_path(path, &size, err);
-    if (status != SGFS_OK) return status;
     sgfsi_bytes *b = calloc(1, sizeof *b);
     if (b == NULL) return sgfsi_fail_memory(err, "a file");
     b->path = path;
-    b->size = size;
+    b->size = (double)st.st_size;
     errno = 0;
     b->gz = gzopen(path, "rb");
     if (b->gz == NULL) {

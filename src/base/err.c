@@ -24,20 +24,16 @@ static size_t character(const unsigned char *s) {
     return overlong || beyond ? 0 : n;
 }
 
-static void make_printable(char *text) {
-    for (char *s = text; *s != '\0';) {
-        size_t n = character((const unsigned char *)s);
-        if (n == 0) *s = '?';
-        s += n == 0 ? 1 : n;
-    }
-}
-
 /* Where the text is cut, a character may be: its first bytes become question marks, too. */
 static void format_cut(char *out, size_t room, const char *format, va_list args) {
     out[0] = '\0';
     int wanted = vsnprintf(out, room, format, args);
     if (wanted >= 0 && (size_t)wanted >= room) memcpy(out + room - 4, "...", 4);
-    make_printable(out);
+    for (char *s = out; *s != '\0';) {
+        size_t n = character((const unsigned char *)s);
+        if (n == 0) *s = '?';
+        s += n == 0 ? 1 : n;
+    }
 }
 
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) {

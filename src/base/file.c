@@ -26,22 +26,6 @@ static sgfs_status fail_io(const char *what, const char *path, int error, sgfs_e
     return sgfsi_fail(err, SGFS_EIO, "%s: cannot %s: %s.", path, what, strerror(error));
 }
 
-/* Early and complete checks of the final name, so that nothing is computed for a path we cannot
- * use. */
-static sgfs_status check_path(const char *path, bool overwrite, sgfs_err *err) {
-    struct stat st;
-    if (lstat(path, &st) != 0) return SGFS_OK;
-    if (S_ISDIR(st.st_mode))
-        return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
-    if (!overwrite) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: exists already; choose another name or add --overwrite.", path);
-    }
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return sgfsi_fail(err, SGFS_EIO, "%s: is no plain file and is not replaced.", path);
-    return SGFS_OK;
-}
-
 static bool give_name(int fd, const char *name) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -61,13 +45,21 @@ static int open_linkable(const char *temp) {
     return fd;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
 sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
                                bool want_stream, sgfs_err *err) {
     memset(out, 0, sizeof *out);
-    sgfs_status status = check_path(path, overwrite, err);
-    if (status != SGFS_OK) return status;
+    /* The final name is checked at once, so that nothing is computed for one we cannot use. */
+    struct stat st;
+    bool there = lstat(path, &st) == 0;
+    if (there && S_ISDIR(st.st_mode))
+        return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
+    if (there && !overwrite) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: exists already; choose another name or add --overwrite.", path);
+    }
+    if (there && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return sgfsi_fail(err, SGFS_EIO, "%s: is no plain file and is not replaced.", path);
+    /* Without a name where the system can do that, under a temporary one elsewhere. */
     size_t room = strlen(path) + 32;
     out->path = strdup(path);
     out->temp = malloc(room);
@@ -104,27 +96,19 @@ void sgfsi_sync_folder(const char *path) {
     close(fd);
 }
 
-/* Flush and close the stream, or reopen the file a library has closed, so that fsync reaches it. */
-static int finish_writing(sgfsi_outfile *out) {
-    if (out->f == NULL) {
-        int fd = open(out->temp, O_WRONLY | O_CLOEXEC);
-        if (fd < 0) return errno;
-        int error = sgfsi_io_sync(fd);
-        close(fd);
-        return error;
-    }
+sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
+    bool stream = out->f != NULL;
     int error = 0;
-    if (fflush(out->f) != 0 || ferror(out->f)) error = errno != 0 ? errno : EIO;
+    /* What a library wrote and closed is opened once more, so that fsync reaches it. */
+    if (!stream) out->fd = open(out->temp, O_WRONLY | O_CLOEXEC);
+    if (out->fd < 0) error = errno;
+    if (stream && (fflush(out->f) != 0 || ferror(out->f))) error = errno != 0 ? errno : EIO;
     if (error == 0) error = sgfsi_io_sync(out->fd);
     if (error == 0 && out->nameless && !give_name(out->fd, out->temp)) error = errno;
-    if (fclose(out->f) != 0 && error == 0) error = errno;
+    if (stream && fclose(out->f) != 0 && error == 0) error = errno;
+    if (!stream && out->fd >= 0) close(out->fd);
     out->f = NULL;
-    return error;
-}
-
-sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
-    int error = finish_writing(out);
-    if (error == 0 && rename(out->temp, out->path) != 0) error = errno;
+    if (error == 0) error = sgfsi_io_rename(out->temp, out->path);
     if (error != 0) {
         sgfs_status status = fail_io("write", out->path, error, err);
         sgfsi_outfile_abandon(out);
@@ -155,6 +139,7 @@ char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *
         fail_io("open", path, errno, err);
         return NULL;
     }
+    /* Twice the room whenever it is full, up to a byte more than is allowed. */
     size_t room = 4096, used = 0;
     char *text = malloc(room);
     while (text != NULL) {
@@ -167,6 +152,7 @@ char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *
     }
     int error = ferror(f) ? errno : 0;
     fclose(f);
+    /* What went wrong, if anything did. */
     if (text == NULL) {
         sgfsi_fail_memory(err, path);
     } else if (error != 0 || used > limit) {

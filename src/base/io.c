@@ -50,6 +50,10 @@ int sgfsi_io_sync(int fd) {
     return fsync(fd) == 0 ? 0 : errno;
 }
 
+int sgfsi_io_rename(const char *from, const char *to) {
+    return rename(from, to) == 0 ? 0 : errno;
+}
+
 /* ---- streams --------------------------------------------------------------------------------- */
 
 #ifdef __linux__

@@ -23,6 +23,7 @@ enum { SGFSI_IO_SHORT = -1 };
 int sgfsi_io_read(int fd, void *bytes, size_t count, int64_t at);
 int sgfsi_io_truncate(int fd, int64_t size);
 int sgfsi_io_sync(int fd);
+int sgfsi_io_rename(const char *from, const char *to);
 
 /* A stream over the descriptor, which belongs to it from then on. */
 FILE *sgfsi_io_stream(int fd);

@@ -18,34 +18,27 @@ static void *handle_of(sgfsi_library *library) {
     return (void *)library;
 }
 
-static sgfs_status check_file(const char *path, sgfs_err *err) {
-    struct stat st;
-    if (stat(path, &st) != 0) {
-        return sgfsi_fail(err, SGFS_EDATA, "%.300s: cannot be opened: %s.", path, strerror(errno));
-    }
-    if (S_ISREG(st.st_mode)) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA, "%.300s: is not a file, but %s.", path,
-                      S_ISDIR(st.st_mode) ? "a directory" : "something special");
-}
-
-/* "PATH: reason" -> "reason". */
-static const char *reason_of(const char *text, const char *path) {
-    size_t n = strlen(path);
-    if (text == NULL) return "no reason is known";
-    return strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? text + n + 2 : text;
-}
-
 sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     char exact[PATH_MAX];
-    if (check_file(path, err) != SGFS_OK) return NULL;
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        sgfsi_fail(err, SGFS_EDATA, "%.300s: cannot be opened: %s.", path, strerror(errno));
+        return NULL;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        sgfsi_fail(err, SGFS_EDATA, "%.300s: is not a file, but %s.", path,
+                   S_ISDIR(st.st_mode) ? "a directory" : "something special");
+        return NULL;
+    }
     int n = snprintf(exact, sizeof exact, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
     void *handle = n < (int)sizeof exact ? dlopen(exact, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (handle == NULL) {
-        sgfsi_fail(err, SGFS_EDATA,
-                   "%.200s: is not a shared object that can be loaded here: %.220s.", path,
-                   reason_of(dlerror(), exact));
-    }
-    return (sgfsi_library *)handle;
+    if (handle != NULL) return (sgfsi_library *)handle;
+    const char *why = dlerror(); /* "PATH: reason" */
+    if (why == NULL) why = "no reason is known";
+    if (strncmp(why, exact, (size_t)n) == 0 && strncmp(why + n, ": ", 2) == 0) why += n + 2;
+    sgfsi_fail(err, SGFS_EDATA, "%.200s: is not a shared object that can be loaded here: %.220s.",
+               path, why);
+    return NULL;
 }
 
 const void *sgfsi_library_find(sgfsi_library *library, const char *symbol) {

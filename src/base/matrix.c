@@ -25,17 +25,6 @@ typedef struct table {
 
 /* ---- NumPy ----------------------------------------------------------------------------------- */
 
-static double number_at(const char *at, bool single) {
-    float f;
-    double d;
-    if (single) {
-        memcpy(&f, at, sizeof f);
-        return (double)f;
-    }
-    memcpy(&d, at, sizeof d);
-    return d;
-}
-
 static sgfs_status read_npy(table *t, const char *bytes, size_t count, sgfs_err *err) {
     sgfsi_npy head = {.path = t->path};
     sgfs_status status = sgfsi_npy_parse(&head, (const unsigned char *)bytes, count, err);
@@ -47,6 +36,7 @@ static sgfs_status read_npy(table *t, const char *bytes, size_t count, sgfs_err 
                           "(astype('<f8')).",
                           t->path, head.descr);
     }
+    /* Has the file the bytes that its shape asks for? */
     t->rows = head.shape[0];
     t->cols = head.dims == 1 ? 1 : head.shape[1];
     size_t size = single ? 4 : 8, cells, need;
@@ -59,10 +49,16 @@ static sgfs_status read_npy(table *t, const char *bytes, size_t count, sgfs_err 
     }
     t->x = malloc((cells > 0 ? cells : 1) * sizeof *t->x);
     if (t->x == NULL) return sgfsi_fail_memory(err, t->path);
+    /* To doubles, row by row. */
     for (int64_t i = 0; i < t->rows; i++) {
         for (int64_t j = 0; j < t->cols; j++) {
             int64_t k = head.fortran ? j * t->rows + i : i * t->cols + j;
-            t->x[i * t->cols + j] = number_at(bytes + head.offset + (size_t)k * size, single);
+            const char *at = bytes + head.offset + (size_t)k * size;
+            float narrow = 0;
+            double x = 0;
+            if (single) memcpy(&narrow, at, sizeof narrow);
+            else memcpy(&x, at, sizeof x);
+            t->x[i * t->cols + j] = single ? (double)narrow : x;
         }
     }
     return SGFS_OK;
@@ -98,41 +94,38 @@ static int64_t read_line(const char *s, const char *end, double *x, const char *
     return count;
 }
 
-static sgfs_status add_line(table *t, int64_t line, const char *s, const char *end, sgfs_err *err) {
-    const char *comment = memchr(s, '#', (size_t)(end - s)), *bad = s;
-    int64_t count = read_line(s, comment != NULL ? comment : end, t->x + t->rows * t->cols, &bad);
-    if (count == 0) return SGFS_OK;
-    if (count < 0) {
-        int shown = end - bad < 20 ? (int)(end - bad) : 20;
-        return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: there is no number at \"%.*s\".", t->path,
-                          (long long)line, shown, bad);
-    }
-    if (t->rows > 0 && count != t->cols) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s:%lld: %lld numbers, where the lines before have %lld.", t->path,
-                          (long long)line, (long long)count, (long long)t->cols);
-    }
-    t->cols = count;
-    t->rows++;
-    return SGFS_OK;
-}
-
-static sgfs_status read_text(table *t, const char *text, size_t count, sgfs_err *err) {
-    const char *end = text + count;
-    sgfs_status status = SGFS_OK;
-    t->x = malloc((count / 2 + 2) * sizeof *t->x); /* a number and what ends it: two bytes */
+static sgfs_status read_text(table *t, const char *text, size_t bytes, sgfs_err *err) {
+    const char *end = text + bytes, *next;
+    t->x = malloc((bytes / 2 + 2) * sizeof *t->x); /* a number and what ends it: two bytes */
     if (t->x == NULL) return sgfsi_fail_memory(err, t->path);
-    for (int64_t line = 1; text < end && status == SGFS_OK; line++) {
+    for (int64_t line = 1; text < end; line++, text = next) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
-        status = add_line(t, line, text, stop != NULL ? stop : end, err);
-        text = stop != NULL ? stop + 1 : end;
+        next = stop != NULL ? stop + 1 : end;
+        if (stop == NULL) stop = end;
+        const char *comment = memchr(text, '#', (size_t)(stop - text)), *bad = text;
+        double *x = t->x + t->rows * t->cols;
+        int64_t count = read_line(text, comment != NULL ? comment : stop, x, &bad);
+        if (count == 0) continue;
+        if (count < 0) {
+            int shown = stop - bad < 20 ? (int)(stop - bad) : 20;
+            return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: there is no number at \"%.*s\".", t->path,
+                              (long long)line, shown, bad);
+        }
+        if (t->rows > 0 && count != t->cols) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s:%lld: %lld numbers, where the lines before have %lld.", t->path,
+                              (long long)line, (long long)count, (long long)t->cols);
+        }
+        t->cols = count;
+        t->rows++;
     }
-    return status;
+    return SGFS_OK;
 }
 
 /* ---- matrices and vectors -------------------------------------------------------------------- */
 
 static sgfs_status read_table(table *t, const char *path, int64_t D, sgfs_err *err) {
+    /* A file much longer than any text of D x D numbers is refused before it is read. */
     size_t count, limit;
     *t = (table){.path = path};
     if (__builtin_mul_overflow((size_t)D, (size_t)D, &limit) ||
@@ -192,19 +185,6 @@ static sgfs_status symmetrise(const table *t, int64_t D, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status fill_matrix(sgfsi_matrix *m, const table *t, int64_t D, sgfsi_arena *arena,
-                               sgfs_err *err) {
-    bool vector = is_vector(t, D);
-    if (!vector && (t->rows != D || t->cols != D)) return wrong_shape(t, D, true, err);
-    sgfs_status status = vector ? SGFS_OK : symmetrise(t, D, err);
-    if (status != SGFS_OK) return status;
-    int64_t count = t->rows * t->cols;
-    *m = (sgfsi_matrix){.D = D, .diagonal = vector, .a = SGFSI_DOUBLES(arena, count)};
-    if (m->a == NULL) return sgfsi_fail_memory(err, t->path);
-    memcpy(m->a, t->x, (size_t)count * sizeof *m->a);
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_matrix_read(sgfsi_matrix *m, const char *path, int64_t D, sgfsi_arena *arena,
                               sgfs_err *err) {
     sgfs_err own;
@@ -212,7 +192,18 @@ sgfs_status sgfsi_matrix_read(sgfsi_matrix *m, const char *path, int64_t D, sgfs
     *m = (sgfsi_matrix){.D = D};
     if (err == NULL) err = &own;
     sgfs_status status = read_table(&t, path, D, err);
-    if (status == SGFS_OK) status = fill_matrix(m, &t, D, arena, err);
+    if (status == SGFS_OK) {
+        m->diagonal = is_vector(&t, D);
+        if (!m->diagonal)
+            status =
+                t.rows == D && t.cols == D ? symmetrise(&t, D, err) : wrong_shape(&t, D, true, err);
+    }
+    if (status == SGFS_OK) {
+        int64_t count = t.rows * t.cols;
+        m->a = SGFSI_DOUBLES(arena, count);
+        if (m->a == NULL) status = sgfsi_fail_memory(err, path);
+        else memcpy(m->a, t.x, (size_t)count * sizeof *m->a);
+    }
     free(t.x);
     return status;
 }

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/little.h"
+
 static const unsigned char magic[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
 enum { HEAD_BYTES = 192, PREFIX_BYTES = 10, ROUND = 64, PIECE = 512 };
 
@@ -28,16 +30,12 @@ void sgfsi_npy_head(FILE *f, int dims, const int64_t *shape) {
     fwrite(head, 1, total, f);
 }
 
-/* Little-endian whatever the machine; a few hundred numbers at a time. */
+/* A few hundred numbers at a time. */
 void sgfsi_npy_numbers(FILE *f, const double *x, int64_t count) {
     unsigned char bytes[PIECE * 8];
     for (int64_t done = 0; done < count && !ferror(f); done += PIECE) {
         int64_t n = count - done < PIECE ? count - done : PIECE;
-        for (int64_t i = 0; i < n; i++) {
-            uint64_t word;
-            memcpy(&word, &x[done + i], 8);
-            for (int k = 0; k < 8; k++) bytes[i * 8 + k] = (unsigned char)(word >> (8 * k));
-        }
+        sgfsi_put_doubles(bytes, x + done, n);
         fwrite(bytes, 8, (size_t)n, f);
     }
 }

@@ -86,45 +86,38 @@ static sgfs_status take_shape(sgfsi_npy *a, cursor *c, sgfs_err *err) {
                       a->path, a->dims);
 }
 
-static sgfs_status take_type(sgfsi_npy *a, cursor *c, sgfs_err *err) {
-    skip_blanks(c);
-    if (c->s < c->end && *c->s == '[') {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the array is structured (named fields); save a plain 2-d array of "
-                          "numbers.",
-                          a->path);
-    }
-    return take_string(c, a->descr, sizeof a->descr) ? SGFS_OK : fail_header(a, err);
-}
-
-static sgfs_status take_value(sgfsi_npy *a, cursor *c, const char *key, unsigned *seen,
-                              sgfs_err *err) {
-    unsigned bit = strcmp(key, "descr") == 0           ? 1u
-                   : strcmp(key, "fortran_order") == 0 ? 2u
-                   : strcmp(key, "shape") == 0         ? 4u
-                                                       : 0u;
-    if (bit == 0 || (*seen & bit) != 0) return fail_header(a, err);
-    *seen |= bit;
-    if (bit == 1) return take_type(a, c, err);
-    if (bit == 4) return take_shape(a, c, err);
-    a->fortran = take(c, "True");
-    return a->fortran || take(c, "False") ? SGFS_OK : fail_header(a, err);
-}
-
 static sgfs_status parse_literal(sgfsi_npy *a, cursor c, sgfs_err *err) {
-    unsigned seen = 0;
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    bool seen[3] = {false, false, false};
     if (!take(&c, "{")) return fail_header(a, err);
     while (!take(&c, "}")) {
         char key[32];
+        int k = 0;
         if (!take_string(&c, key, sizeof key) || !take(&c, ":")) return fail_header(a, err);
-        sgfs_status status = take_value(a, &c, key, &seen, err);
+        while (k < 3 && strcmp(key, keys[k]) != 0) k++;
+        if (k == 3 || seen[k]) return fail_header(a, err);
+        seen[k] = true;
+        sgfs_status status = SGFS_OK;
+        /* the value: a type, True or False, a tuple */
+        if (k == 0 && take(&c, "[")) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the array is structured (named fields); save a plain 2-d array "
+                              "of numbers.",
+                              a->path);
+        }
+        if (k == 0 && !take_string(&c, a->descr, sizeof a->descr)) status = fail_header(a, err);
+        if (k == 1) {
+            a->fortran = take(&c, "True");
+            if (!a->fortran && !take(&c, "False")) status = fail_header(a, err);
+        }
+        if (k == 2) status = take_shape(a, &c, err);
         if (status != SGFS_OK) return status;
         if (take(&c, ",")) continue;
         if (!take(&c, "}")) return fail_header(a, err);
         break;
     }
     skip_blanks(&c);
-    return seen == 7 && c.s == c.end ? SGFS_OK : fail_header(a, err);
+    return seen[0] && seen[1] && seen[2] && c.s == c.end ? SGFS_OK : fail_header(a, err);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

@@ -4,7 +4,8 @@
  * Reading is the inner loop of the CSV reader. The text is taken as m x 10^e, and the first way
  * that is right for sure is used:
  *   1. m <= 2^53 and |e| <= 22: both are doubles without error, so one multiplication or division
- *      rounds once and rightly (Clinger 1990).
+ *      rounds once and rightly (Clinger 1990). Whole numbers (e = 0) of any size are rounded by
+ *      the machine: above 2^53 half of them lie half-way between two doubles.
  *   2. m < 2^64 and -64 <= e <= 63: m times the first 128 bits of 5^e (pow5.h). With w = m 2^k in
  *      [2^63, 2^64) and 5^e = (P + d) 2^s, 0 <= d < 1,
  *          w (P + d) / 2^64  is in  [T, T + 2),   T = floor(w P / 2^64),   2^126 <= T < 2^128,
@@ -13,12 +14,9 @@
  *      once in 2^70 or at a true half-way case. (The same idea as Eisel and Lemire's, with all 192
  *      bits of the product at once, so that nothing more has to be proved.) This is where the 17
  *      digits of a printed double end up.
- *   3. m < 2^64 and |e| <= 27: 5^27 still fits 64 bits, so m 5^e or m / 5^-e is done in integers
- *      with its remainder. Here true half-way cases are settled: with |e| > 27 there are none, as
- *      m 5^e would have more than 64 bits or be no integer multiple of a power of two.
- *   4. Over 19 digits: the first 19 are m, and the number is in [m, m + 1] 10^e: where both ends
- *      are the same double by 1 to 3, it is that.
- *   5. Anything else is written again as digits and an exponent, without a point, and handed to
+ *   3. Over 19 digits: the first 19 are m, and the number is in [m, m + 1] 10^e: where both ends
+ *      are the same double by 1 and 2, it is that.
+ *   4. Anything else is written again as digits and an exponent, without a point, and handed to
  *      strtod. Without a point the locale has nothing to say, and 768 digits with a marker for the
  *      rest decide every rounding, so a fixed buffer is enough for a number of any length.
  *
@@ -41,7 +39,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-enum { MAX_DIGITS = 768, MAX_POW5 = 27 };
+enum { MAX_DIGITS = 768 };
 
 /* The pieces of a decimal text: value = m x 10^exp10, m modulo 2^64 when there are over 19 digits.
  */
@@ -124,49 +122,6 @@ static const char *scan_word(const char *s, const char *end, double *out) {
 
 /* ---- the ways ---------------------------------------------------------------------------------- */
 
-/* q x 2^exp2, plus something smaller than one unit of q when sticky, rounded half to even. */
-static double round_bits(uint64_t q, bool sticky, int exp2) {
-    int shift = __builtin_clzll(q);
-    q <<= shift;
-    exp2 -= shift;
-    uint64_t low = q & 0x7FF, r = q >> 11;
-    if (low > 0x400 || (low == 0x400 && (sticky || (r & 1) != 0))) r++;
-    uint64_t scale_bits = (uint64_t)(exp2 + 11 + 1023)
-                          << 52; /* a power of two, far from any limit */
-    double scale;
-    memcpy(&scale, &scale_bits, sizeof scale);
-    return (double)r * scale;
-}
-
-/* m x 10^e for m > 0 and |e| <= 27. */
-static double scale_integer(uint64_t m, int e) {
-    /* clang-format off */
-    static const uint64_t pow5[MAX_POW5 + 1] = {
-        1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u, 9765625u, 48828125u,
-        244140625u, 1220703125u, 6103515625u, 30517578125u, 152587890625u, 762939453125u,
-        3814697265625u, 19073486328125u, 95367431640625u, 476837158203125u, 2384185791015625u,
-        11920928955078125u, 59604644775390625u, 298023223876953125u, 1490116119384765625u,
-        7450580596923828125u,
-    };
-    /* clang-format on */
-    if (e >= 0) {
-        uint128 product = (uint128)m * pow5[e];
-        uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
-        if (high == 0) return round_bits(low, false, e);
-        int shift = __builtin_clzll(high);
-        product <<= shift;
-        return round_bits((uint64_t)(product >> 64), (uint64_t)product != 0, e + 64 - shift);
-    }
-    /* Both with their top bit set; the quotient then has 63 or 64 bits, and the remainder is
-     * sticky. */
-    int m_shift = __builtin_clzll(m), d_shift = __builtin_clzll(pow5[-e]);
-    uint64_t divisor = pow5[-e] << d_shift;
-    uint128 n = (uint128)(m << m_shift) << 63;
-    uint64_t q = (uint64_t)(n / divisor);
-    bool sticky = (uint128)q * divisor != n;
-    return round_bits(q, sticky, e - 63 + d_shift - m_shift);
-}
-
 static double convert_slowly(const decimal *d) {
     char text[MAX_DIGITS + 40];
     size_t used = 0;
@@ -194,7 +149,8 @@ static double convert_slowly(const decimal *d) {
 static bool scale_bits(uint64_t m, int64_t e, double *out) {
     if (e < SGFSI_POW5_LEAST || e > SGFSI_POW5_MOST) return false;
     const uint64_t *power = sgfsi_pow5[e - SGFSI_POW5_LEAST];
-    int k = __builtin_clzll(m), floor_log2 = (int)((e * 1217359) >> 19); /* of 5^e */
+    /* floor(log2 5^e); 256 keeps what is shifted positive */
+    int k = __builtin_clzll(m), floor_log2 = (int)((e * 1217359 + (256 << 19)) >> 19) - 256;
     uint64_t w = m << k;
     uint128 T = (uint128)w * power[0] + (uint64_t)(((uint128)w * power[1]) >> 64);
     int exp2 = floor_log2 - 63 + (int)e - k; /* m x 10^e is w (P + d) / 2^64 times 2^exp2 */
@@ -210,40 +166,17 @@ static bool scale_bits(uint64_t m, int64_t e, double *out) {
     return true;
 }
 
-/* m x 10^e by the first way that fits; false: none does. */
+/* m x 10^e by way 1 or 2; false: neither does it. */
 static bool convert_64_bits(uint64_t m, int64_t e, double *out) {
-    *out = 0.0;
-    if (m == 0) return true;
+    if (m == 0 || e == 0) {
+        *out = (double)m;
+        return true;
+    }
     if (m <= (uint64_t)1 << 53 && e >= -SGFSI_EXACT_POW10 && e <= SGFSI_EXACT_POW10) {
         *out = e < 0 ? (double)m / sgfsi_pow10[-e] : (double)m * sgfsi_pow10[e];
         return true;
     }
-    if (scale_bits(m, e, out)) return true;
-    if (e < -MAX_POW5 || e > MAX_POW5) return false;
-    *out = scale_integer(m, (int)e);
-    return true;
-}
-
-/* The first 19 digits that count, as m x 10^e. */
-static void cut_digits(const decimal *d, uint64_t *m, int64_t *e) {
-    int64_t used = 0;
-    *m = 0;
-    *e = d->exp10;
-    for (const char *p = d->digits; p < d->digits_end; p++) {
-        if (*p == '.' || (used == 0 && *p == '0')) continue;
-        if (used < 19) *m = *m * 10 + (uint64_t)(*p - '0');
-        else ++*e;
-        used++;
-    }
-}
-
-static double convert_long(const decimal *d) {
-    uint64_t m;
-    int64_t e;
-    double below, above;
-    cut_digits(d, &m, &e);
-    bool both = convert_64_bits(m, e, &below) && convert_64_bits(m + 1, e, &above);
-    return both && below == above ? below : convert_slowly(d);
+    return scale_bits(m, e, out);
 }
 
 /* Over 19 digits m has overflowed, unless the ones in front are zeros. */
@@ -257,9 +190,18 @@ static bool fits_64_bits(const decimal *d) {
 }
 
 static double convert(const decimal *d) {
-    double x;
-    if (!fits_64_bits(d)) return convert_long(d);
-    return convert_64_bits(d->m, d->exp10, &x) ? x : convert_slowly(d);
+    double x, above;
+    if (fits_64_bits(d)) return convert_64_bits(d->m, d->exp10, &x) ? x : convert_slowly(d);
+    /* the first 19 digits that count, as m x 10^e */
+    uint64_t m = 0;
+    int64_t e = d->exp10, used = 0;
+    for (const char *p = d->digits; p < d->digits_end; p++) {
+        if (*p == '.' || (used == 0 && *p == '0')) continue;
+        if (used++ < 19) m = m * 10 + (uint64_t)(*p - '0');
+        else e++;
+    }
+    bool both = convert_64_bits(m, e, &x) && convert_64_bits(m + 1, e, &above);
+    return both && x == above ? x : convert_slowly(d);
 }
 
 /* ---- shared ---------------------------------------------------------------------------------- */
@@ -276,8 +218,11 @@ const char *sgfsi_parse_num(const char *s, const char *end, double *out) {
 }
 
 double sgfsi_scale(uint64_t m, int e) {
-    double x = 0;
-    return m == 0 || scale_bits(m, e, &x) ? x : scale_integer(m, e);
+    double x;
+    if (convert_64_bits(m, e, &x)) return x;
+    char text[48]; /* half-way between two doubles */
+    snprintf(text, sizeof text, "%llue%d", (unsigned long long)m, e);
+    return strtod(text, NULL);
 }
 
 static const char *skip_blanks(const char *s, const char *end) {

@@ -65,6 +65,7 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
         for (; k > 0 && badness(&s->row[worst[k - 1]]) < bad; k--) worst[k] = worst[k - 1];
         worst[k] = i;
     }
+    /* The worst few, then how many others there are. */
     text[0] = '\0';
     for (int64_t k = 0; k < found; k++) {
         size_t used = strlen(text);
@@ -188,6 +189,7 @@ static void judge_rhat(list *out) {
         warn_apart(out, worst);
         return;
     }
+    /* Twice the draws at least, more where ESS asks for more. */
     sgfsi_format_digits(number, s->row[worst].r_hat, 4);
     int64_t more = 2 * draws_now(out);
     if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more) {

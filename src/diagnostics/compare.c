@@ -123,6 +123,7 @@ sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, s
         sgfsi_fail_memory(err, "the comparison");
         return NULL;
     }
+    /* The reference first: its names are what most often does not fit. */
     sgfs_status status =
         sgfsi_reference_read(reference, draws->D, draws->param, &work, &s.ref, err);
     if (status == SGFS_OK) {
@@ -172,6 +173,7 @@ char *sgfs_compare_json(const sgfs_compare *shown) {
     if (shown == NULL) return NULL;
     const compare *c = (const compare *)shown;
     sgfsi_json *out = sgfsi_json_object(), *params = sgfsi_json_array();
+    /* Measures of all parameters, the two pairs, and a row for each parameter. */
     sgfsi_json_int(out, "dim", shown->dim);
     sgfsi_json_num(out, "E1", shown->E1);
     sgfsi_json_num(out, "E1_noise", shown->E1_noise);

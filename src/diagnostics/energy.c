@@ -60,6 +60,7 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
     *out = (sgfs_trajectories){.known = false};
     int64_t energy = sgfsi_draws_stat(d, "energy");
     if (energy < 0 && sgfsi_draws_stat(d, "acceptance_rate") < 0) return SGFS_OK;
+    /* Counts, and means over all draws used; E-BFMI only where energies were kept. */
     double count = (double)used->chains * (double)used->draws;
     out->known = true;
     out->thin = d->thin > 0 ? d->thin : 1;

@@ -24,26 +24,6 @@ sgfs_status sgfsi_used_of(const sgfs_draws *d, sgfsi_arena *arena, sgfsi_used *u
                       d->state != NULL ? d->state : "unfinished");
 }
 
-/* Is what is wanted there for every iteration of every chain used? */
-static bool have_running(const sgfs_draws *d, const sgfsi_used *used, bool want_cov) {
-    for (int64_t c = 0; c < used->chains; c++) {
-        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
-        if (info->iterations < 1 || info->mean == NULL) return false;
-        if (want_cov ? info->cov == NULL : info->var == NULL && info->cov == NULL) return false;
-    }
-    return true;
-}
-
-static void pool_means(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moments *out) {
-    for (int64_t c = 0; c < used->chains; c++)
-        out->count += d->chain[used->chain[c]].info.iterations;
-    for (int64_t c = 0; c < used->chains; c++) {
-        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
-        double weight = (double)info->iterations / (double)out->count;
-        for (int64_t i = 0; i < out->D; i++) out->mean[i] += weight * info->mean[i];
-    }
-}
-
 /* Chain c's part of (n - 1) C, entry (i, j). */
 static double pooled_entry(const sgfsi_chain_info *info, const sgfsi_moments *out, int64_t i,
                            int64_t j) {
@@ -57,37 +37,36 @@ static double pooled_entry(const sgfsi_chain_info *info, const sgfsi_moments *ou
 
 static void pool_running(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moments *out) {
     out->every_iteration = true;
-    pool_means(d, used, out);
+    for (int64_t c = 0; c < used->chains; c++)
+        out->count += d->chain[used->chain[c]].info.iterations;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        double weight = (double)info->iterations / (double)out->count;
+        for (int64_t i = 0; i < out->D; i++) out->mean[i] += weight * info->mean[i];
+    }
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
         for (int64_t i = 0; i < out->D; i++) {
             out->var[i] += pooled_entry(info, out, i, i);
-            for (int64_t j = 0; out->cov != NULL && j <= i; j++) {
+            for (int64_t j = 0; out->cov != NULL && j <= i; j++)
                 out->cov[i * out->D + j] += pooled_entry(info, out, i, j);
-            }
         }
     }
-}
-
-static void mean_of_draws(const sgfs_draws *d, const sgfsi_used *used, sgfsi_moments *out) {
-    int64_t D = out->D;
-    out->count = used->chains * used->draws;
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *theta = d->chain[used->chain[c]].theta; /* draws x D */
-        for (int64_t t = 0; t < used->draws; t++) {
-            for (int64_t i = 0; i < D; i++) out->mean[i] += theta[t * D + i];
-        }
-    }
-    for (int64_t i = 0; i < D; i++) out->mean[i] /= (double)out->count;
 }
 
 /* shifted: D numbers of scratch. */
 static void pool_draws(const sgfs_draws *d, const sgfsi_used *used, double *shifted,
                        sgfsi_moments *out) {
     int64_t D = out->D;
-    mean_of_draws(d, used, out);
+    out->count = used->chains * used->draws;
     for (int64_t c = 0; c < used->chains; c++) {
         const double *theta = d->chain[used->chain[c]].theta; /* draws x D */
+        for (int64_t t = 0; t < used->draws; t++)
+            for (int64_t i = 0; i < D; i++) out->mean[i] += theta[t * D + i];
+    }
+    for (int64_t i = 0; i < D; i++) out->mean[i] /= (double)out->count;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *theta = d->chain[used->chain[c]].theta;
         for (int64_t t = 0; t < used->draws; t++) {
             for (int64_t i = 0; i < D; i++) shifted[i] = theta[t * D + i] - out->mean[i];
             for (int64_t i = 0; i < D; i++) {
@@ -95,17 +74,6 @@ static void pool_draws(const sgfs_draws *d, const sgfsi_used *used, double *shif
                 double *row = out->cov != NULL ? out->cov + i * D : NULL;
                 for (int64_t j = 0; row != NULL && j <= i; j++) row[j] += shifted[i] * shifted[j];
             }
-        }
-    }
-}
-
-/* Divide, and fill the upper triangle. */
-static void finish(sgfsi_moments *out) {
-    double scale = out->count > 1 ? 1.0 / (double)(out->count - 1) : NAN;
-    for (int64_t i = 0; i < out->D; i++) {
-        out->var[i] *= scale;
-        for (int64_t j = 0; out->cov != NULL && j <= i; j++) {
-            out->cov[j * out->D + i] = out->cov[i * out->D + j] *= scale;
         }
     }
 }
@@ -121,8 +89,21 @@ sgfs_status sgfsi_moments_of(const sgfs_draws *d, const sgfsi_used *used, bool w
     if (!out->mean || !out->var || !shifted || (want_cov && out->cov == NULL)) {
         return sgfsi_fail_memory(err, "the pooled moments");
     }
-    if (have_running(d, used, want_cov)) pool_running(d, used, out);
+    /* Has every chain used what is wanted, for every iteration? */
+    bool running = true;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        bool spread = info->cov != NULL || (!want_cov && info->var != NULL);
+        running = running && info->iterations > 0 && info->mean != NULL && spread;
+    }
+    if (running) pool_running(d, used, out);
     else pool_draws(d, used, shifted, out);
-    finish(out);
+    /* divide, and fill the upper triangle */
+    double scale = out->count > 1 ? 1.0 / (double)(out->count - 1) : NAN;
+    for (int64_t i = 0; i < D; i++) {
+        out->var[i] *= scale;
+        for (int64_t j = 0; out->cov != NULL && j <= i; j++)
+            out->cov[j * D + i] = out->cov[i * D + j] *= scale;
+    }
     return SGFS_OK;
 }

@@ -53,6 +53,7 @@ sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *con
         return sgfsi_fail(j->err, SGFS_EDATA, "%s: the parameter \"%.60s\" is there twice.",
                           j->path, theirs[k].name);
     }
+    /* Both sorted lists side by side. */
     char missing[NAMES_TEXT] = "", extra[NAMES_TEXT] = "";
     int64_t lacks = 0, more = 0;
     for (int64_t i = 0, k = 0; i < j->D || k < R;) {

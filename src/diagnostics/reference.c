@@ -117,6 +117,7 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     if (status == SGFS_OK) status = sgfsi_used_of(d, j->arena, &used, j->err);
     if (status == SGFS_OK) status = sgfsi_moments_of(d, &used, true, j->arena, &m, j->err);
     if (status != SGFS_OK) return status;
+    /* Its Monte Carlo errors are those of its own summary. */
     sgfs_summary *summary = sgfs_summary_new(d, j->err);
     if (summary == NULL) return SGFS_EDATA;
     for (int64_t i = 0; i < D; i++) {

@@ -83,6 +83,7 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summar
 #pragma omp parallel num_threads((int)sgfsi_threads(0)) reduction(+ : short_of_memory) if (large)
     short_of_memory += !fill_share(d, used, s->shown.row);
     if (short_of_memory > 0) return sgfsi_fail_memory(err, "sorting the draws");
+    /* What does not come from a sorted column: moments, curvature, names. */
     const double *curvature = d->chain[used->chain[0]].info.curvature_sd;
     for (int64_t i = 0; i < d->D; i++) {
         sgfs_summary_row *row = &s->shown.row[i];
@@ -111,6 +112,7 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
         s->interventions += (double)info->interventions;
         s->reanchors += (double)info->reanchors;
     }
+    /* Rates: chains ran side by side, as far as there were threads for them. */
     double wall = 0.0, seconds = 0.0, iterations = 0.0;
     double threads = sgfsi_json_get_num(sgfsi_json_get(d->header, "machine"), "threads", 1e9);
     for (int64_t c = 0; c < used->chains; c++) {
@@ -167,6 +169,7 @@ static sgfs_status fill_curve(const sgfs_draws *d, const sgfsi_used *used, summa
     if (total == 0) return SGFS_OK;
     out->curve = sgfsi_arena_alloc(&s->arena, total, sizeof *out->curve);
     if (out->curve == NULL) return sgfsi_fail_memory(err, "the validation curve");
+    /* All points, chain after chain; the last of each chain makes the averages. */
     out->error = out->log_loss = 0;
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_draws *chain = &d->chain[used->chain[c]];

@@ -83,6 +83,7 @@ static void sort(sgfsi_trace *t) {
                       (int64_t)(t->sorted[i].key >> (d * DIGIT_BITS) & (BUCKETS - 1))]++;
         }
     }
+    /* Counts become places, and the entries go there. */
     for (int64_t d = 0; d < DIGITS; d++) {
         int64_t *bucket = t->bucket + d * BUCKETS, start = 0;
         int64_t shift = d * DIGIT_BITS;

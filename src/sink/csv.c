@@ -26,6 +26,7 @@ static void write_name(FILE *f, const char *name) {
 
 static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err) {
     (void)err;
+    /* The header, and then a line for each draw, chain after chain. */
     fputs(".chain,.iteration,.draw", f);
     for (int64_t i = 0; i < d->D; i++) {
         fputc(',', f);

@@ -305,6 +305,7 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
         if (status == SGFS_OK)
             status = sgfsi_draws_add_points(copy, c, from->points, from->curve, err);
     }
+    /* The state replaces the one that new draws begin with. */
     char *state = strdup(d->state);
     if (status == SGFS_OK && state == NULL) status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {

@@ -237,6 +237,7 @@ static int put_group(writer *w, const char *name, int dims[2]) {
 static void put_groups(writer *w) {
     int dims[2] = {-1, -1};
     put_attributes(w, w->file);
+    /* The parameters, a variable for each block. */
     int group = put_group(w, "posterior", dims);
     for (int64_t b = 0; b < w->block_count && w->rc == NC_NOERR; b++) {
         const sgfsi_export_block *block = &w->blocks[b];
@@ -247,6 +248,7 @@ static void put_groups(writer *w) {
                    .cols = block->cols};
         put_field(w, group, dims, &f);
     }
+    /* The statistics, a variable each. */
     if (w->d->S == 0) return;
     group = put_group(w, "sample_stats", dims);
     for (int64_t s = 0; s < w->d->S && w->rc == NC_NOERR; s++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * runblock.c: numbers and block heads as bytes.
+ * runblock.c: block heads as bytes.
  *
- * Bytes are put together by shifts; compilers turn these loops into plain copies where the machine
- * is little-endian. A block head carries a crc of its own besides the one over the whole block: so
+ * A block head carries a crc of its own besides the one over the whole block: so
  * a reader can trust a length before it reads that far, and can find the next block after a damaged
  * one in a single pass.
  */
@@ -19,45 +18,6 @@ static const unsigned char note_magic[4] = {'S', 'G', 'N', 'T'};
 
 static const unsigned char *magic_of(uint32_t kind) {
     return kind & SGFSI_NOTE ? note_magic : block_magic;
-}
-
-void sgfsi_put_u32(unsigned char *out, uint32_t x) {
-    for (int k = 0; k < 4; k++) out[k] = (unsigned char)(x >> (8 * k));
-}
-
-void sgfsi_put_u64(unsigned char *out, uint64_t x) {
-    for (int k = 0; k < 8; k++) out[k] = (unsigned char)(x >> (8 * k));
-}
-
-uint32_t sgfsi_get_u32(const unsigned char *in) {
-    uint32_t x = 0;
-    for (int k = 0; k < 4; k++) x |= (uint32_t)in[k] << (8 * k);
-    return x;
-}
-
-uint64_t sgfsi_get_u64(const unsigned char *in) {
-    uint64_t x = 0;
-    for (int k = 0; k < 8; k++) x |= (uint64_t)in[k] << (8 * k);
-    return x;
-}
-
-unsigned char *sgfsi_put_doubles(unsigned char *out, const double *x, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t word;
-        memcpy(&word, &x[i], sizeof word);
-        sgfsi_put_u64(out + 8 * i, word);
-    }
-    return out + 8 * count;
-}
-
-double *sgfsi_get_doubles(unsigned char *bytes, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t word = sgfsi_get_u64(bytes + 8 * i);
-        double x;
-        memcpy(&x, &word, sizeof x);
-        memcpy(bytes + 8 * i, &x, sizeof x);
-    }
-    return (double *)(void *)bytes;
 }
 
 size_t sgfsi_block_seal(unsigned char *out, const sgfsi_block *block) {

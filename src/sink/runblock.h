@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/little.h"
+
 /* File head: magic, u32 version, u32 length of the JSON text, the text, u32 crc over all before. */
 extern const unsigned char sgfsi_run_magic[8]; /* 0x89 S G F S \r \n 0x1a */
 enum { SGFSI_RUN_VERSION = 1, SGFSI_RUN_PREFIX = 16, SGFSI_CRC_BYTES = 4 };
@@ -37,14 +39,5 @@ typedef struct sgfsi_block {
 size_t sgfsi_block_seal(unsigned char *bytes, const sgfsi_block *block);
 /* False when no block begins here: wrong magic, or the head's own crc does not fit. */
 bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block);
-
-void sgfsi_put_u32(unsigned char *out, uint32_t x);
-void sgfsi_put_u64(unsigned char *out, uint64_t x);
-uint32_t sgfsi_get_u32(const unsigned char *in);
-uint64_t sgfsi_get_u64(const unsigned char *in);
-/* count doubles; returns where the next byte goes */
-unsigned char *sgfsi_put_doubles(unsigned char *out, const double *x, int64_t count);
-/* Turn count doubles into the machine's own in place; `bytes` must be aligned as malloc aligns. */
-double *sgfsi_get_doubles(unsigned char *bytes, int64_t count);
 
 #endif

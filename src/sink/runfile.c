@@ -65,7 +65,10 @@ static unsigned char *begin_block(sgfsi_runfile *f, const sgfsi_block *block, co
     if (fits && wanted > f->room) {
         unsigned char *more = realloc(f->bytes, wanted);
         fits = more != NULL;
-        if (fits) f->bytes = more, f->room = wanted;
+        if (more != NULL) {
+            f->bytes = more;
+            f->room = wanted;
+        }
     }
     if (fits) return f->bytes + SGFSI_BLOCK_HEAD;
     pthread_mutex_unlock(&f->lock);
@@ -97,6 +100,7 @@ sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, 
                           (long long)chain, (long long)f->chains);
     }
     if (count == 0) return SGFS_OK;
+    /* A block: theta of all draws, then their statistics. */
     uint64_t bytes;
     if (__builtin_mul_overflow((uint64_t)count, (uint64_t)(f->D + f->S) * 8, &bytes)) {
         return sgfsi_fail_memory(err, "a block of draws");
@@ -248,8 +252,8 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
     }
     int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
     sgfs_status status = old >= 0 ? lock_fd(old, f->path, err) : SGFS_OK;
-    if (status == SGFS_OK && rename(f->temp, f->path) != 0)
-        status = fail_create(f->path, errno, err);
+    int error = status == SGFS_OK ? sgfsi_io_rename(f->temp, f->path) : 0;
+    if (error != 0) status = fail_create(f->path, error, err);
     if (old >= 0) close(old);
     return status;
 }
@@ -288,6 +292,7 @@ sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfs
         fail_exists(path, err);
         return NULL;
     }
+    /* The header passes through the reader first; then path.tmp, the lock, and the name. */
     sgfsi_runfile *f = calloc(1, sizeof *f);
     if (f == NULL) {
         sgfsi_fail_memory(err, "a run file");

@@ -177,6 +177,7 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     if (info.iterations < 0 || info.rows_touched < 0 || info.interventions < 0) {
         return fail_damage(r, "a count below zero", err);
     }
+    /* Doubles from here on; which there are is in the flags. */
     double *x = sgfsi_get_doubles(r->bytes + 24, (int64_t)((b->bytes - 24) / 8));
     info.warmup_seconds = x[0];
     info.sample_seconds = x[1];
