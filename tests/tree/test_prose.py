@@ -3,8 +3,8 @@
 
 No line of prose passes 100 columns; every relative link, its anchor included, leads somewhere; every
 file and every function that a page names exists; the reading path of CONTRIBUTING.md has at most
-2,500 lines; every word of docs/words.md has a place in alphabetical order and is linked from a page
-that a newcomer reads. Each check is a function that returns what is wrong, and the last tests hand
+2,500 lines; every word of docs/words.md has a place in alphabetical order and is linked from the page
+that a newcomer meets it on first. Each check is a function that returns what is wrong, and the last tests hand
 each of them something wrong.
 """
 
@@ -80,11 +80,16 @@ def anchors(text):
     return found
 
 
-def links(text):
-    """The targets of the links and pictures of a page; code is left out."""
+def plain(text):
+    """A page without its code."""
     lines = text.split("\n")
-    plain = "\n".join("" if code else line for line, code in zip(lines, is_code(lines)))
-    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "``", plain))
+    kept = "\n".join("" if code else line for line, code in zip(lines, is_code(lines)))
+    return re.sub(r"`[^`]*`", "``", kept)
+
+
+def links(text):
+    """The targets of the links and pictures of a page."""
+    return re.findall(r"\]\(([^)\s]+)\)", plain(text))
 
 
 def broken_links(page, text):
@@ -152,6 +157,26 @@ def test_files_and_functions_exist(page):
     assert missing_names(read(page), sources()) == []
 
 
+def misplaced(text, where):
+    """Of a page that maps equations to functions: names with an underscore that no source has, and names
+    that the file beside them (`name` in `src/file.c`) does not have. where: a file's text by its path."""
+    every = set(re.findall(r"\w+", "\n".join(where.values())))
+    names = re.findall(r"`([a-z][a-z0-9]*_[a-z0-9_]*[a-z0-9])`", text)
+    pairs = re.findall(r"`(\w+)` in\s+`([\w/]+\.[ch])`", text)
+    wrong = [n for n in names if n not in every]
+    for name, file in pairs:
+        texts = [t for path, t in where.items() if path.endswith("/" + file) or path == file]
+        if not any(re.search(rf"\b{name}\b", t) for t in texts):
+            wrong.append(f"{name} in {file}")
+    return wrong
+
+
+def test_equations_lead_to_their_functions():
+    where = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
+             for f in ("src", "tests") for p in (ROOT / f).rglob("*.[ch]")}
+    assert misplaced(read("docs/math.md"), where) == []
+
+
 # ---- the reading path
 
 def reading_path(text):
@@ -179,7 +204,7 @@ def test_the_reading_path_is_short_and_true():
 
 # ---- the vocabulary
 
-# The order in which a newcomer reads. README is for users: it links what it uses of the statistics.
+# The order in which a newcomer reads.
 READING = ["README.md", "docs/architecture.md", "docs/samplers.md", "docs/math.md", "docs/data.md",
            "docs/predict.md", "docs/tuning.md", "docs/beyond.md", "docs/extending.md"]
 
@@ -200,9 +225,15 @@ def badly_explained(text):
 
 
 def unlinked(text, reading):
-    """Words that no page of the reading order links to. reading: the texts of the pages."""
-    linked = set(re.findall(r"words\.md#([\w-]+)", "\n".join(reading)))
-    return [word for word, _ in entries(text) if not anchors(f"### {word}") & linked]
+    """Words that the first page that uses them does not link to. reading: the texts in their order."""
+    wrong = []
+    for word, _ in entries(text):
+        used = re.compile(rf"(?<![\w-]){re.escape(word)}s?(?![\w-])", 0 if word != word.lower() else re.I)
+        (anchor,) = anchors(f"### {word}")
+        first = next((page for page in reading if used.search(plain(page))), "")
+        if not re.search(rf"words\.md#{anchor}\b(?!-)", first):
+            wrong.append(word)
+    return wrong
 
 
 def test_the_vocabulary_is_in_order_and_linked():
@@ -237,6 +268,12 @@ def test_missing_files_and_functions_are_found():
     assert missing_names("```c\n/* toy.c: */\nsgfs_toy\n```\n`toy.c` has `sgfs_toy`", code) == []
 
 
+def test_functions_in_the_wrong_file_are_found():
+    where = {"src/a/one.c": "int sgfsi_one(void); run_variance", "src/b/two.c": "int two(void);"}
+    assert misplaced("`sgfsi_one` in `one.c`, `run_variance`, `two` in `src/b/two.c`", where) == []
+    assert misplaced("`sgfsi_one` in `two.c`, `no_such`", where) == ["no_such", "sgfsi_one in two.c"]
+
+
 def test_a_reading_path_that_is_too_long_is_found():
     text = ("## The reading path\n\n| read | lines | to learn |\n|---|---|---|\n| [README.md](README.md) | 1,233 | what |\n"
             "| [`src/no.c`](src/no.c) | 12 | which |\n\n## Next\n\n| [b.c](b.c) | 1 | not |\n")
@@ -249,4 +286,7 @@ def test_a_reading_path_that_is_too_long_is_found():
 def test_words_out_of_order_or_without_a_link_are_found():
     text = "### batch\n\nA batch is rows. It has 500.\n\n### R-hat\n\nIt is one\n\n### anchor\n\nA place. One example.\n"
     assert badly_explained(text) == ["anchor", "R-hat"]
-    assert unlinked(text, ["[batch](words.md#batch)", "[R](docs/words.md#r-hat)"]) == ["anchor"]
+    pages = ["`anchor` and a batch", "R-hat and anchors", "[a](words.md#anchor), [b](words.md#batch)"]
+    assert unlinked(text, pages) == ["batch", "R-hat", "anchor"]
+    pages = ["a [batch](words.md#batch)", "[R-hat](words.md#r-hat) and an [anchor](docs/words.md#anchor)", "anchor"]
+    assert unlinked(text, pages) == []
