@@ -8,6 +8,7 @@
 #include "chain/run.h"
 #include "files/reader.h"
 #include "jobs/simulate/simulate.h"
+#include "jobs/validation.h"
 #include "model/user.h"
 #include "sink/export.h"
 
@@ -50,6 +51,21 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
     sgfs_model *m =
         kind != NULL && data != NULL ? sgfsi_model_create(kind, data, cfg, NULL, err) : NULL;
     return sgfsi_user_hand_over(kind, m);
+}
+
+sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+    if (model == NULL) return NULL;
+    if (cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
+    sgfs_run *run = sgfsi_run_open(model, cfg, NULL, err);
+    const char *path = run != NULL ? sgfsi_config_text(run->cfg, "run.validate") : "";
+    if (path[0] == '\0') return run;
+    sgfsi_validation_rows aside;
+    sgfs_status status = sgfsi_validation_rows_open(&aside, path, model, run->cfg, err);
+    if (status == SGFS_OK) status = sgfsi_run_validate(run, aside, err);
+    if (status == SGFS_OK) return run;
+    sgfs_run_free(run);
+    return NULL;
 }
 
 sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,

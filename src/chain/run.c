@@ -57,16 +57,6 @@ static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err
     return run->choice.automatic && run->plan.kinds.sampler->anchored && failed;
 }
 
-static sgfs_status open_validation(sgfs_run *run, sgfs_err *err) {
-    const char *path = sgfsi_config_text(run->cfg, "run.validate");
-    if (path[0] == '\0') return SGFS_OK;
-    sgfs_status status = sgfsi_validation_rows_open(&run->aside, path, run->model, run->cfg, err);
-    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_chain_validate(&run->chain[c], run->aside, err);
-    }
-    return status;
-}
-
 /* A plan and its chains; a sampler of no use is given up once. */
 static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     sgfs_err own;
@@ -93,7 +83,7 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
     if (run->out.memory == NULL) return err->code;
-    return open_validation(run, err);
+    return SGFS_OK;
 }
 
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
@@ -115,11 +105,12 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
     return NULL;
 }
 
-sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
-    if (model == NULL) return NULL;
-    if (cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
-    return sgfsi_run_open(model, cfg, NULL, err);
+sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows aside, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    run->aside = aside;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++)
+        status = sgfsi_chain_validate(&run->chain[c], &run->aside, err);
+    return status;
 }
 
 /* A handle that was never opened: err says already why. */
@@ -148,7 +139,7 @@ void sgfs_run_free(sgfs_run *run) {
     close_chains(run);
     free(run->path);
     sgfsi_plan_free(&run->plan);
-    sgfsi_validation_rows_free(run->aside);
+    if (run->aside.free != NULL) run->aside.free(run->aside.owner);
     free(run->describe);
     sgfsi_json_free(run->config);
     sgfsi_json_free(run->given);
@@ -230,13 +221,13 @@ static void report(const sgfs_run *run) {
     sgfs_progress p = {.total = total_of(run) * run->plan.chains,
                        .seconds = run->seconds,
                        .eta = -1,
-                       .error = run->aside != NULL ? 0 : NAN};
+                       .error = run->aside.model != NULL ? 0 : NAN};
     double ess = 0;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->chain[c].t;
         p.warmup = p.warmup || run->chain[c].t < run->plan.warmup;
         ess += sgfsi_chain_moments_ess(&run->chain[c].moments);
-        if (run->aside != NULL) /* NaN as long as one chain has none */
+        if (run->aside.model != NULL) /* NaN as long as one chain has none */
             p.error += run->chain[c].validator->error / (double)run->plan.chains;
     }
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;

@@ -17,8 +17,8 @@ struct sgfs_run {
     sgfsi_choice choice;
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
     sgfsi_output out;
-    sgfsi_chain *chain;           /* plan.chains */
-    sgfsi_validation_rows *aside; /* rows of --validate, or NULL */
+    sgfsi_chain *chain;          /* plan.chains */
+    sgfsi_validation_rows aside; /* zeroed without --validate */
     char *describe;
     char *path;      /* of the file attached, or NULL */
     atomic_int stop; /* asked to stop; safe from a signal handler */
@@ -28,9 +28,12 @@ struct sgfs_run {
     bool closed, filed; /* a file was attached */
 };
 
-/* As sgfs_run_open, with kinds of the caller's own (NULL: as cfg says). cfg is copied. */
+/* As sgfs_run_open, but for --validate, with kinds of the caller's own (NULL: chosen). cfg is
+ * copied. */
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
                          sgfs_err *err);
+/* Before the first step: follow how well these rows are predicted. The run frees them. */
+sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows aside, sgfs_err *err);
 /* Hand all buffered draws over. */
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
 /* The run file's header (docs/formats.md); the caller's to free. */

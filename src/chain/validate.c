@@ -12,93 +12,17 @@
 #include "chain/validate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double warmup_factor = 1.1, draws_factor = 1.02;
 
 sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows *aside,
                                  sgfsi_arena *arena, sgfs_err *err) {
     *v = (sgfsi_validator){.aside = aside, .next = 1, .error = NAN};
-    v->mean = SGFSI_DOUBLES(arena, aside->source.model->outputs);
+    v->mean = SGFSI_DOUBLES(arena, aside->model->outputs);
     if (v->mean == NULL) return sgfsi_fail_memory(err, "the validation");
-    sgfs_status status =
-        sgfsi_predictor_open(&v->p, aside->source.model, aside->rows.n, 0, arena, err);
+    sgfs_status status = sgfsi_predictor_open(&v->p, aside->model, aside->rows.n, 0, arena, err);
     if (status == SGFS_OK) sgfsi_predictor_begin(&v->p, &aside->rows, 0);
     return status;
-}
-
-/* ---- the rows -------------------------------------------------------------------------------- */
-
-static bool grow(double **array, int64_t numbers) {
-    double *more = realloc(*array, (size_t)(numbers > 0 ? numbers : 1) * sizeof *more);
-    if (more != NULL) *array = more;
-    return more != NULL;
-}
-
-/* One block behind the rows there are. */
-static sgfs_status append(sgfsi_validation_rows *a, const sgfs_batch *b, sgfs_err *err) {
-    int64_t have = a->rows.n, n = have + b->n;
-    if (!grow(&a->x, n * b->p) || !grow(&a->y, n) || !grow(&a->offset, n))
-        return sgfsi_fail_memory(err, "the rows kept aside");
-    memcpy(a->x + have * b->p, b->x, (size_t)(b->n * b->p) * sizeof *b->x);
-    memcpy(a->y + have, b->y, (size_t)b->n * sizeof *b->y);
-    if (b->offset != NULL) memcpy(a->offset + have, b->offset, (size_t)b->n * sizeof *b->offset);
-    a->rows = *b;
-    a->rows.n = n;
-    a->rows.x = a->x;
-    a->rows.y = a->y;
-    a->rows.offset = b->offset != NULL ? a->offset : NULL;
-    return SGFS_OK;
-}
-
-static sgfs_status read_rows(sgfsi_validation_rows *a, sgfs_err *err) {
-    enum { BLOCK = 4096 };
-    sgfsi_newrows_block block;
-    if (!a->source.known) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: has no column \"%.60s\", the target; rows to validate with need it.",
-                          sgfsi_newdata_shown(a->source.rows),
-                          a->source.asked.target != NULL ? a->source.asked.target : "");
-    }
-    sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
-    while (status == SGFS_OK) {
-        status = sgfsi_newrows_next(&a->source, BLOCK, &block, err);
-        if (status != SGFS_OK || block.batch.n == 0) break;
-        status = append(a, &block.batch, err);
-    }
-    return status;
-}
-
-sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows **aside, const char *path,
-                                       const sgfs_model *model, const sgfs_config *cfg,
-                                       sgfs_err *err) {
-    sgfsi_validation_rows *a = calloc(1, sizeof *a);
-    *aside = a;
-    if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
-    a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved};
-    sgfs_config *own = sgfsi_config_copy(cfg);
-    if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
-    /* by name, as the run knows it: a number would count this file's columns */
-    sgfs_status status = sgfs_config_set(own, "data.target", "", err);
-    const char *labels = sgfsi_config_text(cfg, "run.validate_labels");
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.labels", labels, err);
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.part", "all", err);
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.limit", "auto", err);
-    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
-    sgfs_config_free(own);
-    return status == SGFS_OK ? read_rows(a, err) : status;
-}
-
-void sgfsi_validation_rows_free(sgfsi_validation_rows *a) {
-    if (a == NULL) return;
-    sgfsi_newrows_close(&a->source);
-    sgfsi_json_free(a->describe);
-    free(a->x);
-    free(a->y);
-    free(a->offset);
-    free(a);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

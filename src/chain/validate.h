@@ -5,24 +5,17 @@
 #define SGFSI_VALIDATE_H
 
 #include "base/fields.h"
-#include "jobs/newrows.h"
 #include "posterior/predictor.h"
 #include "sink/draws.h"
 
-/* The rows, shared by all chains of a run. */
+/* The rows, shared by all chains of a run. Whoever made them (jobs/validation.h) says how they are
+ * freed. Zeroed: there are none. */
 typedef struct sgfsi_validation_rows {
-    sgfsi_newrows source; /* source.model is on the scale draws are on */
-    sgfsi_json *describe; /* of the model's data: source borrows from it */
-    double *x, *y, *offset;
-    sgfs_batch rows;
+    const sgfs_model *model; /* on the scale that draws are on */
+    sgfs_batch rows;         /* with targets */
+    void *owner;             /* what they live in, */
+    void (*free)(void *owner);
 } sgfsi_validation_rows;
-
-/* Read the rows of `path`, which must have the model's columns and its target. cfg: as for
- * sgfsi_newrows_open. */
-sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows **aside, const char *path,
-                                       const sgfs_model *model, const sgfs_config *cfg,
-                                       sgfs_err *err);
-void sgfsi_validation_rows_free(sgfsi_validation_rows *aside); /* takes NULL */
 
 /* Where the chain stands after one iteration. */
 typedef struct sgfsi_validation_point {

@@ -7,6 +7,7 @@
 
 #include "base/ticker.h"
 #include "chain/run.h"
+#include "jobs/validation.h"
 #include "tools/check.h"
 
 enum { N = 900, ASIDE = 211, P = 3, DRAWS = 300, CHAINS = 3 };
@@ -224,18 +225,18 @@ static void test_all_rows_kept_aside_are_there(void **state) {
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = count, .exposure = years};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfs_model_open("poisson", data, cfg, &err);
-    sgfsi_validation_rows *aside;
+    sgfsi_validation_rows aside;
     write_many(many, MANY, 4);
     if (m == NULL || sgfsi_validation_rows_open(&aside, many, m, cfg, &err) != SGFS_OK)
         fail_msg("%s", err.text);
-    assert_int_equal(aside->rows.n, MANY);
+    assert_int_equal(aside.rows.n, MANY);
     for (int64_t i = 0; i < MANY; i++) {
-        const double *row = aside->rows.x + i * (P + 1);
-        assert_true(row[0] == 1 && aside->rows.y[i] == (i % 7 == 3 ? 7 : 4));
+        const double *row = aside.rows.x + i * (P + 1);
+        assert_true(row[0] == 1 && aside.rows.y[i] == (i % 7 == 3 ? 7 : 4));
         for (int64_t j = 0; j < P; j++) assert_true(row[1 + j] == cell(i, j));
-        assert_true(aside->rows.offset[i] == log(exposure_of(i)));
+        assert_true(aside.rows.offset[i] == log(exposure_of(i)));
     }
-    sgfsi_validation_rows_free(aside);
+    aside.free(aside.owner);
     unlink(many);
     sgfs_model_free(m);
     sgfs_data_free(data);
