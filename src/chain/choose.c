@@ -29,7 +29,7 @@
 #include "base/number.h"
 #include "base/threads.h"
 #include "chain/forecast.h"
-#include "posterior/thinning.h"
+#include "posterior/row_bounds.h"
 
 /* ---- numbers in sentences -------------------------------------------------------------------- */
 

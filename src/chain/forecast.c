@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * forecast.c: how many rows an exact draw would ask (model/veto.h), predicted from a pilot.
+ * forecast.c: how many rows an exact draw would ask (posterior/row_bounds.h), predicted from a pilot.
  *
  *     rows per draw = E[b] sum_i psi_i,   at independent proposals  E[b] <= E|z|^3 / 3,
  *     E|z|^3 = 2^(3/2) Gamma((D+3)/2) / Gamma(D/2)           (z ~ N(0, I), D dimensions)
@@ -26,7 +26,7 @@
 #include <math.h>
 
 #include "model/prior.h"
-#include "posterior/thinning.h"
+#include "posterior/row_bounds.h"
 
 enum { MOST_ROWS = 20000 };
 

@@ -139,12 +139,6 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     drbm *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    if (!m->data->has_target && m->restored == NULL) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "Model %s needs a target column (that of an IDX file is in another: --labels).",
-            m->kind->name);
-    }
     sgfs_status status = count_units(m, &s->H, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
     if (status != SGFS_OK) return status;

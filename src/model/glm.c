@@ -16,16 +16,21 @@ sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
 }
 
 sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
-    if (!m->data->has_target && m->restored == NULL) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "Model %s needs a target column (that of an IDX file is in another: --labels).",
-            m->kind->name);
-    }
     if (sgfsi_model_add_block(m, "beta", rows, m->data->p, SGFS_SCORE_INPUT) == NULL) {
         return sgfsi_fail_memory(err, "the model");
     }
     return SGFS_OK;
+}
+
+sgfs_status sgfsi_glm_check_numbers(const sgfs_model *m, const char *needs, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    sgfs_status status = sgfsi_data_refuse_text(d, needs, err);
+    if (status != SGFS_OK || m->restored != NULL || d->target.min < d->target.max) return status;
+    if (!sgfsi_config_auto(m->cfg, "model.sigma")) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: every row of the target \"%s\" is the same: there is nothing to "
+                      "explain, and no noise to estimate.",
+                      d->path, d->target.name);
 }
 
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err) {

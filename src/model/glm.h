@@ -11,6 +11,9 @@
 sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err);
 /* The same for `rows` predictors: beta is rows x p. */
 sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err);
+/* Refuse a target of texts (`needs`: "linear regression needs numbers"), or one that never changes
+ * where its noise is to be estimated (--sigma). */
+sgfs_status sgfsi_glm_check_numbers(const sgfs_model *m, const char *needs, sgfs_err *err);
 /* Name them (after all blocks are declared): "intercept" and the columns' names. */
 sgfs_status sgfsi_glm_name(sgfs_model *m, sgfs_err *err);
 /* e = exp(-|eta|): what sigmoid and softplus of eta share, and cannot overflow. */

@@ -44,12 +44,6 @@ static const char *name_number(sgfs_model *m, double value) {
     return sgfsi_arena_text(&m->arena, number);
 }
 
-/* A number that no word has can only come from a file that was tampered with. */
-static const char *name_of(sgfs_model *m, double value) {
-    const char *word = sgfsi_data_target_word(m->data, value);
-    return word != NULL ? word : name_number(m, value);
-}
-
 static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int64_t found,
                           sgfs_err *err) {
     const sgfs_data *d = m->data;
@@ -76,7 +70,10 @@ static sgfs_status look(sgfs_model *m, int64_t most, label *l, int64_t *count, s
     if (value == NULL) return sgfsi_fail_memory(err, "the labels");
     int64_t found = sgfsi_data_target_values(m->data, cap, value),
             shown = found > cap ? cap : found;
-    for (int64_t k = 0; k < shown; k++) l[k] = (label){value[k], name_of(m, value[k])};
+    for (int64_t k = 0; k < shown; k++) {
+        const char *word = sgfsi_data_target_word(m->data, value[k]); /* none: tampered with */
+        l[k] = (label){value[k], word != NULL ? word : name_number(m, value[k])};
+    }
     free(value);
     *count = found;
     if (found < 2 || found > most) return refuse(m, most, l, found, err);
@@ -167,12 +164,6 @@ static void count_events(sgfs_model *m) {
     free(rows);
 }
 
-static void remember(sgfs_model *m) {
-    sgfsi_json *names = sgfsi_json_array();
-    for (int64_t k = 0; k < m->labels.count; k++) sgfsi_json_text(names, NULL, m->labels.name[k]);
-    sgfsi_json_put(m->saved, "labels", names);
-}
-
 /* Two labels other than 0 and 1: say which is which. */
 static void tell(const sgfs_model *m) {
     const sgfsi_labels *l = &m->labels;
@@ -205,7 +196,9 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
     if (status == SGFS_OK) status = keep(m, l, count, err);
     free(l);
     if (status != SGFS_OK) return status;
-    remember(m);
+    sgfsi_json *names = sgfsi_json_array();
+    for (int64_t k = 0; k < count; k++) sgfsi_json_text(names, NULL, m->labels.name[k]);
+    sgfsi_json_put(m->saved, "labels", names);
     if (before == NULL && !made_up) tell(m);
     if (m->data->has_target) count_events(m);
     return SGFS_OK;

@@ -36,17 +36,9 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     m->state = s;
     m->scratch_per_row = 1;
     m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m); /* a column more: log_sigma */
-    sgfs_status status = sgfsi_data_refuse_text(m->data, "linear regression needs numbers", err);
+    sgfs_status status = sgfsi_glm_check_numbers(m, "linear regression needs numbers", err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
     if (status != SGFS_OK) return status;
-    bool unknown = sgfsi_config_auto(m->cfg, "model.sigma");
-    if (unknown && m->restored == NULL && m->data->target.min == m->data->target.max) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s: every row of the target \"%s\" is the same: there is nothing to explain, and no "
-            "noise to estimate.",
-            m->data->path, m->data->target.name);
-    }
     standardize_target(m, s);
     sgfsi_glm_judge_prior(m, m->data->target.sd, m->data->target.mean);
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");

@@ -95,32 +95,13 @@ static void judge_target(sgfs_model *m) {
                sd_text, y->name, size_text);
 }
 
-static sgfs_status open_number(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
-    const sgfs_data *d = m->data;
-    sgfs_status status = sgfsi_data_refuse_text(d, "--output gaussian needs numbers", err);
-    if (status != SGFS_OK) return status;
-    s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
-    if (!s->known && m->restored == NULL && d->target.min == d->target.max) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: every row of the target \"%s\" is the same: there is nothing to "
-                          "explain, and no noise to estimate.",
-                          d->path, d->target.name);
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
-    if (!m->data->has_target && m->restored == NULL) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "Model %s needs a target column (that of an IDX file is in another: --labels).",
-            m->kind->name);
-    }
     s->y_sd = 1;
     s->readout = choose_readout(m);
     if (s->readout == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "The run has an unknown output.");
     sgfsi_json_text(m->saved, "output", s->readout->name);
-    if (is_gaussian(s)) return open_number(m, s, err);
+    s->known = is_gaussian(s) && !sgfsi_config_auto(m->cfg, "model.sigma");
+    if (is_gaussian(s)) return sgfsi_glm_check_numbers(m, "--output gaussian needs numbers", err);
     if (!sgfsi_config_auto(m->cfg, "model.sigma")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sigma is for targets that are numbers (--output gaussian); here the "

@@ -79,6 +79,12 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EDATA, "%s: has one row; at least two are needed.",
                           m->data->path);
     }
+    if (m->restored == NULL && !m->data->has_target) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "Model %.150s needs a target column (that of an IDX file is in another: --labels).",
+            m->kind->name);
+    }
     sgfs_status status = m->kind->open(m, err);
     if (status != SGFS_OK) return status;
     if (m->D < 1 || m->param == NULL) {

@@ -63,12 +63,6 @@ static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static void fill_table(poisson *s) {
-    long double sum = 0;
-    s->log_factorial[0] = 0;
-    for (int64_t k = 1; k < TABLE; k++) s->log_factorial[k] = (double)(sum += logl((long double)k));
-}
-
 static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     poisson *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
@@ -76,7 +70,8 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = 2;
     m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);
-    fill_table(s);
+    long double sum = 0;
+    for (int64_t k = 1; k < TABLE; k++) s->log_factorial[k] = (double)(sum += logl((long double)k));
     sgfs_status status = sgfsi_data_refuse_text(m->data, "Poisson regression needs counts", err);
     if (status == SGFS_OK) status = check_counts(m, err);
     if (status == SGFS_OK) status = sgfsi_glm_open(m, err);

@@ -83,18 +83,6 @@ static bool is_called(const item *i, const char *name) {
     return strlen(name) == (size_t)i->length && memcmp(i->name, name, (size_t)i->length) == 0;
 }
 
-static int64_t find_block(const sgfs_model *m, const item *i) {
-    int64_t b = m->blocks - 1;
-    while (b >= 0 && !is_called(i, m->block[b].name)) b--;
-    return b;
-}
-
-static int64_t find_param(const sgfs_model *m, const item *i) {
-    int64_t j = m->D - 1;
-    while (j >= 0 && !is_called(i, m->param[j])) j--;
-    return j;
-}
-
 static sgfs_status unknown_name(const sgfs_model *m, const item *i, const char *end,
                                 sgfs_err *err) {
     char name[64] = "";
@@ -151,13 +139,6 @@ static sgfs_status take_block(reading *r, const item *i, int64_t b, sgfs_err *er
     return SGFS_OK;
 }
 
-static sgfs_status take_param(reading *r, const item *i, int64_t j, sgfs_err *err) {
-    if (r->from[j] == BY_NAME) return given_twice(i, err);
-    r->precision[j] = i->value;
-    r->from[j] = BY_NAME;
-    return SGFS_OK;
-}
-
 static sgfs_status take_item(reading *r, const item *i, const char *end, sgfs_err *err) {
     const sgfs_model *m = r->m;
     if (i->length == 0) {
@@ -169,7 +150,9 @@ static sgfs_status take_item(reading *r, const item *i, const char *end, sgfs_er
         r->rest = i->value;
         return SGFS_OK;
     }
-    int64_t b = find_block(m, i), j = find_param(m, i);
+    int64_t b = m->blocks - 1, j = m->D - 1;
+    while (b >= 0 && !is_called(i, m->block[b].name)) b--;
+    while (j >= 0 && !is_called(i, m->param[j])) j--;
     if (b < 0 && j < 0) return unknown_name(m, i, end, err);
     if (b >= 0 && j >= 0 && m->block[b].rows * m->block[b].cols > 1) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -177,7 +160,11 @@ static sgfs_status take_item(reading *r, const item *i, const char *end, sgfs_er
                           "--prior-file.",
                           i->length, i->name);
     }
-    return b >= 0 ? take_block(r, i, b, err) : take_param(r, i, j, err);
+    if (b >= 0) return take_block(r, i, b, err);
+    if (r->from[j] == BY_NAME) return given_twice(i, err);
+    r->precision[j] = i->value;
+    r->from[j] = BY_NAME;
+    return SGFS_OK;
 }
 
 static sgfs_status read_list(const sgfs_model *m, const char *text, double *precision,

@@ -65,18 +65,11 @@ static sgfs_status check_options(const sgfs_config *cfg, const sgfsi_prior_kind 
 static sgfs_status open_own(sgfs_model *m, sgfs_err *err) {
     for (const sgfs_option *r = sgfsi_prior_options; r->key != NULL && m->restored == NULL; r++) {
         if (!sgfsi_config_given(m->cfg, r->key)) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--%s has no meaning for model %s: the model brings its own prior.",
-                          r->flag, m->kind->name);
+        return sgfsi_fail(err, SGFS_EUSAGE, "Model %.150s has a prior of its own: leave out --%s.",
+                          m->kind->name, r->flag);
     }
     if (m->precision == NULL) m->precision = SGFSI_DOUBLES(&m->arena, m->D);
     return m->precision != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the prior");
-}
-
-static const sgfsi_prior_kind *find_kind(const char *name) {
-    const sgfsi_prior_kind *const *k = sgfsi_priors;
-    while (strcmp((*k)->name, name) != 0) k++; /* the option takes no other */
-    return *k;
 }
 
 static bool are_same(int64_t n, const double *x) {
@@ -135,7 +128,9 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     if (p != NULL) p->precision = SGFSI_DOUBLES(&m->arena, m->D);
     if (p == NULL || p->precision == NULL || m->precision == NULL)
         return sgfsi_fail_memory(err, "the prior");
-    p->kind = find_kind(sgfsi_config_text(m->cfg, "prior.kind"));
+    const sgfsi_prior_kind *const *kind = sgfsi_priors;
+    while (strcmp((*kind)->name, sgfsi_config_text(m->cfg, "prior.kind")) != 0) kind++;
+    p->kind = *kind; /* the option takes no other */
     p->df = p->kind->has_df ? sgfsi_config_num(m->cfg, "prior.df") : INFINITY;
     m->prior = p;
     bool is_flat = strcmp(p->kind->name, "flat") == 0;

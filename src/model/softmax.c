@@ -105,7 +105,6 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    if (!m->data->has_target && m->restored == NULL) return sgfsi_glm_open(m, err); /* refuses */
     sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
     if (status == SGFS_OK) status = take_reference(m, s, err);
     if (status == SGFS_OK) status = sgfsi_glm_open_rows(m, s->rows, err);

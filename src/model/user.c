@@ -288,16 +288,6 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
     return status == SGFS_OK ? check_start(m, state, err) : status;
 }
 
-static sgfs_status refuse_prior_options(const sgfs_model *m, sgfs_err *err) {
-    char name[NAME_CHARS];
-    for (const sgfs_option *o = sgfsi_prior_options; o->key != NULL && m->restored == NULL; o++) {
-        if (!sgfsi_config_given(m->cfg, o->key)) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE, "Model %s has a prior of its own: leave out --%s.",
-                          short_name(m, name), o->flag);
-    }
-    return SGFS_OK;
-}
-
 /* (gradient before - gradient behind) / distance. A place that is no place says nothing. */
 static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
@@ -323,24 +313,6 @@ static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_er
     return code == 0 ? SGFS_OK : fail_code(m, "log_prior", code, err);
 }
 
-static sgfs_status check_data(const sgfs_model *m, sgfs_err *err) {
-    const sgfs_data *d = m->data;
-    char name[NAME_CHARS];
-    if (!d->has_target && m->restored == NULL) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "Model %s needs a target column (that of an IDX file is in another: --labels).",
-            short_name(m, name));
-    }
-    if (sgfsi_data_target_is_text(d)) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%.150s: the target \"%.100s\" is text, and model %s takes numbers: give "
-                          "each text a number in the file.",
-                          d->path, d->target.name, short_name(m, name));
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status add_parameters(sgfs_model *m, sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
     char name[NAME_CHARS];
@@ -363,10 +335,14 @@ static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
     if (state == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = state;
     atomic_init(&state->draw_code, 0);
-    sgfs_status status = check_data(m, err);
-    if (status == SGFS_OK) status = add_parameters(m, err);
+    if (sgfsi_data_target_is_text(m->data)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%.150s: the target \"%.100s\" is text, and model %s takes numbers: give "
+                          "each text a number in the file.",
+                          m->data->path, m->data->target.name, short_name(m, name));
+    }
+    sgfs_status status = add_parameters(m, err);
     if (status == SGFS_OK) status = choose_start(m, state, err);
-    if (status == SGFS_OK && u->log_prior != NULL) status = refuse_prior_options(m, err);
     if (status == SGFS_OK && u->log_prior != NULL) status = measure_prior(m, state, err);
     if (status == SGFS_OK && m->data->scale != NULL) {
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * thinning.c: Poisson thinning over rows (veto.h). Why b is a bound: let f be the third derivative of row
- * i's log density at places theta* + L^-T u; along any directions |f[a,b,c]| <= third_i |a||b||c| g(|u|)
- * with g(s) = exp(growth max(0, s - radius)), which never falls. r_i has neither value, slope nor
- * curvature at u = 0, so that by Taylor's formula with the integral for its remainder
+ * thinning.c: Poisson thinning over rows (thinning.h). Why b is a bound: let f be the third
+ * derivative of row i's log density at places theta* + L^-T u; along any directions
+ * |f[a,b,c]| <= third_i |a||b||c| g(|u|) with g(s) = exp(growth max(0, s - radius)), which never
+ * falls. r_i has neither value, slope nor curvature at u = 0, so that by Taylor's formula with the
+ * integral for its remainder
  *
  *     |r_i(z)|             = | int_0^1 (1-t)^2/2 f(tz)[z,z,z] dt |  <=  third_i g(|z|) |z|^3/6
  *     |r_i'(u)[d]|         = | int_0^1 (1-t) f(tu)[u,u,d] dt |      <=  third_i g(|u|) |u|^2 |d|/2
@@ -17,157 +18,29 @@
 #include "posterior/thinning.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/rng.h"
-#include "base/ticker.h"
 
-const char *sgfsi_row_bounds_refuses(const sgfs_model *m) {
-    const sgfs_model_kind *k = m->kind;
-    if (k->whole != NULL || (k->third != NULL && k->remainder != NULL)) return NULL;
-    return "the model cannot say how far a row's log density may be from a parabola";
-}
-
-double sgfsi_row_bounds_radius(int64_t D) {
-    return sqrt((double)D) + 2;
-}
-
-/* ---- the table ------------------------------------------------------------------------------- */
-
-/* The pass: one scratch and one growth for each thread. */
-typedef struct pass {
-    sgfsi_row_bounds *psi;
-    const double *C; /* D x D, both triangles: A^-1 */
-    double *third;   /* threads x block */
-    double *scratch; /* threads x block x exact_scratch_per_row */
-    double *growth;  /* threads */
-} pass;
-
-static sgfs_status not_finite(const sgfs_model *m, int64_t row, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "%s: the bound on how far row %lld is from a parabola is not finite: its "
-                      "values are too large. Try --standardize, or --sampler nuts.",
-                      m->data->path, (long long)(row + 1));
-}
-
-/* Runs do not cross blocks: a run is a power of 2, no longer than a block. */
-static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const sgfs_batch *b,
-                               sgfs_err *err) {
-    const pass *p = user;
-    const sgfs_model *m = p->psi->model;
-    double *third = p->third + thread * SGFSI_FULL_BLOCK;
-    double *scratch = p->scratch + thread * SGFSI_FULL_BLOCK * m->exact_scratch_per_row;
-    m->kind->third(m, p->psi->anchor, p->C, p->psi->radius, b, third, &p->growth[thread], scratch);
-    for (int64_t i = 0; i < b->n; i++) {
-        double weight = b->weight != NULL ? b->weight[i] : 1;
-        double value = weight > 0 ? weight * third[i] : 0, *to;
-        if (!(value >= 0 && isfinite(value))) return not_finite(m, first + i, err);
-        to = &p->psi->largest[(first + i) / p->psi->run];
-        if (value > *to) *to = value;
-    }
-    return SGFS_OK;
-}
-
-/* C = (L L')^-1, both triangles. */
-static void invert(const sgfs_model *m, const double *L, double *C) {
-    int64_t D = m->D;
-    for (int64_t i = 0; i < D * D; i++) C[i] = L[i];
-    sgfsi_potri(m->ctx.device, D, C);
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
-    }
-}
-
-static sgfs_status walk(sgfsi_row_bounds *psi, const sgfsi_anchor *a, int64_t threads,
-                        sgfsi_arena *arena, sgfs_err *err) {
-    const sgfs_model *m = psi->model;
-    sgfsi_full f;
-    sgfs_status status = sgfsi_full_open(&f, m, threads, false, arena, err);
-    if (status != SGFS_OK) return status;
-    int64_t room = f.threads * SGFSI_FULL_BLOCK;
-    double *C = SGFSI_DOUBLES(arena, m->D * m->D);
-    pass p = {.psi = psi,
-              .C = C,
-              .third = SGFSI_DOUBLES(arena, room),
-              .scratch = SGFSI_DOUBLES(arena, room * m->exact_scratch_per_row),
-              .growth = SGFSI_DOUBLES(arena, f.threads)};
-    if (C == NULL || p.third == NULL || p.scratch == NULL || p.growth == NULL)
-        return sgfsi_fail_memory(err, "the table of rows");
-    invert(m, a->L, C);
-    f.log = sgfsi_config_log(m->cfg);
-    status = sgfsi_full_each(&f, bound_block, &p, err);
-    for (int64_t k = 0; k < f.threads; k++) psi->growth = fmax(psi->growth, p.growth[k]);
-    return status;
-}
-
-static int64_t rows_of(const sgfsi_row_bounds *psi, int64_t entry) {
-    int64_t left = psi->N - entry * psi->run;
-    return left < psi->run ? left : psi->run;
-}
-
-/* Entries count by their rows times the largest psi among them. */
-static sgfs_status weigh(sgfsi_row_bounds *psi, sgfsi_arena *arena, sgfs_err *err) {
-    double *weight = malloc((size_t)psi->entries * sizeof *weight);
-    if (weight == NULL) return sgfsi_fail_memory(err, "the table of rows");
-    psi->total = 0;
-    for (int64_t k = 0; k < psi->entries; k++) {
-        weight[k] = (double)rows_of(psi, k) * psi->largest[k];
-        psi->total += weight[k];
-    }
-    sgfs_status status = SGFS_OK;
-    if (!isfinite(psi->total)) status = not_finite(psi->model, psi->N - 1, err);
-    else if (psi->total > 0)
-        status = sgfsi_alias_open(&psi->alias, psi->entries, weight, psi->total, arena, err);
-    free(weight);
-    return status;
-}
-
-sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,
-                                  double radius, int64_t most, int64_t threads, sgfsi_arena *arena,
-                                  sgfs_err *err) {
-    sgfsi_arena mine = {NULL}; /* what only the pass needs */
-    double before = sgfsi_now();
-    *psi = (sgfsi_row_bounds){
-        .model = m, .anchor = a->theta, .N = m->data->N, .run = 1, .radius = radius};
-    while (psi->run < SGFSI_FULL_BLOCK && psi->N / psi->run > most) psi->run *= 2;
-    psi->entries = (psi->N + psi->run - 1) / psi->run;
-    psi->largest = SGFSI_DOUBLES(arena, psi->entries);
-    if (psi->largest == NULL) return sgfsi_fail_memory(err, "the table of rows");
-    sgfs_status status = walk(psi, a, threads, &mine, err);
-    sgfsi_arena_free(&mine);
-    if (status == SGFS_OK) status = weigh(psi, arena, err);
-    psi->seconds = sgfsi_now() - before;
-    return status;
-}
-
-/* E|z|^3 = 2^{3/2} Gamma((D+3)/2) / Gamma(D/2), twice, over 6. */
-double sgfsi_row_bounds_expected(const sgfsi_row_bounds *psi) {
-    double half = 0.5 * (double)psi->model->D;
-    return psi->total * sqrt(8.0) * exp(lgamma(half + 1.5) - lgamma(half)) / 3;
-}
-
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-enum { PORTION = 64 };          /* rows that are asked together */
+enum { BLOCK = 64 };            /* rows that are asked together */
 static const double share = 32; /* of the mean of K that is drawn together */
 
 struct sgfsi_thinning_room {
     sgfsi_rows rows;
     sgfsi_pages visit;
-    int64_t row[PORTION], entry[PORTION];
-    uint64_t word[2 * PORTION];
-    double uniform[PORTION], R[PORTION];
-    double *scratch; /* PORTION x exact_scratch_per_row */
+    int64_t row[BLOCK], entry[BLOCK];
+    uint64_t word[2 * BLOCK];
+    double uniform[BLOCK], R[BLOCK];
+    double *scratch; /* BLOCK x exact_scratch_per_row */
 };
 
 sgfs_status sgfsi_thinning_open(sgfsi_thinning *v, const sgfsi_row_bounds *psi, sgfsi_arena *arena,
                                 sgfs_err *err) {
     const sgfs_model *m = psi->model;
-    const sgfsi_rows_plan plan = {.n = PORTION, .sparse = m->kind->sparse, .repeats = true};
+    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = m->kind->sparse, .repeats = true};
     *v = (sgfsi_thinning){.psi = psi, .room = sgfsi_arena_alloc(arena, 1, sizeof *v->room)};
     if (v->room == NULL) return sgfsi_fail_memory(err, "rows that are asked");
     v->visit = &v->room->visit;
-    v->room->scratch = SGFSI_DOUBLES(arena, PORTION * m->exact_scratch_per_row);
+    v->room->scratch = SGFSI_DOUBLES(arena, BLOCK * m->exact_scratch_per_row);
     if (v->room->scratch == NULL) return sgfsi_fail_memory(err, "rows that are asked");
     return sgfsi_rows_open(&v->room->rows, m->data, plan, arena, err);
 }
@@ -235,13 +108,14 @@ static int64_t poisson(double mean, double u) {
 static void draw_rows(sgfsi_thinning *v, sgfsi_stream *stream, int64_t n) {
     const sgfsi_row_bounds *psi = v->psi;
     struct sgfsi_thinning_room *o = v->room;
-    bool runs = psi->run > 1;
-    sgfsi_words(stream, runs ? 2 * n : n, o->word);
+    bool blocks = psi->block > 1;
+    sgfsi_words(stream, blocks ? 2 * n : n, o->word);
     for (int64_t i = 0; i < n; i++) o->entry[i] = sgfsi_alias_row(&psi->alias, o->word[i]);
     for (int64_t i = 0; i < n; i++) { /* psi lies anywhere, too, and is looked at last */
         __builtin_prefetch(&psi->largest[o->entry[i]]);
-        int64_t within = runs ? sgfsi_word_index(o->word[n + i], rows_of(psi, o->entry[i])) : 0;
-        o->row[i] = o->entry[i] * psi->run + within;
+        int64_t within =
+            blocks ? sgfsi_word_index(o->word[n + i], sgfsi_row_bounds_rows(psi, o->entry[i])) : 0;
+        o->row[i] = o->entry[i] * psi->block + within;
     }
     sgfsi_uniforms(stream, n, o->uniform);
 }
@@ -272,7 +146,7 @@ static sgfs_status ask_few(sgfsi_thinning *v, const sgfsi_move *move, double b,
         sgfsi_uniforms(stream, 1, u);
         left -= mean;
         for (int64_t k = poisson(mean, u[0]); k > 0 && !*vetoed && status == SGFS_OK;) {
-            int64_t n = k < PORTION ? k : PORTION;
+            int64_t n = k < BLOCK ? k : BLOCK;
             status = ask_some(v, move, b, stream, n, vetoed, err);
             k -= n;
         }
@@ -292,11 +166,11 @@ static sgfs_status ask_all(sgfsi_thinning *v, const sgfsi_move *move, double b,
     sgfs_status status = SGFS_OK;
     sgfsi_uniforms(stream, 1, u);
     left = -log(u[0]);
-    for (int64_t first = 0; first < d->N && !*vetoed && status == SGFS_OK; first += PORTION) {
-        int64_t n = d->N - first < PORTION ? d->N - first : PORTION;
+    for (int64_t first = 0; first < d->N && !*vetoed && status == SGFS_OK; first += BLOCK) {
+        int64_t n = d->N - first < BLOCK ? d->N - first : BLOCK;
         for (int64_t i = 0; i < n; i++) {
             o->row[i] = first + i;
-            o->entry[i] = o->row[i] / v->psi->run;
+            o->entry[i] = o->row[i] / v->psi->block;
         }
         status = sgfsi_pages_range(&o->visit, d, first, n, err);
         if (status != SGFS_OK) return status;

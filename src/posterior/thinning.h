@@ -6,47 +6,19 @@
  *     R_i = r_i(theta') - r_i(theta),  r_i = row i's log density less its second-order expansion
  *
  * Row i could object only at a rate below  b psi_i,  with
- *     psi_i = w_i third_i                      (the model's bound, sgfs_model_kind.third)
+ *     psi_i = w_i third_i                      (row_bounds.h)
  *     b     = min( |z|^3 + |z'|^3, |z'-z| (|z|^2 + z.z' + |z'|^2) ) / 6
  *             x exp(growth max(0, max(|z|, |z'|) - radius))
  * so K ~ Poisson(b sum psi) rows, each drawn in proportion to psi, are asked, and each vetoes with
  * probability  max(0, -w_i R_i)/(b psi_i). No veto happens with exactly the probability above.
  *
- * psi is a table over rows, or over runs of neighbouring rows with the largest psi among them, where
- * a table over rows would be too large. It is made in one pass, and shared by all chains. Where more
- * rows would be asked than there are, all of them are, once and in order: the same probability.
+ * Where more rows would be asked than there are, all of them are, once and in order: the same
+ * probability.
  */
 #ifndef SGFSI_THINNING_H
 #define SGFSI_THINNING_H
 
-#include "posterior/anchor.h"
-#include "rows/alias.h"
-
-/* The table: one for all chains. */
-typedef struct sgfsi_row_bounds {
-    const sgfs_model *model;
-    const double *anchor; /* D: theta* */
-    int64_t N;
-    int64_t run, entries; /* rows of one entry (a power of 2; the last may have fewer) */
-    double *largest;      /* entries: psi of the row, or the largest of the run's */
-    sgfsi_alias alias;    /* draws entries in proportion to their rows times that */
-    double total;         /* the sum of it */
-    double radius, growth;
-    double seconds; /* of the pass */
-} sgfsi_row_bounds;
-
-/* Does the model say what is needed? NULL, or a sentence that says what is missing. */
-const char *sgfsi_row_bounds_refuses(const sgfs_model *m);
-/* Few draws are further out than this |z|, and beyond it the bounds of some models grow. */
-double sgfsi_row_bounds_radius(int64_t D);
-/* One pass over all rows; everything from the arena. radius: |z| up to which the bound is made
- * tight. most: entries the table may have (more than that only where runs would be too long). */
-sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,
-                                  double radius, int64_t most, int64_t threads, sgfsi_arena *arena,
-                                  sgfs_err *err);
-/* Rows that an independent proposal (rho = 0) asks on average, were it never stopped early: a number
- * that is a little too large. */
-double sgfsi_row_bounds_expected(const sgfsi_row_bounds *psi);
+#include "posterior/row_bounds.h"
 
 /* One chain's: room for the rows that are asked. */
 typedef struct sgfsi_thinning {
@@ -71,7 +43,7 @@ typedef struct sgfsi_move {
 
 /* b of a move: row i's |w_i R_i| is below b psi_i. */
 double sgfsi_thinning_rate(const sgfsi_row_bounds *psi, const sgfsi_move *move);
-/* Does any row object? Rows are asked in portions, until one does. SGFS_ENUMERIC: a row's R was
+/* Does any row object? Rows are asked in blocks, until one does. SGFS_ENUMERIC: a row's R was
  * above its bound, so that the answer would be wrong. */
 sgfs_status sgfsi_thinning_ask(sgfsi_thinning *v, const sgfsi_move *move, bool *vetoed,
                                sgfs_err *err);

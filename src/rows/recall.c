@@ -54,22 +54,16 @@ static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *said, bool sca
     return status;
 }
 
-static sgfs_status recall_target(sgfs_data *d, const sgfsi_json *said, sgfs_err *err) {
-    const char *name = sgfsi_json_get_text(said, "target", "");
-    d->target.name = sgfsi_arena_text(&d->arena, name);
-    d->target.mean = d->target.min = d->target.max = sgfsi_json_get_num(said, "target_mean", 0);
-    d->target.sd = sgfsi_json_get_num(said, "target_sd", 0);
-    return d->target.name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
-}
-
 static sgfs_status recall(sgfs_data *d, const sgfsi_json *said, bool scaled, sgfs_err *err) {
     bool standardized = false;
     (void)sgfsi_json_as_flag(sgfsi_json_get(said, "standardized"), &standardized);
     d->path = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(said, "path", "the run's data"));
     d->total = (double)sgfsi_json_get_int(said, "rows", 0);
-    if (d->path == NULL) return sgfsi_fail_memory(err, "the data");
-    sgfs_status status = recall_columns(d, said, scaled && standardized, err);
-    return status == SGFS_OK ? recall_target(d, said, err) : status;
+    d->target.name = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(said, "target", ""));
+    d->target.mean = d->target.min = d->target.max = sgfsi_json_get_num(said, "target_mean", 0);
+    d->target.sd = sgfsi_json_get_num(said, "target_sd", 0);
+    if (d->path == NULL || d->target.name == NULL) return sgfsi_fail_memory(err, "the data");
+    return recall_columns(d, said, scaled && standardized, err);
 }
 
 sgfs_data *sgfsi_data_recall(const sgfsi_json *said, bool scaled, const sgfs_config *cfg,

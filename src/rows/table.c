@@ -63,20 +63,17 @@ static void free_parts(sgfsi_table *table) {
     free(table->part);
 }
 
-static void free_csr(sgfsi_table *table) {
-    if (!table->owned_csr) return;
-    free((void *)table->csr.start);
-    free((void *)table->csr.col);
-    free((void *)table->csr.value);
-}
-
 void sgfsi_table_forget_cells(sgfsi_table *table) {
     for (int64_t j = 0; table->dictionary != NULL && j < table->cols; j++)
         sgfsi_names_free(table->dictionary[j].word, table->dictionary[j].count);
     free(table->dictionary);
     sgfsi_names_free(table->names, table->cols);
     free_parts(table);
-    free_csr(table);
+    if (table->owned_csr) {
+        free((void *)table->csr.start);
+        free((void *)table->csr.col);
+        free((void *)table->csr.value);
+    }
     free(table->role);
     free(table->stats);
     free(table->owned);

@@ -7,7 +7,7 @@
  *     accepted with probability  min(1, exp(rest' - rest)) prod_i min(1, exp(w_i R_i))
  *
  * rest (model/rest.h) is what the Gaussian leaves of the posterior and needs no row, R_i what it
- * leaves of row i, asked by Poisson thinning (model/veto.h). Each factor and its inverse belong to
+ * leaves of row i, asked by Poisson thinning (posterior/thinning.h). Each factor and its inverse belong to
  * one difference that changes sign when z and z' change places, so that their product satisfies
  * detailed balance for the posterior: no step size, no bias. A model that knows its likelihood in
  * closed form (`whole`) needs no row at all.
@@ -104,14 +104,14 @@ static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
     sgfsi_json_num(o, "psi_total", psi->total);
     sgfsi_json_num(o, "rows_per_draw", expected);
     sgfsi_json_int(o, "entries", psi->entries);
-    sgfsi_json_int(o, "run", psi->run);
+    sgfsi_json_int(o, "run", psi->block);
     sgfsi_json_num(o, "growth", psi->growth);
     sgfsi_json_num(o, "seconds", psi->seconds);
     sgfsi_json_put(s->facts, "exact", o);
     sgfsi_format_digits(rows, expected, 2);
     sgfsi_format_commas(all, (double)psi->N);
-    if (psi->run > 1)
-        snprintf(table, sizeof table, ", drawn from runs of %lld", (long long)psi->run);
+    if (psi->block > 1)
+        snprintf(table, sizeof table, ", drawn from blocks of %lld", (long long)psi->block);
     sgfsi_say(s->log, SGFS_NOTE,
               "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %s "
               "rows%s (table made in one pass, %.2g s).",

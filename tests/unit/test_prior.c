@@ -384,7 +384,7 @@ static void test_a_model_with_its_own_prior(void **state) {
     close_bench(&b);
     for (int i = 0; i < 4; i++) {
         const setting settings[] = {{given[i][0], given[i][1]}, {NULL, NULL}};
-        refuses(&own, settings, SGFS_EUSAGE, "the model brings its own prior");
+        refuses(&own, settings, SGFS_EUSAGE, "has a prior of its own");
     }
 }
 

@@ -121,7 +121,7 @@ static double largest_ratio(const sgfsi_move *move) {
     double R[MOST], most = 0, b = sgfsi_thinning_rate(&q.psi, move);
     all_R(move, R);
     for (int64_t i = 0; i < q.data->N; i++) {
-        double bound = b * q.psi.largest[i / q.psi.run];
+        double bound = b * q.psi.largest[i / q.psi.block];
         if (bound > 0) most = fmax(most, fabs(R[i]) / bound);
         else assert_true(R[i] == 0);
     }
@@ -182,7 +182,7 @@ static void runs_have_the_largest_of_their_rows(void **state) {
     double psi[MOST], total = 0;
     start(&sgfs_model_logistic, 2500, true);
     make_table(4, MOST, 1);
-    assert_int_equal(q.psi.run, 1);
+    assert_int_equal(q.psi.block, 1);
     for (int64_t i = 0; i < 2500; i++) {
         psi[i] = q.psi.largest[i];
         total += psi[i];
@@ -191,7 +191,7 @@ static void runs_have_the_largest_of_their_rows(void **state) {
     }
     assert_near(q.psi.total, total, 1e-12 * total, "sum of psi");
     make_table(4, 700, 3);
-    assert_int_equal(q.psi.run, 4);
+    assert_int_equal(q.psi.block, 4);
     assert_int_equal(q.psi.entries, 625);
     double loose = 0;
     for (int64_t k = 0; k < 625; k++) {
@@ -202,7 +202,7 @@ static void runs_have_the_largest_of_their_rows(void **state) {
     }
     assert_near(q.psi.total, loose, 1e-12 * loose, "sum over runs");
     make_table(4, 3, 2); /* a run is no longer than a block */
-    assert_int_equal(q.psi.run, SGFSI_FULL_BLOCK);
+    assert_int_equal(q.psi.block, SGFSI_FULL_BLOCK);
     assert_int_equal(q.psi.entries, 3);
     stop();
 }
@@ -213,7 +213,7 @@ static void a_short_run_counts_its_own_rows(void **state) {
     double total = 0;
     start(&sgfs_model_logistic, 2501, true);
     make_table(4, 700, 1);
-    assert_int_equal(q.psi.run, 4);
+    assert_int_equal(q.psi.block, 4);
     assert_int_equal(q.psi.entries, 626);
     for (int64_t k = 0; k < 625; k++) total += 4 * q.psi.largest[k];
     assert_true(q.psi.largest[625] > 0);
@@ -294,7 +294,7 @@ static void nobody_objects_as_often_as_it_should_be(void **state) {
     assert_probability(back(far), 40000, "rows, the way back");
     assert_probability(near, 100000, "rows, a short move");
     make_table(4, 40, 1);
-    assert_int_equal(q.psi.run, 8);
+    assert_int_equal(q.psi.block, 8);
     assert_probability(far, 40000, "runs, the last one shorter");
     make_table(0.4, MOST, 1);
     assert_probability(far, 40000, "past the radius");

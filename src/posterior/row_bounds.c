@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ * row_bounds.c: the table of bounds on rows, made in one pass (row_bounds.h).
+ */
+#include "posterior/row_bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/ticker.h"
+
+const char *sgfsi_row_bounds_refuses(const sgfs_model *m) {
+    const sgfs_model_kind *k = m->kind;
+    if (k->whole != NULL || (k->third != NULL && k->remainder != NULL)) return NULL;
+    return "the model cannot say how far a row's log density may be from a parabola";
+}
+
+double sgfsi_row_bounds_radius(int64_t D) {
+    return sqrt((double)D) + 2;
+}
+
+/* The pass: one scratch and one growth for each thread. */
+typedef struct pass {
+    sgfsi_row_bounds *psi;
+    const double *C; /* D x D, both triangles: A^-1 */
+    double *third;   /* threads x block */
+    double *scratch; /* threads x block x exact_scratch_per_row */
+    double *growth;  /* threads */
+} pass;
+
+static sgfs_status not_finite(const sgfs_model *m, int64_t row, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "%s: the bound on how far row %lld is from a parabola is not finite: its "
+                      "values are too large. Try --standardize, or --sampler nuts.",
+                      m->data->path, (long long)(row + 1));
+}
+
+/* Blocks of the table do not cross those of the pass: they are a power of 2, and no longer. */
+static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const sgfs_batch *b,
+                               sgfs_err *err) {
+    const pass *p = user;
+    const sgfs_model *m = p->psi->model;
+    double *third = p->third + thread * SGFSI_FULL_BLOCK;
+    double *scratch = p->scratch + thread * SGFSI_FULL_BLOCK * m->exact_scratch_per_row;
+    m->kind->third(m, p->psi->anchor, p->C, p->psi->radius, b, third, &p->growth[thread], scratch);
+    for (int64_t i = 0; i < b->n; i++) {
+        double weight = b->weight != NULL ? b->weight[i] : 1;
+        double value = weight > 0 ? weight * third[i] : 0, *to;
+        if (!(value >= 0 && isfinite(value))) return not_finite(m, first + i, err);
+        to = &p->psi->largest[(first + i) / p->psi->block];
+        if (value > *to) *to = value;
+    }
+    return SGFS_OK;
+}
+
+/* C = (L L')^-1, both triangles. */
+static void invert(const sgfs_model *m, const double *L, double *C) {
+    int64_t D = m->D;
+    for (int64_t i = 0; i < D * D; i++) C[i] = L[i];
+    sgfsi_potri(m->ctx.device, D, C);
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
+    }
+}
+
+static sgfs_status bound_rows(sgfsi_row_bounds *psi, const sgfsi_anchor *a, int64_t threads,
+                              sgfsi_arena *arena, sgfs_err *err) {
+    const sgfs_model *m = psi->model;
+    sgfsi_full f;
+    sgfs_status status = sgfsi_full_open(&f, m, threads, false, arena, err);
+    if (status != SGFS_OK) return status;
+    int64_t room = f.threads * SGFSI_FULL_BLOCK;
+    double *C = SGFSI_DOUBLES(arena, m->D * m->D);
+    pass p = {.psi = psi,
+              .C = C,
+              .third = SGFSI_DOUBLES(arena, room),
+              .scratch = SGFSI_DOUBLES(arena, room * m->exact_scratch_per_row),
+              .growth = SGFSI_DOUBLES(arena, f.threads)};
+    if (C == NULL || p.third == NULL || p.scratch == NULL || p.growth == NULL)
+        return sgfsi_fail_memory(err, "the table of rows");
+    invert(m, a->L, C);
+    f.log = sgfsi_config_log(m->cfg);
+    status = sgfsi_full_each(&f, bound_block, &p, err);
+    for (int64_t k = 0; k < f.threads; k++) psi->growth = fmax(psi->growth, p.growth[k]);
+    return status;
+}
+
+/* Entries count by their rows times the largest psi among them. */
+static sgfs_status weigh(sgfsi_row_bounds *psi, sgfsi_arena *arena, sgfs_err *err) {
+    double *weight = malloc((size_t)psi->entries * sizeof *weight);
+    if (weight == NULL) return sgfsi_fail_memory(err, "the table of rows");
+    psi->total = 0;
+    for (int64_t k = 0; k < psi->entries; k++) {
+        weight[k] = (double)sgfsi_row_bounds_rows(psi, k) * psi->largest[k];
+        psi->total += weight[k];
+    }
+    sgfs_status status = SGFS_OK;
+    if (!isfinite(psi->total)) status = not_finite(psi->model, psi->N - 1, err);
+    else if (psi->total > 0)
+        status = sgfsi_alias_open(&psi->alias, psi->entries, weight, psi->total, arena, err);
+    free(weight);
+    return status;
+}
+
+sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,
+                                  double radius, int64_t most, int64_t threads, sgfsi_arena *arena,
+                                  sgfs_err *err) {
+    sgfsi_arena mine = {NULL}; /* what only the pass needs */
+    double before = sgfsi_now();
+    *psi = (sgfsi_row_bounds){
+        .model = m, .anchor = a->theta, .N = m->data->N, .block = 1, .radius = radius};
+    while (psi->block < SGFSI_FULL_BLOCK && psi->N / psi->block > most) psi->block *= 2;
+    psi->entries = (psi->N + psi->block - 1) / psi->block;
+    psi->largest = SGFSI_DOUBLES(arena, psi->entries);
+    if (psi->largest == NULL) return sgfsi_fail_memory(err, "the table of rows");
+    sgfs_status status = bound_rows(psi, a, threads, &mine, err);
+    sgfsi_arena_free(&mine);
+    if (status == SGFS_OK) status = weigh(psi, arena, err);
+    psi->seconds = sgfsi_now() - before;
+    return status;
+}
+
+/* E|z|^3 = 2^{3/2} Gamma((D+3)/2) / Gamma(D/2), twice, over 6. */
+double sgfsi_row_bounds_expected(const sgfsi_row_bounds *psi) {
+    double half = 0.5 * (double)psi->model->D;
+    return psi->total * sqrt(8.0) * exp(lgamma(half + 1.5) - lgamma(half)) / 3;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * row_bounds.h: how far each row's log density may be from a parabola around the anchor: the table
+ * psi, in proportion to which exact samplers draw the rows they ask (thinning.h).
+ *
+ *     psi_i = w_i third_i                      (the model's bound, sgfs_model_kind.third)
+ *
+ * It is a table over rows, or over blocks of neighbouring rows with the largest psi among them, where
+ * a table over rows would be too large. It is made in one pass, and shared by all chains.
+ */
+#ifndef SGFSI_ROW_BOUNDS_H
+#define SGFSI_ROW_BOUNDS_H
+
+#include "posterior/anchor.h"
+#include "rows/alias.h"
+
+/* The table: one for all chains. */
+typedef struct sgfsi_row_bounds {
+    const sgfs_model *model;
+    const double *anchor; /* D: theta* */
+    int64_t N;
+    int64_t block, entries; /* rows of one entry (a power of 2; the last may have fewer) */
+    double *largest;        /* entries: psi of the row, or the largest of the block's */
+    sgfsi_alias alias;      /* draws entries in proportion to their rows times that */
+    double total;           /* the sum of it */
+    double radius, growth;
+    double seconds; /* of the pass */
+} sgfsi_row_bounds;
+
+/* Rows of an entry. */
+static inline int64_t sgfsi_row_bounds_rows(const sgfsi_row_bounds *psi, int64_t entry) {
+    int64_t left = psi->N - entry * psi->block;
+    return left < psi->block ? left : psi->block;
+}
+
+/* Does the model say what is needed? NULL, or a sentence that says what is missing. */
+const char *sgfsi_row_bounds_refuses(const sgfs_model *m);
+/* Few draws are further out than this |z|, and beyond it the bounds of some models grow. */
+double sgfsi_row_bounds_radius(int64_t D);
+/* One pass over all rows; everything from the arena. radius: |z| up to which the bound is made
+ * tight. most: entries the table may have (more than that only where blocks would be too long). */
+sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,
+                                  double radius, int64_t most, int64_t threads, sgfsi_arena *arena,
+                                  sgfs_err *err);
+/* Rows that an independent proposal (rho = 0) asks on average, were it never stopped early: a number
+ * that is a little too large. */
+double sgfsi_row_bounds_expected(const sgfsi_row_bounds *psi);
+
+#endif
