@@ -217,12 +217,16 @@ const char *sgfsi_parse_num(const char *s, const char *end, double *out) {
     return stop;
 }
 
-double sgfsi_scale(uint64_t m, int e) {
-    double x;
-    if (convert_64_bits(m, e, &x)) return x;
-    char text[48]; /* half-way between two doubles */
+/* Half-way between two doubles; kept out of the way of those that are not. */
+__attribute__((noinline)) static double scale_slowly(uint64_t m, int e) {
+    char text[48];
     snprintf(text, sizeof text, "%llue%d", (unsigned long long)m, e);
     return strtod(text, NULL);
+}
+
+double sgfsi_scale(uint64_t m, int e) {
+    double x = 0;
+    return m == 0 || scale_bits(m, e, &x) ? x : scale_slowly(m, e);
 }
 
 static const char *skip_blanks(const char *s, const char *end) {

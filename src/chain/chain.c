@@ -108,7 +108,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     w->sampler.chain = (uint32_t)w->index;
     w->sampler.model = model;
     w->sampler.D = model->D;
-    if (w->sampler.first == NULL) w->sampler.facts = sgfsi_json_object();
+    if (w->sampler.first == NULL) w->sampler.report = sgfsi_json_object();
     sgfs_status status = open_view(w, err);
     if (status != SGFS_OK) return status;
     bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
@@ -125,7 +125,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
 }
 
 void sgfsi_chain_close(sgfsi_chain *w) {
-    sgfsi_json_free(w->sampler.facts);
+    sgfsi_json_free(w->sampler.report);
     sgfsi_arena_free(&w->arena);
 }
 

@@ -122,7 +122,7 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
 
 /* What the sampler found while opening, and whether another one had to make way for it. */
 static void put_sampler(sgfsi_json *o, const sgfs_run *run) {
-    sgfsi_json *info = sgfsi_json_copy(run->chain[0].sampler.facts);
+    sgfsi_json *info = sgfsi_json_copy(run->chain[0].sampler.report);
     if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);
     sgfsi_json_put(o, "sampler_info", info);
     if (run->choice.text[0] != '\0') sgfsi_json_text(o, "chosen", run->choice.text);
@@ -149,7 +149,7 @@ static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
 }
 
 sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
-    const sgfsi_json *facts = run->chain[0].sampler.facts;
+    const sgfsi_json *report = run->chain[0].sampler.report;
     const sgfs_model *m = run->model;
     const sgfsi_kinds *k = &run->plan.kinds;
     sgfsi_json *o = sgfsi_json_object();
@@ -168,7 +168,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_int(o, "rows", m->data->N);
     put_plan(o, &run->plan);
     sgfsi_json_num(o, "tau_predicted", /* some samplers know it once they are open */
-                   sgfsi_json_get_num(facts, "tau_predicted", run->plan.tau));
+                   sgfsi_json_get_num(report, "tau_predicted", run->plan.tau));
     put_parameters(o, m);
     put_stats(o, k->sampler);
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));

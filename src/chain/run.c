@@ -75,7 +75,7 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     run->given = sgfsi_run_given(run);
     /* A step that is found while opening says how long its chain remembers: 100 times that, in each
      * of the chains, is where draws of our own choice begin. */
-    double wanted = 100 * sgfsi_json_get_num(run->chain[0].sampler.facts, "tau_predicted", 0);
+    double wanted = 100 * sgfsi_json_get_num(run->chain[0].sampler.report, "tau_predicted", 0);
     if (sgfsi_config_auto(run->cfg, "run.draws") && wanted > (double)plan->draws)
         plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
     run->planned = plan->draws;

@@ -19,10 +19,9 @@
 
 #include "base/moments.h"
 #include "base/ticker.h"
+#include "base/words.h"
 #include "files/columns.h"
 #include "files/flow.h"
-#include "files/glossary.h"
-#include "files/levels.h"
 #include "files/packed/packed.h"
 #include "files/same_columns.h"
 #include "files/sources.h"
@@ -43,7 +42,7 @@ typedef struct maps {
 /* The levels of all, where numbers of the first mean the same in every file. */
 static sgfs_status join_levels(maps *m, sgfs_err *err) {
     sgfsi_table *a = &m->table[0];
-    sgfsi_glossary all = {0};
+    sgfsi_word_list all = {0};
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < m->count && status == SGFS_OK; i++) {
         const sgfsi_table *t = &m->table[i];
@@ -56,7 +55,7 @@ static sgfs_status join_levels(maps *m, sgfs_err *err) {
                            m->sources.path[other], m->sources.path[text], m->table[text].level[0]);
         }
         for (int64_t k = 0; k < t->levels && status == SGFS_OK; k++) {
-            int64_t number = sgfsi_glossary_add(&all, t->level[k]);
+            int64_t number = sgfsi_words_add(&all, t->level[k], strlen(t->level[k]));
             if (number < 0) status = sgfsi_fail_memory(err, "the words");
             if (number < 0 || number == k) continue;
             status =
@@ -74,7 +73,7 @@ static sgfs_status join_levels(maps *m, sgfs_err *err) {
         all.text = NULL;
         all.count = 0;
     }
-    sgfsi_glossary_free(&all);
+    sgfsi_words_free(&all);
     return status;
 }
 

@@ -7,7 +7,7 @@
  * columns have some. The last column of an array is called y where it was the target, that of an
  * IDX file label.
  *
- * Names are looked up in a sorted list: wide files have tens of thousands.
+ * Names are looked up in a hash table: wide files have tens of thousands.
  */
 #include "files/find_columns.h"
 
@@ -17,54 +17,31 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/words.h"
 
 enum { SHOWN = 5, ABSENT = -1, TWICE = -2 };
 
 typedef struct finder {
     const sgfsi_columns *file;
-    int64_t *order; /* cols, by name; NULL where the file has no names */
-    char *taken;    /* cols: found for something */
+    sgfsi_word_list names; /* where the file has names: they, and */
+    int64_t *col;          /* which column each is of, or TWICE */
+    char *taken;           /* cols: found for something */
     bool asked_named;
 } finder;
 
 /* ---- one column ------------------------------------------------------------------------------ */
 
-typedef struct entry {
-    const char *name;
-    int64_t at;
-} entry;
-
-static int by_name(const void *a, const void *b) {
-    const entry *x = a, *y = b;
-    int c = strcmp(x->name, y->name);
-    return c != 0 ? c : (x->at > y->at) - (x->at < y->at);
-}
-
-static sgfs_status sort_names(finder *f, sgfs_err *err) {
+static sgfs_status index_names(finder *f, sgfs_err *err) {
     int64_t cols = f->file->cols;
-    entry *sorted = malloc((size_t)(cols + 1) * sizeof *sorted);
-    f->order = malloc((size_t)(cols + 1) * sizeof *f->order);
-    if (sorted == NULL || f->order == NULL) {
-        free(sorted);
-        return sgfsi_fail_memory(err, "the column names");
+    f->col = malloc((size_t)(cols + 1) * sizeof *f->col);
+    if (f->col == NULL) return sgfsi_fail_memory(err, "the column names");
+    for (int64_t i = 0; i < cols; i++) {
+        int64_t before = f->names.count, k;
+        k = sgfsi_words_add(&f->names, f->file->names[i], strlen(f->file->names[i]));
+        if (k < 0) return sgfsi_fail_memory(err, "the column names");
+        f->col[k] = k == before ? i : TWICE;
     }
-    for (int64_t i = 0; i < cols; i++) sorted[i] = (entry){f->file->names[i], i};
-    qsort(sorted, (size_t)cols, sizeof *sorted, by_name);
-    for (int64_t i = 0; i < cols; i++) f->order[i] = sorted[i].at;
-    free(sorted);
     return SGFS_OK;
-}
-
-static int64_t find_name(const finder *f, const char *name) {
-    int64_t lo = 0, hi = f->file->cols;
-    while (lo < hi) {
-        int64_t mid = lo + (hi - lo) / 2;
-        if (strcmp(f->file->names[f->order[mid]], name) < 0) lo = mid + 1;
-        else hi = mid;
-    }
-    if (lo == f->file->cols || strcmp(f->file->names[f->order[lo]], name) != 0) return ABSENT;
-    bool again = lo + 1 < f->file->cols && strcmp(f->file->names[f->order[lo + 1]], name) == 0;
-    return again ? TWICE : f->order[lo];
 }
 
 /* x17 is the 17th column. */
@@ -77,7 +54,10 @@ static int64_t find_place(const finder *f, const char *name) {
 
 /* Columns that had names are not found by place: nobody says that they stand in the same order. */
 static int64_t find(const finder *f, const char *name) {
-    if (f->file->named) return find_name(f, name);
+    if (f->file->named) {
+        int64_t k = sgfsi_words_find(&f->names, name, strlen(name));
+        return k < 0 ? ABSENT : f->col[k];
+    }
     return f->asked_named ? ABSENT : find_place(f, name);
 }
 
@@ -222,14 +202,15 @@ static sgfs_status find_all(const sgfsi_columns *file, const sgfsi_wanted *asked
         .file = file, .asked_named = asked->named, .taken = calloc((size_t)file->cols + 1, 1)};
     list missing = {{0}, 0, 0};
     sgfs_status status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
-    if (status == SGFS_OK && file->named) status = sort_names(&f, err);
+    if (status == SGFS_OK && file->named) status = index_names(&f, err);
     if (status == SGFS_OK) status = match_features(&f, asked, &missing, found, err);
     if (status == SGFS_OK) status = match_exposure(&f, asked, &missing, found, err);
     if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
     if (status == SGFS_OK) status = match_target(&f, asked, found, err);
     if (status == SGFS_OK) pass_over_weights(&f, asked);
     if (status == SGFS_OK) tell_extra(&f, log);
-    free(f.order);
+    sgfsi_words_free(&f.names);
+    free(f.col);
     free(f.taken);
     return status;
 }

@@ -23,17 +23,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/words.h"
+#include "files/columns.h"
 #include "files/find_columns.h"
-#include "files/glossary.h"
-#include "files/levels.h"
 #include "files/libsvm/libsvm.h"
 #include "files/same_columns.h"
 #include "files/sources.h"
 
 /* Words of one column of all files. */
 typedef struct column_words {
-    sgfsi_glossary words; /* of all files so far */
-    int64_t *map, known;  /* known: words of the file at hand that have a number in map */
+    sgfsi_word_list words; /* of all files so far */
+    int64_t *map, known;   /* known: words of the file at hand that have a number in map */
     int64_t room;
     int64_t seen; /* file that said first whether these are words; -1: none yet */
     bool holds_words;
@@ -144,8 +144,9 @@ static sgfs_status number_words(column_words *l, int64_t count, char *const *wor
         l->room = room;
     }
     for (; l->known < count; l->known++) {
-        int64_t number = l->map[l->known] = sgfsi_glossary_add(&l->words, word[l->known]);
-        if (number < 0) return sgfsi_fail_memory(err, "the words");
+        const char *text = word[l->known];
+        l->map[l->known] = sgfsi_words_add(&l->words, text, strlen(text));
+        if (l->map[l->known] < 0) return sgfsi_fail_memory(err, "the words");
     }
     return SGFS_OK;
 }
@@ -200,13 +201,13 @@ static sgfs_status take_words(joined *j, sgfsi_table *joint, sgfs_err *err) {
 /* The head shows the words so far; they stay ours. */
 static sgfs_status show_words(const joined *j, sgfsi_table *head, sgfs_err *err) {
     for (int64_t k = 0; k < j->first.wanted; k++) {
-        const sgfsi_glossary *w = &j->words[k].words;
+        const sgfsi_word_list *w = &j->words[k].words;
         if (head->dictionary == NULL && w->count > 0)
             head->dictionary = calloc((size_t)j->first.wanted, sizeof *head->dictionary);
         if (head->dictionary == NULL && w->count > 0) return sgfsi_fail_memory(err, "the words");
         if (head->dictionary != NULL) head->dictionary[k] = (sgfsi_dictionary){w->count, w->text};
     }
-    const sgfsi_glossary *levels = &j->words[j->first.wanted].words;
+    const sgfsi_word_list *levels = &j->words[j->first.wanted].words;
     head->level = levels->text;
     head->levels = levels->count;
     return SGFS_OK;
@@ -300,7 +301,7 @@ static sgfs_status make_room(void **room, size_t *bytes, int64_t rows, const sgf
 static void start_as_text(sgfsi_flow *flow, joined *j) {
     expect_text(j, &flow->head);
     close_file(j);
-    sgfsi_glossary_free(&j->words[j->first.wanted].words);
+    sgfsi_words_free(&j->words[j->first.wanted].words);
     flow->head.level = NULL;
     flow->head.levels = 0;
     flow->restarted = true;
@@ -441,7 +442,7 @@ static void close_all(sgfsi_flow *flow) {
     hide_words(&flow->head);
     close_file(j);
     for (int64_t k = 0; j->words != NULL && k <= j->first.wanted; k++) {
-        sgfsi_glossary_free(&j->words[k].words);
+        sgfsi_words_free(&j->words[k].words);
         free(j->words[k].map);
     }
     free(j->words);
@@ -487,21 +488,13 @@ static sgfs_status count_columns(joined *j, sgfs_err *err) {
 /* Words known before the first row become ours. */
 static sgfs_status adopt_words(joined *j, sgfsi_table *head, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
-    for (int64_t k = 0; head->dictionary != NULL && k < head->cols; k++) {
-        sgfsi_dictionary *d = &head->dictionary[k];
-        for (int64_t i = 0; i < d->count; i++) {
-            if (sgfsi_glossary_add(&j->words[k].words, d->word[i]) < 0)
-                status = sgfsi_fail_memory(err, "the words");
-            free(d->word[i]);
-        }
-        free(d->word);
+    for (int64_t k = head->dictionary != NULL ? 0 : head->cols; k <= head->cols; k++) {
+        const sgfsi_dictionary levels = {head->levels, head->level},
+                               *d = k < head->cols ? &head->dictionary[k] : &levels;
+        if (status == SGFS_OK) status = number_words(&j->words[k], d->count, d->word, err);
+        j->words[k].known = 0;
+        sgfsi_names_free(d->word, d->count);
     }
-    for (int64_t i = 0; i < head->levels; i++) {
-        if (sgfsi_glossary_add(&j->words[head->cols].words, head->level[i]) < 0)
-            status = sgfsi_fail_memory(err, "the words");
-        free(head->level[i]);
-    }
-    free(head->level);
     hide_words(head);
     return status == SGFS_OK ? show_words(j, head, err) : status;
 }

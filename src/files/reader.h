@@ -10,6 +10,8 @@
 
 enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
 
+/* More words in a column are refused: they are probably names or texts. */
+enum { SGFSI_MAX_LEVELS = 1000 };
 enum { SGFSI_SHOWN_CHARS = 40 }; /* of a cell, in a sentence */
 
 /* The first cell of a target that is no number, as a reader met it. */

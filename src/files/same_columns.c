@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "files/glossary.h"
+#include "base/words.h"
 
 enum { SHOWN = 4 };
 
@@ -145,11 +145,11 @@ static sgfs_status match_place(const sgfsi_file_columns *first, const sgfsi_file
     return SGFS_OK;
 }
 
-static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_glossary *names,
+static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_word_list *names,
                                sgfs_err *err) {
     for (int64_t k = 0; k < shape->wanted; k++) {
         const char *name = sgfsi_file_columns_name(shape, k);
-        int64_t at = sgfsi_glossary_add(names, name);
+        int64_t at = sgfsi_words_add(names, name, strlen(name));
         if (at < 0) return sgfsi_fail_memory(err, "the column names");
         if (at == k) continue;
         return sgfsi_fail(err, SGFS_EDATA,
@@ -161,16 +161,17 @@ static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_glossary *
 }
 
 static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                           const sgfsi_glossary *firsts, const sgfsi_glossary *nexts, int64_t *from,
-                           sgfs_err *err) {
+                           const sgfsi_word_list *firsts, const sgfsi_word_list *nexts,
+                           int64_t *from, sgfs_err *err) {
     list lacks = {{0}, 0, 0}, extra = {{0}, 0, 0};
     for (int64_t k = 0; k < first->wanted; k++) {
-        from[k] = sgfsi_glossary_find(nexts, sgfsi_file_columns_name(first, k));
-        if (from[k] < 0) list_name(&lacks, sgfsi_file_columns_name(first, k));
+        const char *name = sgfsi_file_columns_name(first, k);
+        from[k] = sgfsi_words_find(nexts, name, strlen(name));
+        if (from[k] < 0) list_name(&lacks, name);
     }
     for (int64_t k = 0; k < next->wanted; k++) {
-        if (sgfsi_glossary_find(firsts, sgfsi_file_columns_name(next, k)) < 0)
-            list_name(&extra, sgfsi_file_columns_name(next, k));
+        const char *name = sgfsi_file_columns_name(next, k);
+        if (sgfsi_words_find(firsts, name, strlen(name)) < 0) list_name(&extra, name);
     }
     if (lacks.count + extra.count > 0) return fail_names(first, next, &lacks, &extra, err);
     for (int64_t k = 0; k < first->wanted; k++) {
@@ -182,12 +183,12 @@ static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_col
 
 static sgfs_status match_names(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
                                int64_t *from, sgfs_err *err) {
-    sgfsi_glossary firsts = {0}, nexts = {0};
+    sgfsi_word_list firsts = {0}, nexts = {0};
     sgfs_status status = index_names(first, &firsts, err);
     if (status == SGFS_OK) status = index_names(next, &nexts, err);
     if (status == SGFS_OK) status = look_up(first, next, &firsts, &nexts, from, err);
-    sgfsi_glossary_free(&firsts);
-    sgfsi_glossary_free(&nexts);
+    sgfsi_words_free(&firsts);
+    sgfsi_words_free(&nexts);
     return status;
 }
 

@@ -49,8 +49,8 @@ const sgfs_option sgfsi_average_options[] = {
 
 #define AT(field) offsetof(sgfsi_fisher_settings, field)
 const sgfsi_setting sgfsi_fisher_setting_list[] = {
-    {"fisher.every", AT(every), NULL, false},
-    {"fisher.warmup_every", AT(warmup_every), NULL, false},
+    {"fisher.every", AT(turns.every), NULL, false},
+    {"fisher.warmup_every", AT(turns.warmup_every), NULL, false},
     {"fisher.block_size", AT(block_size), "blocks of", false},
     {"fisher.kappa", AT(kappa), "kappa", false},
     {"fisher.kappa_value", AT(kappa_value), NULL, false},
@@ -59,12 +59,19 @@ const sgfsi_setting sgfsi_fisher_setting_list[] = {
     {"fisher.kappa_delta", AT(kappa_delta), NULL, false},
     {"fisher.window", AT(window), NULL, false},
     {"fisher.divisor", AT(divisor), NULL, false},
-    {"fisher.freeze", AT(freeze), "frozen after", false},
+    {"fisher.freeze", AT(turns.freeze), "frozen after", false},
     {"fisher.update", AT(update), "updated by", false},
     {"fisher.fade", AT(fade), NULL, false},
     {"fisher.ridge", AT(ridge), NULL, false},
     {"fisher.fill", AT(fill), NULL, false},
     SGFSI_SETTINGS_END};
+
+bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now) {
+    int64_t after = now->t - now->warmup;
+    if (after <= 0) return now->t % turns->warmup_every == 0;
+    if (turns->freeze >= 0 && after > turns->freeze) return false;
+    return after == 1 || after % turns->every == 0;
+}
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_device *dev, const sgfs_layout *layout, int64_t n,

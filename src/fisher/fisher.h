@@ -33,20 +33,28 @@ void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name);
  * (sgfs_fisher_inverse.update). */
 const char *sgfsi_update_best(int64_t D, int64_t n, double alpha);
 
-/* ---- the running average I1hat (average.c) --------------------------------------------------- */
+/* ---- which iterations learn (average.c) ------------------------------------------------------ */
 
-extern const sgfs_option sgfsi_average_options[];
+/* Every k-th, in warm-up with a k of its own, until the matrix is frozen. */
+typedef struct sgfsi_turns {
+    int64_t every, warmup_every;
+    int64_t freeze; /* iterations after warm-up without a further one; -1: never */
+} sgfsi_turns;
+bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now);
 
 /* Their values, of a run that has a Fisher matrix. */
 typedef struct sgfsi_fisher_settings {
-    int64_t every, warmup_every; /* iterations from one update to the next */
-    int64_t freeze;              /* iterations after warm-up without a further update; -1: never */
-    int64_t block_size;          /* -1: the model's own blocks */
+    sgfsi_turns turns;  /* which iterations learn */
+    int64_t block_size; /* -1: the model's own blocks */
     const char *kappa, *divisor, *update;
     double kappa_value, kappa_a, kappa_b, kappa_delta, window, ridge, fill;
     bool fade;
 } sgfsi_fisher_settings;
 extern const sgfsi_setting sgfsi_fisher_setting_list[];
+
+/* ---- the running average I1hat (average.c) --------------------------------------------------- */
+
+extern const sgfs_option sgfsi_average_options[];
 
 typedef struct sgfsi_average sgfsi_average;
 

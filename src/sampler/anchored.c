@@ -17,7 +17,7 @@ static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
     sgfsi_json_num(o, "seconds", a->seconds);
     sgfsi_json_num(o, "distance", a->distance);
     sgfsi_json_flag(o, "cached", a->remembered != NULL);
-    sgfsi_json_put(s->facts, "anchor", o);
+    sgfsi_json_put(s->report, "anchor", o);
     sgfsi_format_commas(rows, (double)s->model->data->N);
     sgfsi_format_commas(some, (double)a->pilot);
     if (a->pilot > 0) snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", some);

@@ -57,6 +57,7 @@ void sgfsi_corrected_fields(sgfsi_corrected *g, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, g, ready);
     SGFSI_FIELD_ONE(list, g, noise);
     SGFSI_FIELD_ONE(list, g, measured);
+    SGFSI_FIELD_ONE(list, g, missed);
 }
 
 /* ---- S --------------------------------------------------------------------------------------- */
@@ -119,9 +120,10 @@ static bool try_factor(sgfsi_corrected *g, const sgfsi_eval *e, double h, double
     return f->factor(&g->next) == 0;
 }
 
-/* Halved until it is possible, then between that and twice as much, to one part in a hundred. */
-double sgfsi_corrected_largest(sgfsi_corrected *g, const sgfsi_eval *e, double most,
-                               double margin) {
+/* The largest h <= most for which h (2-h) A - (1 + margin) h^2 S is positive definite; 0: none.
+ * Halved until it is possible, then between that and twice as much, to one part in a hundred. */
+static double largest_step(sgfsi_corrected *g, const sgfsi_eval *e, double most) {
+    const double margin = sgfsi_noise_margin;
     double h = most;
     if (g->scaled) compare_diagonals(g, e);
     if (try_factor(g, e, h, margin)) return h;
@@ -144,6 +146,44 @@ bool sgfsi_corrected_factor(sgfsi_corrected *g, const sgfsi_eval *e) {
     g->next.a = other;
     if (g->scaled) g->scale = sqrt(h * (2 - h) - h * h * g->mean);
     return g->ready = true;
+}
+
+sgfs_status sgfsi_corrected_settle(sgfsi_corrected *g, const sgfs_sampler *sampler,
+                                   sgfs_status code, sgfs_err *err) {
+    const sgfsi_eval *e = &sampler->eval;
+    double stiff = g->P.stiff;
+    if (g->given) {
+        if (g->h * stiff < 2 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
+        double largest = largest_step(g, e, fmin(g->h, 0.95 * 2 / stiff));
+        return sgfsi_fail(err, code,
+                          "--step %.4g leaves no room for the noise of the gradient: the largest "
+                          "that is possible with --batch %lld is about %.3g (a larger --batch "
+                          "allows more)",
+                          g->h, (long long)e->n, floor(largest * 1000) / 1000);
+    }
+    /* Less than the whole matrix needs more care: a fifth of the step at which its stiffest
+     * direction would go all the way, so that no variance is off by more than a tenth. */
+    g->h = largest_step(g, e, stiff > 1 ? 0.2 / stiff : 1);
+    if (g->h > 0 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "the gradient's noise is not finite: no step is small enough");
+}
+
+/* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
+ * an average that has no window any more for as long as it took to come by it. */
+static int64_t patience_of(const sgfsi_corrected *g) {
+    int64_t window = (int64_t)g->I1.window;
+    return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
+}
+
+sgfs_status sgfsi_corrected_renew(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err) {
+    if (!isnan(g->h) && sgfsi_corrected_factor(g, &sampler->eval)) {
+        g->missed = 0;
+        return SGFS_OK;
+    }
+    if (g->ready) sampler->interventions++;
+    if (g->ready && g->given && ++g->missed < patience_of(g)) return SGFS_OK;
+    return sgfsi_corrected_settle(g, sampler, SGFS_ENUMERIC, err);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@ typedef struct sgfsi_corrected {
     double mean, most; /* S_jj/A_jj of `scaled`: their mean, the largest */
     double h;          /* NaN: not chosen yet */
     bool given;        /* h is the user's */
+    int64_t missed;    /* times on end that there was no R for a given h */
     bool ready;        /* R is there */
     double noise;      /* tr((L L')^-1 S)/D, a running average over batches */
     int64_t measured;  /* batches in it */
@@ -62,9 +63,19 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
 void sgfsi_corrected_learn(sgfsi_corrected *g, const sgfsi_eval *e, bool warmup,
                            double kappa_noise);
 
-/* The largest h <= most for which h (2-h) A - (1 + margin) h^2 S is positive definite; 0: none. */
-double sgfsi_corrected_largest(sgfsi_corrected *g, const sgfsi_eval *e, double most, double margin);
+/* So much more noise must leave a factor: then at most 1/(1 + margin) of the draws' variance is the
+ * gradient's. S is known to a tenth or two only, and beyond this share the tails are heavy: noise
+ * that grows with the distance from the anchor throws a chain that is far out further. */
+static const double sgfsi_noise_margin = 0.5;
 
+/* h and R from what is known of S: the step that was given must be possible, another is found.
+ * code: what an impossible one is. */
+sgfs_status sgfsi_corrected_settle(sgfsi_corrected *g, const sgfs_sampler *sampler,
+                                   sgfs_status code, sgfs_err *err);
+/* R anew after S has changed. A step of our own choice is lowered where it has become too large.
+ * One that was given stays, with the last R that there was: the average of S wanders before it
+ * settles, and may wander too far. Where it does not come back, the chain stops. */
+sgfs_status sgfsi_corrected_renew(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err);
 /* R for g->h; false: there is none, and R stays as it was. */
 bool sgfsi_corrected_factor(sgfsi_corrected *g, const sgfsi_eval *e);
 

@@ -39,6 +39,9 @@
 #include "posterior/thinning.h"
 #include "sampler/sampler.h"
 
+/* Statistics of a draw. */
+enum { LP, ACCEPT, ROWS, RHO, STATS };
+
 enum { SELDOM = 10, LADDER = 9, SHORTER = 4 };
 static const double ladder[LADDER] = {0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99};
 static const double shorter[SHORTER] = {0.5, 0.2, 0.1, 0.03};
@@ -107,7 +110,7 @@ static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
     sgfsi_json_int(o, "run", psi->block);
     sgfsi_json_num(o, "growth", psi->growth);
     sgfsi_json_num(o, "seconds", psi->seconds);
-    sgfsi_json_put(s->facts, "exact", o);
+    sgfsi_json_put(s->report, "exact", o);
     sgfsi_format_digits(rows, expected, 2);
     sgfsi_format_commas(all, (double)psi->N);
     if (psi->block > 1)
@@ -273,10 +276,10 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     int64_t rows = e->veto.rows_touched - before;
     if (warm) learn(e, s->D, k, accepted, (double)(e->veto.rows_touched - middle));
     s->full.rows_touched += rows;
-    stats[0] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.device, s->D, e->z, e->z) + e->here;
-    stats[1] = accepted;
-    stats[2] = (double)rows;
-    stats[3] = rho;
+    stats[LP] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.device, s->D, e->z, e->z) + e->here;
+    stats[ACCEPT] = accepted;
+    stats[ROWS] = (double)rows;
+    stats[RHO] = rho;
     return SGFS_OK;
 }
 
@@ -292,7 +295,8 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
                 LADDER * (int64_t)(sizeof(rung) / sizeof(double)));
 }
 
-static const char *const stats[] = {"lp", "accept", "rows", "rho", NULL};
+static const char *const stats[] = {
+    [LP] = "lp", [ACCEPT] = "accept", [ROWS] = "rows", [RHO] = "rho", [STATS] = NULL};
 
 /* clang-format off */
 static const sgfs_option options[] = {

@@ -15,6 +15,9 @@
 
 #include "sampler/hamiltonian.h"
 
+/* Statistics of a draw. */
+enum { LP, ACCEPTANCE, STEP_SIZE, STEPS, DIVERGING, ENERGY, STATS };
+
 typedef struct settings {
     sgfsi_hamiltonian_settings h; /* first: hamiltonian.c looks at it */
     int64_t leapfrog;
@@ -88,12 +91,12 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         h->here = reached;
         memcpy(theta, h->here.q, (size_t)sampler->D * sizeof *theta);
     }
-    stats[0] = h->here.lp;
-    stats[1] = acceptance;
-    stats[2] = eps;
-    stats[3] = (double)steps;
-    stats[4] = after - before > sgfsi_most_error;
-    stats[5] = accepted ? after : before;
+    stats[LP] = h->here.lp;
+    stats[ACCEPTANCE] = acceptance;
+    stats[STEP_SIZE] = eps;
+    stats[STEPS] = (double)steps;
+    stats[DIVERGING] = after - before > sgfsi_most_error;
+    stats[ENERGY] = accepted ? after : before;
     return sgfsi_hamiltonian_end(h, now, acceptance, err);
 }
 
@@ -102,8 +105,10 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     sgfsi_hamiltonian_fields(&s->h, list);
 }
 
-static const char *const stats[] = {"lp",        "acceptance_rate", "step_size", "n_steps",
-                                    "diverging", "energy",          NULL};
+static const char *const stats[] = {
+    [LP] = "lp",         [ACCEPTANCE] = "acceptance_rate", [STEP_SIZE] = "step_size",
+    [STEPS] = "n_steps", [DIVERGING] = "diverging",        [ENERGY] = "energy",
+    [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_hmc = {
     .name = "hmc",

@@ -23,6 +23,9 @@
 
 #include "sampler/hamiltonian.h"
 
+/* Statistics of a draw. */
+enum { LP, ACCEPTANCE, STEP_SIZE, DEPTH, STEPS, DIVERGING, ENERGY, STATS };
+
 typedef struct settings {
     sgfsi_hamiltonian_settings h; /* first: hamiltonian.c looks at it */
     int64_t max_depth;
@@ -237,14 +240,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     memcpy(h->here.q, chosen->q, bytes);
     memcpy(h->here.G, chosen->G, bytes);
     h->here.lp = chosen->lp;
-    stats[0] = chosen->lp;
-    stats[1] = s->acceptance / (double)s->steps;
-    stats[2] = h->eps;
-    stats[3] = (double)depth;
-    stats[4] = (double)s->steps;
-    stats[5] = s->diverging;
-    stats[6] = chosen->energy;
-    return sgfsi_hamiltonian_end(h, now, stats[1], err);
+    stats[LP] = chosen->lp;
+    stats[ACCEPTANCE] = s->acceptance / (double)s->steps;
+    stats[STEP_SIZE] = h->eps;
+    stats[DEPTH] = (double)depth;
+    stats[STEPS] = (double)s->steps;
+    stats[DIVERGING] = s->diverging;
+    stats[ENERGY] = chosen->energy;
+    return sgfsi_hamiltonian_end(h, now, stats[ACCEPTANCE], err);
 }
 
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
@@ -252,8 +255,14 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     sgfsi_hamiltonian_fields(&s->h, list);
 }
 
-static const char *const stats[] = {"lp",      "acceptance_rate", "step_size", "tree_depth",
-                                    "n_steps", "diverging",       "energy",    NULL};
+static const char *const stats[] = {[LP] = "lp",
+                                    [ACCEPTANCE] = "acceptance_rate",
+                                    [STEP_SIZE] = "step_size",
+                                    [DEPTH] = "tree_depth",
+                                    [STEPS] = "n_steps",
+                                    [DIVERGING] = "diverging",
+                                    [ENERGY] = "energy",
+                                    [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_nuts = {
     .name = "nuts",

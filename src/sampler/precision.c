@@ -39,10 +39,8 @@ static int64_t try_factor(sgfsi_precision *p, double ridge) {
 
 sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err) {
     int64_t failed = try_factor(p, p->ridge);
-    for (double more = 1e-10; failed != 0 && more < 0.02; more *= 100) {
-        sampler->interventions++;
+    for (double more = 0; failed != 0 && sgfsi_sampler_ridge(sampler, &more);)
         failed = try_factor(p, p->ridge + more);
-    }
     if (failed == 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENUMERIC,
                       "the curvature is not positive definite at parameter \"%s\" (a larger "

@@ -106,7 +106,7 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, s, begun);
 }
 
-static const char *const stats[] = {"lp", "step_size", "grad_norm", NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [SGFSI_OWN_STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_psgld = {
     .name = "psgld",

@@ -45,3 +45,10 @@ sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *
     sgfsi_fields_free(&to);
     return status;
 }
+
+bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more) {
+    *more = *more > 0 ? 100 * *more : 1e-10;
+    if (*more >= 0.02) return false;
+    s->interventions++;
+    return true;
+}

@@ -72,7 +72,7 @@ struct sgfs_sampler {
     /* Set by open: this sampler gains nothing here, and why (a sentence). The run then begins anew
      * with SGFS and shows it. */
     char fallback[400];
-    sgfsi_json *facts; /* the first chain's: what it found while opening; "sampler_info" of the
+    sgfsi_json *report; /* the first chain's: what it found while opening; "sampler_info" of the
                             * run file. NULL for the others */
     const sgfsi_pages *visit; /* of rows read by neither eval nor full; NULL: there are none */
     bool exploring; /* set by step: theta is on its way, not a draw (cyclical schedules) */
@@ -111,6 +111,11 @@ void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list);
  * ("": all) become those of the first chain. */
 sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err);
 
+/* After a factorisation failed: the next larger ridge to try beside the one asked for, a part of the
+ * mean diagonal, from 1e-10 up to 1e-2. Each is an intervention, and counted; false: none is left.
+ * *more: 0 at first. */
+bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
+
 /* "--init" or "--start", whichever the user gave; NULL: neither. */
 static inline const char *sgfsi_start_given(const sgfsi_plan *plan) {
     if (sgfsi_config_given(plan->cfg, "run.init")) return "--init";
@@ -125,6 +130,13 @@ static inline void sgfsi_plan_lengths(sgfsi_plan *plan, double warmup, double dr
     if (plan->thin < 0 && free_draws && thin >= 0) plan->thin = (int64_t)thin;
     if (free_draws && draws >= 0) plan->draws = (int64_t)draws;
 }
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* The first of the samplers that step by stochastic gradients; their own begin at SGFSI_OWN_STATS. */
+enum { SGFSI_LP, SGFSI_STEP_SIZE, SGFSI_GRAD_NORM, SGFSI_OWN_STATS };
+#define SGFSI_GRADIENT_STATS                                                                       \
+    [SGFSI_LP] = "lp", [SGFSI_STEP_SIZE] = "step_size", [SGFSI_GRAD_NORM] = "grad_norm"
 
 /* ---- step sizes of the stochastic samplers (schedule.c) -------------------------------------- */
 

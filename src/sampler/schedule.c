@@ -133,11 +133,11 @@ sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule 
                                     double *stats, sgfsi_pace *pace, sgfs_err *err) {
     *pace = sgfsi_schedule_at(s, now);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, G,
-                                             now->want_lp ? &stats[0] : NULL, err);
+                                             now->want_lp ? &stats[SGFSI_LP] : NULL, err);
     if (status != SGFS_OK) return status;
     sampler->exploring = pace->explores;
-    stats[1] = pace->eps;
-    stats[2] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, G, G));
+    stats[SGFSI_STEP_SIZE] = pace->eps;
+    stats[SGFSI_GRAD_NORM] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, G, G));
     return SGFS_OK;
 }
 

@@ -29,6 +29,9 @@
 #include "base/rng.h"
 #include "sampler/sgfs_matrix.h"
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum { RIDGES = SGFSI_OWN_STATS, ALPHA, PHASE, STATS };
+
 typedef sgfsi_sgfs_settings settings;
 #define AT(field) offsetof(settings, field)
 static const sgfsi_setting setting_list[] = {
@@ -218,7 +221,7 @@ static void apply_preset(sgfsi_plan *plan, const char *fisher) {
     if (!sgfsi_config_given(cfg, "sampler.prior_in_matrix")) set->prior_in_matrix = false;
     if (!sgfsi_config_given(cfg, "fisher.kappa")) f->kappa = "harmonic";
     if (!sgfsi_config_given(cfg, "fisher.fill")) f->fill = 0;
-    if (!sgfsi_config_given(cfg, "fisher.every")) f->every = 1;
+    if (!sgfsi_config_given(cfg, "fisher.every")) f->turns.every = 1;
     if (!sgfsi_config_given(cfg, "fisher.ridge")) f->ridge = 0;
     if (!sgfsi_config_given(cfg, "sampler.warmup_by")) set->warmup_by = "scores";
     if (strcmp(fisher, "diag") == 0 && !sgfsi_config_given(cfg, "fisher.divisor")) f->divisor = "n";
@@ -262,7 +265,7 @@ static sgfs_status plan_sgfs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err
             "faster, and approximate.",
             (long long)now->D);
     }
-    if (plan->fisher.every < 0) plan->fisher.every = diag ? 1 : 10;
+    if (plan->fisher.turns.every < 0) plan->fisher.turns.every = diag ? 1 : 10;
     apply_preset(plan, now->fisher);
     double slow = 1 + set->anneal.warmup * set->anneal.warmup;
     sgfsi_plan_lengths(plan, fmin(fmax(ceil(10 * plan->gamma * slow), 1000), 1e15), NAN, NAN);
@@ -288,8 +291,9 @@ static void describe(const sgfs_sampler *sampler, char *out, size_t room) {
     if (set->anneal.delta > 0) snprintf(annealed, sizeof annealed, " annealed to %s", number);
     if (set->anneal.cycles > 0)
         snprintf(cycles, sizeof cycles, " in %lld cycles", (long long)set->anneal.cycles);
-    if (plan->fisher.every > 1)
-        snprintf(every, sizeof every, ", Fisher update 1 in %lld", (long long)plan->fisher.every);
+    if (plan->fisher.turns.every > 1)
+        snprintf(every, sizeof every, ", Fisher update 1 in %lld",
+                 (long long)plan->fisher.turns.every);
     bool unnamed = strcmp(plan->kinds.name, "sgfs") == 0; /* the name does not say which matrix */
     size_t used = strlen(out);
     snprintf(out + used, room - used, "%s%s%s%s%s", annealed, cycles, every,
@@ -373,7 +377,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     if (status != SGFS_OK) return status;
     s->filled = true;
     status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
-                                 now->want_lp ? &stats[0] : NULL, err);
+                                 now->want_lp ? &stats[SGFSI_LP] : NULL, err);
     if (status == SGFS_OK)
         status = sgfsi_sgfs_matrix_renew(&s->K, sampler, now, at.alpha, theta, err);
     if (status != SGFS_OK) return status;
@@ -383,13 +387,14 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         shrink = s->K.shrink;
         if (at.phase > 1) at.phase = shrink >= 0.5 ? 2 : 3;
     }
-    stats[1] = 2 / e->gamma * shrink; /* h of docs/math.md, section 1; for other B on average */
-    stats[2] = sqrt(sgfsi_dot(dev, e->D, s->G, s->G));
+    stats[SGFSI_STEP_SIZE] =
+        2 / e->gamma * shrink; /* h of docs/math.md, section 1; for other B on average */
+    stats[SGFSI_GRAD_NORM] = sqrt(sgfsi_dot(dev, e->D, s->G, s->G));
     double size = solve_step(sampler, s, now->t, at.alpha, at.explores, s->G);
     sgfsi_axpy(dev, e->D, size, s->G, theta);
-    stats[3] = (double)sampler->interventions - before;
-    stats[4] = at.alpha;
-    stats[5] = at.phase;
+    stats[RIDGES] = (double)sampler->interventions - before;
+    stats[ALPHA] = at.alpha;
+    stats[PHASE] = at.phase;
     sampler->exploring = at.explores;
     return SGFS_OK;
 }
@@ -420,8 +425,8 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
     return NULL;
 }
 
-static const char *const stats[] = {"lp",    "step_size", "grad_norm", "ridges",
-                                    "alpha", "phase",     NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [ALPHA] = "alpha",
+                                    [PHASE] = "phase", [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .name = "sgfs",

@@ -41,6 +41,9 @@
 #include "sampler/corrected_step.h"
 #include "sampler/sgfs_matrix.h"
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum { RIDGES = SGFSI_OWN_STATS, NOISE, ANCHORS, STATS };
+
 typedef struct settings {
     sgfsi_corrected_settings step; /* first: corrected_step.c looks at it */
     const char *curvature, *anchor, *anchor_cache;
@@ -65,11 +68,10 @@ typedef struct sgfs_cv {
     bool anchored;    /* --anchor on: differences of scores */
     bool from_scores; /* --curvature scores */
     bool begun;
-    int64_t every, warmup_every, freeze; /* as for sgfs */
-    double around;                       /* noise at the anchor, from the probes */
-    double limit;                        /* re-anchor when the noise is so many times that */
-    int64_t missed;                      /* times on end that there was no R */
-    int64_t seen;                        /* batches measured since the last anchor */
+    sgfsi_turns turns;
+    double around; /* noise at the anchor, from the probes */
+    double limit;  /* re-anchor when the noise is so many times that */
+    int64_t seen;  /* batches measured since the last anchor */
 } sgfs_cv;
 
 /* clang-format off */
@@ -89,10 +91,6 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-/* So much more noise must leave a factor: then at most 1/(1 + margin) of the draws' variance is the
- * gradient's. S is known to a tenth or two only, and beyond this share the tails are heavy: noise
- * that grows with the distance from the anchor throws a chain that is far out further. */
-static const double margin = 0.5;
 /* Places that are probed while opening: so many at least, and more until they have seen so many rows
  * for each parameter; fewer where they would cost more multiplications than this. */
 enum { PROBES = 200, LEAST_PROBES = 30, PROBE_ROWS = 400 };
@@ -159,73 +157,19 @@ static sgfs_status plan_cv(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *
     if (status == SGFS_OK) status = sgfsi_sgfs_matrix_check(plan, now->fisher, err);
     if (status != SGFS_OK) return status;
     if (strcmp(f->update, "auto") == 0) f->update = "refactor";
-    if (f->every < 0) f->every = strcmp(now->fisher, "diag") == 0 ? 1 : 10;
+    if (f->turns.every < 0) f->turns.every = strcmp(now->fisher, "diag") == 0 ? 1 : 10;
     if (isnan(f->ridge)) f->ridge = 0;
     if (strcmp(set->anchor_cache, "auto") == 0)
         set->anchor_cache = sgfsi_remembered_pays(now->model) ? "on" : "off";
     bool plain = strcmp(set->anchor, "off") == 0;
     double s = plain ? now->gamma - 1 : 1.5 * (double)(now->D + 1) / (double)now->n;
-    double h = isnan(set->step.step) ? fmin(1, 2 / (1 + (1 + margin) * s)) : set->step.step;
+    double h =
+        isnan(set->step.step) ? fmin(1, 2 / (1 + (1 + sgfsi_noise_margin) * s)) : set->step.step;
     double tau = (2 - h) / h, draws = fmax(1000, ceil(400 * tau));
     sgfsi_plan_lengths(plan, ceil(200 + 5 * tau), NAN, ceil(draws / 1000));
     double kept = (double)plan->thin;
     sgfsi_plan_lengths(plan, NAN, ceil(draws / kept) * kept, NAN);
     return SGFS_OK;
-}
-
-/* ---- the size of the step -------------------------------------------------------------------- */
-
-/* Less than the whole matrix needs more care: a fifth of the step at which its stiffest direction
- * would go all the way, so that no variance is off by more than a tenth. */
-static double most_of(const sgfs_cv *s) {
-    double stiff = s->step.P.stiff;
-    return stiff > 1 ? 0.2 / stiff : 1;
-}
-
-static sgfs_status impossible(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
-    double h = s->step.h, most = 2 / s->step.P.stiff;
-    double largest =
-        sgfsi_corrected_largest(&s->step, &sampler->eval, fmin(h, 0.95 * most), margin);
-    return sgfsi_fail(err, code,
-                      "--step %.4g leaves no room for the noise of the gradient: the largest that "
-                      "is possible with --batch %lld is about %.3g (a larger --batch allows more)",
-                      h, (long long)sampler->eval.n, floor(largest * 1000) / 1000);
-}
-
-/* h and R from what is known of S: the step that was given must be possible, another is found.
- * code: what an impossible one is. */
-static sgfs_status settle(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
-    sgfsi_corrected *g = &s->step;
-    const sgfsi_eval *e = &sampler->eval;
-    if (g->given) {
-        if (g->h * g->P.stiff < 2 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
-        return impossible(sampler, s, code, err);
-    }
-    g->h = sgfsi_corrected_largest(g, e, most_of(s), margin);
-    if (g->h > 0 && sgfsi_corrected_factor(g, e)) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the gradient's noise is not finite: no step is small enough");
-}
-
-/* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
- * an average that has no window any more for as long as it took to come by it. */
-static int64_t patience_of(const sgfsi_corrected *g) {
-    int64_t window = (int64_t)g->I1.window;
-    return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
-}
-
-/* R anew after S has changed. A step of our own choice is lowered where it has become too large.
- * One that was given stays, with the last R that there was: the average of S wanders before it
- * settles, and may wander too far. Where it does not come back, the chain stops. */
-static sgfs_status renew(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    sgfsi_corrected *g = &s->step;
-    if (!isnan(g->h) && sgfsi_corrected_factor(g, &sampler->eval)) {
-        s->missed = 0;
-        return SGFS_OK;
-    }
-    if (g->ready) sampler->interventions++;
-    if (g->ready && g->given && ++s->missed < patience_of(g)) return SGFS_OK;
-    return settle(sampler, s, SGFS_ENUMERIC, err);
 }
 
 /* ---- around the anchor ----------------------------------------------------------------------- */
@@ -246,17 +190,12 @@ static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream str
     sgfsi_axpy(L->device, sampler->D, 1.0, a->theta, theta);
 }
 
-static int64_t probes_of(const sgfsi_eval *e) {
-    double D = (double)e->D, n = (double)e->n;
-    double wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
-    return (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
-}
-
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
 static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     sgfsi_corrected *g = &s->step;
-    int64_t count = probes_of(e);
+    double D = (double)e->D, n = (double)e->n, wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
+    int64_t count = (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
     sgfsi_ticker ticker = sgfsi_ticker_start(sampler->log, "Measuring the gradient's noise");
     sgfs_status status = SGFS_OK;
@@ -309,7 +248,7 @@ static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status co
     g->I1.window = window;
     compare_with_anchor(sampler, s);
     if (status == SGFS_OK) status = probe(sampler, s, err);
-    return status == SGFS_OK ? settle(sampler, s, code, err) : status;
+    return status == SGFS_OK ? sgfsi_corrected_settle(g, sampler, code, err) : status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -330,9 +269,9 @@ static void weigh_gain(sgfs_sampler *sampler, const sgfs_cv *s) {
 
 static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
     double h = s->step.h, tau = (2 - h) / h;
-    sgfsi_json_num(sampler->facts, "step", h);
-    sgfsi_json_num(sampler->facts, "tau_predicted", tau);
-    sgfsi_json_num(sampler->facts, "noise", s->around);
+    sgfsi_json_num(sampler->report, "step", h);
+    sgfsi_json_num(sampler->report, "tau_predicted", tau);
+    sgfsi_json_num(sampler->report, "noise", s->around);
     if (s->step.given || sampler->fallback[0] != '\0') return;
     sgfsi_say(sampler->log, SGFS_NOTE,
               "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
@@ -356,7 +295,6 @@ static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *er
 
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
-    const sgfsi_fisher_settings *f = &sampler->plan->fisher;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 2 * sampler->D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
@@ -365,9 +303,10 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     s->mean = room + sampler->D;
     s->anchored = strcmp(set->anchor, "on") == 0;
     s->from_scores = strcmp(set->curvature, "scores") == 0;
-    s->every = f->every;
-    s->warmup_every = f->warmup_every;
-    s->freeze = f->freeze;
+    s->turns = sampler->plan->fisher.turns;
+    double work = (double)sampler->eval.n * (double)sampler->D * (double)sampler->D;
+    if (work >= cheap && s->turns.warmup_every < s->turns.every)
+        s->turns.warmup_every = s->turns.every;
     s->limit = set->reanchor_at;
     sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
     return status == SGFS_OK ? open_anchored(sampler, s, err) : status;
@@ -375,24 +314,10 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-/* Every k-th batch, in warm-up with a k of its own (1, where that is cheap), until S is frozen. */
-static bool is_due(const sgfs_sampler *sampler, const sgfs_cv *s, const sgfs_iteration *now) {
-    const sgfsi_eval *e = &sampler->eval;
-    int64_t after = now->t - now->warmup;
-    bool small = (double)e->n * (double)e->D * (double)e->D < cheap;
-    if (!s->step.ready) return true;
-    if (after <= 0) {
-        bool own = small || s->warmup_every > s->every;
-        return now->t % (own ? s->warmup_every : s->every) == 0;
-    }
-    if (s->freeze >= 0 && after > s->freeze) return false;
-    return after == 1 || after % s->every == 0;
-}
-
 /* Batches over which the noise is averaged: as many places that know nothing of each other. */
 static double batches_of(const sgfs_cv *s) {
     double tau = (2 - s->step.h) / s->step.h;
-    return memory * fmax(1, tau / (double)s->every);
+    return memory * fmax(1, tau / (double)s->turns.every);
 }
 
 /* Noise alone may be large by chance, or because the posterior is wild: the chain's centre must have
@@ -432,20 +357,20 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     compare_with_anchor(sampler, s);
     sgfsi_corrected_draw(g, sampler, now->t);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
-                                             now->want_lp ? &stats[0] : NULL, err);
-    bool due = is_due(sampler, s, now);
+                                             now->want_lp ? &stats[SGFSI_LP] : NULL, err);
+    bool due = !g->ready || sgfsi_turns_due(&s->turns, now);
     if (status == SGFS_OK && due) {
         sgfsi_corrected_learn(g, &sampler->eval, now->t <= now->warmup, 1 / batches_of(s));
-        status = renew(sampler, s, err);
+        status = sgfsi_corrected_renew(g, sampler, err);
     }
     if (status != SGFS_OK) return status;
-    stats[1] = g->h;
-    stats[2] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, s->G, s->G));
+    stats[SGFSI_STEP_SIZE] = g->h;
+    stats[SGFSI_GRAD_NORM] = sqrt(sgfsi_dot(sampler->model->ctx.device, sampler->D, s->G, s->G));
     sgfsi_corrected_move(g, s->G, theta);
     if (due) status = follow(sampler, s, theta, err);
-    stats[3] = (double)sampler->interventions - before;
-    stats[4] = g->noise;
-    stats[5] = (double)sampler->reanchors;
+    stats[RIDGES] = (double)sampler->interventions - before;
+    stats[NOISE] = g->noise;
+    stats[ANCHORS] = (double)sampler->reanchors;
     return status;
 }
 
@@ -455,7 +380,6 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     SGFSI_FIELD_ARRAY(list, s, mean, sampler->D);
     SGFSI_FIELD_ONE(list, s, begun);
     SGFSI_FIELD_ONE(list, s, around);
-    SGFSI_FIELD_ONE(list, s, missed);
     SGFSI_FIELD_ONE(list, s, seen);
 }
 
@@ -487,7 +411,7 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
 
 static void describe(const sgfs_sampler *s, char *out, size_t room) {
     char number[SGFSI_NUM_CHARS];
-    double h = sgfsi_json_get_num(s->facts, "step", 0); /* chosen while opening */
+    double h = sgfsi_json_get_num(s->report, "step", 0); /* chosen while opening */
     bool less = s->fisher != &sgfs_fisher_full;
     size_t used = strlen(out);
     sgfsi_format_digits(number, h, 3);
@@ -495,8 +419,8 @@ static void describe(const sgfs_sampler *s, char *out, size_t room) {
              less ? ", matrix " : "", less ? s->fisher->name : "");
 }
 
-static const char *const stats[] = {"lp",    "step_size", "grad_norm", "ridges",
-                                    "noise", "anchors",   NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [NOISE] = "noise",
+                                    [ANCHORS] = "anchors", [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .name = "sgfs-cv",

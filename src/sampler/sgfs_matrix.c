@@ -125,9 +125,7 @@ static void open_counts(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler) {
     const sgfsi_fisher_settings *f = &sampler->plan->fisher;
     const sgfsi_eval *e = &sampler->eval;
     k->ridge = f->ridge;
-    k->every = f->every;
-    k->warmup_every = f->warmup_every;
-    k->freeze = f->freeze;
+    k->turns = f->turns;
     k->fill = (int64_t)ceil(f->fill * (double)e->D / (double)e->n);
     k->by_model = e->model_y != NULL && strcmp(set->warmup_by, "model") == 0;
     k->updates = strcmp(f->update, "refactor") != 0;
@@ -189,16 +187,12 @@ static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double r
     return complete(k, alpha);
 }
 
-/* A ridge is the last resort, from 1e-10 up to 1e-2 of the mean diagonal, and every one is counted.
- */
 static sgfs_status refactor(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_average *source,
                             bool faded, double alpha, sgfs_err *err) {
     k->source = source == &k->model ? SGFSI_FROM_MODEL : SGFSI_FROM_SCORES;
     int64_t failed = build(k, sampler, faded ? NAN : k->ridge, alpha);
-    for (double ridge = 1e-10; failed != 0 && ridge < 0.02; ridge *= 100) {
-        sampler->interventions++;
-        failed = build(k, sampler, k->ridge + ridge, alpha);
-    }
+    for (double more = 0; failed != 0 && sgfsi_sampler_ridge(sampler, &more);)
+        failed = build(k, sampler, k->ridge + more, alpha);
     if (failed == 0) return SGFS_OK;
     k->source = SGFSI_FROM_NOTHING;
     return sgfsi_fail(
@@ -297,28 +291,20 @@ sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
     return status;
 }
 
-/* Warm-up and draws learn from every k-th batch, each with a k of its own, until the matrix is
- * frozen. */
-static bool is_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
-    int64_t after = now->t - now->warmup;
-    bool frozen = k->freeze >= 0 && after > k->freeze;
-    if (k->source == SGFSI_FROM_NOTHING) return true; /* the first iteration of all */
-    if (after <= 0) return now->t % k->warmup_every == 0;
-    if (k->source != SGFSI_FROM_SCORES) return true; /* the first iteration after warm-up */
-    return !frozen && (after == 1 || after % k->every == 0);
-}
-
 sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err) {
     /* what the way to the mode looked like is of no use there (unless warm-up has too few updates to
      * fill anew) */
-    bool enough = now->warmup / 2 / k->warmup_every > k->fill;
+    bool enough = now->warmup / 2 / k->turns.warmup_every > k->fill;
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
     k->passing = k->by_model && enough && now->t < now->warmup / 2;
-    if (!is_due(k, now)) {
-        int64_t after = now->t - now->warmup;
-        bool stale = !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->every == 0);
+    int64_t after = now->t - now->warmup;
+    bool first = k->source == SGFSI_FROM_NOTHING || /* of all iterations, or after warm-up */
+                 (after > 0 && k->source != SGFSI_FROM_SCORES);
+    if (!first && !sgfsi_turns_due(&k->turns, now)) {
+        bool stale =
+            !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->turns.every == 0);
         return stale ? refactor(k, sampler, source_of(k), k->fades, alpha, err) : SGFS_OK;
     }
     return learn(k, sampler, now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha, theta, err);

@@ -50,20 +50,19 @@ typedef struct sgfsi_sgfs_matrix {
     int source;           /* sgfsi_matrix_source: what L is made of */
     sgfs_sym L;           /* the factor */
     sgfsi_injected B;
-    const double *prior;   /* Lambda; NULL: the prior stays outside the matrix */
-    double share;          /* e */
-    double left;           /* of the share and the ridge since they were put in */
-    double ridge;          /* relative, asked for by option */
-    double ridge_now;      /* rho */
-    double ridge_full;     /* rho right after a factorisation; fading takes it from there */
-    double shrink;         /* tr K / tr M: what B leaves of the step */
-    double alpha;          /* that the factor was made with (matters where B is not K) */
-    int64_t warmup_every;  /* iterations of warm-up from one update to the next */
-    int64_t every, freeze; /* updates; iterations after warm-up without a further one, -1: never */
-    int64_t fill;          /* batches before the first move */
-    bool by_model;         /* warm-up steps use the model's information */
-    bool passing;          /* the first half of warm-up: I1hat will be begun anew */
-    bool fades, updates;   /* e fades; L is updated, not made anew */
+    const double *prior; /* Lambda; NULL: the prior stays outside the matrix */
+    double share;        /* e */
+    double left;         /* of the share and the ridge since they were put in */
+    double ridge;        /* relative, asked for by option */
+    double ridge_now;    /* rho */
+    double ridge_full;   /* rho right after a factorisation; fading takes it from there */
+    double shrink;       /* tr K / tr M: what B leaves of the step */
+    double alpha;        /* that the factor was made with (matters where B is not K) */
+    sgfsi_turns turns;
+    int64_t fill;        /* batches before the first move */
+    bool by_model;       /* warm-up steps use the model's information */
+    bool passing;        /* the first half of warm-up: I1hat will be begun anew */
+    bool fades, updates; /* e fades; L is updated, not made anew */
 } sgfsi_sgfs_matrix;
 
 /* Options of the running average that only another option reads are refused. */

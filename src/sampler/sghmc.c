@@ -22,6 +22,9 @@
 #include "base/rng.h"
 #include "sampler/sampler.h"
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum { TEMPERATURE = SGFSI_OWN_STATS, STATS };
+
 enum { WINDOW = 50 }; /* batches that the noise estimate remembers in warm-up */
 
 typedef struct settings {
@@ -136,7 +139,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + (pace.explores ? 0 : s->z[j]);
         theta[j] += s->v[j];
     }
-    stats[3] = (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[TEMPERATURE] =
+        (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
     return SGFS_OK;
 }
 
@@ -162,7 +166,8 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, s, weight);
 }
 
-static const char *const stats[] = {"lp", "step_size", "grad_norm", "temperature", NULL};
+static const char *const stats[] = {
+    SGFSI_GRADIENT_STATS, [TEMPERATURE] = "temperature", [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sghmc = {
     .name = "sghmc",

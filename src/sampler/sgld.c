@@ -64,29 +64,35 @@ static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
 
 /* The half that SGD has too. */
 static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
-                          double *stats, sgfs_err *err) {
+                          double *stats, sgfsi_pace *pace, sgfs_err *err) {
     sgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    sgfsi_pace pace;
     sgfs_status status =
-        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
+        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, pace, err);
     if (status != SGFS_OK) return status;
     sgfsi_precondition_apply(&s->C, true, s->G);
     sgfsi_precondition_apply(&s->C, false, s->G);
-    sgfsi_axpy(e->model->ctx.device, e->D, pace.eps / 2, s->G, theta);
+    sgfsi_axpy(e->model->ctx.device, e->D, pace->eps / 2, s->G, theta);
     return SGFS_OK;
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     sgld *s = sampler->state;
-    sgfs_status status = ascend(sampler, now, theta, stats, err);
-    if (status != SGFS_OK || sampler->exploring) return status;
+    sgfsi_pace pace;
+    sgfs_status status = ascend(sampler, now, theta, stats, &pace, err);
+    if (status != SGFS_OK || pace.explores) return status;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, sampler->eval.D, s->z);
     sgfsi_precondition_apply(&s->C, false, s->z);
-    sgfsi_axpy(sampler->eval.model->ctx.device, sampler->eval.D, sqrt(stats[1]), s->z, theta);
+    sgfsi_axpy(sampler->eval.model->ctx.device, sampler->eval.D, sqrt(pace.eps), s->z, theta);
     return SGFS_OK;
+}
+
+static sgfs_status step_sgd(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
+                            double *stats, sgfs_err *err) {
+    sgfsi_pace pace;
+    return ascend(sampler, now, theta, stats, &pace, err);
 }
 
 static const char *caution_sgld(const sgfsi_plan *plan, const char *fisher) {
@@ -106,7 +112,7 @@ static const char *caution_sgd(const sgfsi_plan *plan, const char *fisher) {
            "uncertainty.";
 }
 
-static const char *const stats[] = {"lp", "step_size", "grad_norm", NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [SGFSI_OWN_STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgld = {
     .name = "sgld",
@@ -138,7 +144,7 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .advise = sgfsi_schedule_advise,
     .describe = sgfsi_schedule_describe,
     .open = open_sgld,
-    .step = ascend,
+    .step = step_sgd,
     .fields = sgfsi_no_fields,
     .caution = caution_sgd,
 };

@@ -25,6 +25,9 @@
 #include "base/rng.h"
 #include "sampler/sampler.h"
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum { TEMPERATURE = SGFSI_OWN_STATS, THERMOSTAT, STATS };
+
 typedef struct settings {
     sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
     double friction, mass;
@@ -100,9 +103,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + root * s->z[j];
         theta[j] += s->v[j];
     }
-    stats[3] = (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
-    stats[4] = s->friction;
-    return large || pace.explores ? SGFS_OK : regulate(s, stats[3], eta, err);
+    stats[TEMPERATURE] =
+        (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
+    stats[THERMOSTAT] = s->friction;
+    return large || pace.explores ? SGFS_OK : regulate(s, stats[TEMPERATURE], eta, err);
 }
 
 static const char *caution(const sgfsi_plan *plan, const char *fisher) {
@@ -120,8 +124,8 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, s, friction);
 }
 
-static const char *const stats[] = {"lp",          "step_size",  "grad_norm",
-                                    "temperature", "thermostat", NULL};
+static const char *const stats[] = {SGFSI_GRADIENT_STATS, [TEMPERATURE] = "temperature",
+                                    [THERMOSTAT] = "thermostat", [STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgnht = {
     .name = "sgnht",

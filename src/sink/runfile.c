@@ -134,7 +134,8 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
         block.flags |= 1u << k;
         block.bytes += 8 * (uint64_t)n;
     }
-    if (info->disk_bytes > 0) block.flags |= SGFSI_INFO_DISK, block.bytes += 8 * SGFSI_DISK_NUMBERS;
+    if (info->disk_bytes > 0)
+        block.flags |= SGFSI_INFO_DISK, block.bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
     if (info->reanchors > 0) block.flags |= SGFSI_INFO_ANCHORS, block.bytes += 8;
     unsigned char *out = begin_block(f, &block, "the moments of a chain", err);
     if (out == NULL) return SGFS_ENOMEM;

@@ -130,7 +130,7 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
             (void)sgfsi_info_array(&none, k, d->D, &n);
             if (b->flags & 1u << k) bytes += 8 * (uint64_t)n;
         }
-        if (b->flags & SGFSI_INFO_DISK) bytes += 8 * SGFSI_DISK_NUMBERS;
+        if (b->flags & SGFSI_INFO_DISK) bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
         if (b->flags & SGFSI_INFO_ANCHORS) bytes += 8;
         break;
     case SGFSI_BLOCK_POINTS:

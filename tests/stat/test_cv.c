@@ -161,14 +161,14 @@ static void the_step_is_chosen(void **state) {
         const sgfs_sampler *s = &run->chain[0].sampler;
         double own = number_of(s, "h"), other = number_of(&run->chain[3].sampler, "h");
         double h = fmin(1, 2 / (1 + 1.5 * noise_of(q.D, batches[k])));
-        double noise = sgfsi_json_get_num(s->facts, "noise", NAN);
+        double noise = sgfsi_json_get_num(s->report, "noise", NAN);
         print_message("n %g: step %.3f (theory %.3f), noise %.3f (theory %.3f)\n", batches[k], own,
                       h, noise, noise_of(q.D, batches[k]));
         assert_true(own <= 1 && fabs(own / h - 1) < 0.15); /* S is known to a tenth or two */
         assert_true(own == other);
         assert_true(fabs(noise / noise_of(q.D, batches[k]) - 1) < 0.2);
         assert_true(s->fallback[0] == '\0');
-        assert_true(sgfsi_json_get_num(s->facts, "tau_predicted", 0) == (2 - own) / own);
+        assert_true(sgfsi_json_get_num(s->report, "tau_predicted", 0) == (2 - own) / own);
         sgfs_run_free(run);
         sgfs_model_free(m);
         sgfs_data_free(data);

@@ -16,11 +16,11 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/words.h"
 #include "chain/plan.h"
 #include "files/collect.h"
 #include "files/files.h"
 #include "files/flow.h"
-#include "files/glossary.h"
 #include "files/packed/packed.h"
 #include "rows/rows.h"
 
@@ -768,21 +768,21 @@ static void test_flows_start_again(void **state) {
     free(out);
 }
 
-static void test_glossary(void **state) {
+static void test_words(void **state) {
     (void)state;
-    sgfsi_glossary g = {0};
+    sgfsi_word_list g = {0};
     char word[32];
-    assert_int_equal(sgfsi_glossary_find(&g, "none"), -1);
+    assert_int_equal(sgfsi_words_find(&g, "none", 4), -1);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < 3000; i++) {
             snprintf(word, sizeof word, "w%d", i * 385);
-            assert_int_equal(sgfsi_glossary_add(&g, word), i);
+            assert_int_equal(sgfsi_words_add(&g, word, strlen(word)), i);
         }
     }
     assert_int_equal(g.count, 3000);
-    assert_int_equal(sgfsi_glossary_find(&g, "w770"), 2);
-    assert_int_equal(sgfsi_glossary_find(&g, "w771"), -1);
-    sgfsi_glossary_free(&g);
+    assert_int_equal(sgfsi_words_find(&g, "w770", 4), 2);
+    assert_int_equal(sgfsi_words_find(&g, "w771!", 4), -1);
+    sgfsi_words_free(&g);
     assert_int_equal(g.count, 0);
 }
 
@@ -809,7 +809,7 @@ int main(void) {
         IN_FOLDER(test_flows_of_shuffled_files),
         IN_FOLDER(test_flows_of_words),
         IN_FOLDER(test_flows_start_again),
-        cmocka_unit_test(test_glossary),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,7 +188,7 @@ static void close_csv(csv *c) {
     sgfsi_text_close(&c->text);
     for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
     free(c->piece);
-    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_levels_clear(&c->plan.words[w].known);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
     free(c->plan.words);
     free(c->plan.words_of);
     free(c->plan.role);
@@ -241,7 +241,7 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
     c->ended = c->restart = false;
     c->status = SGFS_OK;
     memset(&c->missing, 0, sizeof c->missing);
-    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_levels_clear(&c->plan.words[w].known);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
     sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)(block_pieces(c) * PIECE), err);
     return status == SGFS_OK && c->format.header ? skip_header(c, err) : status;
 }
@@ -319,7 +319,7 @@ static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t
     if (plan->role[col] == SGFSI_ROLE_TARGET && plan->first.line > 0)
         return sgfsi_csv_fail_words(plan, col, plan->first.line, plan->first.text, &p->err);
     char shown[SGFSI_SHOWN_CHARS + 1];
-    strncpy(shown, fresh->levels.text[k], SGFSI_SHOWN_CHARS);
+    strncpy(shown, fresh->words.text[k], SGFSI_SHOWN_CHARS);
     shown[SGFSI_SHOWN_CHARS] = '\0';
     return sgfsi_csv_fail_words(plan, col, line + fresh->where[k][1], shown, &p->err);
 }
@@ -330,16 +330,20 @@ static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int6
     int64_t number[SGFSI_MAX_LEVELS];
     for (int64_t w = 0; w < c->plan.worded; w++) {
         sgfsi_csv_words *words = &c->plan.words[w];
-        const sgfsi_levels *fresh = &p->fresh[w].levels;
+        const sgfsi_word_list *fresh = &p->fresh[w].words;
         for (int64_t k = 0; k < fresh->count; k++) {
             const char *text = fresh->text[k];
             if (p->fresh[w].where[k][0] >= p->rows) break; /* of the row that is a fault */
-            number[k] = sgfsi_levels_index(&words->known, text, strlen(text));
-            if (number[k] == SGFSI_LEVELS_MEMORY) {
+            number[k] = sgfsi_words_find(&words->known, text, strlen(text));
+            if (number[k] < 0 && words->known.count == SGFSI_MAX_LEVELS) {
+                p->status = too_many_words(c, p, w, k, line);
+                continue;
+            }
+            if (number[k] < 0) number[k] = sgfsi_words_add(&words->known, text, strlen(text));
+            if (number[k] < 0) {
                 p->status = sgfsi_fail_memory(&p->err, "the words of a column");
                 p->rows = 0;
             }
-            if (number[k] == SGFSI_LEVELS_FULL) p->status = too_many_words(c, p, w, k, line);
         }
         if (fresh->count > 0) renumber(c, p, words, before[w], number);
     }
@@ -512,7 +516,7 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
 /* ---- the head -------------------------------------------------------------------------------- */
 
 /* Words of w that are not in the list yet are copied to it. */
-static bool copy_words(const sgfsi_levels *w, int64_t *count, char ***list) {
+static bool copy_words(const sgfsi_word_list *w, int64_t *count, char ***list) {
     if (*count == w->count) return true;
     char **bigger = realloc(*list, (size_t)w->count * sizeof *bigger);
     if (bigger == NULL) return false;

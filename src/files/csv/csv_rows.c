@@ -198,14 +198,14 @@ static sgfs_status note_found(reading *r, int64_t col, const sgfsi_cell *cell, s
     return SGFS_OK;
 }
 
-/* Number a word that is not known; negative as sgfsi_levels_index has it. */
+/* Number a word that is not known. -1: memory is out. */
 static int64_t number_fresh(reading *r, sgfsi_csv_fresh *fresh, const char *text, size_t length) {
-    int64_t before = fresh->levels.count, k = sgfsi_levels_index(&fresh->levels, text, length);
+    int64_t before = fresh->words.count, k = sgfsi_words_add(&fresh->words, text, length);
     if (k < before) return k;
     if (k >= fresh->room) {
         int64_t room = fresh->room == 0 ? 16 : 2 * fresh->room;
         void *bigger = realloc(fresh->where, (size_t)room * sizeof *fresh->where);
-        if (bigger == NULL) return SGFSI_LEVELS_MEMORY;
+        if (bigger == NULL) return -1;
         fresh->where = bigger;
         fresh->room = room;
     }
@@ -224,13 +224,12 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, s
     }
     if (length >= WORD_CHARS) return fail_words_here(r, col, cell, true, err);
     int32_t w = r->plan->words_of[col];
-    const sgfsi_levels *known = &r->plan->words[w].known;
-    int64_t k = sgfsi_levels_find(known, text, length);
+    const sgfsi_word_list *known = &r->plan->words[w].known;
+    int64_t k = sgfsi_words_find(known, text, length);
     if (k < 0) {
         k = number_fresh(r, &r->piece->fresh[w], text, length);
-        if (k == SGFSI_LEVELS_MEMORY) return sgfsi_fail_memory(err, "the words of a column");
-        if (k < 0 || k + known->count >= SGFSI_MAX_LEVELS)
-            return fail_words_here(r, col, cell, false, err);
+        if (k < 0) return sgfsi_fail_memory(err, "the words of a column");
+        if (k + known->count >= SGFSI_MAX_LEVELS) return fail_words_here(r, col, cell, false, err);
         k += known->count;
     }
     *r->to++ = (double)k;
@@ -368,7 +367,7 @@ static sgfs_status clear(const plan *c, piece *p, sgfs_err *err) {
     p->missing_row = p->found_row = p->text_row = -1;
     memset(&p->missing, 0, sizeof p->missing);
     if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
-    for (int64_t w = 0; w < p->freshes; w++) sgfsi_levels_clear(&p->fresh[w].levels);
+    for (int64_t w = 0; w < p->freshes; w++) sgfsi_words_free(&p->fresh[w].words);
     if (p->freshes >= c->worded) return SGFS_OK;
     sgfsi_csv_fresh *bigger = realloc(p->fresh, (size_t)c->worded * sizeof *bigger);
     if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
@@ -400,7 +399,7 @@ void sgfsi_csv_piece_read(const plan *c, piece *p) {
 
 void sgfsi_csv_piece_free(piece *p) {
     for (int64_t w = 0; w < p->freshes; w++) {
-        sgfsi_levels_clear(&p->fresh[w].levels);
+        sgfsi_words_free(&p->fresh[w].words);
         free(p->fresh[w].where);
     }
     free(p->fresh);

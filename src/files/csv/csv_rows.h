@@ -5,15 +5,15 @@
 #ifndef SGFSI_CSV_ROWS_H
 #define SGFSI_CSV_ROWS_H
 
+#include "base/words.h"
 #include "files/csv/csv.h"
-#include "files/levels.h"
 
 enum { SGFSI_SHOWN_LINES = 5 };
 
 /* The words of a column that are known so far. */
 typedef struct sgfsi_csv_words {
     int64_t col, place; /* column of the file; of the rows */
-    sgfsi_levels known;
+    sgfsi_word_list known;
 } sgfsi_csv_words;
 
 /* What a piece has to know of the file. */
@@ -43,8 +43,8 @@ typedef struct sgfsi_csv_missing {
 /* Words of a column that were not known, in order of first appearance. Cells hold their numbers on
  * top of those known. */
 typedef struct sgfsi_csv_fresh {
-    sgfsi_levels levels;
-    int64_t (*where)[2]; /* levels.count: row and line of the piece on which each came first */
+    sgfsi_word_list words;
+    int64_t (*where)[2]; /* words.count: row and line of the piece on which each came first */
     int64_t room;
 } sgfsi_csv_fresh;
 

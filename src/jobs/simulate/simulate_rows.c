@@ -37,26 +37,23 @@ typedef struct block {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* x: 1 + dim. */
-static void draw_row(const sgfsi_simulation *s, int64_t i, double *x, double *normal,
-                     double *uniform) {
-    double keep = sqrt(1 - s->rho * s->rho);
-    sgfsi_stream features = sgfsi_stream_at(s->seed, 0, i, SGFSI_FEATURES);
-    sgfsi_stream target = sgfsi_stream_at(s->seed, 0, i, SGFSI_TARGET);
-    sgfsi_normals(&features, s->dim, x + 1);
-    sgfsi_normals(&target, 1, normal);
-    sgfsi_uniforms(&target, 1, uniform);
-    x[0] = 1;
-    for (int64_t j = 2; j <= s->dim; j++) x[j] = s->rho * x[j - 1] + keep * x[j];
-}
-
 /* n x (dim + 1) at x + 1. */
 static sgfs_status draw_block(const sgfsi_simulation *s, block *k) {
     const int64_t p = s->dim + 1, n = k->n;
     const sgfs_batch b = {
         .n = n, .p = p, .x = k->x, .y = k->y, .total = (double)s->rows, .gamma = 1};
-    for (int64_t i = 0; i < n; i++)
-        draw_row(s, k->first + i, k->x + i * p, &k->normal[i], &k->uniform[i]);
+    const double keep = sqrt(1 - s->rho * s->rho);
+    for (int64_t i = 0; i < n; i++) {
+        double *x = k->x + i * p; /* 1 + dim */
+        sgfsi_stream features = sgfsi_stream_at(s->seed, 0, k->first + i, SGFSI_FEATURES);
+        sgfsi_stream target = sgfsi_stream_at(s->seed, 0, k->first + i, SGFSI_TARGET);
+        sgfsi_normals(&features, s->dim, x + 1);
+        sgfsi_normals(&target, 1, &k->normal[i]);
+        sgfsi_uniforms(&target, 1, &k->uniform[i]);
+        x[0] = 1;
+        for (int64_t j = 2; j <= s->dim; j++) x[j] = s->rho * x[j - 1] + keep * x[j];
+    }
+    /* targets, each into the place of the next row's intercept */
     s->kind->resample(s->m, s->theta, &b, k->normal, k->uniform, k->y);
     for (int64_t i = 0; i < n; i++) {
         k->x[(i + 1) * p] = k->y[i];
@@ -193,18 +190,7 @@ typedef struct work {
     block *bank[2]; /* blocks each */
 } work;
 
-static bool open_bank(work *k, block **bank, sgfsi_arena *arena) {
-    block *b = *bank = sgfsi_arena_alloc(arena, k->blocks, sizeof *b);
-    for (int64_t i = 0; b != NULL && i < k->blocks; i++) {
-        b[i].x = SGFSI_DOUBLES(arena, k->rows * (k->w->s->dim + 1) + 1);
-        b[i].y = SGFSI_DOUBLES(arena, 3 * k->rows);
-        if (b[i].x == NULL || b[i].y == NULL) return false;
-        b[i].normal = b[i].y + k->rows;
-        b[i].uniform = b[i].y + 2 * k->rows;
-    }
-    return b != NULL;
-}
-
+/* How many rows a block has and how many blocks a bank, and room for both banks. */
 static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     const int64_t cols = k->w->s->dim + 1, all = k->w->s->rows;
     int64_t rows = MOST_CELLS / cols < MOST_ROWS ? MOST_CELLS / cols : MOST_ROWS;
@@ -214,8 +200,17 @@ static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     if (blocks < k->threads) blocks = k->threads;
     k->blocks = blocks < needed ? blocks : needed;
     k->rows = rows < all ? rows : all;
-    bool room = open_bank(k, &k->bank[0], arena) && open_bank(k, &k->bank[1], arena);
-    return room ? SGFS_OK : sgfsi_fail_memory(err, "the simulation");
+    block *b = k->bank[0] = sgfsi_arena_alloc(arena, 2 * k->blocks, sizeof *b);
+    if (b == NULL) return sgfsi_fail_memory(err, "the simulation");
+    k->bank[1] = b + k->blocks;
+    for (int64_t i = 0; i < 2 * k->blocks; i++) {
+        b[i].x = SGFSI_DOUBLES(arena, k->rows * cols + 1);
+        b[i].y = SGFSI_DOUBLES(arena, 3 * k->rows);
+        if (b[i].x == NULL || b[i].y == NULL) return sgfsi_fail_memory(err, "the simulation");
+        b[i].normal = b[i].y + k->rows;
+        b[i].uniform = b[i].y + 2 * k->rows;
+    }
+    return SGFS_OK;
 }
 
 /* Of several things that went wrong the first in the order of rows is told. */
@@ -248,29 +243,24 @@ static sgfs_status turn(const work *k, int64_t first, block *draw, const block *
     return status;
 }
 
-static sgfs_status write_all(writer *w, sgfs_err *err) {
-    sgfsi_arena arena = {NULL};
-    work k = {.w = w};
-    sgfs_status status = open_work(&k, &arena, err);
-    sgfsi_ticker ticker = sgfsi_ticker_start(w->s->log, "Simulating");
-    sgfsi_scope scope = sgfsi_context_enter(&w->s->m->ctx);
-    const int64_t step = k.blocks * k.rows;
-    /* one turn more than there are banks to fill: the last is written then */
-    for (int64_t first = 0; status == SGFS_OK && first < w->s->rows + step; first += step) {
-        int which = (int)(first / step % 2);
-        status = turn(&k, first, k.bank[which], k.bank[1 - which], err);
-        if (first > 0) sgfsi_tick(&ticker, fmin(1, (double)first / (double)w->s->rows));
-    }
-    sgfsi_context_leave(scope);
-    sgfsi_arena_free(&arena);
-    return status;
-}
-
 sgfs_status sgfsi_simulation_write(const sgfsi_simulation *s, const char *path, bool overwrite,
                                    sgfs_err *err) {
     writer w = {.s = s, .format = find_format(path)};
     sgfs_status status = w.format->open(&w, path, overwrite, err);
-    if (status == SGFS_OK) status = write_all(&w, err);
+    sgfsi_arena arena = {NULL};
+    work k = {.w = &w};
+    if (status == SGFS_OK) status = open_work(&k, &arena, err);
+    sgfsi_ticker ticker = sgfsi_ticker_start(s->log, "Simulating");
+    sgfsi_scope scope = sgfsi_context_enter(&s->m->ctx);
+    const int64_t step = k.blocks * k.rows;
+    /* one turn more than there are banks to fill: the last is written then */
+    for (int64_t first = 0; status == SGFS_OK && first < s->rows + step; first += step) {
+        int which = (int)(first / step % 2);
+        status = turn(&k, first, k.bank[which], k.bank[1 - which], err);
+        if (first > 0) sgfsi_tick(&ticker, fmin(1, (double)first / (double)s->rows));
+    }
+    sgfsi_context_leave(scope);
+    sgfsi_arena_free(&arena);
     sgfs_status closed = w.format->close(&w, status == SGFS_OK, err);
     return status == SGFS_OK ? closed : status;
 }
