@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/nearest.h"
 #include "cli.h"
 
 enum { MOST_FLAGS = 256, MOST_OPTIONS = 512 };
@@ -57,6 +58,18 @@ const char *cli_given(const cli_command *command, const cli_args *args, const ch
     return i < 0 ? NULL : args->given[i];
 }
 
+sgfs_status cli_borrow(const cli_command *command, const cli_args *args, cli_borrowed *borrowed,
+                       sgfs_err *err) {
+    for (; (*borrowed)[0] != NULL; borrowed++) {
+        const char *value = cli_given(command, args, (*borrowed)[0]);
+        if (value == NULL) continue;
+        sgfs_status status =
+            sgfs_config_set(args->cfg, (*borrowed)[1], value[0] == '\0' ? "true" : value, err);
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status unknown_flag(const cli_command *command, const char *flag, sgfs_err *err) {
     const char *names[MOST_FLAGS];
     int64_t count = 0;
@@ -69,7 +82,7 @@ static sgfs_status unknown_flag(const cli_command *command, const char *flag, sg
     for (int64_t i = 0; sgfs_option_at(i, &option) && count < MOST_FLAGS; i++) {
         if (cli_applies(command, &option)) names[count++] = option.flag;
     }
-    const char *near = sgfs_nearest(flag, count, names);
+    const char *near = sgfsi_nearest(flag, count, names);
     if (near != NULL) {
         return cli_fail(err, SGFS_EUSAGE, "There is no flag --%s. Did you mean --%s?", flag, near);
     }
@@ -101,13 +114,13 @@ static sgfs_status set_option(cli_args *args, const char *key, const char *value
     sgfs_option_info o;
     for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
         if (strcmp(o.key, key) != 0) continue;
-        if (is_transform(key) && sgfs_config_given(args->cfg, key) && !args->from_file[i]) {
+        if (is_transform(key) && args->origin[i] == CLI_FLAG) {
             return cli_fail(err, SGFS_EUSAGE,
                             "--%s may be given once (lists take commas, \"a,b\"; several rounds of "
                             "transforms are several runs of `sgfs pack`).",
                             o.flag);
         }
-        args->from_file[i] = false;
+        args->origin[i] = CLI_FLAG;
     }
     return sgfs_config_set(args->cfg, key, value, err);
 }
@@ -142,16 +155,17 @@ static sgfs_status take_own(const cli_command *command, int own, char *equals, i
     return SGFS_OK;
 }
 
-/* Which options the file has set, and for which sampler. */
+/* Which options the file has set (to something else than their defaults), and for which sampler. */
 static void remember_file(cli_args *args, const char *path) {
     sgfs_option_info o;
     args->config = path;
-    if (sgfs_config_given(args->cfg, "sampler.kind")) {
-        snprintf(args->config_sampler, sizeof args->config_sampler, "%s",
-                 sgfs_config_get(args->cfg, "sampler.kind"));
+    for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
+        const char *value = sgfs_config_get(args->cfg, o.key);
+        if (strcmp(value, o.value) == 0) continue;
+        args->origin[i] = CLI_FILE;
+        if (strcmp(o.key, "sampler.kind") == 0)
+            snprintf(args->config_sampler, sizeof args->config_sampler, "%s", value);
     }
-    for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++)
-        args->from_file[i] = sgfs_config_given(args->cfg, o.key);
 }
 
 /* The file of --config comes first, wherever it stands: flags override it. A value never begins
@@ -181,34 +195,33 @@ static sgfs_status check_config(const cli_args *args, sgfs_err *err) {
     const char *now = sgfs_config_get(args->cfg, "sampler.kind");
     if (args->config_sampler[0] == '\0' || strcmp(now, args->config_sampler) == 0) return SGFS_OK;
     for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
-        if (!args->from_file[i] || strcmp(o.stage, "sampler") != 0) continue;
+        if (args->origin[i] != CLI_FILE || strcmp(o.stage, "sampler") != 0) continue;
         return cli_fail(err, SGFS_EUSAGE,
                         "%.200s sets \"%s\" for sampler %.40s; --sampler %.40s would take it over. "
                         "Leave out --sampler, or %s.",
                         args->config, o.key, args->config_sampler, now,
-                        sgfs_config_rows(args->cfg) != NULL
+                        sgfs_config_get(args->cfg, "data.path") != NULL
                             ? "--config, and name the options themselves"
                             : "take what belongs to the other one out of the file");
     }
     return SGFS_OK;
 }
 
-static bool is_from_file(const cli_args *args, const char *key) {
+static int origin_of(const cli_args *args, const char *key) {
     sgfs_option_info o;
     for (int64_t i = 0; i < MOST_OPTIONS && sgfs_option_at(i, &o); i++) {
-        if (strcmp(o.key, key) == 0) return args->from_file[i];
+        if (strcmp(o.key, key) == 0) return args->origin[i];
     }
-    return false;
+    return CLI_DEFAULT;
 }
 
 /* A run again, but with --draws: thinning and ESS were for the other number. */
 static sgfs_status settle_lengths(const cli_args *args, sgfs_err *err) {
     static const char *const other[] = {"run.thin", "run.ess"};
-    bool again = sgfs_config_rows(args->cfg) != NULL;
-    if (!again || !sgfs_config_given(args->cfg, "run.draws") || is_from_file(args, "run.draws"))
-        return SGFS_OK;
+    bool again = sgfs_config_get(args->cfg, "data.path") != NULL;
+    if (!again || origin_of(args, "run.draws") != CLI_FLAG) return SGFS_OK;
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
-        if (!is_from_file(args, other[i])) continue;
+        if (origin_of(args, other[i]) != CLI_FILE) continue;
         if (sgfs_config_set(args->cfg, other[i], "auto", err) != SGFS_OK) return err->code;
     }
     return SGFS_OK;
@@ -297,15 +310,16 @@ sgfs_status cli_check_out(const cli_args *args, const char *out, const char *dat
 
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err) {
-    const char *path = cli_given(command, args, "data"), *told = sgfs_config_rows(args->cfg);
-    bool again = path == NULL && told != NULL;
-    if (again && told[0] == '\0') {
+    const char *path = cli_given(command, args, "data");
+    const char *before = sgfs_config_get(args->cfg, "data.path"); /* of the run in --config */
+    bool again = path == NULL && before != NULL;
+    if (again && before[0] == '\0') {
         cli_fail(err, SGFS_EUSAGE,
                  "Where are the rows? Those of %.300s did not come from a file. Add --data FILE.",
                  args->config);
         return NULL;
     }
-    if (again) path = told;
+    if (again) path = before;
     if (path == NULL) {
         cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
         return NULL;

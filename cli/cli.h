@@ -22,6 +22,8 @@ typedef struct cli_data {
     bool behind; /* a word behind the value of --data, not the value itself */
 } cli_data;
 
+typedef enum cli_origin { CLI_DEFAULT, CLI_FILE, CLI_FLAG } cli_origin;
+
 typedef struct cli_args {
     sgfs_config *cfg;
     int words;
@@ -32,7 +34,7 @@ typedef struct cli_args {
     bool quiet, json;
     const char *config;      /* the file of --config, or NULL */
     char config_sampler[64]; /* the sampler it names, or "" */
-    bool from_file[512];     /* by option: set in that file, and by no flag */
+    char origin[512];        /* by option: who set it last, a cli_origin */
     int datas;
     cli_data *data; /* all names of --data; malloc'ed */
     char *lines;    /* the same as one text, one name a line; malloc'ed */
@@ -50,6 +52,12 @@ typedef struct cli_command {
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
     cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
+
+/* Options of other stages that make sense for a command as well, under a flag of its own: pairs of
+ * flag and key, which end with NULL. */
+typedef const char *const cli_borrowed[2];
+sgfs_status cli_borrow(const cli_command *command, const cli_args *args, cli_borrowed *borrowed,
+                       sgfs_err *err);
 
 /* args.c: fill args from the words after the subcommand. */
 sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
@@ -112,9 +120,9 @@ void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 void cli_progress(const sgfs_progress *p, void *user);
-void cli_tune_progress(const sgfs_tune_progress *p, void *user);
-void cli_audit_progress(const sgfs_audit_progress *p, void *user);
-void cli_predict_progress(const sgfs_predict_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */
+/* All of a job that can be stopped, with progress; job NULL: err says why there is none. */
+sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err);
+sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err); /* its result, to stdout */
 
 #endif

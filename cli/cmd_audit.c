@@ -14,62 +14,33 @@ static const cli_flag flags[] = {
     {"max-time", "X", "seconds in all: be content with what is known by then"},
     {NULL, NULL, NULL}};
 
-static void stop(void *work) {
-    sgfs_audit_stop(work);
-}
-
-/* Options of the run that make sense here as well. */
-static sgfs_status borrow(cli_args *args, sgfs_err *err) {
-    static const char *const lent[][2] = {{"chains", "run.chains"},
-                                          {"seed", "run.seed"},
-                                          {"threads", "run.threads"},
-                                          {"max-time", "run.max_time"}};
-    for (size_t i = 0; i < sizeof lent / sizeof lent[0]; i++) {
-        const char *value = cli_given(&cmd_audit, args, lent[i][0]);
-        if (value == NULL) continue;
-        if (sgfs_config_set(args->cfg, lent[i][1], value, err) != SGFS_OK) return err->code;
-    }
-    return SGFS_OK;
-}
+static cli_borrowed borrowed[] = {{"chains", "run.chains"},
+                                  {"seed", "run.seed"},
+                                  {"threads", "run.threads"},
+                                  {"max-time", "run.max_time"},
+                                  {NULL, NULL}};
 
 /* A file that cannot be written costs the quotation, not the result. */
-static void store(const sgfs_audit *audit, const cli_args *args) {
+static void store(const sgfs_job *audit, const cli_args *args) {
     sgfs_err err = {SGFS_OK, ""};
-    const sgfs_audit_report *r = sgfs_audit_result(audit);
+    const sgfs_audit_report *r = sgfs_job_result(audit);
     if (!r->needed || cli_given(&cmd_audit, args, "no-store") != NULL) return;
-    if (sgfs_audit_store(audit, &err) == SGFS_OK) return;
+    if (sgfs_job_save(audit, NULL, &err) == SGFS_OK) return;
     fflush(stdout);
     fprintf(stderr, "warning: the result is not kept in the run file. %s\n", err.text);
 }
 
-static sgfs_status show(const sgfs_audit *audit, const cli_args *args, sgfs_err *err) {
-    if (!args->json) {
-        cli_print_audit(sgfs_audit_result(audit));
-        return SGFS_OK;
-    }
-    char *text = sgfs_audit_json(audit);
-    if (text == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the result.");
-    puts(text);
-    sgfs_text_free(text);
-    return SGFS_OK;
-}
-
 static sgfs_status audit_run(cli_args *args, sgfs_err *err) {
-    double due = 2;
     if (args->words != 1)
         return cli_fail(err, SGFS_EUSAGE, "Name one run file: sgfs audit fit.run");
-    if (borrow(args, err) != SGFS_OK) return err->code;
+    if (cli_borrow(&cmd_audit, args, borrowed, err) != SGFS_OK) return err->code;
     const char *data = cli_given(&cmd_audit, args, "data");
-    sgfs_audit *audit = sgfs_audit_open(args->word[0], NULL, data, args->cfg, err);
-    if (audit == NULL) return err->code;
-    if (!args->quiet) sgfs_audit_on_progress(audit, cli_audit_progress, &due);
-    cli_on_interrupt(stop, audit);
-    sgfs_status status = sgfs_audit_all(audit, err);
-    cli_on_interrupt(stop, NULL);
-    cli_progress_end();
-    if (status == SGFS_OK) status = show(audit, args, err);
+    sgfs_job *audit = sgfs_audit_open(args->word[0], NULL, data, args->cfg, err);
+    sgfs_status status = cli_run_job(audit, args, err);
+    if (status == SGFS_OK && args->json) status = cli_print_json(audit, err);
+    else if (status == SGFS_OK) cli_print_audit(sgfs_job_result(audit));
     if (status == SGFS_OK) store(audit, args);
-    sgfs_audit_free(audit);
+    sgfs_job_free(audit);
     return status;
 }
 

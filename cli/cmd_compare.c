@@ -11,12 +11,11 @@ static const cli_flag flags[] = {
     {NULL, NULL, NULL}};
 
 /* A comparison is worth what the run is worth. */
-static void warn_about_run(const sgfs_draws *draws) {
-    sgfs_summary *s = sgfs_summary_new(draws, NULL);
-    if (s == NULL) return;
+static void warn_about_run(const sgfs_draws *draws, const sgfs_config *cfg) {
+    sgfs_job *job = sgfs_summary_open(draws, cfg, NULL);
     fflush(stdout);
-    cli_print_warnings(s, stderr);
-    sgfs_summary_free(s);
+    if (sgfs_job_run(job, NULL) == SGFS_OK) cli_print_warnings(sgfs_job_result(job), stderr);
+    sgfs_job_free(job);
 }
 
 static sgfs_status compare(cli_args *args, sgfs_err *err) {
@@ -27,17 +26,14 @@ static sgfs_status compare(cli_args *args, sgfs_err *err) {
     }
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
-    sgfs_compare *c = sgfs_compare_new(draws, reference, err);
-    sgfs_status status = c != NULL ? SGFS_OK : err->code;
-    if (c != NULL && args->json) {
-        char *text = sgfs_compare_json(c);
-        if (text != NULL) puts(text);
-        sgfs_text_free(text);
-    } else if (c != NULL) {
-        cli_print_compare(c);
-        warn_about_run(draws);
+    sgfs_job *job = sgfs_compare_open(draws, reference, args->cfg, err);
+    sgfs_status status = sgfs_job_run(job, err);
+    if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
+    else if (status == SGFS_OK) {
+        cli_print_compare(sgfs_job_result(job));
+        warn_about_run(draws, args->cfg);
     }
-    sgfs_compare_free(c);
+    sgfs_job_free(job);
     sgfs_draws_free(draws);
     return status;
 }

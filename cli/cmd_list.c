@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli.h"
 
 static const cli_flag flags[] = {{NULL, NULL, NULL}};
@@ -61,7 +62,7 @@ static bool is_stage(const char *word) {
 }
 
 static sgfs_status unknown_stage(const char *word, sgfs_err *err) {
-    const char *near = sgfs_nearest(word, STAGES, stages);
+    const char *near = sgfsi_nearest(word, STAGES, stages);
     if (near == NULL) {
         return cli_fail(err, SGFS_EUSAGE, "There is no list of \"%s\"; `sgfs help list` shows all.",
                         word);

@@ -3,7 +3,6 @@
  */
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli.h"
 
@@ -15,62 +14,46 @@ static const cli_flag flags[] = {
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-/* Some options of the run make sense here as well. */
-static sgfs_status borrow(cli_args *args, const char *flag, const char *key, sgfs_err *err) {
-    const char *value = cli_given(&cmd_optimize, args, flag);
-    if (value == NULL) return SGFS_OK;
-    return sgfs_config_set(args->cfg, key, value[0] == '\0' ? "true" : value, err);
-}
+static cli_borrowed borrowed[] = {{"start", "run.start"},
+                                  {"threads", "run.threads"},
+                                  {"overwrite", "output.overwrite"},
+                                  {NULL, NULL}};
 
 /* All or nothing: an interrupt waits until the file has its name. */
-static sgfs_status write_mode(const sgfs_mode *mode, const char *path, const cli_args *args,
-                              sgfs_err *err) {
-    bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
+static sgfs_status write_mode(const sgfs_job *job, const char *path, sgfs_err *err) {
     sigset_t interrupts, before;
     sigemptyset(&interrupts);
     sigaddset(&interrupts, SIGINT);
     sigaddset(&interrupts, SIGTERM);
     sigprocmask(SIG_BLOCK, &interrupts, &before);
-    sgfs_status status = sgfs_mode_write(mode, path, overwrite, err);
+    sgfs_status status = sgfs_job_save(job, path, err);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 
-static sgfs_status show(const sgfs_mode *mode, const char *path, const cli_args *args,
+static sgfs_status show(const sgfs_job *job, const char *path, const cli_args *args,
                         sgfs_err *err) {
-    if (args->json) {
-        char *text = sgfs_mode_json(mode);
-        if (text == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the result.");
-        puts(text);
-        sgfs_text_free(text);
-    } else {
-        cli_print_mode(mode);
-    }
-    if (path == NULL) return SGFS_OK;
-    sgfs_status status = write_mode(mode, path, args, err);
+    sgfs_status status = SGFS_OK;
+    if (args->json) status = cli_print_json(job, err);
+    else cli_print_mode(sgfs_job_result(job));
+    if (path == NULL || status != SGFS_OK) return status;
+    status = write_mode(job, path, err);
     if (status == SGFS_OK && !args->quiet) fprintf(stderr, "mode -> %s\n", path);
-    return status;
-}
-
-static sgfs_status with_data(const sgfs_data *data, const char *path, const cli_args *args,
-                             sgfs_err *err) {
-    sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
-    sgfs_mode *mode = sgfs_mode_new(model, args->cfg, err);
-    sgfs_status status = mode != NULL ? show(mode, path, args, err) : err->code;
-    sgfs_mode_free(mode);
-    sgfs_model_free(model);
     return status;
 }
 
 static sgfs_status optimize(cli_args *args, sgfs_err *err) {
     const char *path = cli_given(&cmd_optimize, args, "out");
     if (cli_check_model(&cmd_optimize, args, err) != SGFS_OK) return err->code;
-    if (borrow(args, "start", "run.start", err) != SGFS_OK) return err->code;
-    if (borrow(args, "threads", "run.threads", err) != SGFS_OK) return err->code;
-    if (borrow(args, "overwrite", "output.overwrite", err) != SGFS_OK) return err->code;
+    if (cli_borrow(&cmd_optimize, args, borrowed, err) != SGFS_OK) return err->code;
     sgfs_data *data = cli_open_data(&cmd_optimize, args, path, err);
     if (data == NULL) return err->code;
-    sgfs_status status = with_data(data, path, args, err);
+    sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
+    sgfs_job *job = sgfs_optimize_open(model, args->cfg, err);
+    sgfs_status status = sgfs_job_run(job, err);
+    if (status == SGFS_OK) status = show(job, path, args, err);
+    sgfs_job_free(job);
+    sgfs_model_free(model);
     sgfs_data_free(data);
     return status;
 }

@@ -13,10 +13,6 @@ static const cli_flag flags[] = {
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-static void stop(void *work) {
-    sgfs_pack_stop(work);
-}
-
 /* All words, one to a line; the caller frees. */
 static char *join(const cli_args *args) {
     size_t room = 1;
@@ -33,53 +29,38 @@ static char *join(const cli_args *args) {
     return all;
 }
 
-static double megabytes(double bytes) {
-    return bytes / 1e6;
-}
-
-static void print_info(const char *path, const sgfs_pack_info *info, double bytes,
-                       const cli_args *args) {
-    if (args->json) {
-        char *text = sgfs_pack_json(info);
-        if (text != NULL) printf("%s\n", text);
-        sgfs_text_free(text);
-    } else if (!args->quiet) {
-        fprintf(stderr,
-                "%s: %lld rows, %lld columns of %s, %.1f MB in chunks of %lld rows (%lld "
-                "bytes)%s; %.1f s, %.0f MB/s\n",
-                path, (long long)info->rows, (long long)info->cols, info->type,
-                megabytes(info->bytes), (long long)info->chunk_rows, (long long)info->chunk_bytes,
-                info->shuffled ? ", shuffled" : ", in the order of the files", info->seconds,
-                info->seconds > 0 ? megabytes(bytes) / info->seconds : 0);
-    }
-}
-
-static sgfs_status check(const char *path, const cli_args *args, sgfs_err *err) {
-    sgfs_pack_info info;
-    if (args->words > 0 || cli_given(&cmd_pack, args, "out") != NULL)
-        return cli_fail(err, SGFS_EUSAGE, "--check FILE.sgd comes alone.");
-    sgfs_status status = sgfs_pack_check(path, args->cfg, &info, err);
-    if (status != SGFS_OK) return status;
-    print_info(path, &info, info.bytes, args);
-    if (!args->json && !args->quiet) fprintf(stderr, "every checksum is right\n");
+static sgfs_status show(const char *path, const sgfs_job *job, bool checked, const cli_args *args,
+                        sgfs_err *err) {
+    const sgfs_pack_info *info = sgfs_job_result(job);
+    double bytes = checked ? info->bytes : info->read;
+    if (args->json) return cli_print_json(job, err);
+    if (args->quiet) return SGFS_OK;
+    fprintf(stderr,
+            "%s: %lld rows, %lld columns of %s, %.1f MB in chunks of %lld rows (%lld "
+            "bytes)%s; %.1f s, %.0f MB/s\n",
+            path, (long long)info->rows, (long long)info->cols, info->type, info->bytes / 1e6,
+            (long long)info->chunk_rows, (long long)info->chunk_bytes,
+            info->shuffled ? ", shuffled" : ", in the order of the files", info->seconds,
+            info->seconds > 0 ? bytes / 1e6 / info->seconds : 0);
+    if (checked) fprintf(stderr, "every checksum is right\n");
     return SGFS_OK;
 }
 
-static sgfs_status write_file(sgfs_pack *work, const char *out, const cli_args *args,
-                              sgfs_err *err) {
-    cli_on_interrupt(stop, work);
-    sgfs_status status = sgfs_pack_all(work, out, err);
-    cli_on_interrupt(stop, NULL);
-    if (status != SGFS_OK) return status;
-    const sgfs_pack_info *info = sgfs_pack_result(work);
-    print_info(out, info, info->read, args);
-    return SGFS_OK;
+/* out NULL: the packed file `data` is checked. */
+static sgfs_status run_job(const char *data, const char *out, const cli_args *args, sgfs_err *err) {
+    sgfs_job *job = sgfs_pack_open(data, out, args->cfg, err);
+    sgfs_status status = out != NULL ? cli_run_job(job, args, err) : sgfs_job_run(job, err);
+    if (status == SGFS_OK) status = show(out != NULL ? out : data, job, out == NULL, args, err);
+    sgfs_job_free(job);
+    return status;
 }
 
 static sgfs_status pack(cli_args *args, sgfs_err *err) {
     const char *out = cli_given(&cmd_pack, args, "out"),
                *checked = cli_given(&cmd_pack, args, "check");
-    if (checked != NULL) return check(checked, args, err);
+    if (checked != NULL && (args->words > 0 || out != NULL))
+        return cli_fail(err, SGFS_EUSAGE, "--check FILE.sgd comes alone.");
+    if (checked != NULL) return run_job(checked, NULL, args, err);
     if (args->words == 0 || out == NULL) {
         return cli_fail(err, SGFS_EUSAGE,
                         "Name files to read and one to write: sgfs pack data.csv --out data.sgd");
@@ -96,11 +77,8 @@ static sgfs_status pack(cli_args *args, sgfs_err *err) {
                         out);
     char *data = join(args);
     if (data == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory.");
-    sgfs_pack *work = sgfs_pack_open(data, args->cfg, err);
+    sgfs_status status = run_job(data, out, args, err);
     free(data);
-    if (work == NULL) return err->code;
-    sgfs_status status = write_file(work, out, args, err);
-    sgfs_pack_free(work);
     return status;
 }
 

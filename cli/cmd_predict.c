@@ -83,14 +83,7 @@ static void print_numbers(const sgfs_prediction *p) {
     putchar('\n');
 }
 
-static void print_result(const sgfs_predict *predict, const char *path, const cli_args *args) {
-    const sgfs_prediction *p = sgfs_predict_result(predict);
-    if (args->json) {
-        char *text = sgfs_predict_json(predict);
-        if (text != NULL) puts(text);
-        sgfs_text_free(text);
-        return;
-    }
+static void print_result(const sgfs_prediction *p, const char *path) {
     char shown[256];
     cli_data_show(path, shown, sizeof shown);
     printf("%s, %lld rows of %s, %lld draws, %.3g s\n", p->model, (long long)p->rows, shown,
@@ -121,44 +114,11 @@ static const cli_flag flags[] = {
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-/* Options of other stages that make sense here as well. */
-static sgfs_status borrow_all(cli_args *args, sgfs_err *err) {
-    static const char *const borrowed[][2] = {
-        {"target", "data.target"},      {"delimiter", "data.delimiter"},
-        {"header", "data.header"},      {"seed", "run.seed"},
-        {"threads", "run.threads"},     {"overwrite", "output.overwrite"},
-        {"labels", "data.labels"},      {"zero-based", "data.zero_based"},
-        {"part", "data.part"},          {"limit", "data.limit"},
-        {"new-words", "data.new_words"}};
-    sgfs_status status = SGFS_OK;
-    for (size_t i = 0; i < sizeof borrowed / sizeof borrowed[0] && status == SGFS_OK; i++) {
-        const char *value = cli_given(&cmd_predict, args, borrowed[i][0]);
-        if (value == NULL) continue;
-        status = sgfs_config_set(args->cfg, borrowed[i][1], value[0] == '\0' ? "true" : value, err);
-    }
-    return status;
-}
-
-static void stop(void *work) {
-    sgfs_predict_stop(work);
-}
-
-static sgfs_status with_predict(sgfs_predict *predict, const char *data, const char *out,
-                                const cli_args *args, sgfs_err *err) {
-    double due = 2;
-    if (!args->quiet) sgfs_predict_on_progress(predict, cli_predict_progress, &due);
-    cli_on_interrupt(stop, predict);
-    sgfs_status status = sgfs_predict_all(predict, out, err);
-    cli_on_interrupt(stop, NULL);
-    cli_progress_end();
-    if (status != SGFS_OK) return status;
-    print_result(predict, data, args);
-    if (out != NULL && !args->quiet) {
-        fflush(stdout);
-        fprintf(stderr, "predictions -> %s\n", out);
-    }
-    return SGFS_OK;
-}
+static cli_borrowed borrowed[] = {
+    {"target", "data.target"}, {"delimiter", "data.delimiter"},   {"header", "data.header"},
+    {"seed", "run.seed"},      {"threads", "run.threads"},        {"overwrite", "output.overwrite"},
+    {"labels", "data.labels"}, {"zero-based", "data.zero_based"}, {"part", "data.part"},
+    {"limit", "data.limit"},   {"new-words", "data.new_words"},   {NULL, NULL}};
 
 static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
     const char *data = cli_given(&cmd_predict, args, "data"),
@@ -167,15 +127,21 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
         return cli_fail(err, SGFS_EUSAGE,
                         "Name a run and new rows: sgfs predict fit.run --data test.csv");
     }
-    if (borrow_all(args, err) != SGFS_OK) return err->code;
+    if (cli_borrow(&cmd_predict, args, borrowed, err) != SGFS_OK) return err->code;
     if (cli_check_out(args, out, data, err) != SGFS_OK) return err->code;
     if (out != NULL && cli_same_file(out, args->word[0]))
         return cli_fail(err, SGFS_EUSAGE, "%s: is the run; give --out another name.", out);
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
-    sgfs_predict *predict = sgfs_predict_open(draws, data, args->cfg, err);
-    sgfs_status status = predict != NULL ? with_predict(predict, data, out, args, err) : err->code;
-    sgfs_predict_free(predict);
+    sgfs_job *job = sgfs_predict_open(draws, data, out, args->cfg, err);
+    sgfs_status status = cli_run_job(job, args, err);
+    if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
+    else if (status == SGFS_OK) print_result(sgfs_job_result(job), data);
+    if (status == SGFS_OK && out != NULL && !args->quiet) {
+        fflush(stdout);
+        fprintf(stderr, "predictions -> %s\n", out);
+    }
+    sgfs_job_free(job);
     sgfs_draws_free(draws);
     return status;
 }

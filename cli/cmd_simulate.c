@@ -2,8 +2,6 @@
  * cmd_simulate.c: sgfs simulate MODEL --rows N --dim D --out FILE [--truth JSON]
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 
@@ -16,12 +14,11 @@ static const cli_flag flags[] = {
     {"overwrite", NULL, "replace existing files"},
     {NULL, NULL, NULL}};
 
-/* Some options of other stages make sense here as well. */
-static sgfs_status borrow(cli_args *args, const char *flag, const char *key, sgfs_err *err) {
-    const char *value = cli_given(&cmd_simulate, args, flag);
-    if (value == NULL) return SGFS_OK;
-    return sgfs_config_set(args->cfg, key, value[0] == '\0' ? "true" : value, err);
-}
+static cli_borrowed borrowed[] = {{"seed", "run.seed"},
+                                  {"storage", "data.storage"},
+                                  {"prior-precision", "prior.precision"},
+                                  {"overwrite", "output.overwrite"},
+                                  {NULL, NULL}};
 
 static sgfs_status simulate(cli_args *args, sgfs_err *err) {
     const char *out = cli_given(&cmd_simulate, args, "out"),
@@ -33,21 +30,18 @@ static sgfs_status simulate(cli_args *args, sgfs_err *err) {
     if (truth != NULL && cli_same_file(out, truth)) {
         return cli_fail(err, SGFS_EUSAGE, "%s: data and truth need two names.", out);
     }
-    sgfs_status status = borrow(args, "seed", "run.seed", err);
-    if (status == SGFS_OK) status = borrow(args, "storage", "data.storage", err);
-    if (status == SGFS_OK) status = borrow(args, "prior-precision", "prior.precision", err);
-    if (status == SGFS_OK) status = borrow(args, "overwrite", "output.overwrite", err);
-    if (status == SGFS_OK) status = sgfs_simulate(args->word[0], args->cfg, out, truth, err);
-    if (status != SGFS_OK) return status;
-    const char *rows = sgfs_config_get(args->cfg, "simulate.rows");
-    const char *dim = sgfs_config_get(args->cfg, "simulate.dim");
-    if (args->json)
-        printf("{\"rows\": %.0f, \"features\": %.0f}\n", strtod(rows, NULL), strtod(dim, NULL));
-    else if (!args->quiet) {
-        fprintf(stderr, "%s: %s rows, columns x1 to x%s and target y%s%s\n", out, rows, dim,
-                truth != NULL ? "; truth in " : "", truth != NULL ? truth : "");
+    if (cli_borrow(&cmd_simulate, args, borrowed, err) != SGFS_OK) return err->code;
+    sgfs_job *job = sgfs_simulate_open(args->word[0], out, truth, args->cfg, err);
+    sgfs_status status = sgfs_job_run(job, err);
+    if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
+    else if (status == SGFS_OK && !args->quiet) {
+        fprintf(stderr, "%s: %s rows, columns x1 to x%s and target y%s%s\n", out,
+                sgfs_config_get(args->cfg, "simulate.rows"),
+                sgfs_config_get(args->cfg, "simulate.dim"), truth != NULL ? "; truth in " : "",
+                truth != NULL ? truth : "");
     }
-    return SGFS_OK;
+    sgfs_job_free(job);
+    return status;
 }
 
 const cli_command cmd_simulate = {

@@ -9,18 +9,13 @@ static const cli_flag flags[] = {{NULL, NULL, NULL}};
 
 sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err) {
     sgfs_draws *draws = sgfs_draws_open(path, err);
-    sgfs_summary *s = sgfs_summary_new(draws, err);
-    sgfs_status status = s != NULL ? SGFS_OK : err->code;
-    if (s != NULL && args->json) {
-        char *text = sgfs_summary_json(s);
-        if (text != NULL) puts(text);
-        sgfs_text_free(text);
-    } else if (s != NULL && most < INT64_MAX && args->quiet) {
-        cli_print_warnings(s, stderr);
-    } else if (s != NULL) {
-        cli_print_summary(s, most);
-    }
-    sgfs_summary_free(s);
+    sgfs_job *job = sgfs_summary_open(draws, args->cfg, err);
+    sgfs_status status = sgfs_job_run(job, err);
+    const sgfs_summary *s = sgfs_job_result(job);
+    if (s != NULL && args->json) status = cli_print_json(job, err);
+    else if (s != NULL && most < INT64_MAX && args->quiet) cli_print_warnings(s, stderr);
+    else if (s != NULL) cli_print_summary(s, most);
+    sgfs_job_free(job);
     sgfs_draws_free(draws);
     return status;
 }

@@ -2,16 +2,11 @@
  * cmd_tune.c: sgfs tune MODEL --data FILE --sampler S --grid epsilon=1e-3,5e-4 ... --out best.json
  */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
-
-static void stop(void *work) {
-    sgfs_tune_stop(work);
-}
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -67,67 +62,38 @@ static void print_table(const sgfs_tune_table *t) {
     printf("%s\n", t->verdict);
 }
 
-static void print_result(const sgfs_tune *tune, const cli_args *args) {
-    const sgfs_tune_table *t = sgfs_tune_result(tune);
-    if (t->rows == 0) return;
-    if (!args->json) {
-        print_table(t);
-        return;
-    }
-    char *text = sgfs_tune_json(tune);
-    if (text != NULL) puts(text);
-    sgfs_text_free(text);
-}
-
 /* ---- the work -------------------------------------------------------------------------------- */
 
-static sgfs_status add_grids(sgfs_tune *tune, const cli_args *args, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int i = 0; i < args->manys && status == SGFS_OK; i++) {
-        char name[128];
-        const char *equals = strchr(args->many[i], '=');
-        size_t n = equals != NULL ? (size_t)(equals - args->many[i]) : sizeof name;
-        if (n >= sizeof name) {
-            return cli_fail(err, SGFS_EUSAGE,
-                            "--grid %.100s: write it as OPTION=VALUE,VALUE, for example --grid "
-                            "epsilon=1e-3,1e-4.",
-                            args->many[i]);
-        }
-        memcpy(name, args->many[i], n);
-        name[n] = '\0';
-        status = sgfs_tune_grid(tune, name, equals + 1, err);
-    }
-    return status;
+/* Every --grid on a line of its own; the caller frees. */
+static char *join_grids(const cli_args *args) {
+    size_t room = 1;
+    for (int i = 0; i < args->manys; i++) room += strlen(args->many[i]) + 1;
+    char *all = malloc(room), *end = all;
+    if (all == NULL) return NULL;
+    *end = '\0';
+    for (int i = 0; i < args->manys; i++)
+        end += sprintf(end, "%s%s", i > 0 ? "\n" : "", args->many[i]);
+    return all;
 }
 
-static sgfs_status with_tune(sgfs_tune *tune, const char *path, const cli_args *args,
-                             sgfs_err *err) {
-    double due = 2;
-    sgfs_status status = add_grids(tune, args, err);
-    if (status != SGFS_OK) return status;
-    if (!args->quiet) sgfs_tune_on_progress(tune, cli_tune_progress, &due);
-    cli_on_interrupt(stop, tune);
-    status = sgfs_tune_all(tune, err);
-    cli_on_interrupt(stop, NULL);
-    cli_progress_end();
-    print_result(tune, args);
-    if (status != SGFS_OK) return status;
-    status = sgfs_tune_save(tune, path, err);
+static sgfs_status with_model(const sgfs_model *model, const char *path, const cli_args *args,
+                              sgfs_err *err) {
+    char *grid = join_grids(args);
+    if (grid == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the arguments.");
+    sgfs_job *job = sgfs_tune_open(model, grid, args->cfg, err);
+    free(grid);
+    if (job == NULL) return err->code;
+    sgfs_status status = cli_run_job(job, args, err);
+    const sgfs_tune_table *table = sgfs_job_result(job);
+    if (table->rows > 0 && !args->json) print_table(table);
+    else if (table->rows > 0 && cli_print_json(job, err) != SGFS_OK) status = err->code;
+    if (status == SGFS_OK) status = sgfs_job_save(job, path, err);
     if (status == SGFS_OK && !args->quiet) {
         fflush(stdout);
         fprintf(stderr, "The winner is in %s: sgfs sample %s --data FILE --config %s\n", path,
                 args->word[0], path);
     }
-    return status;
-}
-
-static sgfs_status with_model(const sgfs_data *data, const char *path, const cli_args *args,
-                              sgfs_err *err) {
-    sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
-    sgfs_tune *tune = model != NULL ? sgfs_tune_open(model, args->cfg, err) : NULL;
-    sgfs_status status = tune != NULL ? with_tune(tune, path, args, err) : err->code;
-    sgfs_tune_free(tune);
-    sgfs_model_free(model);
+    sgfs_job_free(job);
     return status;
 }
 
@@ -150,7 +116,9 @@ static sgfs_status tune(cli_args *args, sgfs_err *err) {
     }
     sgfs_data *data = cli_open_data(&cmd_tune, args, path, err);
     if (data == NULL) return err->code;
-    sgfs_status status = with_model(data, path, args, err);
+    sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
+    sgfs_status status = model != NULL ? with_model(model, path, args, err) : err->code;
+    sgfs_model_free(model);
     sgfs_data_free(data);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli.h"
 
 const cli_command *const cli_commands[] = {
@@ -31,7 +32,7 @@ static int unknown_command(const char *name) {
     int64_t count = 0;
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) names[count++] = (*c)->name;
     names[count++] = "help";
-    const char *near = sgfs_nearest(name, count, names);
+    const char *near = sgfsi_nearest(name, count, names);
     fprintf(stderr, "sgfs: there is no command \"%s\"", name);
     if (near != NULL) fprintf(stderr, "; did you mean \"%s\"?\n", near);
     else fprintf(stderr, "; `sgfs help` lists them.\n");

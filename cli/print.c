@@ -37,64 +37,41 @@ static void format_time(double seconds, char out[32]) {
     else snprintf(out, 32, "%.1f h", seconds / 3600);
 }
 
-/* user: seconds at which the next plain line is due (only when stderr is not a terminal). */
+/* user: the second from which on a line is shown; a plain one (stderr is no terminal) every ten. */
 void cli_progress(const sgfs_progress *p, void *user) {
     double *due = user;
-    char eta[32], ess[48] = "", error[48] = "";
-    bool live = is_terminal();
-    if (!live && p->seconds < *due) return;
-    if (!live) *due = p->seconds + 10;
-    format_time(p->eta, eta);
-    if (isfinite(p->error)) snprintf(error, sizeof error, ", error %.3g", p->error);
-    if (p->ess_per_s > 0) snprintf(ess, sizeof ess, ", %.3g ESS/s", p->ess_per_s);
-    fprintf(stderr, "%s%s %3.0f %%  %lld/%lld iterations, %.3g/s%s%s, %s to go%s", live ? "\r" : "",
-            p->warmup ? "warm-up " : "sampling", 100.0 * (double)p->done / (double)p->total,
-            (long long)p->done, (long long)p->total, p->iterations_per_s, ess, error, eta,
-            live ? "    " : "\n");
-    fflush(stderr);
-    line_open = live;
-}
-
-/* Nothing for work of less than two seconds. */
-void cli_tune_progress(const sgfs_tune_progress *p, void *user) {
-    double *due = user;
     char eta[32];
     bool live = is_terminal();
     if (p->seconds < *due) return;
-    if (!live) *due = p->seconds + 10;
+    *due = p->seconds + (live ? 0.1 : 10);
     format_time(p->eta, eta);
-    fprintf(stderr, "%stuning %3.0f %%  run %lld of %lld (%s), %s to go%s", live ? "\r" : "",
-            100 * p->fraction, (long long)p->run, (long long)p->runs, p->setting, eta,
-            live ? "\x1b[K" : "\n");
+    fprintf(stderr, "%s%-8s %3.0f %%  %s, %s to go%s", live ? "\r" : "", p->what, 100 * p->fraction,
+            p->detail, eta, live ? "\x1b[K" : "\n");
     fflush(stderr);
     line_open = live;
 }
 
-void cli_predict_progress(const sgfs_predict_progress *p, void *user) {
-    double *due = user;
-    char eta[32];
-    bool live = is_terminal();
-    if (p->seconds < *due || p->fraction >= 1) return;
-    *due = p->seconds + (live ? 0.2 : 10);
-    format_time(p->eta, eta);
-    fprintf(stderr, "%spredicting %3.0f %%  %lld rows, %.3g rows/s, %s to go%s", live ? "\r" : "",
-            100 * p->fraction, (long long)p->rows, (double)p->rows / p->seconds, eta,
-            live ? "\x1b[K" : "\n");
-    fflush(stderr);
-    line_open = live;
+static void stop_job(void *job) {
+    sgfs_job_stop(job);
 }
 
-void cli_audit_progress(const sgfs_audit_progress *p, void *user) {
-    double *due = user;
-    char eta[32];
-    bool live = is_terminal();
-    if (p->seconds < *due) return;
-    if (!live) *due = p->seconds + 10;
-    format_time(p->eta, eta);
-    fprintf(stderr, "%sauditing %3.0f %%  %s, %s to go%s", live ? "\r" : "", 100 * p->fraction,
-            p->what, eta, live ? "\x1b[K" : "\n");
-    fflush(stderr);
-    line_open = live;
+sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
+    double due = 2;
+    if (job == NULL) return err->code;
+    if (!args->quiet) sgfs_job_on_progress(job, cli_progress, &due);
+    cli_on_interrupt(stop_job, job);
+    sgfs_status status = sgfs_job_run(job, err);
+    cli_on_interrupt(stop_job, NULL);
+    cli_progress_end();
+    return status;
+}
+
+sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err) {
+    char *text = sgfs_job_json(job);
+    if (text == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the result.");
+    puts(text);
+    sgfs_text_free(text);
+    return SGFS_OK;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

@@ -38,14 +38,16 @@ int main(void) {
     sgfs_run_all(run, &err); /* a call that failed hands NULL on, and err keeps what it said */
     sgfs_run_close(run, &err);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *s = sgfs_summary_new(draws, &err);
+    sgfs_job *summary = sgfs_summary_open(draws, cfg, &err);
+    sgfs_job_run(summary, &err);
+    const sgfs_summary *s = sgfs_job_result(summary);
     if (err.code != SGFS_OK) fprintf(stderr, "%s\n", err.text);
     for (int64_t i = 0; s != NULL && i < s->dim; i++) {
         printf("%-10s %8.4f +- %.4f  (R-hat %.3f)\n", s->row[i].name, s->row[i].mean, s->row[i].sd,
                s->row[i].r_hat);
     }
     int failed = err.code != SGFS_OK;
-    sgfs_summary_free(s);
+    sgfs_job_free(summary);
     sgfs_draws_free(draws);
     sgfs_run_free(run);
     sgfs_model_free(model);

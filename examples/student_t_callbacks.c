@@ -68,11 +68,13 @@ int main(void) {
     sgfs_run_all(run, &err);
     sgfs_run_close(run, &err);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *sum = sgfs_summary_new(draws, &err);
+    sgfs_job *summary = sgfs_summary_open(draws, cfg, &err);
+    sgfs_job_run(summary, &err);
+    const sgfs_summary *sum = sgfs_job_result(summary);
     if (err.code != SGFS_OK) fprintf(stderr, "%s\n", err.text);
     for (int64_t i = 0; sum != NULL && i < sum->dim; i++)
         printf("%-10s %8.4f +- %.4f\n", sum->row[i].name, sum->row[i].mean, sum->row[i].sd);
-    sgfs_summary_free(sum), sgfs_draws_free(draws), sgfs_run_free(run);
+    sgfs_job_free(summary), sgfs_draws_free(draws), sgfs_run_free(run);
     sgfs_model_free(model), sgfs_data_free(data), sgfs_config_free(cfg);
     return err.code != SGFS_OK;
 }

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "diagnostics/summary.h"
 #include "files/collect.h"
 #include "files/flow.h"
 #include "files/newdata.h"
@@ -556,7 +557,7 @@ static inline void feed_run(const unsigned char *bytes, size_t size) {
         for (int64_t k = 0; k < shape.draws * shape.dim; k++) sum += sgfs_draws_chain(d, c)[k];
     for (int64_t j = 0; j < shape.dim; j++) sum += (double)strlen(sgfs_draws_param(d, j));
     if (sum == 0.12345) FEED_FAIL("a sum that nobody expects");
-    sgfs_summary_free(sgfs_summary_new(d, &err));
+    sgfsi_summary_free(sgfsi_summary_new(d, &err));
     sgfs_draws_free(d);
 }
 

@@ -81,9 +81,6 @@ typedef struct sgfs_option_info {
 } sgfs_option_info;
 SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
 
-/* The candidate that was probably meant by a mistyped word, or NULL. */
-SGFS_API const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates);
-
 /* ---- config ---------------------------------------------------------------------------------- */
 
 typedef struct sgfs_config sgfs_config;
@@ -94,19 +91,13 @@ typedef void (*sgfs_message_fn)(sgfs_level level, const char *text, void *user);
 SGFS_API sgfs_config *sgfs_config_new(void);
 SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value,
                                      sgfs_err *err);
-SGFS_API sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value,
-                                         sgfs_err *err);
 /* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or those that were
  * given for a run: path may be a run file. Later sets win; a mistake names file and key and leaves
  * what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
-/* After a run file was loaded: where its rows were, for sgfs_data_open ("": not in files). NULL: no
- * run file was. */
-SGFS_API const char *sgfs_config_rows(const sgfs_config *cfg);
-/* The value in force (given or default), or NULL for an unknown key. */
+/* The value in force (given or default), or NULL for an unknown key. After a run file was loaded,
+ * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files); otherwise NULL. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
-/* Was it set, by hand or from a file, or is the default in force? */
-SGFS_API bool sgfs_config_given(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
 SGFS_API void sgfs_config_free(sgfs_config *cfg);
@@ -120,6 +111,7 @@ SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgf
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
+    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields of 0.1 */
     int64_t rows, cols;
     const double *x;          /* rows x cols, row-major; exactly one of x, x32 and csr_start */
     const float *x32;         /* rows x cols, row-major; or NULL */
@@ -211,20 +203,25 @@ SGFS_API sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sg
  * (Declared here so that C++ gives it a C name, and that hidden visibility does not hide it.) */
 SGFS_API extern const sgfs_user_model sgfs_user_model_v1;
 
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* How far a run or a job is; told a few times a second. More fields may come at the end. */
+typedef struct sgfs_progress {
+    const char *what;        /* "warm-up", "sampling", "tuning", "predicting", ... */
+    const char *detail;      /* for people: "run 3 of 8 (epsilon=0.001)" */
+    double fraction;         /* of all the work */
+    int64_t done, total;     /* iterations over all chains, runs, or rows; total 0: not known */
+    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
+    double iterations_per_s; /* of a run, over all chains; 0: this is none */
+    double ess_per_s;        /* smallest over parameters, by batch means; 0: not known (yet) */
+    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
+} sgfs_progress;
+typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
+
 /* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct sgfs_run sgfs_run;
 typedef struct sgfs_draws sgfs_draws;
-
-typedef struct sgfs_progress {
-    int64_t done, total;     /* iterations over all chains, warm-up included */
-    bool warmup;             /* still warming up */
-    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
-    double iterations_per_s; /* over all chains */
-    double ess_per_s;        /* smallest over parameters, by batch means; 0 when not known yet */
-    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
-} sgfs_progress;
-typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
 /* model is borrowed. Every choice of the options is checked here, before any work. */
 SGFS_API sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
@@ -268,6 +265,39 @@ SGFS_API const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain);
 SGFS_API sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,
                                        sgfs_err *err);
 SGFS_API void sgfs_draws_free(sgfs_draws *draws);
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* Everything that has a result: a summary, a mode, predictions, the best of several settings. Each
+ * kind of job has an open function below, which checks what it is given, and a struct for its result.
+ *
+ *     sgfs_job *job = sgfs_predict_open(draws, "test.csv", NULL, cfg, &err);
+ *     if (sgfs_job_run(job, &err) == SGFS_OK) {
+ *         const sgfs_prediction *result = sgfs_job_result(job);
+ *         ...
+ *     }
+ *     sgfs_job_free(job);
+ *
+ * What an open function gets a handle of (a model, draws) is borrowed and must outlive the job; the
+ * config is copied. */
+typedef struct sgfs_job sgfs_job;
+
+SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user);
+/* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
+SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
+/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps what
+ * was done. The search for a mode, simulations, summaries and comparisons go on to their end. */
+SGFS_API void sgfs_job_stop(sgfs_job *job);
+/* A struct that belongs to the job and may have more fields at its end in later versions; the
+ * comment at the open function says which. NULL: there is no result (yet). */
+SGFS_API const void *sgfs_job_result(const sgfs_job *job);
+/* All of the result as JSON, which is enough for other languages. NULL: there is none. */
+SGFS_API char *sgfs_job_json(const sgfs_job *job);
+/* The JSON to a file, written beside and then renamed; an existing one is refused unless
+ * "output.overwrite" is set. Of two kinds it is something else: see sgfs_tune_open and
+ * sgfs_audit_open. */
+SGFS_API sgfs_status sgfs_job_save(const sgfs_job *job, const char *path, sgfs_err *err);
+SGFS_API void sgfs_job_free(sgfs_job *job);
 
 /* ---- summary and comparison ------------------------------------------------------------------ */
 
@@ -348,14 +378,14 @@ typedef struct sgfs_summary {
     /* Packed files: chain-seconds spent waiting for pages, bytes of pages looked at (0: no such
      * files), major faults. */
     double disk_wait, disk_bytes, disk_faults;
-    sgfs_audited audit;    /* what the last sgfs_audit_store left in the file */
+    sgfs_audited audit;    /* of the last audit that was saved in the run file */
     const char *chosen;    /* why this sampler, where the program chose it; "": it did not */
     int64_t planned, made; /* draws per chain at first, and after --ess had its way; 0: not known */
     int64_t fallbacks;     /* samplers that were given up for this one while opening */
 } sgfs_summary;
-SGFS_API sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err);
-SGFS_API char *sgfs_summary_json(const sgfs_summary *summary);
-SGFS_API void sgfs_summary_free(sgfs_summary *summary);
+/* What the draws say, with warnings: an sgfs_summary. */
+SGFS_API sgfs_job *sgfs_summary_open(const sgfs_draws *draws, const sgfs_config *cfg,
+                                     sgfs_err *err);
 
 typedef struct sgfs_compare_row {
     const char *name;
@@ -375,11 +405,10 @@ typedef struct sgfs_compare {
     int64_t true_inside,
         true_total; /* generating values inside the 90 % interval; total 0: unknown */
 } sgfs_compare;
-/* The reference is another run file, or JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
-SGFS_API sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference,
-                                        sgfs_err *err);
-SGFS_API char *sgfs_compare_json(const sgfs_compare *compare);
-SGFS_API void sgfs_compare_free(sgfs_compare *compare);
+/* How far the draws are from a reference: an sgfs_compare. The reference is another run file, or JSON
+ * {"names": [...], "mean": [...], "cov": [[...]]}. */
+SGFS_API sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference,
+                                     const sgfs_config *cfg, sgfs_err *err);
 
 /* ---- mode ------------------------------------------------------------------------------------ */
 
@@ -401,14 +430,10 @@ typedef struct sgfs_mode {
     const char *method; /* "fisher" (scoring) or "lbfgs" */
     const char *title;  /* model, rows, parameters */
 } sgfs_mode;
-/* Search on all rows and all cores ("optimize.*" options, "run.threads"). */
-SGFS_API sgfs_mode *sgfs_mode_new(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
-/* {"names", "mean", "cov", ...}: a reference as sgfs_compare_new reads it. */
-SGFS_API char *sgfs_mode_json(const sgfs_mode *mode);
-/* The same to a file, written beside and then renamed. */
-SGFS_API sgfs_status sgfs_mode_write(const sgfs_mode *mode, const char *path, bool overwrite,
-                                     sgfs_err *err);
-SGFS_API void sgfs_mode_free(sgfs_mode *mode);
+/* The search on all rows and all cores ("optimize.*" options, "run.start", "run.threads"): an
+ * sgfs_mode. Its JSON {"names", "mean", "cov", ...} is a reference for sgfs_compare_open. */
+SGFS_API sgfs_job *sgfs_optimize_open(const sgfs_model *model, const sgfs_config *cfg,
+                                      sgfs_err *err);
 
 /* ---- is the gradient right? ------------------------------------------------------------------ */
 
@@ -422,8 +447,6 @@ typedef struct sgfs_check_grad_row {
     bool agrees;
 } sgfs_check_grad_row;
 
-/* A model's gradient against finite differences of its own log density ("check.*" options,
- * "run.init", "run.seed", "run.threads"). A mistake found is a result, not an error: see passed. */
 typedef struct sgfs_check_grad {
     bool passed;
     const char *title;   /* model, rows, parameters */
@@ -442,17 +465,13 @@ typedef struct sgfs_check_grad {
     double loglik_error;    /* between rows' log densities with scores, without, and one by one */
     double seconds;
 } sgfs_check_grad;
-SGFS_API sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config *cfg,
-                                              sgfs_err *err);
-SGFS_API char *sgfs_check_grad_json(const sgfs_check_grad *check);
-SGFS_API void sgfs_check_grad_free(sgfs_check_grad *check);
+/* A model's gradient against finite differences of its own log density ("check.*" options,
+ * "run.init", "run.seed", "run.threads"): an sgfs_check_grad. A mistake found is a result, not an
+ * error: see passed. */
+SGFS_API sgfs_job *sgfs_check_grad_open(const sgfs_model *model, const sgfs_config *cfg,
+                                        sgfs_err *err);
 
 /* ---- tuning ---------------------------------------------------------------------------------- */
-
-/* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K
- * folds or a hold-out set, the same for every setting), or by the error against a reference
- * (error). */
-typedef struct sgfs_tune sgfs_tune;
 
 typedef struct sgfs_tune_row {
     const char *setting;  /* "epsilon=0.001, batch=500" */
@@ -476,39 +495,18 @@ typedef struct sgfs_tune_table {
     const char *verdict;  /* why, in plain sentences */
 } sgfs_tune_table;
 
-typedef struct sgfs_tune_progress {
-    int64_t run, runs; /* the run at hand, from 1, of how many */
-    const char *setting;
-    double fraction;     /* of all the work */
-    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
-} sgfs_tune_progress;
-typedef void (*sgfs_tune_progress_fn)(const sgfs_tune_progress *progress, void *user);
-
-/* model is borrowed; its data are all the rows. The options "tune.*" say how to judge. */
-SGFS_API sgfs_tune *sgfs_tune_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err);
-/* Values to try of one option of the run, the sampler or its matrix, by flag or key: ("epsilon",
- * "1e-3,5e-4"). Several calls: every combination. No call: a grid around the sampler's own step. */
-SGFS_API sgfs_status sgfs_tune_grid(sgfs_tune *tune, const char *option, const char *values,
-                                    sgfs_err *err);
-SGFS_API void sgfs_tune_on_progress(sgfs_tune *tune, sgfs_tune_progress_fn on_progress, void *user);
-/* All the work. A setting that diverges is a row of the table; SGFS_ENUMERIC when all do.
- * SGFS_ESTOPPED after sgfs_tune_stop: the table has what was done. */
-SGFS_API sgfs_status sgfs_tune_all(sgfs_tune *tune, sgfs_err *err);
-/* Ask it to stop soon. Safe from a signal handler. */
-SGFS_API void sgfs_tune_stop(sgfs_tune *tune);
-SGFS_API const sgfs_tune_table *sgfs_tune_result(const sgfs_tune *tune);
-SGFS_API char *sgfs_tune_json(const sgfs_tune *tune);
-/* The winner, with every option that was given, as a file for sgfs_config_load. An existing file is
- * refused unless "output.overwrite" is set. */
-SGFS_API sgfs_status sgfs_tune_save(const sgfs_tune *tune, const char *path, sgfs_err *err);
-SGFS_API void sgfs_tune_free(sgfs_tune *tune);
+/* Try a grid of settings and pick one: by the log loss of rows held out ("tune.by" log-loss; K
+ * folds or a hold-out set, the same for every setting), or by the error against a reference
+ * (error). The options "tune.*" say how to judge. The result is an sgfs_tune_table, also after a
+ * stop: it has what was done.
+ * grid: values of options of the run, the sampler or its matrix, by flag or key, one option a line:
+ * "epsilon=1e-3,5e-4\nbatch=100,500" is four settings. NULL: a grid around the sampler's own step.
+ * sgfs_job_run: a setting that diverges is a row of the table; SGFS_ENUMERIC when all do.
+ * sgfs_job_save: the winner, with every option that was given, as a file for sgfs_config_load. */
+SGFS_API sgfs_job *sgfs_tune_open(const sgfs_model *model, const char *grid, const sgfs_config *cfg,
+                                  sgfs_err *err);
 
 /* ---- audit: how far from the posterior ------------------------------------------------------- */
-
-/* What is left between a run's sampler and the posterior, measured: short chains of sgfs-cv with the
- * run's step h, with h/2 and h/4, and of the exact sampler where the model allows it. Of other
- * approximate samplers the run's own draws are compared with such a reference. */
-typedef struct sgfs_audit sgfs_audit;
 
 enum { SGFS_AUDIT_COLUMNS = 3 };
 
@@ -541,37 +539,20 @@ typedef struct sgfs_audit_report {
     double seconds, rows_touched;
 } sgfs_audit_report;
 
-typedef struct sgfs_audit_progress {
-    const char *what;    /* "exact draws", "h = 0.5" */
-    double fraction;     /* of all the work */
-    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
-} sgfs_audit_progress;
-typedef void (*sgfs_audit_progress_fn)(const sgfs_audit_progress *progress, void *user);
-
-/* run: a run file. model (borrowed): the one it was made with; NULL: it is opened again, with the
+/* What is left between a run's sampler and the posterior, measured: short chains of sgfs-cv with the
+ * run's step h, with h/2 and h/4, and of the exact sampler where the model allows it. Of other
+ * approximate samplers the run's own draws are compared with such a reference. The result is an
+ * sgfs_audit_report.
+ * run: a run file. model (borrowed): the one it was made with; NULL: it is opened again, with the
  * rows of `data` (as for sgfs_data_open; NULL: from where the run says they were). The options
  * "audit.*", and "run.seed", "run.chains", "run.threads", "run.max_time". SGFS_EDATA where the data
- * are not the same, SGFS_EUSAGE where the model has no anchor. */
-SGFS_API sgfs_audit *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
-                                     const sgfs_config *cfg, sgfs_err *err);
-SGFS_API void sgfs_audit_on_progress(sgfs_audit *audit, sgfs_audit_progress_fn on_progress,
-                                     void *user);
-/* All the work, once for a handle. */
-SGFS_API sgfs_status sgfs_audit_all(sgfs_audit *audit, sgfs_err *err);
-/* Ask it to stop soon: SGFS_ESTOPPED, and no report. Safe from a signal handler. */
-SGFS_API void sgfs_audit_stop(sgfs_audit *audit);
-/* NULL before sgfs_audit_all has come to its end. */
-SGFS_API const sgfs_audit_report *sgfs_audit_result(const sgfs_audit *audit);
-SGFS_API char *sgfs_audit_json(const sgfs_audit *audit);
-/* Append the report to the run file, where summaries find it; the last one counts. The file has all
- * of it or none, and its draws in any case. */
-SGFS_API sgfs_status sgfs_audit_store(const sgfs_audit *audit, sgfs_err *err);
-SGFS_API void sgfs_audit_free(sgfs_audit *audit);
+ * are not the same, SGFS_EUSAGE where the model has no anchor.
+ * sgfs_job_save without a path appends the report to the run file, where summaries find it; the last
+ * one counts. The file has all of it or none, and its draws in any case. */
+SGFS_API sgfs_job *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
+                                   const sgfs_config *cfg, sgfs_err *err);
 
 /* ---- prediction ------------------------------------------------------------------------------ */
-
-/* What the draws of a run say of the rows of another file, averaged over draws. */
-typedef struct sgfs_predict sgfs_predict;
 
 /* Rows whose predicted probability lies between two bounds. */
 typedef struct sgfs_predict_bin {
@@ -609,34 +590,16 @@ typedef struct sgfs_prediction {
     double seconds;
 } sgfs_prediction;
 
-typedef struct sgfs_predict_progress {
-    int64_t rows;        /* done */
-    double fraction;     /* of the file */
-    double seconds, eta; /* wall clock so far, and to go (negative: not known yet) */
-} sgfs_predict_progress;
-typedef void (*sgfs_predict_progress_fn)(const sgfs_predict_progress *progress, void *user);
-
-/* Find the run's columns in `path`, by name. draws is borrowed. Options: "predict.*", "run.threads",
- * "run.seed", and "data.target", "data.delimiter", "data.header" of this file. */
-SGFS_API sgfs_predict *sgfs_predict_open(const sgfs_draws *draws, const char *path,
-                                         const sgfs_config *cfg, sgfs_err *err);
-SGFS_API void sgfs_predict_on_progress(sgfs_predict *predict, sgfs_predict_progress_fn on_progress,
-                                       void *user);
-/* Predict every row. out (may be NULL): a CSV file, one line a row, written beside and then
- * renamed; an existing one is refused unless "output.overwrite" is set. Rows are streamed: memory
- * does not grow with the file. Once for a handle. */
-SGFS_API sgfs_status sgfs_predict_all(sgfs_predict *predict, const char *out, sgfs_err *err);
-/* Ask it to stop soon: SGFS_ESTOPPED, and no file. Safe from a signal handler. */
-SGFS_API void sgfs_predict_stop(sgfs_predict *predict);
-SGFS_API const sgfs_prediction *sgfs_predict_result(const sgfs_predict *predict);
-SGFS_API char *sgfs_predict_json(const sgfs_predict *predict);
-SGFS_API void sgfs_predict_free(sgfs_predict *predict);
+/* What the draws of a run say of the rows of another file, averaged over draws: an
+ * sgfs_prediction. The run's columns are found in `data` by name. Options: "predict.*",
+ * "run.threads", "run.seed", and "data.target", "data.delimiter", "data.header" of this file. Rows
+ * are streamed: memory does not grow with the file.
+ * out (may be NULL): a CSV file, one line a row, written beside and then renamed; an existing one is
+ * refused unless "output.overwrite" is set. */
+SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
+                                     const sgfs_config *cfg, sgfs_err *err);
 
 /* ---- packing --------------------------------------------------------------------------------- */
-
-/* Rows of any files in one binary file, .sgd: shuffled once, so that minibatches can be drawn in
- * chunks of neighbours, with memory that does not depend on how many rows there are. */
-typedef struct sgfs_pack sgfs_pack;
 
 typedef struct sgfs_pack_info {
     int64_t rows, cols; /* cols: features, target, weights and exposure */
@@ -649,29 +612,30 @@ typedef struct sgfs_pack_info {
     double seconds;
 } sgfs_pack_info;
 
-/* data: a file, a pattern ("part-*.csv"), "-" for standard input, or several separated by line ends.
- * The options "data.*" say which columns are what and what happens to them, "pack.*" the rest. */
-SGFS_API sgfs_pack *sgfs_pack_open(const char *data, const sgfs_config *cfg, sgfs_err *err);
-/* All of it: `out` appears complete or not at all. An existing one is refused unless
- * "output.overwrite" is set. Once for a handle. */
-SGFS_API sgfs_status sgfs_pack_all(sgfs_pack *pack, const char *out, sgfs_err *err);
-/* Ask it to stop soon: SGFS_ESTOPPED, and no file. Safe from a signal handler. */
-SGFS_API void sgfs_pack_stop(sgfs_pack *pack);
-SGFS_API const sgfs_pack_info *sgfs_pack_result(const sgfs_pack *pack);
-SGFS_API void sgfs_pack_free(sgfs_pack *pack);
-/* Read all of a packed file and compare every checksum; SGFS_EDATA names the first that is wrong. */
-SGFS_API sgfs_status sgfs_pack_check(const char *path, const sgfs_config *cfg, sgfs_pack_info *info,
-                                     sgfs_err *err);
-/* The same facts as JSON. */
-SGFS_API char *sgfs_pack_json(const sgfs_pack_info *info);
+/* Rows of any files in one binary file, .sgd: shuffled once, so that minibatches can be drawn in
+ * chunks of neighbours, with memory that does not depend on how many rows there are. The result is
+ * an sgfs_pack_info.
+ * data: a file, a pattern ("part-*.csv"), "-" for standard input, or several separated by line ends.
+ * The options "data.*" say which columns are what and what happens to them, "pack.*" the rest.
+ * out appears complete or not at all; an existing one is refused unless "output.overwrite" is set.
+ * out NULL: nothing is written. data is one packed file, all of it is read and every checksum is
+ * compared; SGFS_EDATA names the first that is wrong. */
+SGFS_API sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg,
+                                  sgfs_err *err);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 
+typedef struct sgfs_simulated {
+    int64_t rows, features; /* columns x1, x2, ...; and a target y */
+    double seconds;
+} sgfs_simulated;
+
 /* Write data drawn from `model` ("simulate.*" options) to a .npy, .csv or packed .sgd file, and
  * beside it a truth: the generating parameters and, where the posterior has one mode, its mean and
- * curvature found on the full data, in the form sgfs_compare_new reads. `truth` may be NULL. */
-SGFS_API sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
-                                   const char *truth, sgfs_err *err);
+ * curvature found on the full data, in the form sgfs_compare_open reads. `truth` may be NULL. The
+ * result is an sgfs_simulated. */
+SGFS_API sgfs_job *sgfs_simulate_open(const char *model, const char *out, const char *truth,
+                                      const sgfs_config *cfg, sgfs_err *err);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #include "base/nearest.h"
 #include "chain/run.h"
 #include "files/reader.h"
-#include "jobs/simulate/simulate.h"
 #include "jobs/validation.h"
 #include "model/user.h"
 #include "sink/export.h"
@@ -66,26 +65,6 @@ sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_er
     if (status == SGFS_OK) return run;
     sgfs_run_free(run);
     return NULL;
-}
-
-sgfs_status sgfs_simulate(const char *model, const sgfs_config *cfg, const char *path,
-                          const char *truth, sgfs_err *err) {
-    if (model == NULL || cfg == NULL || path == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "sgfs_simulate: a model, a config and a path are needed.");
-    }
-    if (sgfsi_user_is_file(model)) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%.300s: data are simulated from built-in models only (`sgfs list "
-                          "models`).",
-                          model);
-    }
-    const sgfs_model_kind *kind = sgfsi_find_model(model, err);
-    if (kind == NULL) return SGFS_EUSAGE;
-    if (kind->resample == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
-    }
-    return sgfsi_simulate(kind, cfg, path, truth, err);
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -173,16 +152,4 @@ bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
         }
     }
     return false;
-}
-
-const char *sgfs_nearest(const char *word, int64_t count, const char *const *candidates) {
-    const char *best = NULL;
-    int64_t least = INT64_MAX;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t d = sgfsi_distance(word, candidates[i]);
-        if (d >= least) continue;
-        least = d;
-        best = candidates[i];
-    }
-    return best != NULL && sgfsi_is_near(word, least) ? best : NULL;
 }

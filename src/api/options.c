@@ -6,13 +6,8 @@
 
 #include <string.h>
 
-#include "jobs/audit/audit.h"
-#include "jobs/checkgrad/checkgrad.h"
-#include "jobs/optimize.h"
-#include "jobs/pack.h"
-#include "jobs/predict/predict.h"
-#include "jobs/simulate/simulate.h"
-#include "jobs/tune/tune.h"
+#include "jobs/job.h"
+#include "posterior/mode.h"
 
 static const sgfs_option sampler_options[] = {
     {"sampler.kind", "sampler", SGFS_TEXT, "auto", 1, 0, NULL,
@@ -67,21 +62,22 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
                                               {"run", "", run_options, SGFSI_ANY},
                                               {"data", "", sgfsi_data_options, SGFSI_ANY},
                                               {"prior", "", sgfsi_prior_options, SGFSI_ANY},
-                                              {"fisher", "", sgfsi_average_options, SGFSI_MATRIX},
-                                              {"simulate", "", sgfsi_simulate_options, SGFSI_ANY},
-                                              {"optimize", "", sgfsi_optimize_options, SGFSI_ANY},
-                                              {"optimize", "", sgfsi_mode_options, SGFSI_ANY},
-                                              {"tune", "", sgfsi_tune_options, SGFSI_ANY},
-                                              {"predict", "", sgfsi_predict_options, SGFSI_ANY},
-                                              {"check", "", sgfsi_check_grad_options, SGFSI_ANY},
-                                              {"audit", "", sgfsi_audit_options, SGFSI_ANY},
-                                              {"pack", "", sgfsi_pack_options, SGFSI_ANY}};
+                                              {"fisher", "", sgfsi_average_options, SGFSI_MATRIX}};
     const int64_t count = (int64_t)(sizeof stages / sizeof stages[0]);
     if (index < count) {
         *set = stages[index];
         return true;
     }
     index -= count;
+    for (const sgfsi_job_kind *const *k = sgfsi_jobs; *k != NULL; k++) {
+        if (index-- > 0) continue;
+        *set = (sgfsi_option_set){(*k)->stage, "", (*k)->options, SGFSI_ANY};
+        return true;
+    }
+    if (index-- == 0) { /* of the search, which anchors use as well */
+        *set = (sgfsi_option_set){"optimize", "", sgfsi_mode_options, SGFSI_ANY};
+        return true;
+    }
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (index-- > 0) continue;
         *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options, SGFSI_ANY};

@@ -185,7 +185,7 @@ sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value
     return status;
 }
 
-sgfs_status sgfs_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
+sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
     char text[SGFSI_NUM_CHARS];
     sgfsi_format_num(text, value);
     return sgfs_config_set(cfg, key, text, err);
@@ -203,7 +203,7 @@ sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *
 const char *sgfs_config_get(const sgfs_config *cfg, const char *key) {
     if (cfg == NULL || key == NULL) return NULL;
     const entry *e = find(cfg, key);
-    if (e == NULL) return NULL;
+    if (e == NULL) return strcmp(key, "data.path") == 0 ? cfg->rows : NULL;
     return e->value != NULL ? e->value : e->row->value;
 }
 
@@ -256,10 +256,6 @@ void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows) {
     cfg->rows = rows;
 }
 
-const char *sgfs_config_rows(const sgfs_config *cfg) {
-    return cfg != NULL ? cfg->rows : NULL;
-}
-
 void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {
     cfg->log.fn = on_message;
     cfg->log.user = user;
@@ -274,11 +270,6 @@ bool sgfsi_options_have(const sgfs_option *rows, const char *key) {
         if (strcmp(r->key, key) == 0) return true;
     }
     return false;
-}
-
-bool sgfs_config_given(const sgfs_config *cfg, const char *key) {
-    return cfg != NULL && key != NULL && sgfsi_config_row(cfg, key) != NULL &&
-           sgfsi_config_given(cfg, key);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */

@@ -84,16 +84,18 @@ bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the 
 int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key);
 /* Walk the distinct rows in order of their tables; NULL past the last. */
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
+/* sgfs_config_set with a number. */
+sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
 /* Another default for this config: the value is not marked as given by the caller, nor checked. */
 sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *value,
                                  sgfs_err *err);
-sgfs_config *sgfsi_config_copy(const sgfs_config *cfg); /* less sgfs_config_rows */
+sgfs_config *sgfsi_config_copy(const sgfs_config *cfg); /* less "data.path" */
 
 /* config_file.c: every option of a JSON file, or of the JSON value `all` that was read from path. */
 sgfs_status sgfsi_config_load_json(sgfs_config *cfg, const char *path, sgfs_err *err);
 sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const char *path,
                               sgfs_err *err);
-/* For sgfs_config_rows; rows: malloc'ed, taken over. */
+/* What "data.path" says; rows: malloc'ed, taken over. */
 void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows);
 
 #endif

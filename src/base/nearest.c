@@ -37,3 +37,15 @@ int64_t sgfsi_distance(const char *a, const char *b) {
 int sgfsi_is_near(const char *word, int64_t distance) {
     return distance <= 1 + (int64_t)strlen(word) / 4;
 }
+
+const char *sgfsi_nearest(const char *word, int64_t count, const char *const *candidates) {
+    const char *best = NULL;
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t d = sgfsi_distance(word, candidates[i]);
+        if (d >= least) continue;
+        least = d;
+        best = candidates[i];
+    }
+    return best != NULL && sgfsi_is_near(word, least) ? best : NULL;
+}

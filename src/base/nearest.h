@@ -12,4 +12,7 @@ int64_t sgfsi_distance(const char *a, const char *b);
 /* Is `candidate`, at this distance, close enough to `word` to suggest it? */
 int sgfsi_is_near(const char *word, int64_t distance);
 
+/* The candidate that was probably meant by a mistyped word, or NULL. */
+const char *sgfsi_nearest(const char *word, int64_t count, const char *const *candidates);
+
 #endif

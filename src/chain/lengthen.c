@@ -14,6 +14,7 @@
  * the length is the same for any number of threads.
  */
 #include "chain/lengthen.h"
+#include "diagnostics/summary.h"
 
 #include <math.h>
 
@@ -21,12 +22,12 @@
 static double smallest_ess(const sgfs_run *run) {
     sgfs_draws *read = run->out.file != NULL ? sgfsi_runfile_read(run->path, NULL) : NULL;
     const sgfs_draws *draws = run->out.file != NULL ? read : run->out.memory;
-    sgfs_summary *s = draws != NULL ? sgfs_summary_new(draws, NULL) : NULL;
+    sgfs_summary *s = draws != NULL ? sgfsi_summary_new(draws, NULL) : NULL;
     double least = NAN;
     for (int64_t i = 0; s != NULL && i < s->dim; i++) {
         least = fmin(least, fmin(s->row[i].ess_bulk, s->row[i].ess_tail)); /* passes over NaN */
     }
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(read);
     return least;
 }

@@ -214,27 +214,48 @@ sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
+void sgfsi_run_take_draws(sgfs_run *run,
+                          void (*take)(void *user, int64_t chain, int64_t draws,
+                                       const double *theta),
+                          void *user) {
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        sgfsi_chain_draws *kept = &run->out.memory->chain[c];
+        take(user, c, kept->draws, kept->theta);
+        kept->draws = 0;
+    }
+}
+
 /* ---- the whole run --------------------------------------------------------------------------- */
 
 static void report(const sgfs_run *run) {
     if (run->on_progress == NULL) return;
-    sgfs_progress p = {.total = total_of(run) * run->plan.chains,
+    sgfs_progress p = {.what = "sampling",
+                       .total = total_of(run) * run->plan.chains,
                        .seconds = run->seconds,
                        .eta = -1,
                        .error = run->aside.model != NULL ? 0 : NAN};
     double ess = 0;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->chain[c].t;
-        p.warmup = p.warmup || run->chain[c].t < run->plan.warmup;
+        if (run->chain[c].t < run->plan.warmup) p.what = "warm-up";
         ess += sgfsi_chain_moments_ess(&run->chain[c].moments);
         if (run->aside.model != NULL) /* NaN as long as one chain has none */
             p.error += run->chain[c].validator->error / (double)run->plan.chains;
     }
+    p.fraction = (double)p.done / (double)p.total;
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
     double sampling =
         run->chain[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
     if (sampling > 0) p.ess_per_s = ess / sampling;
+    char detail[200];
+    int used = snprintf(detail, sizeof detail, "%lld/%lld iterations, %.3g/s", (long long)p.done,
+                        (long long)p.total, p.iterations_per_s);
+    size_t n = (size_t)used;
+    if (p.ess_per_s > 0)
+        n += (size_t)snprintf(detail + n, sizeof detail - n, ", %.3g ESS/s", p.ess_per_s);
+    if (isfinite(p.error)) snprintf(detail + n, sizeof detail - n, ", error %.3g", p.error);
+    p.detail = detail;
     run->on_progress(&p, run->progress_user);
 }
 

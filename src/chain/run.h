@@ -32,6 +32,12 @@ struct sgfs_run {
  * copied. */
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
                          sgfs_err *err);
+/* Give the draws that a run without a file has kept since the last call to `take`, chain by chain,
+ * draws x D, and keep them no longer. */
+void sgfsi_run_take_draws(sgfs_run *run,
+                          void (*take)(void *user, int64_t chain, int64_t draws,
+                                       const double *theta),
+                          void *user);
 /* Before the first step: follow how well these rows are predicted. The run frees them. */
 sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows aside, sgfs_err *err);
 /* Hand all buffered draws over. */

@@ -16,6 +16,7 @@
 #include "diagnostics/measures.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/reference.h"
+#include "diagnostics/summary.h"
 
 /* Mean and covariance (xx, xy, yy) of a pair, in the run and in the reference. */
 typedef struct pair {
@@ -114,7 +115,7 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     return status;
 }
 
-sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err) {
+sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err) {
     if (draws == NULL) return NULL;
     sgfsi_arena work = {0};
     sides s = {.draws = draws};
@@ -127,17 +128,17 @@ sgfs_compare *sgfs_compare_new(const sgfs_draws *draws, const char *reference, s
     sgfs_status status =
         sgfsi_reference_read(reference, draws->D, draws->param, &work, &s.ref, err);
     if (status == SGFS_OK) {
-        s.summary = sgfs_summary_new(draws, err);
+        s.summary = sgfsi_summary_new(draws, err);
         status = s.summary == NULL ? SGFS_EDATA : fill(&s, &work, out, err);
     }
-    sgfs_summary_free(s.summary);
+    sgfsi_summary_free(s.summary);
     sgfsi_arena_free(&work);
     if (status == SGFS_OK) return &out->shown;
-    sgfs_compare_free(&out->shown);
+    sgfsi_compare_free(&out->shown);
     return NULL;
 }
 
-void sgfs_compare_free(sgfs_compare *shown) {
+void sgfsi_compare_free(sgfs_compare *shown) {
     if (shown == NULL) return;
     compare *c = (compare *)shown;
     sgfsi_arena_free(&c->arena);
@@ -169,8 +170,7 @@ static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, con
     sgfsi_json_put(in, key, out);
 }
 
-char *sgfs_compare_json(const sgfs_compare *shown) {
-    if (shown == NULL) return NULL;
+sgfsi_json *sgfsi_compare_json(const sgfs_compare *shown) {
     const compare *c = (const compare *)shown;
     sgfsi_json *out = sgfsi_json_object(), *params = sgfsi_json_array();
     /* Measures of all parameters, the two pairs, and a row for each parameter. */
@@ -197,5 +197,5 @@ char *sgfs_compare_json(const sgfs_compare *shown) {
         sgfsi_json_put(params, NULL, param);
     }
     sgfsi_json_put(out, "params", params);
-    return sgfsi_json_finish(out);
+    return out;
 }

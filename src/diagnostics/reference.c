@@ -17,6 +17,7 @@
 #include "diagnostics/measures.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/names.h"
+#include "diagnostics/summary.h"
 
 typedef sgfsi_naming job;
 
@@ -118,7 +119,7 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     if (status == SGFS_OK) status = sgfsi_moments_of(d, &used, true, j->arena, &m, j->err);
     if (status != SGFS_OK) return status;
     /* Its Monte Carlo errors are those of its own summary. */
-    sgfs_summary *summary = sgfs_summary_new(d, j->err);
+    sgfs_summary *summary = sgfsi_summary_new(d, j->err);
     if (summary == NULL) return SGFS_EDATA;
     for (int64_t i = 0; i < D; i++) {
         out->mean[i] = m.mean[order[i]];
@@ -127,7 +128,7 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     }
     out->v =
         sgfsi_reference_noise(summary, m.count, m.every_iteration || d->thin < 1 ? 1 : d->thin);
-    sgfs_summary_free(summary);
+    sgfsi_summary_free(summary);
     return SGFS_OK;
 }
 

@@ -22,6 +22,7 @@
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/rhat.h"
+#include "diagnostics/summary.h"
 
 /* The public struct comes first, so that its pointer is also ours. */
 typedef struct summary {
@@ -252,7 +253,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return sgfsi_advise(d, &used, out, &s->arena, err);
 }
 
-sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err) {
+sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, sgfs_err *err) {
     if (draws == NULL) return NULL;
     summary *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -260,11 +261,11 @@ sgfs_summary *sgfs_summary_new(const sgfs_draws *draws, sgfs_err *err) {
         return NULL;
     }
     if (fill(draws, s, err) == SGFS_OK) return &s->shown;
-    sgfs_summary_free(&s->shown);
+    sgfsi_summary_free(&s->shown);
     return NULL;
 }
 
-void sgfs_summary_free(sgfs_summary *shown) {
+void sgfsi_summary_free(sgfs_summary *shown) {
     if (shown == NULL) return;
     summary *s = (summary *)shown;
     sgfsi_arena_free(&s->arena);
@@ -364,8 +365,7 @@ static void put_audit(sgfsi_json *out, const sgfs_summary *s) {
     sgfsi_json_put(out, "audit", inner);
 }
 
-char *sgfs_summary_json(const sgfs_summary *s) {
-    if (s == NULL) return NULL;
+sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
     sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
     sgfsi_json_text(out, "title", s->title);
     sgfsi_json_text(out, "state", s->state);
@@ -394,5 +394,5 @@ char *sgfs_summary_json(const sgfs_summary *s) {
     for (int64_t i = 0; i < s->warnings; i++) sgfsi_json_text(warnings, NULL, s->warning[i]);
     sgfsi_json_put(out, "warnings", warnings);
     put_params(out, s);
-    return sgfsi_json_finish(out);
+    return out;
 }

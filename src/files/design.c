@@ -391,6 +391,12 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
         sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_wrap: arrays and a config are needed.");
         return NULL;
     }
+    if (arrays->size != 0 && arrays->size != sizeof *arrays) {
+        sgfsi_fail(err, SGFS_EUSAGE,
+                   "sgfs_data_wrap: arrays.size is neither 0 nor sizeof(sgfs_arrays); was the "
+                   "program compiled with a newer header?");
+        return NULL;
+    }
     sgfs_data *d = new_data("(arrays)", cfg, err);
     if (d != NULL && wrap(d, arrays, cfg, err) != SGFS_OK) {
         sgfs_data_free(d);

@@ -1,60 +1,57 @@
 /* SPDX-License-Identifier: MIT
  * optimize.c: the posterior's mode as a result of its own: on the user's scale, with the Gaussian
- * there, as a table and as a reference for sgfs_compare_new. The search is model/mode.c.
+ * there, as a table and as a reference for comparisons. The search is posterior/mode.c.
  */
-#include "jobs/optimize.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/threads.h"
-#include "base/ticker.h"
 #include "chain/plan.h"
 #include "chain/spread_check.h"
 #include "chain/start.h"
+#include "jobs/job.h"
 #include "model/prior.h"
+#include "posterior/mode.h"
 
-const sgfs_option sgfsi_optimize_options[] = {
+static const sgfs_option options[] = {
     {"optimize.method", "method", SGFS_CHOICE, "auto", 1, 0, "auto|fisher|lbfgs",
      "Fisher scoring, or L-BFGS where a D x D matrix is too large"},
     SGFSI_OPTIONS_END};
 
-typedef struct mode {
-    sgfs_mode shown; /* first: the handle */
-    sgfsi_arena arena;
+typedef struct optimize {
+    sgfs_job job;
+    const sgfs_model *model;
     sgfsi_mode found;
     sgfsi_json *prior; /* what sgfsi_prior_describe says */
-} mode;
+    sgfs_mode shown;
+} optimize;
 
-/* ---- making ---------------------------------------------------------------------------------- */
-
-static bool describe(const sgfs_model *m, mode *s) {
-    char text[160];
-    snprintf(text, sizeof text, "%s, %lld rows, %lld parameters", m->kind->name,
-             (long long)m->data->N, (long long)m->D);
-    s->shown.title = sgfsi_arena_text(&s->arena, text);
-    s->prior = sgfsi_json_object();
-    sgfsi_prior_describe(m, s->prior);
-    s->shown.row = sgfsi_arena_alloc(&s->arena, m->D, sizeof *s->shown.row);
-    return s->shown.title != NULL && s->shown.row != NULL;
+sgfs_job *sgfs_optimize_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+    optimize *o = sgfsi_job_new(&sgfsi_job_optimize, sizeof *o, model != NULL ? cfg : NULL,
+                                "sgfs_optimize_open: a model and a config are needed.", err);
+    if (o == NULL) return NULL;
+    o->model = model;
+    return &o->job;
 }
 
 /* To the user's scale. */
-static bool fill_rows(const sgfs_model *m, mode *s) {
-    sgfs_mode *out = &s->shown;
-    double *user = SGFSI_DOUBLES(&s->arena, m->D);
-    if (s->found.L != NULL) out->cov = SGFSI_DOUBLES(&s->arena, m->D * m->D);
-    if (user == NULL || (s->found.L != NULL && out->cov == NULL)) return false;
-    if (m->kind->to_user != NULL) m->kind->to_user(m, s->found.theta, user);
-    else memcpy(user, s->found.theta, (size_t)m->D * sizeof *user);
-    if (out->cov != NULL && !sgfsi_curvature_cov(m, s->found.theta, s->found.L, out->cov)) {
+static bool fill_rows(optimize *o) {
+    const sgfs_model *m = o->model;
+    sgfs_mode *out = &o->shown;
+    sgfsi_arena *arena = &o->job.arena;
+    double *user = SGFSI_DOUBLES(arena, m->D);
+    out->row = sgfsi_arena_alloc(arena, m->D, sizeof *out->row);
+    if (o->found.L != NULL) out->cov = SGFSI_DOUBLES(arena, m->D * m->D);
+    if (user == NULL || out->row == NULL || (o->found.L != NULL && out->cov == NULL)) return false;
+    if (m->kind->to_user != NULL) m->kind->to_user(m, o->found.theta, user);
+    else memcpy(user, o->found.theta, (size_t)m->D * sizeof *user);
+    if (out->cov != NULL && !sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov)) {
         return false;
     }
     for (int64_t j = 0; j < m->D; j++) {
-        char *name = sgfsi_arena_text(&s->arena, m->param[j]);
+        char *name = sgfsi_arena_text(arena, m->param[j]);
         if (name == NULL) return false;
         double sd = out->cov != NULL ? sqrt(out->cov[j * m->D + j]) : NAN;
         out->row[j] = (sgfs_mode_row){.name = name, .mode = user[j], .sd = sd};
@@ -62,8 +59,10 @@ static bool fill_rows(const sgfs_model *m, mode *s) {
     return true;
 }
 
-static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sgfs_err *err) {
-    double before = sgfsi_now();
+static sgfs_status run(sgfs_job *job, sgfs_err *err) {
+    optimize *o = (optimize *)job;
+    const sgfs_model *m = o->model;
+    const sgfs_config *cfg = job->cfg;
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
     plan.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
@@ -71,45 +70,51 @@ static sgfs_status fill(const sgfs_model *m, const sgfs_config *cfg, mode *s, sg
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);
     plan.start = start;
-    if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &s->arena, &s->found, err);
+    sgfsi_scope scope = sgfsi_context_enter(&m->ctx);
+    if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &job->arena, &o->found, err);
+    if (status == SGFS_OK && !fill_rows(o)) status = sgfsi_fail_memory(err, "the mode");
+    sgfsi_context_leave(scope);
     free(start);
     if (status != SGFS_OK) return status;
-    s->shown.dim = m->D;
-    s->shown.log_density = s->found.lp;
-    s->shown.distance = s->found.distance;
-    s->shown.iterations = s->found.iterations;
-    s->shown.passes = s->found.passes;
-    s->shown.method = s->found.method;
-    bool room = describe(m, s) && fill_rows(m, s);
-    s->shown.seconds = sgfsi_now() - before;
-    return room ? SGFS_OK : sgfsi_fail_memory(err, "the mode");
+    char title[160];
+    snprintf(title, sizeof title, "%s, %lld rows, %lld parameters", m->kind->name,
+             (long long)m->data->N, (long long)m->D);
+    o->prior = sgfsi_json_object();
+    sgfsi_prior_describe(m, o->prior);
+    o->shown.dim = m->D;
+    o->shown.log_density = o->found.lp;
+    o->shown.distance = o->found.distance;
+    o->shown.iterations = o->found.iterations;
+    o->shown.passes = o->found.passes;
+    o->shown.method = o->found.method;
+    o->shown.title = sgfsi_arena_text(&job->arena, title);
+    if (o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
+    o->shown.seconds = sgfsi_job_seconds(job);
+    job->result = &o->shown;
+    return SGFS_OK;
 }
 
-sgfs_mode *sgfs_mode_new(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
-    if (model == NULL) return NULL; /* err says why already */
-    if (cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_mode_new: a config is needed."), NULL;
-    mode *s = calloc(1, sizeof *s);
-    if (s == NULL) return sgfsi_fail_memory(err, "the mode"), NULL;
-    sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
-    sgfs_status status = fill(model, cfg, s, err);
-    sgfsi_context_leave(scope);
-    if (status == SGFS_OK) return &s->shown;
-    sgfs_mode_free(&s->shown);
-    return NULL;
-}
-
-void sgfs_mode_free(sgfs_mode *shown) {
-    if (shown == NULL) return;
-    mode *s = (mode *)shown;
-    sgfsi_json_free(s->prior);
-    sgfsi_arena_free(&s->arena);
-    free(s);
-}
-
-/* ---- as JSON --------------------------------------------------------------------------------- */
-
-static void put_rows(sgfsi_json *o, const sgfs_mode *m) {
+static sgfsi_json *to_json(const sgfs_job *job) {
+    const optimize *s = (const optimize *)job;
+    const sgfs_mode *m = &s->shown;
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_text(o, "what",
+                    m->cov != NULL
+                        ? "posterior mode (as \"mean\") and the covariance of the Gaussian with "
+                          "the curvature there (Laplace): not the posterior's mean and covariance"
+                        : "posterior mode (as \"mean\"): not the posterior's mean");
+    sgfsi_json_text(o, "title", m->title);
+    const sgfsi_json *v;
+    const char *key;
+    void *at = NULL;
+    while ((v = sgfsi_json_next(s->prior, &at, &key)) != NULL)
+        sgfsi_json_put(o, key, sgfsi_json_copy(v));
+    sgfsi_json_text(o, "method", m->method);
+    sgfsi_json_num(o, "log_density", m->log_density);
+    sgfsi_json_num(o, "distance", m->distance);
+    sgfsi_json_int(o, "iterations", m->iterations);
+    sgfsi_json_int(o, "passes", m->passes);
+    sgfsi_json_num(o, "seconds", m->seconds);
     sgfsi_json *names = sgfsi_json_array(), *mean = sgfsi_json_array(), *cov = sgfsi_json_array();
     for (int64_t j = 0; j < m->dim; j++) {
         sgfsi_json_text(names, NULL, m->row[j].name);
@@ -120,45 +125,16 @@ static void put_rows(sgfsi_json *o, const sgfs_mode *m) {
     sgfsi_json_put(o, "mean", mean);
     if (m->cov != NULL) sgfsi_json_put(o, "cov", cov);
     else sgfsi_json_free(cov);
+    return o;
 }
 
-static void put_prior(sgfsi_json *o, const sgfsi_json *prior) {
-    const sgfsi_json *v;
-    const char *key;
-    void *at = NULL;
-    while ((v = sgfsi_json_next(prior, &at, &key)) != NULL)
-        sgfsi_json_put(o, key, sgfsi_json_copy(v));
+static void close_optimize(sgfs_job *job) {
+    sgfsi_json_free(((optimize *)job)->prior);
 }
 
-char *sgfs_mode_json(const sgfs_mode *m) {
-    if (m == NULL) return NULL;
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_text(o, "what",
-                    m->cov != NULL
-                        ? "posterior mode (as \"mean\") and the covariance of the Gaussian with "
-                          "the curvature there (Laplace): not the posterior's mean and covariance"
-                        : "posterior mode (as \"mean\"): not the posterior's mean");
-    sgfsi_json_text(o, "title", m->title);
-    put_prior(o, ((const mode *)m)->prior);
-    sgfsi_json_text(o, "method", m->method);
-    sgfsi_json_num(o, "log_density", m->log_density);
-    sgfsi_json_num(o, "distance", m->distance);
-    sgfsi_json_int(o, "iterations", m->iterations);
-    sgfsi_json_int(o, "passes", m->passes);
-    sgfsi_json_num(o, "seconds", m->seconds);
-    put_rows(o, m);
-    char *text = sgfsi_json_dump(o, true);
-    sgfsi_json_free(o);
-    return text;
-}
-
-sgfs_status sgfs_mode_write(const sgfs_mode *m, const char *path, bool overwrite, sgfs_err *err) {
-    if (m == NULL || path == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_mode_write: a mode and a path are needed.");
-    }
-    char *text = sgfs_mode_json(m);
-    if (text == NULL) return sgfsi_fail_memory(err, path);
-    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
-    free(text);
-    return status;
-}
+const sgfsi_job_kind sgfsi_job_optimize = {.stage = "optimize",
+                                           .options = options,
+                                           .doing = "searching",
+                                           .run = run,
+                                           .json = to_json,
+                                           .close = close_optimize};

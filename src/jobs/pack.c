@@ -11,10 +11,7 @@
  *
  * Shapes: in: rows x cols of the files; out, raw: rows x cols of the packed file.
  */
-#include "jobs/pack.h"
-
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +25,7 @@
 #include "files/packed/packed_cells.h"
 #include "files/packed/shuffle.h"
 #include "files/transform/transform.h"
+#include "jobs/job.h"
 
 enum {
     MOST_BLOCK = 4 * 1024 * 1024, /* bytes of the rows taken at once */
@@ -36,7 +34,7 @@ enum {
     MOST_DENSE = 20000            /* columns of sparse files that are worth writing with zeros */
 };
 
-const sgfs_option sgfsi_pack_options[] = {
+static const sgfs_option pack_options[] = {
     {"pack.memory", "memory", SGFS_TEXT, "512M", 1, 0, NULL,
      "memory for shuffling, in bytes, k, M, G or T; more rows go through the disk"},
     {"pack.shuffle", "shuffle", SGFS_FLAG, "true", 1, 0, NULL,
@@ -45,19 +43,19 @@ const sgfs_option sgfsi_pack_options[] = {
      "which order: the same seed, the same file, whatever the memory"},
     SGFSI_OPTIONS_END};
 
-struct sgfs_pack {
-    sgfs_config *cfg;
+typedef struct pack {
+    sgfs_job job;
+    char *out; /* or NULL: check the packed file `path` */
+    char *path;
     sgfsi_files files;
     int64_t memory;
     double input; /* bytes of all files */
-    bool used;
-    atomic_int stop;
     sgfs_pack_info info;
-};
+} pack;
 
 /* One attempt at the work. */
 typedef struct packing {
-    sgfs_pack *pack;
+    pack *pack;
     const char *path;
     sgfsi_read_options options, again; /* of the first flow and of later ones */
     sgfsi_flow first, later;           /* of the first pass, and of the one at hand after that */
@@ -77,7 +75,8 @@ typedef struct packing {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-int64_t sgfsi_parse_size(const char *text) {
+/* "512M", "1.5G", "200000": bytes, by powers of 1024; -1: no size. */
+static int64_t parse_size(const char *text) {
     static const char units[] = "kMGT";
     char *end;
     double x = strtod(text, &end);
@@ -91,15 +90,15 @@ int64_t sgfsi_parse_size(const char *text) {
     return x < 0x1p60 ? (int64_t)x : -1;
 }
 
-static sgfs_status read_options(sgfs_pack *p, sgfs_err *err) {
-    const char *memory = sgfsi_config_text(p->cfg, "pack.memory");
-    p->memory = sgfsi_parse_size(memory);
+static sgfs_status read_options(pack *p, sgfs_err *err) {
+    const char *memory = sgfsi_config_text(p->job.cfg, "pack.memory");
+    p->memory = parse_size(memory);
     if (p->memory < 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--memory %.60s: is no size; give a number with k, M or G, as in 512M.",
                           memory);
     }
-    if (sgfsi_config_given(p->cfg, "data.intercept")) {
+    if (sgfsi_config_given(p->job.cfg, "data.intercept")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--intercept and --no-intercept are no matter of the file: give them to "
                           "sgfs sample.");
@@ -118,48 +117,35 @@ static double file_bytes(const sgfsi_files *files) {
     return bytes;
 }
 
-static sgfs_status open_pack(sgfs_pack *p, const char *data, sgfs_err *err) {
+static sgfs_status open_pack(pack *p, const char *data, sgfs_err *err) {
     sgfs_status status = read_options(p, err);
     if (status == SGFS_OK)
-        status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->cfg), err);
+        status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->job.cfg), err);
     if (status == SGFS_OK) p->input = file_bytes(&p->files);
     return status;
 }
 
-sgfs_pack *sgfs_pack_open(const char *data, const sgfs_config *cfg, sgfs_err *err) {
-    if (data == NULL || cfg == NULL) {
-        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_pack_open: data and a config are needed.");
-        return NULL;
-    }
-    sgfs_pack *p = calloc(1, sizeof *p);
-    if (p == NULL) return sgfsi_fail_memory(err, "packing"), NULL;
-    p->cfg = sgfsi_config_copy(cfg);
-    sgfs_status status =
-        p->cfg != NULL ? open_pack(p, data, err) : sgfsi_fail_memory(err, "packing");
-    if (status == SGFS_OK) return p;
-    sgfs_pack_free(p);
-    return NULL;
+sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg, sgfs_err *err) {
+    pack *p = sgfsi_job_new(&sgfsi_job_pack, sizeof *p, data != NULL ? cfg : NULL,
+                            "sgfs_pack_open: data and a config are needed.", err);
+    if (p == NULL) return NULL;
+    p->path = sgfsi_arena_text(&p->job.arena, data);
+    if (out != NULL) p->out = sgfsi_arena_text(&p->job.arena, out);
+    sgfs_status status = SGFS_OK;
+    if (p->path == NULL || (out != NULL && p->out == NULL))
+        status = sgfsi_fail_memory(err, "packing");
+    else if (out != NULL) status = open_pack(p, data, err);
+    return sgfsi_job_opened(&p->job, status);
 }
 
-void sgfs_pack_free(sgfs_pack *p) {
-    if (p == NULL) return;
-    sgfsi_files_close(&p->files);
-    sgfs_config_free(p->cfg);
-    free(p);
-}
-
-void sgfs_pack_stop(sgfs_pack *p) {
-    if (p != NULL) atomic_store(&p->stop, 1);
-}
-
-const sgfs_pack_info *sgfs_pack_result(const sgfs_pack *p) {
-    return p != NULL ? &p->info : NULL;
+static void close_pack(sgfs_job *job) {
+    sgfsi_files_close(&((pack *)job)->files);
 }
 
 /* ---- one pass -------------------------------------------------------------------------------- */
 
 static sgfs_status check_stop(const packing *w, sgfs_err *err) {
-    if (atomic_load(&w->pack->stop) == 0) return SGFS_OK;
+    if (!sgfsi_job_stopping(&w->pack->job)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
 }
 
@@ -243,7 +229,7 @@ static sgfs_status look_all(packing *w, bool *again, sgfs_err *err) {
 /* Rows there will be, going by those that came from this part of the files; 0: too early to say. */
 static double expected_rows(const packing *w, const sgfsi_flow *flow) {
     double fraction = flow->fraction(flow);
-    int64_t limit = sgfsi_config_int(w->pack->cfg, "data.limit");
+    int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
     double rows = fraction > 0 ? (double)w->rows / fraction : 0;
     return limit > 0 && rows > (double)limit ? (double)limit : rows;
 }
@@ -299,7 +285,7 @@ static sgfs_status read_all(packing *w, bool *again, sgfs_err *err) {
 
 /* Numbers stay what they are in the files unless something computes others. */
 static sgfsi_dtype type_of(const packing *w) {
-    const sgfs_config *cfg = w->pack->cfg;
+    const sgfs_config *cfg = w->pack->job.cfg;
     if (sgfsi_config_given(cfg, "data.storage")) return w->options.single ? SGFSI_F32 : SGFSI_F64;
     sgfsi_dtype type = w->first.head.type;
     return sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
@@ -342,7 +328,7 @@ static sgfs_status make_room(packing *w, int64_t *left, sgfs_err *err) {
         double need = (double)(least + PACKER + row) * BLOCK_SHARE / (BLOCK_SHARE - 1);
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--memory %s is too little for rows of %lld bytes: give at least %.0fM.",
-                          sgfsi_config_text(w->pack->cfg, "pack.memory"), (long long)cells,
+                          sgfsi_config_text(w->pack->job.cfg, "pack.memory"), (long long)cells,
                           ceil(need / 1048576));
     }
     w->out = malloc((size_t)(w->most * cols) * sizeof *w->out);
@@ -363,7 +349,7 @@ static sgfsi_json *whole_recipe(const packing *w) {
 }
 
 static sgfs_status open_output(packing *w, sgfs_err *err) {
-    const sgfs_config *cfg = w->pack->cfg;
+    const sgfs_config *cfg = w->pack->job.cfg;
     bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
     sgfsi_json *told = whole_recipe(w);
     const sgfsi_packer_plan plan = {.path = w->path,
@@ -386,10 +372,11 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
     sgfs_status status = check_columns(w, err);
     if (status == SGFS_OK) status = make_room(w, &left, err);
     if (status == SGFS_OK) status = open_output(w, err);
-    if (status != SGFS_OK || !sgfsi_config_flag(w->pack->cfg, "pack.shuffle")) return status;
+    if (status != SGFS_OK || !sgfsi_config_flag(w->pack->job.cfg, "pack.shuffle")) return status;
     const sgfsi_shuffle_plan plan = {.row_bytes = w->head.cols * (int64_t)sgfsi_dtype_size(w->type),
                                      .memory = left,
-                                     .seed = (uint64_t)sgfsi_config_int(w->pack->cfg, "pack.seed"),
+                                     .seed =
+                                         (uint64_t)sgfsi_config_int(w->pack->job.cfg, "pack.seed"),
                                      .beside = w->path};
     return sgfsi_shuffle_open(&w->shuffle, &plan, err);
 }
@@ -439,7 +426,7 @@ static void clear(packing *w) {
 
 static sgfs_status attempt(packing *w, bool *again, sgfs_err *err) {
     int64_t cols = w->first.head.cols;
-    sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->cfg, &w->first.head, true, err);
+    sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->job.cfg, &w->first.head, true, err);
     if (status != SGFS_OK) return blame(w, status, err);
     w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
     w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
@@ -456,8 +443,8 @@ static sgfs_status attempt(packing *w, bool *again, sgfs_err *err) {
 }
 
 /* What the file says of itself. */
-static sgfs_status tell(const char *path, const sgfs_config *cfg, bool verify, sgfs_pack_info *info,
-                        sgfs_err *err) {
+static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool verify,
+                                 sgfs_pack_info *info, sgfs_err *err) {
     sgfsi_read_options options = sgfsi_read_options_of(cfg);
     options.target = options.features = options.weights = options.exposure = "";
     sgfsi_table t = {.rows = 0};
@@ -491,39 +478,24 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
     return status;
 }
 
-sgfs_status sgfs_pack_all(sgfs_pack *p, const char *out, sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    if (err == NULL) err = &own;
-    if (p == NULL && err->code != SGFS_OK) return err->code;
-    if (p == NULL || out == NULL || p->used) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "sgfs_pack_all: a name and a handle that has not been used are needed.");
+static sgfs_status run(sgfs_job *job, sgfs_err *err) {
+    pack *p = (pack *)job;
+    sgfs_status status = SGFS_OK;
+    if (p->out != NULL) {
+        packing w = {.pack = p, .path = p->out, .options = sgfsi_read_options_of(job->cfg)};
+        status = pack_all(&w, err);
+        if (status != SGFS_OK) sgfsi_files_tidy(&p->files, err);
+        if (status == SGFS_OK) status = describe_file(p->out, job->cfg, false, &p->info, err);
+    } else {
+        status = describe_file(p->path, job->cfg, true, &p->info, err);
     }
-    double start = sgfsi_now();
-    p->used = true;
-    packing w = {.pack = p, .path = out, .options = sgfsi_read_options_of(p->cfg)};
-    sgfs_status status = pack_all(&w, err);
-    if (status != SGFS_OK) sgfsi_files_tidy(&p->files, err);
-    if (status == SGFS_OK) status = tell(out, p->cfg, false, &p->info, err);
-    p->info.seconds = sgfsi_now() - start;
+    p->info.seconds = sgfsi_job_seconds(job);
+    if (status == SGFS_OK) job->result = &p->info;
     return status;
 }
 
-sgfs_status sgfs_pack_check(const char *path, const sgfs_config *cfg, sgfs_pack_info *info,
-                            sgfs_err *err) {
-    sgfs_pack_info unused;
-    if (path == NULL || cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_pack_check: a path and a config are needed.");
-    if (info == NULL) info = &unused;
-    memset(info, 0, sizeof *info);
-    double start = sgfsi_now();
-    sgfs_status status = tell(path, cfg, true, info, err);
-    info->seconds = sgfsi_now() - start;
-    return status;
-}
-
-char *sgfs_pack_json(const sgfs_pack_info *info) {
-    if (info == NULL) return NULL;
+static sgfsi_json *to_json(const sgfs_job *job) {
+    const sgfs_pack_info *info = &((const pack *)job)->info;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "rows", info->rows);
     sgfsi_json_int(o, "columns", info->cols);
@@ -536,7 +508,12 @@ char *sgfs_pack_json(const sgfs_pack_info *info) {
     sgfsi_json_num(o, "bytes_read", info->read);
     sgfsi_json_num(o, "bytes_spilled", info->spilled);
     sgfsi_json_num(o, "seconds", info->seconds);
-    char *text = sgfsi_json_dump(o, true);
-    sgfsi_json_free(o);
-    return text;
+    return o;
 }
+
+const sgfsi_job_kind sgfsi_job_pack = {.stage = "pack",
+                                       .options = pack_options,
+                                       .doing = "packing",
+                                       .run = run,
+                                       .json = to_json,
+                                       .close = close_pack};

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
+#include "diagnostics/summary.h"
 #include "sampler/precondition.h"
 #include "test_sampler.h"
 
@@ -210,12 +211,12 @@ static session start(const char *name, const sgfs_model_kind *model, const setti
                      const setting *own) {
     session s = {.cfg = sgfs_config_new()};
     sgfs_arrays arrays = {.rows = target.N, .cols = DIM, .x = target.x, .y = target.y};
-    sgfs_config_set_num(s.cfg, "prior.precision", target.lambda, &s.err);
+    sgfsi_config_set_num(s.cfg, "prior.precision", target.lambda, &s.err);
     put(&s, "data.intercept", "false");
     put(&s, "model.sigma", "1");
     put(&s, "sampler.kind", name);
     put(&s, "run.thin", "1");
-    if (!find(name)->kind->full_data) sgfs_config_set_num(s.cfg, "run.batch", BATCH, &s.err);
+    if (!find(name)->kind->full_data) sgfsi_config_set_num(s.cfg, "run.batch", BATCH, &s.err);
     for (; common != NULL && common->key != NULL; common++) put(&s, common->key, common->value);
     for (int k = 0; own != NULL && k < SETTINGS && own[k].key != NULL; k++)
         put(&s, own[k].key, own[k].value);
@@ -603,7 +604,7 @@ static void exploring_iterations_are_no_draws(void **state) {
                 assert_true(fabs(eps / (full / 2 * (cos(M_PI * r / 1000) + 1)) - 1) < 1e-9);
             }
         }
-        sgfs_summary *summary = sgfs_summary_new(d, &s.err);
+        sgfs_summary *summary = sgfsi_summary_new(d, &s.err);
         assert_non_null(summary);
         assert_int_equal(summary->draws, 1800);
         assert_string_equal(summary->state, "complete");
@@ -616,7 +617,7 @@ static void exploring_iterations_are_no_draws(void **state) {
         snprintf(csv, sizeof csv, "%s.npy", path);
         assert_int_equal(sgfs_draws_export(d, csv, true, &s.err), SGFS_OK);
         unlink(csv);
-        sgfs_summary_free(summary);
+        sgfsi_summary_free(summary);
         sgfs_draws_free(d);
         stop(&s);
         unlink(path);

@@ -213,7 +213,7 @@ static inline sgfs_status run_on(const problem *q, const sgfs_model_kind *model,
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y, .weights = q->w};
-    if (sgfs_config_set_num(cfg, "prior.precision", q->lambda, &err) != SGFS_OK)
+    if (sgfsi_config_set_num(cfg, "prior.precision", q->lambda, &err) != SGFS_OK)
         fail_msg("%s", err.text);
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) fail_msg("%s", err.text);

@@ -104,10 +104,10 @@ static sgfs_config *config(void) {
 static sgfs_prediction predict(const sgfs_draws *draws, sgfs_config *cfg, const char *count) {
     sgfs_err err = {SGFS_OK, ""};
     set(cfg, "predict.draws", count);
-    sgfs_predict *p = sgfs_predict_open(draws, "coverage_rows.csv", cfg, &err);
-    if (p == NULL || sgfs_predict_all(p, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
-    sgfs_prediction r = *sgfs_predict_result(p);
-    sgfs_predict_free(p);
+    sgfs_job *p = sgfs_predict_open(draws, "coverage_rows.csv", NULL, cfg, &err);
+    if (sgfs_job_run(p, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_prediction r = *(const sgfs_prediction *)sgfs_job_result(p);
+    sgfs_job_free(p);
     return r;
 }
 

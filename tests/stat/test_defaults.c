@@ -7,6 +7,7 @@
  * those of the sampler that is chosen, which is exact for all of these, and those of sgfs-f, which
  * is chosen where there is no anchor.
  */
+#include "diagnostics/summary.h"
 #include "stat/closed.h"
 
 #include "posterior/mode.h"
@@ -72,7 +73,7 @@ static void check(const char *sampler, int64_t N, uint64_t data_seed, const char
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     assert_string_equal(run->plan.kinds.name, sampler_of(sampler));
-    sgfs_summary *s = sgfs_summary_new(run->out.memory, &err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
     assert_non_null(s);
     reference(m, mean, sd);
     for (int64_t j = 0; j < s->dim; j++) {
@@ -87,7 +88,7 @@ static void check(const char *sampler, int64_t N, uint64_t data_seed, const char
                      (int)N, (int)data_seed, seed, r->name, r->r_hat, r->sd / sd[j], z);
         }
     }
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_run_free(run);
     sgfs_model_free(m);
     sgfs_data_free(data);
@@ -134,7 +135,7 @@ static void check_rare(const char *sampler, const char *seed) {
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     assert_string_equal(run->plan.kinds.name, sampler_of(sampler));
-    sgfs_summary *s = sgfs_summary_new(run->out.memory, &err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     for (int64_t j = 0; j < s->dim; j++) {
         double sd = sqrt(cov[j * m->D + j]), z = (s->row[j].mean - mode[j]) / sd;
@@ -143,7 +144,7 @@ static void check_rare(const char *sampler, const char *seed) {
                      seed, s->row[j].name, s->row[j].sd / sd, z, s->row[j].r_hat);
         }
     }
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_run_free(run);
     sgfs_model_free(m);
     sgfs_data_free(data);

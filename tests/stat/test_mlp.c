@@ -9,6 +9,7 @@
  * comparisons, a false alarm in one of 40,000 choices of seeds. And a network with a hidden layer
  * learns what no regression can (exclusive or) by the default sampler.
  */
+#include "diagnostics/summary.h"
 #include "posterior/mode.h"
 #include "posterior/posterior.h"
 #include "stat/sampled.h"
@@ -215,7 +216,7 @@ static void test_no_hidden_layer_has_the_regressions_posterior(void **state) {
 /* Weights of different chains do not agree, and need not: nobody is sent for more draws. */
 static void check_advice(const sgfs_draws *draws) {
     sgfs_err err;
-    sgfs_summary *s = sgfs_summary_new(draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(draws, &err);
     double worst = 0;
     int told = 0;
     if (s == NULL) fail_msg("%s", err.text);
@@ -227,7 +228,7 @@ static void check_advice(const sgfs_draws *draws) {
         told += strstr(s->warning[i], "Hidden units can change places") != NULL;
     }
     assert_int_equal(told, 1);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
 }
 
 /* Exclusive or of two signs, one label in 20 wrong: no regression does better than one half; a

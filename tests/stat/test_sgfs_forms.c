@@ -7,6 +7,7 @@
  * eight chains, and 4.5 standard errors (plus 0.4 % for the D/N by which the scores' covariance
  * differs from the curvature) are allowed: 7e-6 for each of some 15 comparisons.
  */
+#include "diagnostics/summary.h"
 #include "stat/closed.h"
 
 #include <unistd.h>
@@ -18,7 +19,7 @@ static sgfs_draws *kept_draws(const problem *q, const setting *settings) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config_of(settings);
     sgfs_arrays arrays = {.rows = q->N, .cols = q->D, .x = q->x, .y = q->y};
-    assert_int_equal(sgfs_config_set_num(cfg, "prior.precision", q->lambda, &err), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "prior.precision", q->lambda, &err), SGFS_OK);
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
     sgfs_run *run = sgfs_run_open(m, cfg, &err);
@@ -399,11 +400,11 @@ static void test_annealing_shows_its_phases(void **state) {
             assert_true(stat[5] == (alpha <= 1 ? 2 : 3));
             gaussian += alpha <= 1;
         }
-        sgfs_summary *summary = sgfs_summary_new(d, &err);
+        sgfs_summary *summary = sgfsi_summary_new(d, &err);
         assert_non_null(summary);
         assert_true(summary->gaussian_draws == (double)gaussian && gaussian > 0);
         assert_true(summary->langevin_draws == (double)(T - gaussian));
-        sgfs_summary_free(summary);
+        sgfsi_summary_free(summary);
         sgfs_draws_free(d);
     }
     problem_free(&q);

@@ -53,7 +53,7 @@ static bound bind(const sgfs_model_kind *kind, const double *x, const double *y,
     sgfs_err err;
     bound b = {.cfg = config_of(settings)};
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
-    assert_int_equal(sgfs_config_set_num(b.cfg, "prior.precision", lambda, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(b.cfg, "prior.precision", lambda, NULL), SGFS_OK);
     b.data = sgfs_data_wrap(&arrays, b.cfg, &err);
     if (b.data == NULL) fail_msg("%s", err.text);
     b.m = sgfsi_model_create(kind, b.data, b.cfg, NULL, &err);
@@ -433,7 +433,7 @@ static void test_without_a_prior_the_null_directions_are_named(void **state) {
     make_rows(CLASSES, 17, x, y);
     sgfs_config *cfg = config_of(all_alike);
     sgfs_config_on_message(cfg, keep_text, said);
-    assert_int_equal(sgfs_config_set_num(cfg, "prior.precision", 0, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "prior.precision", 0, NULL), SGFS_OK);
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfsi_model_create(&sgfs_model_softmax, data, cfg, NULL, &err);

@@ -318,7 +318,9 @@ static void test_packed_rows(void **state) {
     snprintf(path, sizeof path, "anchor-%lld.sgd", (long long)getpid());
     set(b.cfg, "simulate.rows", "90001");
     set(b.cfg, "simulate.dim", "4");
-    if (sgfs_simulate("logistic", b.cfg, path, NULL, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_job *job = sgfs_simulate_open("logistic", path, NULL, b.cfg, &err);
+    if (sgfs_job_run(job, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_job_free(job);
     b.data = sgfs_data_open(path, b.cfg, &err);
     if (b.data == NULL) fail_msg("%s", err.text);
     b.m = sgfs_model_open("logistic", b.data, b.cfg, &err);

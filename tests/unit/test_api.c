@@ -136,7 +136,11 @@ static void test_arrays_in_posterior_out(void **state) {
     assert_null(sgfs_draws_param(draws, D));
     assert_null(sgfs_draws_chain(draws, 2));
     assert_null(sgfs_draws_chain(draws, -1));
-    sgfs_summary *s = sgfs_summary_new(draws, NULL);
+    sgfs_config *cfg = sgfs_config_new();
+    sgfs_job *job = sgfs_summary_open(draws, cfg, NULL);
+    assert_null(sgfs_job_result(job)); /* not yet */
+    assert_int_equal(sgfs_job_run(job, NULL), SGFS_OK);
+    const sgfs_summary *s = sgfs_job_result(job);
     assert_non_null(s);
     assert_string_equal(s->state, "complete");
     assert_true(s->dim == D && s->chains == 2 && s->draws == 2000);
@@ -147,11 +151,12 @@ static void test_arrays_in_posterior_out(void **state) {
         assert_near(s->row[j].mean, mean[j], 5 * s->row[j].mcse, s->row[j].name);
         assert_near(s->row[j].sd / sd[j], 1, 0.1, s->row[j].name);
     }
-    char *json = sgfs_summary_json(s);
+    char *json = sgfs_job_json(job);
     assert_non_null(json);
     assert_non_null(strstr(json, "\"dose\""));
     sgfs_text_free(json);
-    sgfs_summary_free(s);
+    sgfs_job_free(job);
+    sgfs_config_free(cfg);
     sgfs_draws_free(draws);
 }
 
@@ -251,6 +256,9 @@ static void test_threads_change_no_bit(void **state) {
 
 static void stop_at_once(const sgfs_progress *p, void *user) {
     assert_true(p->total == 2 * 8300 && p->done <= p->total && p->seconds >= 0);
+    assert_true(p->fraction == (double)p->done / (double)p->total);
+    assert_string_equal(p->what, "sampling");
+    assert_non_null(strstr(p->detail, "/16600 iterations, "));
     sgfs_run_stop(user);
 }
 
@@ -268,10 +276,12 @@ static void test_a_stopped_run_keeps_its_draws(void **state) {
     assert_int_equal(sgfs_run_close(k.run, NULL), SGFS_OK);
     sgfs_draws *draws = sgfs_run_draws(k.run, NULL);
     assert_true(sgfs_draws_size(draws).draws >= 10);
-    sgfs_summary *s = sgfs_summary_new(draws, NULL);
+    sgfs_job *job = sgfs_summary_open(draws, k.cfg, NULL);
+    assert_int_equal(sgfs_job_run(job, NULL), SGFS_OK);
+    const sgfs_summary *s = sgfs_job_result(job);
     assert_non_null(s);
     assert_string_equal(s->state, "stopped early");
-    sgfs_summary_free(s);
+    sgfs_job_free(job);
     sgfs_draws_free(draws);
     close_analysis(&k);
 }
@@ -415,7 +425,7 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_int_equal(sgfs_config_set(k.cfg, "sampler.aplha", "1", &err), SGFS_EUSAGE);
     assert_non_null(strstr(err.text, "sampler.alpha"));
     assert_int_equal(sgfs_config_set(k.cfg, "sampler.aplha", "1", NULL), SGFS_EUSAGE);
-    assert_int_equal(sgfs_config_set_num(k.cfg, "sampler.alpha", -1, NULL), SGFS_EUSAGE);
+    assert_int_equal(sgfs_config_set(k.cfg, "sampler.alpha", "-1", NULL), SGFS_EUSAGE);
     assert_null(sgfs_config_get(k.cfg, "sampler.aplha"));
     assert_null(sgfs_model_open("liner", k.data, k.cfg, &err));
     assert_non_null(strstr(err.text, "\"linear\""));
@@ -428,8 +438,12 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_null(sgfs_draws_open("/no/such/run.sgfs", NULL));
     assert_int_equal(sgfs_run_attach(k.run, "/no/such/folder/run.sgfs", &err), SGFS_EIO);
     assert_int_equal(sgfs_run_attach(k.run, "/no/such/folder/run.sgfs", NULL), SGFS_EIO);
-    assert_int_equal(sgfs_simulate("liner", k.cfg, "x.npy", NULL, NULL), SGFS_EUSAGE);
-    assert_int_equal(sgfs_simulate("linear", k.cfg, "x.txt", NULL, NULL), SGFS_EUSAGE);
+    assert_null(sgfs_simulate_open("liner", "x.npy", NULL, k.cfg, NULL));
+    sgfs_job *job = sgfs_simulate_open("linear", "x.txt", NULL, k.cfg, NULL);
+    assert_int_equal(sgfs_job_run(job, NULL), SGFS_EUSAGE);
+    assert_null(sgfs_job_json(job));
+    assert_int_equal(sgfs_job_save(job, "x.json", NULL), SGFS_EUSAGE);
+    sgfs_job_free(job);
     assert_int_equal(sgfs_run_step(k.run, 3, NULL), SGFS_OK); /* and it still works */
     assert_int_equal(sgfs_run_attach(k.run, "too-late.sgfs", NULL), SGFS_EUSAGE);
     close_analysis(&k);
@@ -453,8 +467,13 @@ static void test_a_chain_that_diverges_is_reported(void **state) {
     sgfs_draws *draws = sgfs_run_draws(k.run, NULL);
     assert_non_null(draws);
     assert_int_equal(sgfs_draws_size(draws).draws, 0);
-    assert_null(sgfs_summary_new(draws, NULL));
-    assert_null(sgfs_compare_new(draws, "/no/such/file", NULL));
+    sgfs_job *jobs[] = {sgfs_summary_open(draws, k.cfg, NULL),
+                        sgfs_compare_open(draws, "/no/such/file", k.cfg, NULL)};
+    for (int i = 0; i < 2; i++) {
+        assert_true(sgfs_job_run(jobs[i], NULL) < 0);
+        assert_null(sgfs_job_result(jobs[i]));
+        sgfs_job_free(jobs[i]);
+    }
     sgfs_draws_free(draws);
     close_analysis(&k);
 }
@@ -467,8 +486,7 @@ static void test_every_free_takes_null(void **state) {
     sgfs_model_free(NULL);
     sgfs_run_free(NULL);
     sgfs_draws_free(NULL);
-    sgfs_summary_free(NULL);
-    sgfs_compare_free(NULL);
+    sgfs_job_free(NULL);
 }
 
 static void test_what_there_is_can_be_listed(void **state) {

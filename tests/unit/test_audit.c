@@ -24,6 +24,7 @@
 #include "base/rng.h"
 #include "diagnostics/batchmeans.h"
 #include "diagnostics/student.h"
+#include "diagnostics/summary.h"
 #include "jobs/audit/audit.h"
 #include "sink/runblock.h"
 #include "tools/sample_run.h"
@@ -298,7 +299,7 @@ enum { WIDE = 5, FEW = 1 };
 
 /* An audit whose chains are AR(1) with mean `shift` (in sd) for h, and 0 for the others. */
 typedef struct fake {
-    sgfs_audit a;
+    sgfsi_audit a;
     sgfs_draws run;
     char *names[WIDE];
 } fake;
@@ -307,20 +308,20 @@ static void make_fake(fake *f, bool exact) {
     static char name[] = "p";
     *f = (fake){.a = {.way = SGFSI_AUDIT_STEP, .sampler = "sgfs-cv", .h = 1, .exact = exact}};
     f->a.limit = NAN;
-    f->a.cfg = sgfs_config_new();
+    f->a.job.cfg = sgfs_config_new();
     f->a.run = &f->run;
     f->run.D = WIDE;
     f->run.param = f->names;
     f->run.header = sgfsi_json_object();
     for (int j = 0; j < WIDE; j++) f->names[j] = name;
     for (int i = 0; i < SGFSI_REFERENCES; i++)
-        f->a.probe[i].estimate = sgfsi_arena_alloc(&f->a.arena, WIDE, sizeof(sgfsi_estimate));
+        f->a.probe[i].estimate = sgfsi_arena_alloc(&f->a.job.arena, WIDE, sizeof(sgfsi_estimate));
 }
 
 static void free_fake(fake *f) {
     sgfsi_json_free(f->run.header);
-    sgfs_config_free(f->a.cfg);
-    sgfsi_arena_free(&f->a.arena);
+    sgfs_config_free(f->a.job.cfg);
+    sgfsi_arena_free(&f->a.job.arena);
 }
 
 /* `effective` draws in all of every kind. True: enough, by the probe itself. */
@@ -412,12 +413,12 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     set(own, "audit.precision", "0.05");
     set(own, "run.threads", "1");
     for (int seed = 1; seed <= 32; seed++) {
-        sgfs_config_set_num(own, "run.seed", seed, NULL);
+        sgfsi_config_set_num(own, "run.seed", seed, NULL);
         if (seed > 16) set(own, "audit.exact", "false"); /* half of them extrapolated */
-        sgfs_audit *audit = sgfs_audit_open(path, model, NULL, own, &err);
-        assert_null(sgfs_audit_result(audit));
-        assert_int_equal(sgfs_audit_all(audit, &err), SGFS_OK);
-        const sgfs_audit_report *r = sgfs_audit_result(audit);
+        sgfs_job *audit = sgfs_audit_open(path, model, NULL, own, &err);
+        assert_null(sgfs_job_result(audit));
+        assert_int_equal(sgfs_job_run(audit, &err), SGFS_OK);
+        const sgfs_audit_report *r = sgfs_job_result(audit);
         assert_true(r->needed && r->exact == (seed <= 16) && r->columns == 3 && r->dim == 2);
         alarms += r->mean_differs || r->sd_differs;
         for (int64_t j = 0; j < r->dim; j++) {
@@ -425,18 +426,18 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
             inside += (fabs(c->mean) < c->mean_error) + (fabs(c->sd) < c->sd_error);
             all += 2;
         }
-        assert_int_equal(sgfs_audit_store(audit, &err), SGFS_OK);
-        sgfs_audit_free(audit);
+        assert_int_equal(sgfs_job_save(audit, NULL, &err), SGFS_OK);
+        sgfs_job_free(audit);
     }
     assert_true(alarms <= 2);
     assert_int_equal(all, 128);
     assert_true(inside >= 66 && inside <= 108);
     sgfs_draws *d = sgfs_draws_open(path, &err);
-    sgfs_summary *s = sgfs_summary_new(d, &err);
+    sgfs_summary *s = sgfsi_summary_new(d, &err);
     assert_non_null(s);
     assert_non_null(strstr(s->audit.brief, "extrapolated to h = 0"));
     assert_false(s->audit.exact);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(d);
     /* arrays cannot be opened again */
     assert_null(sgfs_audit_open(path, NULL, NULL, own, &err));

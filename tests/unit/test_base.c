@@ -276,10 +276,10 @@ static void test_config_checks_values(void **state) {
         refuse(cfg, bad[i][0], bad[i][1], bad[i][2]);
     assert_string_equal(sgfs_config_get(cfg, "b.how"),
                         "withal"); /* refused values change nothing */
-    assert_int_equal(sgfs_config_set_num(cfg, "a.shared", 0.1, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "a.shared", 0.1, NULL), SGFS_OK);
     assert_string_equal(sgfs_config_get(cfg, "a.shared"), "0.1");
-    assert_int_equal(sgfs_config_set_num(cfg, "a.shared", NAN, NULL), SGFS_EUSAGE);
-    assert_int_equal(sgfs_config_set_num(cfg, "a.count", 123456, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_set_num(cfg, "a.shared", NAN, NULL), SGFS_EUSAGE);
+    assert_int_equal(sgfsi_config_set_num(cfg, "a.count", 123456, NULL), SGFS_OK);
     assert_int_equal(sgfsi_config_int(cfg, "a.count"), 123456);
     sgfs_config_free(cfg);
 }
@@ -739,10 +739,10 @@ static void test_edit_distance(void **state) {
 static void test_nearest(void **state) {
     (void)state;
     static const char *const words[] = {"draws", "warmup", "chains", "epsilon"};
-    assert_string_equal(sgfs_nearest("drwas", 4, words), "draws");
-    assert_string_equal(sgfs_nearest("epslion", 4, words), "epsilon");
-    assert_null(sgfs_nearest("temperature", 4, words));
-    assert_null(sgfs_nearest("draws", 0, NULL));
+    assert_string_equal(sgfsi_nearest("drwas", 4, words), "draws");
+    assert_string_equal(sgfsi_nearest("epslion", 4, words), "epsilon");
+    assert_null(sgfsi_nearest("temperature", 4, words));
+    assert_null(sgfsi_nearest("draws", 0, NULL));
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

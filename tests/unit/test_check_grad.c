@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_check_grad.c: sgfs_check_grad_new finds every mistake that a model's writer makes, names the
+ * test_check_grad.c: sgfs check-grad finds every mistake that a model's writer makes, names the
  * parameter and says what it looks like; and finds none where there is none.
  *
  * The model with the mistakes is y ~ N(x'beta + 0.3 sin(x'gamma), 1), two dense blocks. Its scores
@@ -201,11 +201,24 @@ static void close_site(site *s) {
     free(s->y);
 }
 
-static sgfs_check_grad *check(const site *s, mistake m, int64_t parameter) {
+static sgfs_job *job = NULL; /* the check at hand */
+
+static const sgfs_check_grad *run_check(const sgfs_model *m, const sgfs_config *cfg,
+                                        sgfs_err *err) {
+    job = sgfs_check_grad_open(m, cfg, err);
+    return sgfs_job_run(job, err) == SGFS_OK ? sgfs_job_result(job) : NULL;
+}
+
+static void end_check(void) {
+    sgfs_job_free(job);
+    job = NULL;
+}
+
+static const sgfs_check_grad *check(const site *s, mistake m, int64_t parameter) {
     sgfs_err err = {0};
     now = m;
     wrong_one = parameter;
-    sgfs_check_grad *c = sgfs_check_grad_new(s->m, s->cfg, &err);
+    const sgfs_check_grad *c = run_check(s->m, s->cfg, &err);
     if (c == NULL) fail_msg("%s", err.text);
     return c;
 }
@@ -218,11 +231,11 @@ static void assert_says(const sgfs_check_grad *c, const char *text) {
 /* Found, and the verdict says both texts. */
 static void assert_found(const site *s, mistake m, int64_t parameter, const char *text,
                          const char *other) {
-    sgfs_check_grad *c = check(s, m, parameter);
+    const sgfs_check_grad *c = check(s, m, parameter);
     assert_false(c->passed);
     assert_says(c, text);
     assert_says(c, other);
-    sgfs_check_grad_free(c);
+    end_check();
 }
 
 /* ---- slopes ---------------------------------------------------------------------------------- */
@@ -287,18 +300,18 @@ static void test_a_right_model_passes(void **state) {
     (void)state;
     site s;
     open_site(&s, 400, 3, false);
-    sgfs_check_grad *c = check(&s, NONE, 0);
+    const sgfs_check_grad *c = check(&s, NONE, 0);
     assert_true(c->passed);
     assert_says(c, "every parameter");
     assert_true(c->dim == 8 && c->checked == 8 && c->rows == 400 && c->points == 3);
     assert_true(c->error < 1e-7 && c->direction_error < 1e-7 && c->prior_error < 1e-7);
     assert_true(c->score_error < 1e-7 && c->loglik_error == 0);
     for (int64_t i = 1; i < c->checked; i++) assert_true(c->row[i].error <= c->row[i - 1].error);
-    sgfs_check_grad_free(c);
+    end_check();
     c = check(&s, TINY, 5);
     assert_true(c->passed && c->error > 1e-8);
     assert_string_equal(c->row[0].name, "gamma[2]");
-    sgfs_check_grad_free(c);
+    end_check();
     close_site(&s);
 }
 
@@ -307,20 +320,20 @@ static void test_a_kink_is_no_mistake(void **state) {
     site s;
     open_site(&s, 900, 3, false);
     assert_int_equal(sgfs_config_set(s.cfg, "check.points", "8", NULL), SGFS_OK);
-    sgfs_check_grad *c = check(&s, KINK, 0);
+    const sgfs_check_grad *c = check(&s, KINK, 0);
     if (!c->passed) fail_msg("%s", c->verdict);
-    sgfs_check_grad_free(c);
+    end_check();
     assert_found(&s, KINK_FACTOR, 6, "\"gamma[3]\"", "2.000 times numeric");
     /* three rows lie on the kink of the start to 1e-9: x'gamma = 0.1 sum x, intercept included */
     for (int64_t i = 30; i < 33; i++) s.x[i * 3 + 2] = 1e-9 - 1 - s.x[i * 3] - s.x[i * 3 + 1];
     c = check(&s, KINK, 0);
     if (!c->passed) fail_msg("%s", c->verdict);
-    sgfs_check_grad_free(c);
+    end_check();
     assert_found(&s, KINK_FACTOR, 6, "\"gamma[3]\"", "The other 7 agree");
     for (int64_t i = 0; i < 900; i++) s.x[i * 3 + 2] = -1 - s.x[i * 3] - s.x[i * 3 + 1];
     c = check(&s, KINK, 0); /* now every row lies there */
     if (!c->passed) fail_msg("%s", c->verdict);
-    sgfs_check_grad_free(c);
+    end_check();
     close_site(&s);
 }
 
@@ -348,9 +361,9 @@ static void test_mistakes_of_a_prior_are_told_from_those_of_the_rows(void **stat
     (void)state;
     site s;
     open_site(&s, 400, 3, true);
-    sgfs_check_grad *c = check(&s, NONE, 0);
+    const sgfs_check_grad *c = check(&s, NONE, 0);
     assert_true(c->passed);
-    sgfs_check_grad_free(c);
+    end_check();
     assert_found(&s, PRIOR_TERM, 2, "\"beta[3]\"", "look at log_prior");
     assert_found(&s, PRIOR_TERM, 2, "of the prior is 0", "The other 7 agree");
     assert_found(&s, PRIOR_FACTOR, 2, "Analytic of the prior is 2.000 times", "every parameter");
@@ -363,19 +376,19 @@ static void test_not_decided_is_not_passed(void **state) {
     (void)state;
     site s;
     open_site(&s, 400, 3, true);
-    sgfs_check_grad *c = check(&s, PRIOR_RIPPLE, 2);
+    const sgfs_check_grad *c = check(&s, PRIOR_RIPPLE, 2);
     assert_false(c->passed);
     assert_says(c, "Not decided: the differences are too rough");
     assert_string_equal(c->row[0].name, "beta[3]");
     assert_false(c->row[0].agrees);
     for (int64_t i = 1; i < c->checked; i++) assert_true(c->row[i].agrees);
-    sgfs_check_grad_free(c);
+    end_check();
     set_in(s.cfg, "check.parameters", "1"); /* one of beta, and directions over all */
     set_in(s.cfg, "check.points", "1");
     c = check(&s, PRIOR_RIPPLE, 6);
     assert_true(c->checked == 1 && c->row[0].agrees && !c->passed);
     assert_says(c, "Not decided: the differences are too rough");
-    sgfs_check_grad_free(c);
+    end_check();
     close_site(&s);
 }
 
@@ -387,13 +400,13 @@ static void test_one_of_thousands_is_found_by_halves(void **state) {
     assert_int_equal(sgfs_config_set(s.cfg, "check.parameters", "5", NULL), SGFS_OK);
     assert_int_equal(sgfs_config_set(s.cfg, "check.rows", "60", NULL), SGFS_OK);
     assert_int_equal(sgfs_config_set(s.cfg, "check.points", "2", NULL), SGFS_OK);
-    sgfs_check_grad *c = check(&s, NONE, 0);
+    const sgfs_check_grad *c = check(&s, NONE, 0);
     assert_true(c->passed && c->checked <= 10 && c->dim == 1600 && c->rows == 60);
     bool block[2] = {false, false};
     for (int64_t i = 0; i < c->checked; i++) block[c->row[i].block[0] == 'g'] = true;
     assert_true(block[0] && block[1]);
     assert_says(c, "of 1600 parameters");
-    sgfs_check_grad_free(c);
+    end_check();
     assert_found(&s, FACTOR, 1234, "\"gamma[435]\"", "2.000 times numeric");
     close_site(&s);
 }
@@ -413,11 +426,11 @@ static void test_one_of_each_block_is_always_checked(void **state) {
         int blocks[3] = {0};
         snprintf(text, sizeof text, "%d", seed);
         set_in(s.cfg, "run.seed", text);
-        sgfs_check_grad *c = check(&s, NONE, 0);
+        const sgfs_check_grad *c = check(&s, NONE, 0);
         assert_true(c->passed && c->dim == 302 && c->checked == 3);
         for (int64_t i = 0; i < 3; i++) blocks[c->row[i].block[0] - 'a']++;
         assert_true(blocks[0] == 1 && blocks[1] == 1 && blocks[2] == 1);
-        sgfs_check_grad_free(c);
+        end_check();
     }
     close_site(&s);
 }
@@ -428,22 +441,24 @@ static void test_the_tolerance_and_errors_of_the_model(void **state) {
     sgfs_err err = {0};
     open_site(&s, 400, 3, false);
     assert_int_equal(sgfs_config_set(s.cfg, "check.tolerance", "1e-4", NULL), SGFS_OK);
-    sgfs_check_grad *c = check(&s, SMALL, 7);
+    const sgfs_check_grad *c = check(&s, SMALL, 7);
     assert_true(c->passed && c->tolerance == 1e-4);
-    char *json = sgfs_check_grad_json(c);
+    char *json = sgfs_job_json(job);
     assert_non_null(strstr(json, "\"passed\": true"));
     assert_non_null(strstr(json, "\"gamma[4]\""));
     sgfs_text_free(json);
-    sgfs_check_grad_free(c);
+    end_check();
     now = RETURNS_ERROR;
-    assert_null(sgfs_check_grad_new(s.m, s.cfg, &err));
+    assert_null(run_check(s.m, s.cfg, &err));
     assert_int_equal(err.code, SGFS_EDATA);
     assert_string_equal(err.text, "I do not like these rows.");
-    assert_null(sgfs_check_grad_new(NULL, s.cfg, &err));
-    assert_null(sgfs_check_grad_new(s.m, NULL, &err));
+    assert_null(sgfs_job_json(job));
+    end_check();
+    assert_null(sgfs_check_grad_open(NULL, s.cfg, &err));
+    assert_int_equal(err.code, SGFS_EDATA); /* as it was */
+    err.code = SGFS_OK;
+    assert_null(sgfs_check_grad_open(s.m, NULL, &err));
     assert_int_equal(err.code, SGFS_EUSAGE);
-    assert_null(sgfs_check_grad_json(NULL));
-    sgfs_check_grad_free(NULL);
     close_site(&s);
 }
 
@@ -451,11 +466,11 @@ static void check_bench(bench *b) {
     sgfs_err err = {0};
     set_in(b->cfg, "check.points", "2");
     set_in(b->cfg, "check.rows", "300");
-    sgfs_check_grad *c = sgfs_check_grad_new(b->m, b->cfg, &err);
+    const sgfs_check_grad *c = run_check(b->m, b->cfg, &err);
     if (c == NULL) fail_msg("%s: %s", b->label, err.text);
     if (!c->passed) fail_msg("%s: %s", b->label, c->verdict);
     assert_int_equal(c->checked, b->D);
-    sgfs_check_grad_free(c);
+    end_check();
 }
 
 static void test_every_model_of_the_table_passes(void **state) {

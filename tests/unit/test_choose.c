@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "chain/forecast.h"
 #include "chain/run.h"
+#include "diagnostics/summary.h"
 #include "posterior/thinning.h"
 
 /* A logistic regression on normal columns, all coefficients 0.3. */
@@ -228,7 +229,7 @@ static void test_a_sampler_of_no_use(void **state) {
     assert_int_equal(sgfsi_json_get_int(sgfsi_json_get(is->header, "sampler_info"), "fallbacks", 0),
                      1);
     assert_null(sgfsi_json_get(was->header, "chosen"));
-    sgfs_summary *s = sgfs_summary_new(is, &err);
+    sgfs_summary *s = sgfsi_summary_new(is, &err);
     bool told = false;
     for (int64_t i = 0; i < s->warnings; i++) {
         told = told || strcmp(s->warning[i],
@@ -236,7 +237,7 @@ static void test_a_sampler_of_no_use(void **state) {
                               "ever was. It does not read --reanchor-at.") == 0;
     }
     assert_true(told && s->fallbacks == 1);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_run_free(run);
     sgfs_run_free(reference);
     close_bench(&b);
@@ -283,11 +284,11 @@ static void test_a_config_that_says_nothing(void **state) {
     assert_string_equal(run->plan.kinds.name, "exact");
     assert_string_equal(sgfs_config_get(b.cfg, "sampler.kind"),
                         "auto"); /* the caller's own stays */
-    sgfs_summary *s = sgfs_summary_new(run->out.memory, &err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
     for (int64_t j = 0; j < s->dim; j++)
         assert_true(s->row[j].ess_bulk >= 400 && s->row[j].ess_tail >= 400);
     assert_true(s->planned == 1000 && s->made == 1000 && s->fallbacks == 0);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_run_free(run);
     close_bench(&b);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "diagnostics/summary.h"
 #include "sink/runfile.h"
 
 enum { CHAINS = 2, DRAWS = 300, THIN = 3 };
@@ -57,7 +58,7 @@ static void write_run(const char *path, sgfsi_json *header, int wide, double shi
 static sgfs_compare *compare_files(sgfs_err *err) {
     sgfs_draws *draws = sgfs_draws_open(run_path, err);
     assert_non_null(draws);
-    sgfs_compare *c = sgfs_compare_new(draws, ref_path, err);
+    sgfs_compare *c = sgfsi_compare_new(draws, ref_path, err);
     sgfs_draws_free(draws);
     return c;
 }
@@ -77,7 +78,7 @@ static void test_a_run_agrees_with_itself(void **state) {
     assert_non_null(c);
     assert_true(c->E1 == 0.0 && c->E2 == 0.0 && c->row[0].z == 0.0);
     assert_true(fabs(c->trR - 1.0) < 1e-12);
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
 }
 
 /* Same law, names the other way round: off by no more than both runs' noise. Thinned draws without
@@ -98,7 +99,7 @@ static void test_runs_are_matched_by_name(void **state) {
     assert_true(c->trR_noise > 0.05 && c->trR_noise < 0.07);
     assert_true(c->E2 < 4.0 * c->E2_noise && c->E1 < 4.0 * c->E1_noise);
     assert_true(c->true_total == 0);
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
 }
 
 static void test_a_run_of_another_model_is_refused(void **state) {

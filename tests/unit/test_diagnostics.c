@@ -21,6 +21,7 @@
 #include "diagnostics/moments.h"
 #include "diagnostics/normal.h"
 #include "diagnostics/rhat.h"
+#include "diagnostics/summary.h"
 
 /* |a - b| within tol of their size; two NaN are equal. */
 static void assert_close(double a, double b, double tol, const char *what) {
@@ -308,7 +309,7 @@ static void test_summary_counts_costs(void **state) {
     make_draws(&m);
     add_infos(&m);
     m.d.thin = 5;
-    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_int_equal(s->chains, 2);
     assert_int_equal(s->draws, 4);
@@ -324,7 +325,7 @@ static void test_summary_counts_costs(void **state) {
     assert_close(s->ess_per_s, ess / 3.0, 1e-12, "ess per second of the slowest chain");
     assert_close(s->inv_atuc, 40.0 / (5.0 * s->tau_max), 1e-12, "1/ATUC");
     assert_close(s->row[0].mcse, sqrt(12.0 / 7.0 / ess), 1e-12, "mcse");
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
 }
 
 static void test_summary_warns_and_says_what_to_do(void **state) {
@@ -336,7 +337,7 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
         "{\"title\": \"logistic by sgfs\", \"cautions\": [\"Mind the gap.\"]}", 60, "header", NULL);
     m.chain[1].draws = 3;
     strcpy(m.state, "stopped early");
-    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_string_equal(s->title, "logistic by sgfs");
     assert_true(warns(s, "stopped early"));
@@ -346,15 +347,15 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
     assert_true(warns(s, "A ridge was added 6 times"));
     assert_true(warns(s, "Mind the gap."));
     assert_false(warns(s, "only one chain"));
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     m.chain[1].draws = 0;
     m.theta[0][3] = NAN;
     strcpy(m.state, "failed: chain 1 left.");
-    s = sgfs_summary_new(&m.d, NULL);
+    s = sgfsi_summary_new(&m.d, NULL);
     assert_true(warns(s, "only one chain"));
     assert_true(warns(s, "The run failed: chain 1 left. These numbers"));
     assert_true(warns(s, "1 of 2 parameters have draws that are not finite numbers (first: b)"));
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfsi_json_free(m.d.header);
 }
 
@@ -384,7 +385,7 @@ static void test_summary_names_the_worst(void **state) {
     double *theta = malloc(3200 * sizeof *theta);
     make_long(&m, theta, names, 1.0);
     m.d.thin = 2;
-    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_true(warns(s, "R-hat is over 1.01 for 2 of 4 parameters"));
     assert_true(warns(s, "worst: shifted, slow)"));
@@ -397,7 +398,7 @@ static void test_summary_names_the_worst(void **state) {
         double said = strtod(about + 14, NULL);
         assert_true(said >= needed && said <= 1.11 * needed);
     }
-    char *json = sgfs_summary_json(s);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_non_null(json);
     sgfsi_json *back = sgfsi_json_parse(json, strlen(json), "summary", NULL);
     const sgfsi_json *param = sgfsi_json_at(sgfsi_json_get(back, "params"), 1);
@@ -406,7 +407,7 @@ static void test_summary_names_the_worst(void **state) {
     assert_int_equal(sgfsi_json_length(sgfsi_json_get(back, "warnings")), s->warnings);
     sgfsi_json_free(back);
     free(json);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     free(theta);
 }
 
@@ -417,13 +418,13 @@ static void test_summary_names_the_chain_apart(void **state) {
     char *names[4];
     double *theta = malloc(3200 * sizeof *theta);
     make_long(&m, theta, names, 6.0);
-    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_true(warns(s, "The chains have not come together"));
     assert_true(warns(s, "for shifted: chain 1 is around 0.") ||
                 warns(s, "for shifted: chain 1 is around -0."));
     assert_true(warns(s, "the others around 6") || warns(s, "the others around 5.9"));
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     free(theta);
 }
 
@@ -435,16 +436,16 @@ static void test_summary_compares_spread_with_curvature(void **state) {
     double *theta = malloc(3200 * sizeof *theta), curvature[4] = {1.0, 4.1, 1.0, 0.5};
     make_long(&m, theta, names, 0.0);
     m.chain[0].info.curvature_sd = m.chain[1].info.curvature_sd = curvature;
-    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_true(s->row[3].sd_curvature == 0.5);
     assert_true(warns(s, "The spread of 1 of 4 parameters"));
     assert_true(warns(s, "worst: also)"));
     curvature[3] = 1.0;
-    sgfs_summary_free(s);
-    s = sgfs_summary_new(&m.d, NULL);
+    sgfsi_summary_free(s);
+    s = sgfsi_summary_new(&m.d, NULL);
     assert_false(warns(s, "The spread of"));
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     free(theta);
 }
 
@@ -464,13 +465,13 @@ static void test_thinning_does_not_hide_tau(void **state) {
         m.chain[c].info.var = var;
         m.chain[c].info.tau = c == 0 ? tau : unknown;
     }
-    sgfs_summary *s = sgfs_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
     assert_non_null(s);
     assert_close(s->row[0].tau, 10.0, 1e-12, "tau");
     assert_close(s->row[0].mcse, s->row[0].sd * sqrt(10.0 / 80000), 1e-9, "mcse");
     assert_true(s->row[1].tau >
                 500); /* slow: the kept draws themselves are correlated, and know better */
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     free(theta);
 }
 
@@ -480,7 +481,7 @@ static void test_summary_of_nothing_is_refused(void **state) {
     sgfs_err err = {0};
     make_draws(&m);
     m.chain[0].draws = m.chain[1].draws = 0;
-    assert_null(sgfs_summary_new(&m.d, &err));
+    assert_null(sgfsi_summary_new(&m.d, &err));
     assert_int_equal(err.code, SGFS_EDATA);
     assert_non_null(strstr(err.text, "no draws"));
 }
@@ -550,7 +551,7 @@ static sgfs_compare *compare_with(const made *m, const char *text, sgfs_err *err
     assert_non_null(f);
     fputs(text, f);
     fclose(f);
-    sgfs_compare *c = sgfs_compare_new(&m->d, path, err);
+    sgfs_compare *c = sgfsi_compare_new(&m->d, path, err);
     unlink(path);
     return c;
 }
@@ -575,11 +576,11 @@ static void test_compare_by_name_in_any_order(void **state) {
     assert_close(c->trR_noise, sqrt(v), 1e-12, "trR noise");
     assert_true(c->true_total == 2 && c->true_inside == 1);
     assert_true(c->best[0] == 0 && c->worst[1] == 1);
-    char *json = sgfs_compare_json(c);
+    char *json = sgfsi_json_finish(sgfsi_compare_json(c));
     assert_non_null(strstr(json, "\"reference\""));
     assert_non_null(strstr(json, "\"E2_noise\""));
     free(json);
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
 }
 
 static void test_compare_counts_the_references_own_error(void **state) {
@@ -593,12 +594,12 @@ static void test_compare_counts_the_references_own_error(void **state) {
     double ess = 8.0 * log10(8.0);
     assert_close(c->row[0].z, 1.0 / sqrt(12.0 / 7.0 / ess + 2.0 / 4.0), 1e-12,
                  "z with both errors");
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
     c = compare_with(&m, "{\"names\": [\"a\", \"b\"], \"mean\": [2, 2]}", NULL);
     assert_true(isnan(c->E2) && isnan(c->trR) && isnan(c->row[0].reference_sd));
     assert_close(c->E1, 0.25, 1e-15, "E1 alone");
     assert_true(c->best[0] == -1 && c->true_total == 0);
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
 }
 
 static void test_compare_refuses_what_does_not_fit(void **state) {
@@ -641,7 +642,7 @@ static void test_compare_needs_a_file(void **state) {
     made m;
     sgfs_err err = {0};
     make_draws(&m);
-    assert_null(sgfs_compare_new(&m.d, "no/such/file.json", &err));
+    assert_null(sgfsi_compare_new(&m.d, "no/such/file.json", &err));
     assert_int_equal(err.code, SGFS_EIO);
     assert_null(compare_with(&m, "neither JSON nor a run", &err));
     assert_int_equal(err.code, SGFS_ERUNFILE);

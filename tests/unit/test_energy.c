@@ -2,6 +2,7 @@
  * test_energy.c: what the summary says of trajectories: numbers by hand, and each warning on both
  * sides of its threshold.
  */
+#include "diagnostics/summary.h"
 #include "tools/check.h"
 
 #include <stdio.h>
@@ -64,10 +65,10 @@ static bool warns(const sgfs_summary *s, const char *part) {
 
 /* Does the summary of d warn with these words? */
 static bool warned(const sgfs_draws *d, const char *part) {
-    sgfs_summary *s = sgfs_summary_new(d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(d, NULL);
     assert_non_null(s);
     bool found = warns(s, part);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     return found;
 }
 
@@ -94,7 +95,7 @@ static void test_numbers_of_nuts(void **state) {
             *stat_at(d, c, t, DIVERGING) = t % 8 == 0;
         }
     }
-    sgfs_summary *s = sgfs_summary_new(d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(d, NULL);
     assert_non_null(s);
     const sgfs_trajectories *t = &s->trajectories;
     assert_true(t->known);
@@ -109,11 +110,11 @@ static void test_numbers_of_nuts(void **state) {
         const double *first = &d->chain[c].stats[ENERGY];
         assert_near(t->bfmi[c], sgfsi_bfmi(40, first, NUTS_STATS), 0, "bfmi");
     }
-    char *json = sgfs_summary_json(s);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_non_null(strstr(json, "\"at_max_depth\": 20"));
     assert_non_null(strstr(json, "\"bfmi\": ["));
     sgfs_text_free(json);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(d);
 }
 
@@ -123,21 +124,21 @@ static void test_only_what_is_there(void **state) {
     sgfs_draws *d = made_run("[\"lp\", \"acceptance_rate\", \"step_size\", \"n_steps\", "
                              "\"diverging\", \"energy\"]",
                              "{}", 40, 6);
-    sgfs_summary *s = sgfs_summary_new(d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(d, NULL);
     assert_true(s->trajectories.known && isnan(s->trajectories.at_max_depth));
     assert_near(s->trajectories.divergent, 0, 0, "divergent");
     assert_false(warns(s, "maximum depth"));
     assert_true(isnan(s->trajectories.bfmi[0])); /* energies of 0: no verdict */
     assert_false(warns(s, "E-BFMI"));
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(d);
     d = made_run("[\"lp\", \"step_size\", \"grad_norm\", \"ridges\"]", "{}", 40, 4);
-    s = sgfs_summary_new(d, NULL);
+    s = sgfsi_summary_new(d, NULL);
     assert_false(s->trajectories.known);
-    char *json = sgfs_summary_json(s);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_null(strstr(json, "trajectories"));
     sgfs_text_free(json);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(d);
 }
 
@@ -177,11 +178,11 @@ static void test_warns_of_energy(void **state) {
         sgfs_draws *d = made_run(nuts, "{}", 13 * (k + 1), NUTS_STATS);
         fill_lively(d);
         fill_blocks(d, 1);
-        sgfs_summary *s = sgfs_summary_new(d, NULL);
+        sgfs_summary *s = sgfsi_summary_new(d, NULL);
         assert_near(s->trajectories.bfmi[1], 4 * (double)k / (13 * (double)(k + 1)), 1e-13, "bfmi");
         assert_int_equal(warns(s, "E-BFMI is under 0.3 in 1 of 2 chains (down to 0.3 in chain 2)"),
                          k == 37);
-        sgfs_summary_free(s);
+        sgfsi_summary_free(s);
         sgfs_draws_free(d);
     }
 }

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "chain/run.h"
+#include "diagnostics/summary.h"
 #include "posterior/mode.h"
 
 #include "extending_model.c" /* made by tests/CMakeLists.txt from the page */
@@ -43,7 +44,7 @@ static void test_the_page_compiles_and_samples(void **state) {
     assert_int_equal(sgfs_run_all(run, &err), SGFS_OK);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *s = sgfs_summary_new(draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(draws, &err);
     assert_non_null(s);
     double mode[3], cov[9];
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
@@ -53,7 +54,7 @@ static void test_the_page_compiles_and_samples(void **state) {
         assert_true(fabs(s->row[j].sd / sqrt(cov[j * 3 + j]) - 1) < 0.1);
     }
     assert_string_equal(s->row[0].name, "intercept");
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(draws);
     sgfs_run_free(run);
     sgfs_model_free(m);

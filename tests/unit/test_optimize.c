@@ -424,7 +424,8 @@ static void test_a_poor_matrix_costs_steps_and_not_the_answer(void **state) {
  * scale. */
 static void test_standardize_changes_nothing_without_a_prior(void **state) {
     (void)state;
-    sgfs_mode *mode[2];
+    sgfs_job *job[2];
+    const sgfs_mode *mode[2];
     for (int k = 0; k < 2; k++) {
         sgfs_err err = {SGFS_OK, ""};
         bench b = rows_of(900, 3, 7, 55);
@@ -432,8 +433,9 @@ static void test_standardize_changes_nothing_without_a_prior(void **state) {
         set(b.cfg, "data.standardize", k == 0 ? "false" : "true");
         set(b.cfg, "optimize.tolerance", "1e-10");
         open_model(&b, &sgfs_model_linear, "0");
-        mode[k] = sgfs_mode_new(b.m, b.cfg, &err);
-        if (mode[k] == NULL) fail_msg("%s", err.text);
+        job[k] = sgfs_optimize_open(b.m, b.cfg, &err);
+        if (sgfs_job_run(job[k], &err) != SGFS_OK) fail_msg("%s", err.text);
+        mode[k] = sgfs_job_result(job[k]);
         close_bench(&b); /* the mode stands by itself */
     }
     for (int64_t i = 0; i < 5; i++) {
@@ -446,8 +448,8 @@ static void test_standardize_changes_nothing_without_a_prior(void **state) {
         }
         assert_near(b->sd, sqrt(mode[1]->cov[i * 6]), 0, "sd");
     }
-    sgfs_mode_free(mode[0]);
-    sgfs_mode_free(mode[1]);
+    sgfs_job_free(job[0]);
+    sgfs_job_free(job[1]);
 }
 
 /* ---- laplace --------------------------------------------------------------------------------- */

@@ -562,12 +562,11 @@ static char *slurp(const char *path, size_t *length) {
 
 static sgfs_prediction predict_file(const sgfs_draws *draws, sgfs_config *cfg, const char *out) {
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", cfg, &err);
-    if (p == NULL) fail_msg("%s", err.text);
-    if (sgfs_predict_all(p, out, &err) != SGFS_OK) fail_msg("%s", err.text);
-    sgfs_prediction result = *sgfs_predict_result(p);
-    assert_int_equal(sgfs_predict_all(p, NULL, &err), SGFS_EUSAGE); /* once */
-    sgfs_predict_free(p);
+    sgfs_job *p = sgfs_predict_open(draws, "predict_rows.csv", out, cfg, &err);
+    if (sgfs_job_run(p, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_prediction result = *(const sgfs_prediction *)sgfs_job_result(p);
+    assert_int_equal(sgfs_job_run(p, &err), SGFS_EUSAGE); /* once */
+    sgfs_job_free(p);
     result.label = NULL;
     result.model = result.target = result.bins = NULL;
     result.seconds = 0;
@@ -616,12 +615,13 @@ static void test_threads_do_not_change_a_bit(void **state) {
 static char *write_in_blocks(const sgfs_draws *draws, const sgfs_config *cfg, int64_t most,
                              size_t *length) {
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", cfg, &err);
+    sgfs_job *job = sgfs_predict_open(draws, "predict_rows.csv", "predict_out.csv", cfg, &err);
+    sgfsi_predict *p = (sgfsi_predict *)job;
     if (p == NULL) fail_msg("%s", err.text);
     assert_true(p->most < N); /* else there is one block */
     if (most > 0) p->most = most;
-    if (sgfs_predict_all(p, "predict_out.csv", &err) != SGFS_OK) fail_msg("%s", err.text);
-    sgfs_predict_free(p);
+    if (sgfs_job_run(job, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfs_job_free(job);
     return slurp("predict_out.csv", length);
 }
 
@@ -662,12 +662,13 @@ static void test_predictions_that_are_no_numbers_are_refused(void **state) {
     fputs("dose,age,bmi\n", f);
     for (int i = 0; i < N; i++) fputs(i == 600 ? "1e300,1e300,0\n" : "0.385,0.417,2\n", f);
     fclose(f);
-    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    sgfs_job *p = sgfs_predict_open(draws, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     if (p == NULL) fail_msg("%s", err.text);
-    assert_int_equal(sgfs_predict_all(p, "predict_out.csv", &err), SGFS_ENUMERIC);
+    assert_int_equal(sgfs_job_run(p, &err), SGFS_ENUMERIC);
+    assert_null(sgfs_job_result(p));
     assert_non_null(strstr(err.text, "predict_rows.csv: row 601 of the data"));
     assert_true(access("predict_out.csv", F_OK) != 0);
-    sgfs_predict_free(p);
+    sgfs_job_free(p);
     unlink("predict_rows.csv");
     sgfs_draws_free(draws);
     close_setting(&t);
@@ -681,7 +682,8 @@ static void test_fewer_draws_come_evenly_from_all_chains(void **state) {
     sgfs_draws *draws = sample(&t, t.cfg);
     write_file("predict_rows.csv", Y);
     set(t.cfg, "predict.draws", "12");
-    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    sgfs_job *job = sgfs_predict_open(draws, "predict_rows.csv", NULL, t.cfg, &err);
+    const sgfsi_predict *p = (const sgfsi_predict *)job;
     assert_non_null(p);
     assert_int_equal(p->draws, 12);
     for (int64_t k = 0; k < 12; k++) {
@@ -690,7 +692,7 @@ static void test_fewer_draws_come_evenly_from_all_chains(void **state) {
         assert_ptr_equal(p->draw[k].theta,
                          draws->chain[k / 4].theta + (12 + 25 * (k % 4)) * draws->D);
     }
-    sgfs_predict_free(p);
+    sgfs_job_free(job);
     unlink("predict_rows.csv");
     sgfs_draws_free(draws);
     close_setting(&t);
@@ -703,13 +705,13 @@ static void test_stopping_leaves_no_file(void **state) {
     setting t = open_setting("linear", Y, "blas");
     sgfs_draws *draws = sample(&t, t.cfg);
     write_file("predict_rows.csv", Y);
-    sgfs_predict *p = sgfs_predict_open(draws, "predict_rows.csv", t.cfg, &err);
+    sgfs_job *p = sgfs_predict_open(draws, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     char temp[64];
-    sgfs_predict_stop(p);
-    assert_int_equal(sgfs_predict_all(p, "predict_out.csv", &err), SGFS_ESTOPPED);
+    sgfs_job_stop(p);
+    assert_int_equal(sgfs_job_run(p, &err), SGFS_ESTOPPED);
     snprintf(temp, sizeof temp, "predict_out.csv.tmp.%ld", (long)getpid());
     assert_true(access("predict_out.csv", F_OK) != 0 && access(temp, F_OK) != 0);
-    sgfs_predict_free(p);
+    sgfs_job_free(p);
     unlink("predict_rows.csv");
     sgfs_draws_free(draws);
     close_setting(&t);
@@ -813,7 +815,7 @@ static void test_runs_that_do_not_say_what_they_were_made_with(void **state) {
     for (int k = 0; k < 3; k++) {
         sgfs_draws *old = sgfsi_draws_copy(draws, &err);
         sgfsi_json_int(old->header, lost[k], 0);
-        assert_null(sgfs_predict_open(old, "predict_rows.csv", t.cfg, &err));
+        assert_null(sgfs_predict_open(old, "predict_rows.csv", NULL, t.cfg, &err));
         assert_int_equal(err.code, SGFS_ERUNFILE);
         sgfs_draws_free(old);
     }

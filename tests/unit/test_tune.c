@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "chain/run.h"
-#include "jobs/tune/folds.h"
-#include "jobs/tune/heldout_loss.h"
+#include "jobs/tune/tune.h"
 #include "tools/check.h"
 
 enum { N = 600, P = 2, D = 3 };
@@ -494,7 +493,7 @@ typedef struct session {
     sgfs_config *cfg;
     sgfs_data *data;
     sgfs_model *model;
-    sgfs_tune *tune;
+    sgfs_job *tune;
 } session;
 
 static session open_session(const char *const (*pairs)[2]) {
@@ -511,21 +510,26 @@ static session open_session(const char *const (*pairs)[2]) {
     k.data = wrap(N, X, Y, k.cfg);
     k.model = sgfs_model_open("linear", k.data, k.cfg, &err);
     if (k.model == NULL) fail_msg("%s", err.text);
-    k.tune = sgfs_tune_open(k.model, k.cfg, &err);
+    k.tune = sgfs_tune_open(k.model, NULL, k.cfg, &err);
     if (k.tune == NULL) fail_msg("%s", err.text);
     return k;
 }
 
 static void close_session(session *k) {
-    sgfs_tune_free(k->tune);
+    sgfs_job_free(k->tune);
     sgfs_model_free(k->model);
     sgfs_data_free(k->data);
     sgfs_config_free(k->cfg);
 }
 
+static const sgfs_tune_table *table_of(const session *k) {
+    return sgfs_job_result(k->tune);
+}
+
 static void grid(const session *k, const char *option, const char *values) {
     sgfs_err err;
-    if (sgfs_tune_grid(k->tune, option, values, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_tune_grid((sgfsi_tune *)k->tune, option, values, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
 }
 
 static const char *const sgld[][2] = {{"sampler.kind", "sgld"}, {NULL, NULL}};
@@ -537,8 +541,8 @@ static void test_the_better_step_wins(void **state) {
     sgfs_err err;
     session k = open_session(sgld);
     grid(&k, "epsilon", "1e-9, 3e-4,1");
-    if (sgfs_tune_all(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
-    const sgfs_tune_table *t = sgfs_tune_result(k.tune);
+    if (sgfs_job_run(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
+    const sgfs_tune_table *t = sgfs_job_result(k.tune);
     assert_int_equal(t->rows, 3);
     assert_int_equal(t->folds, 5);
     assert_int_equal(t->winner, 1);
@@ -573,12 +577,12 @@ static void test_combinations_run_through_all_axes(void **state) {
     session k = open_session(sgld);
     set(k.cfg, "tune.holdout", "0.25");
     set(k.cfg, "run.draws", "200");
-    sgfs_tune_free(k.tune);
-    k.tune = sgfs_tune_open(k.model, k.cfg, &err);
+    sgfs_job_free(k.tune);
+    k.tune = sgfs_tune_open(k.model, NULL, k.cfg, &err);
     grid(&k, "sampler.epsilon", "1e-3,1e-4");
     grid(&k, "batch", "50,100,200");
-    if (sgfs_tune_all(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
-    const sgfs_tune_table *t = sgfs_tune_result(k.tune);
+    if (sgfs_job_run(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
+    const sgfs_tune_table *t = sgfs_job_result(k.tune);
     assert_int_equal(t->rows, 6);
     assert_int_equal(t->folds, 1);
     assert_string_equal(t->row[0].setting, "epsilon=1e-3, batch=50");
@@ -627,8 +631,8 @@ static void test_by_error_the_smaller_E2_wins(void **state) {
     write_reference("tune_reference.json", true);
     session k = open_session(pairs);
     grid(&k, "epsilon", "3e-5,1e-3,1");
-    if (sgfs_tune_all(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
-    const sgfs_tune_table *t = sgfs_tune_result(k.tune);
+    if (sgfs_job_run(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
+    const sgfs_tune_table *t = sgfs_job_result(k.tune);
     assert_true(t->by_error);
     assert_int_equal(t->winner, 0);
     assert_true(t->row[0].E2 < t->row[1].E2);
@@ -642,7 +646,7 @@ static void test_by_error_the_smaller_E2_wins(void **state) {
     sgfs_data *data = wrap(N, X, Y, cfg);
     set(cfg, "model.sigma", "0.871");
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
-    assert_null(sgfs_tune_open(m, cfg, &err));
+    assert_null(sgfs_tune_open(m, NULL, cfg, &err));
     assert_int_equal(err.code, SGFS_EDATA);
     assert_non_null(strstr(err.text, "no covariance"));
     sgfs_model_free(m);
@@ -659,8 +663,8 @@ static void test_log_loss_is_nearly_blind_to_the_spread(void **state) {
     sgfs_err err;
     session k = open_session(sgld);
     grid(&k, "epsilon", "1e-3,3e-5");
-    if (sgfs_tune_all(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
-    const sgfs_tune_table *t = sgfs_tune_result(k.tune);
+    if (sgfs_job_run(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
+    const sgfs_tune_table *t = sgfs_job_result(k.tune);
     assert_true(t->row[0].spread > 1.25);
     assert_true(fabs(t->row[1].spread - 1) < 0.1);
     assert_true(fabs(t->row[0].gap - t->row[1].gap) < 0.001 * t->row[1].loss);
@@ -675,21 +679,23 @@ static void test_all_diverged_is_an_error_with_a_table(void **state) {
     sgfs_err err;
     session k = open_session(sgld);
     grid(&k, "epsilon", "1,2");
-    assert_int_equal(sgfs_tune_all(k.tune, &err), SGFS_ENUMERIC);
+    assert_int_equal(sgfs_job_run(k.tune, &err), SGFS_ENUMERIC);
     assert_non_null(strstr(err.text, "smaller steps"));
-    const sgfs_tune_table *t = sgfs_tune_result(k.tune);
+    const sgfs_tune_table *t = sgfs_job_result(k.tune);
     assert_int_equal(t->rows, 2);
     assert_int_equal(t->winner, -1);
     assert_string_equal(t->row[1].state, "diverged");
-    assert_int_equal(sgfs_tune_save(k.tune, "nothing.json", &err), SGFS_EUSAGE);
+    assert_int_equal(sgfs_job_save(k.tune, "nothing.json", &err), SGFS_EUSAGE);
     close_session(&k);
 }
 
 /* Stop in the fourth run of 2 settings x 5 folds: one fold is complete for both. */
-static void stop_soon(const sgfs_tune_progress *p, void *user) {
-    if (p->run >= 4) sgfs_tune_stop(user);
+static void stop_soon(const sgfs_progress *p, void *user) {
+    if (p->done >= 3) sgfs_job_stop(user);
     assert_true(p->fraction >= 0 && p->fraction <= 1);
-    assert_int_equal(p->runs, 10);
+    assert_string_equal(p->what, "tuning");
+    assert_non_null(strstr(p->detail, " of 10 (epsilon=1e-"));
+    assert_int_equal(p->total, 10);
 }
 
 static void test_stopping_keeps_what_is_done(void **state) {
@@ -697,18 +703,18 @@ static void test_stopping_keeps_what_is_done(void **state) {
     sgfs_err err;
     session k = open_session(sgld);
     grid(&k, "epsilon", "1e-3,1e-4");
-    sgfs_tune_on_progress(k.tune, stop_soon, k.tune);
-    assert_int_equal(sgfs_tune_all(k.tune, &err), SGFS_ESTOPPED);
+    sgfs_job_on_progress(k.tune, stop_soon, k.tune);
+    assert_int_equal(sgfs_job_run(k.tune, &err), SGFS_ESTOPPED);
     assert_non_null(strstr(err.text, "after 3 of 10 runs"));
-    const sgfs_tune_table *t = sgfs_tune_result(k.tune);
+    const sgfs_tune_table *t = sgfs_job_result(k.tune);
     assert_int_equal(t->folds, 1);
     assert_true(isfinite(t->row[0].loss) && isfinite(t->row[1].loss) && isnan(t->row[0].loss_se));
     close_session(&k);
     session early = open_session(sgld);
     grid(&early, "epsilon", "1e-3,1e-4");
-    sgfs_tune_stop(early.tune);
-    assert_int_equal(sgfs_tune_all(early.tune, &err), SGFS_ESTOPPED);
-    t = sgfs_tune_result(early.tune);
+    sgfs_job_stop(early.tune);
+    assert_int_equal(sgfs_job_run(early.tune, &err), SGFS_ESTOPPED);
+    t = sgfs_job_result(early.tune);
     assert_string_equal(t->row[1].state, "not run");
     close_session(&early);
 }
@@ -722,12 +728,12 @@ static void test_the_winner_is_a_config(void **state) {
     session k = open_session(sgld);
     set(k.cfg, "run.draws", "500");
     set(k.cfg, "tune.holdout", "0.2");
-    sgfs_tune_free(k.tune);
-    k.tune = sgfs_tune_open(k.model, k.cfg, &err);
+    sgfs_job_free(k.tune);
+    k.tune = sgfs_tune_open(k.model, NULL, k.cfg, &err);
     grid(&k, "epsilon", "1e-9,5e-4");
-    if (sgfs_tune_all(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
-    if (sgfs_tune_save(k.tune, path, &err) != SGFS_OK) fail_msg("%s", err.text);
-    assert_int_equal(sgfs_tune_save(k.tune, path, &err), SGFS_EUSAGE); /* there already */
+    if (sgfs_job_run(k.tune, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfs_job_save(k.tune, path, &err) != SGFS_OK) fail_msg("%s", err.text);
+    assert_int_equal(sgfs_job_save(k.tune, path, &err), SGFS_EUSAGE); /* there already */
     sgfs_config *cfg = config(NULL);
     if (sgfs_config_load(cfg, path, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_string_equal(sgfs_config_get(cfg, "sampler.kind"), "sgld");
@@ -735,7 +741,7 @@ static void test_the_winner_is_a_config(void **state) {
     assert_string_equal(sgfs_config_get(cfg, "data.standardize"), "true");
     assert_string_equal(sgfs_config_get(cfg, "run.threads"), "auto"); /* this machine's business */
     assert_string_equal(sgfs_config_get(cfg, "tune.holdout"), "auto");
-    char *json = sgfs_tune_json(k.tune);
+    char *json = sgfs_job_json(k.tune);
     assert_non_null(strstr(json, "\"winner\": \"epsilon=5e-4\""));
     sgfs_text_free(json);
     sgfs_config_free(cfg);
@@ -749,16 +755,16 @@ static void test_default_grids(void **state) {
     sgfs_err err;
     const char *const sgfs_f[][2] = {{"run.seed", "3"}, {NULL, NULL}};
     session k = open_session(sgfs_f);
-    assert_int_equal(sgfs_tune_all(k.tune, &err), SGFS_OK);
-    assert_int_equal(sgfs_tune_result(k.tune)->rows, 4);
-    assert_string_equal(sgfs_tune_result(k.tune)->row[2].setting, "alpha=2");
+    assert_int_equal(sgfs_job_run(k.tune, &err), SGFS_OK);
+    assert_int_equal(table_of(&k)->rows, 4);
+    assert_string_equal(table_of(&k)->row[2].setting, "alpha=2");
     close_session(&k);
     k = open_session(sgld);
-    assert_int_equal(sgfs_tune_all(k.tune, &err), SGFS_OK);
-    assert_int_equal(sgfs_tune_result(k.tune)->rows, 5);
+    assert_int_equal(sgfs_job_run(k.tune, &err), SGFS_OK);
+    assert_int_equal(table_of(&k)->rows, 5);
     double first = 0, last = 0;
-    assert_int_equal(sscanf(sgfs_tune_result(k.tune)->row[0].setting, "epsilon=%lf", &first), 1);
-    assert_int_equal(sscanf(sgfs_tune_result(k.tune)->row[4].setting, "epsilon=%lf", &last), 1);
+    assert_int_equal(sscanf(table_of(&k)->row[0].setting, "epsilon=%lf", &first), 1);
+    assert_int_equal(sscanf(table_of(&k)->row[4].setting, "epsilon=%lf", &last), 1);
     assert_true(first > 0 && fabs(last / first - 100) < 2);
     close_session(&k);
 }
@@ -769,8 +775,8 @@ static void refuse_grid(const char *option, const char *values, const char *sent
     sgfs_err err = {SGFS_OK, ""};
     session k = open_session(sgld);
     grid(&k, "thin", "20");
-    sgfs_status status = sgfs_tune_grid(k.tune, option, values, &err);
-    if (status == SGFS_OK) status = sgfs_tune_all(k.tune, &err);
+    sgfs_status status = sgfsi_tune_grid((sgfsi_tune *)k.tune, option, values, &err);
+    if (status == SGFS_OK) status = sgfs_job_run(k.tune, &err);
     assert_int_equal(status, SGFS_EUSAGE);
     if (strstr(err.text, sentence) == NULL) fail_msg("\"%s\" lacks \"%s\"", err.text, sentence);
     close_session(&k);
@@ -792,12 +798,29 @@ static void test_grids_that_cannot_be_are_refused(void **state) {
     refuse_grid("batch", "100,500", "batch=500: --batch 500 is more than the 480 rows");
 }
 
+/* One text, an option a line. */
+static void test_a_grid_is_read_line_by_line(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_OK, ""};
+    session k = open_session(sgld);
+    sgfs_job_free(k.tune);
+    k.tune = sgfs_tune_open(k.model, "epsilon=1e-3,1e-4\nrun.batch=50, 100,200", k.cfg, &err);
+    if (k.tune == NULL) fail_msg("%s", err.text);
+    const sgfsi_tune *t = (const sgfsi_tune *)k.tune;
+    assert_int_equal(t->axes, 2);
+    assert_int_equal(t->axis[0].count, 2);
+    assert_string_equal(t->axis[1].value[1], "100");
+    assert_null(sgfs_tune_open(k.model, "epsilon=1e-3\nthin", k.cfg, &err));
+    assert_non_null(strstr(err.text, "--grid thin: write it as OPTION=VALUE,VALUE"));
+    close_session(&k);
+}
+
 static void refuse_options(const char *const (*pairs)[2], const char *sentence) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = config(pairs);
     sgfs_data *data = wrap(N, X, Y, cfg);
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
-    assert_null(sgfs_tune_open(m, cfg, &err));
+    assert_null(sgfs_tune_open(m, NULL, cfg, &err));
     assert_int_equal(err.code, SGFS_EUSAGE);
     if (strstr(err.text, sentence) == NULL) fail_msg("\"%s\" lacks \"%s\"", err.text, sentence);
     sgfs_model_free(m);
@@ -830,10 +853,10 @@ static void test_a_class_of_one_row(void **state) {
     set(cfg, "run.draws", "100");
     sgfs_data *data = wrap(N, X, label, cfg);
     sgfs_model *m = sgfs_model_open("logistic", data, cfg, &err);
-    sgfs_tune *tune = sgfs_tune_open(m, cfg, &err);
+    sgfs_job *tune = sgfs_tune_open(m, NULL, cfg, &err);
     assert_non_null(tune);
-    assert_int_equal(sgfs_tune_all(tune, &err), SGFS_OK);
-    sgfs_tune_free(tune);
+    assert_int_equal(sgfs_job_run(tune, &err), SGFS_OK);
+    sgfs_job_free(tune);
     sgfs_model_free(m);
     sgfs_data_free(data);
     sgfs_config_free(cfg);
@@ -975,6 +998,7 @@ int main(void) {
         cmocka_unit_test(test_the_winner_is_a_config),
         cmocka_unit_test(test_default_grids),
         cmocka_unit_test(test_grids_that_cannot_be_are_refused),
+        cmocka_unit_test(test_a_grid_is_read_line_by_line),
         cmocka_unit_test(test_options_that_contradict_each_other_are_refused),
         cmocka_unit_test(test_a_class_of_one_row),
         cmocka_unit_test(test_another_scale_of_the_parameters_is_refused),

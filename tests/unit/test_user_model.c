@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "chain/run.h"
+#include "diagnostics/summary.h"
 #include "jobs/tune/heldout_loss.h"
 #include "posterior/posterior.h"
 #include "tools/check.h"
@@ -199,7 +200,7 @@ static void test_nuts_finds_the_posterior(void **state) {
     if (sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *s = sgfs_summary_new(draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(draws, &err);
     assert_non_null(s);
     integrate(y, n, mean, sd);
     assert_string_equal(s->row[0].name, "intercept");
@@ -209,7 +210,7 @@ static void test_nuts_finds_the_posterior(void **state) {
         assert_near(s->row[j].mean, mean[j], 5 * s->row[j].mcse, "mean");
         assert_near(s->row[j].sd / sd[j], 1, 0.1, "sd");
     }
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     sgfs_draws_free(draws);
     sgfs_run_free(run);
     close_bench(&b);
@@ -530,8 +531,9 @@ static void test_the_search_for_the_mode_says_what_failed(void **state) {
                              .user = &f};
     bench b = wrap(5, 0, y, y);
     open_calls(&b, &calls);
-    assert_null(sgfs_mode_new(b.m, b.cfg, &err));
-    assert_int_equal(err.code, SGFS_EDATA);
+    sgfs_job *job = sgfs_optimize_open(b.m, b.cfg, &err);
+    assert_int_equal(sgfs_job_run(job, &err), SGFS_EDATA);
+    sgfs_job_free(job);
     assert_says(err.text, "The search for the mode stopped after");
     assert_says(err.text, "`scores` of model faulty returned error 17.");
     close_bench(&b);

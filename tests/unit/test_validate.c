@@ -7,6 +7,7 @@
 
 #include "base/ticker.h"
 #include "chain/run.h"
+#include "diagnostics/summary.h"
 #include "jobs/validation.h"
 #include "tools/check.h"
 
@@ -164,7 +165,7 @@ static void test_the_summary_shows_its_end(void **state) {
     (void)state;
     fit o = sample("logistic", label, "2", "1");
     sgfs_err err;
-    sgfs_summary *s = sgfs_summary_new(o.draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(o.draws, &err);
     assert_non_null(s);
     double error = 0, loss = 0;
     int64_t points = 0;
@@ -179,10 +180,10 @@ static void test_the_summary_shows_its_end(void **state) {
     assert_near(s->error, error, 1e-15, "error");
     assert_near(s->log_loss, loss, 1e-14, "loss");
     assert_true(s->curve[points - 1].chain == CHAINS - 1 && s->curve[points - 1].draws == DRAWS);
-    char *json = sgfs_summary_json(s);
+    char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_non_null(strstr(json, "\"validation\""));
     sgfs_text_free(json);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     end(&o);
 }
 

@@ -34,9 +34,10 @@
 #include "base/ticker.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
+#include "diagnostics/summary.h"
 #include "sink/runblock.h"
 
-const sgfs_option sgfsi_audit_options[] = {
+static const sgfs_option options[] = {
     {"audit.precision", "precision", SGFS_NUMBER, "0.01", 1e-4, 0.2, NULL,
      "Monte Carlo error of a mean's bias in sd (twice that where it is extrapolated)"},
     {"audit.exact", "exact", SGFS_FLAG, "true", 1, 0, NULL,
@@ -60,10 +61,10 @@ static double step_of_run(const sgfs_draws *d) {
     return h;
 }
 
-static sgfs_status choose_way(sgfs_audit *a, sgfs_err *err) {
+static sgfs_status choose_way(sgfsi_audit *a, sgfs_err *err) {
     const sgfsi_sampler_name *s =
         sgfsi_sampler_find(a->sampler = sgfsi_json_get_text(a->run->header, "sampler", ""));
-    bool against = sgfsi_config_flag(a->cfg, "audit.against_reference");
+    bool against = sgfsi_config_flag(a->job.cfg, "audit.against_reference");
     a->way = SGFSI_AUDIT_DRAWS;
     if (s != NULL && s->kind->exact && !against) a->way = SGFSI_AUDIT_NOTHING;
     if (s == NULL || s->kind != &sgfs_sampler_sgfs_cv) return SGFS_OK;
@@ -74,7 +75,7 @@ static sgfs_status choose_way(sgfs_audit *a, sgfs_err *err) {
                       a->path);
 }
 
-static sgfs_status check_model(const sgfs_audit *a, sgfs_err *err) {
+static sgfs_status check_model(const sgfsi_audit *a, sgfs_err *err) {
     const char *why = sgfsi_anchor_refuses(a->model);
     if (why == NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
@@ -83,63 +84,38 @@ static sgfs_status check_model(const sgfs_audit *a, sgfs_err *err) {
                       a->model->kind->name, why);
 }
 
-static sgfs_status open_run(sgfs_audit *a, const sgfs_model *model, const char *data,
+static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char *data,
                             sgfs_err *err) {
     a->run = sgfs_draws_open(a->path, err);
     if (a->run == NULL) return err->code;
     sgfs_status status = choose_way(a, err);
     if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
-    if (model == NULL) status = sgfsi_reopen_open(&a->again, a->run, data, a->cfg, err);
+    if (model == NULL) status = sgfsi_reopen_open(&a->reopened, a->run, data, a->job.cfg, err);
     else status = sgfsi_reopen_check(a->run, model, err);
     if (status != SGFS_OK) return status;
-    a->model = model != NULL ? model : a->again.model;
+    a->model = model != NULL ? model : a->reopened.model;
     return check_model(a, err);
 }
 
-sgfs_audit *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
-                            const sgfs_config *cfg, sgfs_err *err) {
+sgfs_job *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
+                          const sgfs_config *cfg, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (err == NULL) err = &own;
-    if (run == NULL || cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_audit_open: a run and a config are needed."),
-               NULL;
-    sgfs_audit *a = calloc(1, sizeof *a);
-    if (a != NULL) a->path = strdup(run);
-    if (a != NULL) a->cfg = sgfsi_config_copy(cfg);
-    if (a == NULL || a->path == NULL || a->cfg == NULL) {
-        sgfs_audit_free(a);
-        return sgfsi_fail_memory(err, "the audit"), NULL;
-    }
+    sgfsi_audit *a = sgfsi_job_new(&sgfsi_job_audit, sizeof *a, run != NULL ? cfg : NULL,
+                                   "sgfs_audit_open: a run and a config are needed.", err);
+    if (a == NULL) return NULL;
     a->h = NAN;
     a->limit = sgfsi_config_num(cfg, "run.max_time");
-    if (open_run(a, model, data != NULL ? data : "", err) == SGFS_OK) return a;
-    sgfs_audit_free(a);
-    return NULL;
+    a->path = sgfsi_arena_text(&a->job.arena, run);
+    return sgfsi_job_opened(&a->job, a->path == NULL
+                                         ? sgfsi_fail_memory(err, "the audit")
+                                         : open_run(a, model, data != NULL ? data : "", err));
 }
 
-void sgfs_audit_free(sgfs_audit *a) {
-    if (a == NULL) return;
-    sgfsi_reopen_close(&a->again);
+static void close_audit(sgfs_job *job) {
+    sgfsi_audit *a = (sgfsi_audit *)job;
+    sgfsi_reopen_close(&a->reopened);
     sgfs_draws_free(a->run);
-    sgfs_config_free(a->cfg);
-    sgfsi_arena_free(&a->arena);
-    free(a->path);
-    free(a);
-}
-
-void sgfs_audit_on_progress(sgfs_audit *a, sgfs_audit_progress_fn on_progress, void *user) {
-    if (a == NULL) return;
-    a->on_progress = on_progress;
-    a->progress_user = user;
-}
-
-void sgfs_audit_stop(sgfs_audit *a) {
-    if (a == NULL) return;
-    atomic_store_explicit(&a->stop, 1, memory_order_relaxed);
-}
-
-const sgfs_audit_report *sgfs_audit_result(const sgfs_audit *a) {
-    return a != NULL && a->reported ? &a->report : NULL;
 }
 
 /* ---- lengths --------------------------------------------------------------------------------- */
@@ -149,7 +125,7 @@ static double tau_of(double h) {
 }
 
 /* Errors that make the wanted difference known to p for the least work. */
-static void share_error(sgfs_audit *a, double p) {
+static void share_error(sgfsi_audit *a, double p) {
     const double c[] = {a->way == SGFSI_AUDIT_STEP ? 1 : 0.5, 1, 2};
     double h = isfinite(a->h) ? a->h : 1, sum = 0;
     for (int i = 0; i < 3; i++) sum += c[i] * sqrt(tau_of(h / (1 << i)));
@@ -158,8 +134,8 @@ static void share_error(sgfs_audit *a, double p) {
 }
 
 /* Which probes there will be, for what, and how good. */
-static void plan(sgfs_audit *a, bool exact) {
-    double p = sgfsi_config_num(a->cfg, "audit.precision"), h = a->h;
+static void plan(sgfsi_audit *a, bool exact) {
+    double p = sgfsi_config_num(a->job.cfg, "audit.precision"), h = a->h;
     bool steps = a->way == SGFSI_AUDIT_STEP;
     share_error(a, 2 * p);
     for (int i = 0; i < 3; i++) {
@@ -188,7 +164,7 @@ static void plan(sgfs_audit *a, bool exact) {
 static const double EXACT_COST = 3, EXACT_PART = 0.6;
 
 /* Of the time that is left, probe i's. */
-static double part_of(const sgfs_audit *a, int i) {
+static double part_of(const sgfsi_audit *a, int i) {
     double weight[SGFSI_REFERENCES], all = 0, kinds = 0;
     if (i == SGFSI_REFERENCE_EXACT && a->way == SGFSI_AUDIT_DRAWS) return EXACT_PART;
     for (int k = 0; k < SGFSI_REFERENCES; k++) {
@@ -200,13 +176,13 @@ static double part_of(const sgfs_audit *a, int i) {
     return (1 / kinds + weight[i] / all) / 2;
 }
 
-static sgfs_status walk(sgfs_audit *a, int i, sgfs_err *err) {
+static sgfs_status walk(sgfsi_audit *a, int i, sgfs_err *err) {
     sgfsi_reference_chain *p = &a->probe[i];
     char number[SGFSI_NUM_CHARS] = "auto";
     if (isfinite(p->h)) sgfsi_format_digits(number, p->h, 3);
     if (i == SGFSI_REFERENCE_EXACT) snprintf(p->what, sizeof p->what, "exact draws");
     else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
-    double left = a->start + a->limit - sgfsi_now(); /* NaN: no limit */
+    double left = a->job.start + a->limit - sgfsi_now(); /* NaN: no limit */
     sgfs_status status =
         left <= 0 ? sgfsi_reference_too_short(a, p, err)
                   : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
@@ -218,7 +194,7 @@ static sgfs_status walk(sgfs_audit *a, int i, sgfs_err *err) {
 }
 
 /* Refusals and divergence are reasons, all else ends the audit. */
-static sgfs_status try_exact(sgfs_audit *a, sgfs_err *err) {
+static sgfs_status try_exact(sgfsi_audit *a, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
     sgfs_status status = walk(a, SGFSI_REFERENCE_EXACT, &why);
     a->exact = status == SGFS_OK;
@@ -230,7 +206,7 @@ static sgfs_status try_exact(sgfs_audit *a, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status walk_steps(sgfs_audit *a, sgfs_err *err) {
+static sgfs_status walk_steps(sgfsi_audit *a, sgfs_err *err) {
     sgfs_status status = walk(a, SGFSI_REFERENCE_H, err);
     double h = a->probe[SGFSI_REFERENCE_H].h;
     for (int i = 1; i < 3 && status == SGFS_OK; i++) {
@@ -260,7 +236,7 @@ static void load_squares(sgfsi_trace *t, const sgfs_draws *d, const sgfsi_used *
     sgfsi_trace_load(t, (const double *const *)square, 1);
 }
 
-static sgfs_status look_at_draws(sgfs_audit *a, sgfsi_arena *work, sgfs_err *err) {
+static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *err) {
     const sgfs_draws *d = a->run;
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, work, &used, err);
@@ -268,9 +244,9 @@ static sgfs_status look_at_draws(sgfs_audit *a, sgfsi_arena *work, sgfs_err *err
     sgfsi_trace *t = sgfsi_trace_new(work, used.chains, used.draws);
     double **square = sgfsi_arena_alloc(work, used.chains, sizeof *square);
     double *room = SGFSI_DOUBLES(work, used.chains * used.draws);
-    sgfs_summary *s = sgfs_summary_new(d, err);
+    sgfs_summary *s = sgfsi_summary_new(d, err);
     if (s == NULL) return err->code;
-    a->drawn = sgfsi_arena_alloc(&a->arena, d->D, sizeof *a->drawn);
+    a->drawn = sgfsi_arena_alloc(&a->job.arena, d->D, sizeof *a->drawn);
     bool made = t != NULL && square != NULL && room != NULL && a->drawn != NULL;
     for (int64_t c = 0; made && c < used.chains; c++) square[c] = room + c * used.draws;
     for (int64_t j = 0; made && j < d->D; j++) {
@@ -281,18 +257,18 @@ static sgfs_status look_at_draws(sgfs_audit *a, sgfsi_arena *work, sgfs_err *err
                                        .mean_error = row->mcse,
                                        .sd_error = t->sd / (2 * t->mean * sqrt(sgfsi_ess_mean(t)))};
     }
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static sgfs_status measure(sgfs_audit *a, sgfs_err *err) {
+static sgfs_status measure(sgfsi_audit *a, sgfs_err *err) {
     sgfsi_arena work = {NULL};
     sgfs_status status = SGFS_OK;
     if (a->way == SGFSI_AUDIT_DRAWS) status = look_at_draws(a, &work, err);
     sgfsi_arena_free(&work);
-    bool wanted = sgfsi_config_flag(a->cfg, "audit.exact");
+    bool wanted = sgfsi_config_flag(a->job.cfg, "audit.exact");
     plan(a, wanted);
     if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
     if (status == SGFS_OK && wanted) status = try_exact(a, err);
@@ -300,27 +276,32 @@ static sgfs_status measure(sgfs_audit *a, sgfs_err *err) {
     return status == SGFS_OK ? sgfsi_audit_report(a, err) : status;
 }
 
-sgfs_status sgfs_audit_all(sgfs_audit *a, sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    if (err == NULL) err = &own;
-    if (a == NULL) return err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
-    if (a->start > 0)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_audit_all: the audit was done already.");
-    a->start = sgfsi_now();
+static sgfs_status run_audit(sgfs_job *job, sgfs_err *err) {
+    sgfsi_audit *a = (sgfsi_audit *)job;
     sgfs_status status =
         a->way == SGFSI_AUDIT_NOTHING ? sgfsi_audit_report_nothing(a, err) : measure(a, err);
-    a->report.seconds = sgfsi_now() - a->start;
-    a->reported = status == SGFS_OK;
+    a->report.seconds = sgfsi_job_seconds(job);
+    if (status == SGFS_OK) job->result = &a->report;
     return status;
 }
 
-sgfs_status sgfs_audit_store(const sgfs_audit *a, sgfs_err *err) {
-    if (a == NULL) return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
-    if (!a->reported || !a->report.needed)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_audit_store: there is no result to store.");
-    char *text = sgfs_audit_json(a);
+/* Into the run file, or a file of its own. */
+static sgfs_status save(const sgfs_job *job, const char *path, sgfs_err *err) {
+    const sgfsi_audit *a = (const sgfsi_audit *)job;
+    if (path != NULL) return sgfsi_job_write(job, sgfsi_audit_json(job), path, err);
+    if (!a->report.needed)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_save: there is no result to save.");
+    char *text = sgfs_job_json(job);
     if (text == NULL) return sgfsi_fail_memory(err, "the audit");
     sgfs_status status = sgfsi_runfile_note(a->path, SGFSI_NOTE_AUDIT, text, err);
-    sgfs_text_free(text);
+    free(text);
     return status;
 }
+
+const sgfsi_job_kind sgfsi_job_audit = {.stage = "audit",
+                                        .options = options,
+                                        .doing = "auditing",
+                                        .run = run_audit,
+                                        .json = sgfsi_audit_json,
+                                        .save = save,
+                                        .close = close_audit};

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * audit.h: the insides of sgfs_audit, for audit.c (which chains, and when it is over), probe.c (one
- * of them) and audit_report.c (what is said of them).
+ * audit.h: the insides of an audit, for audit.c (which chains, and when it is over),
+ * reference_chain.c (one of them) and audit_report.c (what is said of them).
  */
 #ifndef SGFSI_AUDIT_H
 #define SGFSI_AUDIT_H
 
-#include <stdatomic.h>
-
 #include "chain/run.h"
 #include "diagnostics/batchmeans.h"
+#include "jobs/job.h"
 #include "jobs/reopen.h"
-
-extern const sgfs_option sgfsi_audit_options[];
 
 /* Chains of one sampler at one step, and what they say. */
 typedef struct sgfsi_reference_chain {
@@ -42,13 +39,12 @@ typedef enum sgfsi_audit_way {
     SGFSI_AUDIT_DRAWS    /* the run's own draws against a reference */
 } sgfsi_audit_way;
 
-struct sgfs_audit {
+typedef struct sgfsi_audit {
+    sgfs_job job;
     char *path;
     sgfs_draws *run;
-    sgfs_config *cfg;
-    sgfsi_reopened again;
-    const sgfs_model *model; /* again's, or the caller's; NULL: nothing to measure */
-    sgfsi_arena arena;
+    sgfsi_reopened reopened;
+    const sgfs_model *model; /* reopened, or the caller's; NULL: nothing to measure */
     sgfsi_audit_way way;
     const char *sampler; /* of the run; borrowed from its header */
     double h;            /* the run's; NaN: it has none */
@@ -57,31 +53,28 @@ struct sgfs_audit {
     bool exact;            /* the reference are exact draws */
     char not_exact[400];   /* or why not */
     sgfs_audit_report report;
-    bool reported;
-    atomic_int stop; /* safe from a signal handler */
-    sgfs_audit_progress_fn on_progress;
-    void *progress_user;
-    double start, done, total; /* clock; iterations done, and planned */
-    double limit;              /* seconds in all; NaN: none */
-};
+    double done, total; /* iterations done, and planned */
+    double limit;       /* seconds in all; NaN: none */
+} sgfsi_audit;
 
 /* Open a run of the probe's sampler on a->model and walk until the errors are as small as wanted, the
  * clock is at `until` (NaN: no limit) or it is asked to stop (SGFS_ESTOPPED). SGFS_EUSAGE or
  * SGFS_ENUMERIC where the model does not allow this sampler. Too few draws by then for errors that
  * mean anything: SGFS_ESTOPPED, and SGFS_EUSAGE of exact ones, without which an audit goes on. */
-sgfs_status sgfsi_reference_chain_run(sgfs_audit *a, sgfsi_reference_chain *p, double until,
+sgfs_status sgfsi_reference_chain_run(sgfsi_audit *a, sgfsi_reference_chain *p, double until,
                                       sgfs_err *err);
 /* Estimates and their errors from the draws so far: true where there are enough for a verdict. */
 bool sgfsi_reference_chain_estimate(sgfsi_reference_chain *p, const sgfsi_batchmeans *b);
 /* Says so, with the status of sgfsi_reference_chain_run. */
-sgfs_status sgfsi_reference_too_short(const sgfs_audit *a, const sgfsi_reference_chain *p,
+sgfs_status sgfsi_reference_too_short(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                       sgfs_err *err);
 /* Iterations (all chains) that theory says it takes. */
 double sgfsi_reference_plan(const sgfsi_reference_chain *p);
 
 /* Fill a->report from what the probes found. */
-sgfs_status sgfsi_audit_report(sgfs_audit *a, sgfs_err *err);
+sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err);
 /* The same where there is nothing to measure. */
-sgfs_status sgfsi_audit_report_nothing(sgfs_audit *a, sgfs_err *err);
+sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err);
+sgfsi_json *sgfsi_audit_json(const sgfs_job *job);
 
 #endif

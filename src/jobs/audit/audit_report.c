@@ -48,7 +48,7 @@ static known of_sd(const sgfsi_estimate *e) {
     return (known){log(e->sd), e->sd_error * e->sd_error};
 }
 
-static side side_of(const sgfs_audit *a, int64_t j, known (*of)(const sgfsi_estimate *e)) {
+static side side_of(const sgfsi_audit *a, int64_t j, known (*of)(const sgfsi_estimate *e)) {
     side s = {.drawn = {NAN, NAN}};
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         const sgfsi_estimate *e = a->probe[i].estimate;
@@ -67,21 +67,21 @@ static known extrapolate(const side *s) {
     return (known){2 * quarter.x - half.x, 4 * quarter.v + half.v + doubt};
 }
 
-static known reference_of(const sgfs_audit *a, const side *s) {
+static known reference_of(const sgfsi_audit *a, const side *s) {
     return a->exact ? s->at[SGFSI_REFERENCE_EXACT] : extrapolate(s);
 }
 
-static known audited_of(const sgfs_audit *a, const side *s) {
+static known audited_of(const sgfsi_audit *a, const side *s) {
     return a->way == SGFSI_AUDIT_STEP ? s->at[SGFSI_REFERENCE_H] : s->drawn;
 }
 
 /* Column k of the report: the last is the reference. */
-static known column_of(const sgfs_audit *a, const side *s, int64_t k) {
+static known column_of(const sgfsi_audit *a, const side *s, int64_t k) {
     if (k == a->report.columns - 1) return reference_of(a, s);
     return s->at[k == 0 ? SGFSI_REFERENCE_HALF : SGFSI_REFERENCE_QUARTER];
 }
 
-static void fill_row(const sgfs_audit *a, int64_t j, sgfs_audit_row *row) {
+static void fill_row(const sgfsi_audit *a, int64_t j, sgfs_audit_row *row) {
     const sgfs_audit_report *r = &a->report;
     side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
     row->name = a->run->param[j];
@@ -160,12 +160,12 @@ static bool is_meaningful(const sgfs_audit_report *r) {
     return true;
 }
 
-static const char *remedy_of(const sgfs_audit *a) {
+static const char *remedy_of(const sgfsi_audit *a) {
     if (isfinite(a->limit)) return "a longer --max-time";
     return a->way == SGFSI_AUDIT_DRAWS ? "a run with more draws" : "a smaller --precision";
 }
 
-static sgfs_status put_verdict(sgfs_audit *a, sgfs_err *err) {
+static sgfs_status put_verdict(sgfsi_audit *a, sgfs_err *err) {
     sgfs_audit_report *r = &a->report;
     char mean[160], sd[160], text[900], bound[200];
     const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
@@ -193,17 +193,17 @@ static sgfs_status put_verdict(sgfs_audit *a, sgfs_err *err) {
                  "%s: a mean %s, an sd %s. %s",
                  r->reached, against, mean, sd, bound);
     }
-    r->verdict = sgfsi_arena_text(&a->arena, text);
+    r->verdict = sgfsi_arena_text(&a->job.arena, text);
     snprintf(text, sizeof text, "means off by at most %s, sds by %s%s; against %s", mean, sd,
              r->mean_differs || r->sd_differs ? ""
              : is_meaningful(r)               ? ", which may be chance"
                                               : ", too imprecise to say more",
              against);
-    r->brief = sgfsi_arena_text(&a->arena, text);
+    r->brief = sgfsi_arena_text(&a->job.arena, text);
     return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
-static int64_t least_freedom(const sgfs_audit *a) {
+static int64_t least_freedom(const sgfsi_audit *a) {
     int64_t least = INT64_MAX;
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         bool audited = i == SGFSI_REFERENCE_H && a->way == SGFSI_AUDIT_STEP;
@@ -214,7 +214,7 @@ static int64_t least_freedom(const sgfs_audit *a) {
     return least;
 }
 
-static void judge(const sgfs_audit *a, sgfs_audit_report *r) {
+static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
     r->confidence = confidence;
     r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
     extreme mean = look(r, true), sd = look(r, false);
@@ -227,7 +227,7 @@ static void judge(const sgfs_audit *a, sgfs_audit_report *r) {
     r->reached = mean.error;
 }
 
-static void name_columns(sgfs_audit *a) {
+static void name_columns(sgfsi_audit *a) {
     sgfs_audit_report *r = &a->report;
     const char *last = a->exact ? "exact" : "h -> 0";
     r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
@@ -236,7 +236,7 @@ static void name_columns(sgfs_audit *a) {
     r->column[r->columns - 1] = last;
 }
 
-static void put_facts(sgfs_audit *a) {
+static void put_facts(sgfsi_audit *a) {
     sgfs_audit_report *r = &a->report;
     r->title = sgfsi_json_get_text(a->run->header, "title", "");
     r->sampler = a->sampler;
@@ -245,23 +245,23 @@ static void put_facts(sgfs_audit *a) {
     r->exact = a->exact;
     r->not_exact = a->not_exact;
     r->dim = a->run->D;
-    r->precision = sgfsi_config_num(a->cfg, "audit.precision");
+    r->precision = sgfsi_config_num(a->job.cfg, "audit.precision");
     for (int i = 0; i < SGFSI_REFERENCES; i++) r->rows_touched += (double)a->probe[i].rows;
 }
 
-sgfs_status sgfsi_audit_report(sgfs_audit *a, sgfs_err *err) {
+sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     sgfs_audit_report *r = &a->report;
     put_facts(a);
     name_columns(a);
     r->needed = true;
-    r->row = sgfsi_arena_alloc(&a->arena, r->dim, sizeof *r->row);
+    r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
     if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
     for (int64_t j = 0; j < r->dim; j++) fill_row(a, j, &r->row[j]);
     judge(a, r);
     return put_verdict(a, err);
 }
 
-sgfs_status sgfsi_audit_report_nothing(sgfs_audit *a, sgfs_err *err) {
+sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err) {
     char text[400];
     put_facts(a);
     snprintf(text, sizeof text,
@@ -269,7 +269,7 @@ sgfs_status sgfsi_audit_report_nothing(sgfs_audit *a, sgfs_err *err) {
              "off by Monte Carlo error only (mcse in sgfs summary). --against-reference compares "
              "them all the same.",
              a->sampler);
-    a->report.verdict = a->report.brief = sgfsi_arena_text(&a->arena, text);
+    a->report.verdict = a->report.brief = sgfsi_arena_text(&a->job.arena, text);
     return a->report.verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
@@ -318,9 +318,8 @@ static void put_rows(sgfsi_json *o, const sgfs_audit_report *r) {
     sgfsi_json_put(o, "params", rows);
 }
 
-char *sgfs_audit_json(const sgfs_audit *a) {
-    if (a == NULL || !a->reported) return NULL;
-    const sgfs_audit_report *r = &a->report;
+sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
+    const sgfs_audit_report *r = &((const sgfsi_audit *)job)->report;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "sgfs_version", sgfs_version());
     sgfsi_json_text(o, "title", r->title);
@@ -340,7 +339,5 @@ char *sgfs_audit_json(const sgfs_audit *a) {
         sgfsi_json_num(o, "rows_touched", r->rows_touched);
         put_rows(o, r);
     }
-    char *text = sgfsi_json_dump(o, true);
-    sgfsi_json_free(o);
-    return text;
+    return o;
 }

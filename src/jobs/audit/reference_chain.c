@@ -38,21 +38,21 @@ static const double most_rows = 3200;
 
 /* Seeds that are neither the run's own nor each other's: draws must be independent of those they
  * are compared with. (splitmix64 of the user's seed and the probe's number.) */
-static uint64_t seed_of(const sgfs_audit *a, const sgfsi_reference_chain *p) {
-    uint64_t z = (uint64_t)sgfsi_config_int(a->cfg, "run.seed") * SGFSI_REFERENCES +
+static uint64_t seed_of(const sgfsi_audit *a, const sgfsi_reference_chain *p) {
+    uint64_t z = (uint64_t)sgfsi_config_int(a->job.cfg, "run.seed") * SGFSI_REFERENCES +
                  (uint64_t)(p - a->probe) + 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return (z ^ (z >> 31)) >> 12;
 }
 
-static sgfs_status lend(const sgfs_audit *a, sgfs_config *cfg, const char *key, sgfs_err *err) {
-    if (!sgfsi_config_given(a->cfg, key)) return SGFS_OK;
-    return sgfs_config_set(cfg, key, sgfsi_config_text(a->cfg, key), err);
+static sgfs_status lend(const sgfsi_audit *a, sgfs_config *cfg, const char *key, sgfs_err *err) {
+    if (!sgfsi_config_given(a->job.cfg, key)) return SGFS_OK;
+    return sgfs_config_set(cfg, key, sgfsi_config_text(a->job.cfg, key), err);
 }
 
 /* What the run's sampler and this one have in common, as the run had it. */
-static sgfs_status copy_settings(const sgfs_audit *a, const sgfsi_reference_chain *p,
+static sgfs_status copy_settings(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                  sgfs_config *cfg, sgfs_err *err) {
     sgfsi_kinds kinds;
     sgfs_status status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
@@ -67,45 +67,31 @@ static sgfs_status copy_settings(const sgfs_audit *a, const sgfsi_reference_chai
     return status;
 }
 
-static sgfs_status set_options(const sgfs_audit *a, const sgfsi_reference_chain *p,
+static sgfs_status set_options(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                sgfs_config *cfg, sgfs_err *err) {
     sgfs_status status = sgfs_config_set(cfg, "sampler.kind", p->sampler, err);
     if (status == SGFS_OK) status = copy_settings(a, p, cfg, err);
     if (status == SGFS_OK && isfinite(p->h))
-        status = sgfs_config_set_num(cfg, "sampler.step", p->h, err);
+        status = sgfsi_config_set_num(cfg, "sampler.step", p->h, err);
     if (status == SGFS_OK) status = lend(a, cfg, "run.chains", err);
     if (status == SGFS_OK) status = lend(a, cfg, "run.threads", err);
     if (status == SGFS_OK)
-        status = sgfs_config_set_num(cfg, "run.seed", (double)seed_of(a, p), err);
+        status = sgfsi_config_set_num(cfg, "run.seed", (double)seed_of(a, p), err);
     if (status == SGFS_OK) status = sgfs_config_set(cfg, "run.draws", "1000000000000", err);
     return status == SGFS_OK ? sgfs_config_set(cfg, "run.thin", "1", err) : status;
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-static bool is_stopping(sgfs_audit *a) {
-    return atomic_load_explicit(&a->stop, memory_order_relaxed) != 0;
-}
-
-/* done: iterations of this probe. */
-static void report(sgfs_audit *a, const sgfsi_reference_chain *p, double done) {
-    if (a->on_progress == NULL) return;
+/* done: iterations of these chains. */
+static void report(sgfsi_audit *a, const sgfsi_reference_chain *p, double done) {
     double fraction = a->total > 0 ? (a->done + fmin(done, p->work)) / a->total : 0;
-    sgfs_audit_progress now = {.what = p->what,
-                               .fraction = fmin(fraction, 1),
-                               .seconds = sgfsi_now() - a->start,
-                               .eta = -1};
-    if (now.fraction > 0) now.eta = now.seconds * (1 - now.fraction) / now.fraction;
-    a->on_progress(&now, a->progress_user);
+    sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
 }
 
-/* The draws of the last stretch go into the sums and are forgotten. */
-static void absorb(sgfs_run *run, sgfsi_batchmeans *b) {
-    for (int64_t c = 0; c < run->plan.chains; c++) {
-        sgfsi_chain_draws *chain = &run->out.memory->chain[c];
-        sgfsi_batchmeans_add(b, c, chain->draws, chain->theta);
-        chain->draws = 0;
-    }
+/* The draws of one chain since the last look go into the sums and are not kept. */
+static void add_draws(void *sums, int64_t chain, int64_t draws, const double *theta) {
+    sgfsi_batchmeans_add(sums, chain, draws, theta);
 }
 
 /* A tenth of a second, and no more draws than fit into a few megabytes. */
@@ -117,7 +103,7 @@ static int64_t next_stretch(const sgfs_run *run, int64_t stretch, double took) {
 }
 
 /* Up to iteration `end` of every chain. */
-static sgfs_status walk_to(sgfs_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
+static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
                            sgfsi_batchmeans *b, int64_t end, double until, sgfs_err *err) {
     int64_t stretch = 1;
     while (run->chain[0].t < end) {
@@ -125,11 +111,12 @@ static sgfs_status walk_to(sgfs_audit *a, const sgfsi_reference_chain *p, sgfs_r
         int64_t left = end - run->chain[0].t;
         sgfs_status status = sgfs_run_step(run, stretch < left ? stretch : left, err);
         if (status != SGFS_OK) return status;
-        absorb(run, b);
+        sgfsi_run_take_draws(run, add_draws, b);
         double after =
             run->chain[0].t > run->plan.warmup ? (double)(run->chain[0].t - run->plan.warmup) : 0;
         report(a, p, after * (double)run->plan.chains);
-        if (is_stopping(a)) return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+        if (sgfsi_job_stopping(&a->job))
+            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
         if (sgfsi_now() >= until) return SGFS_OK; /* false without a limit: NaN */
         stretch = next_stretch(run, stretch, sgfsi_now() - before);
     }
@@ -169,7 +156,7 @@ static int64_t rows_so_far(const sgfs_run *run) {
     return rows;
 }
 
-sgfs_status sgfsi_reference_too_short(const sgfs_audit *a, const sgfsi_reference_chain *p,
+sgfs_status sgfsi_reference_too_short(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                       sgfs_err *err) {
     if (!isfinite(a->limit))
         return sgfsi_fail(err, SGFS_ENUMERIC, "still not %d effective draws after all these.",
@@ -206,7 +193,7 @@ static sgfs_status check_table(const sgfsi_reference_chain *p, const sgfs_run *r
                       each);
 }
 
-static sgfs_status walk_until_known(sgfs_audit *a, sgfsi_reference_chain *p, sgfs_run *run,
+static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *run,
                                     sgfsi_batchmeans *b, double until, sgfs_err *err) {
     double chains = (double)run->plan.chains, planned = sgfsi_reference_plan(p) / chains;
     double most = planned * MOST_FACTOR, before = (double)rows_so_far(run);
@@ -246,14 +233,14 @@ static sgfs_status check_kind(const sgfsi_reference_chain *p, const sgfs_run *ru
                       why[0] != '\0' ? ": " : ".", why);
 }
 
-static sgfs_status with_run(sgfs_audit *a, sgfsi_reference_chain *p, sgfs_run *run, double until,
+static sgfs_status with_run(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *run, double until,
                             sgfs_err *err) {
     sgfs_status status = check_kind(p, run, err);
     if (status != SGFS_OK) return status;
     int64_t D = a->model->D;
     sgfsi_arena arena = {NULL};
     sgfsi_batchmeans *b = sgfsi_batchmeans_new(&arena, run->plan.chains, D);
-    p->estimate = sgfsi_arena_alloc(&a->arena, D, sizeof *p->estimate);
+    p->estimate = sgfsi_arena_alloc(&a->job.arena, D, sizeof *p->estimate);
     if (b == NULL || p->estimate == NULL) status = sgfsi_fail_memory(err, "the audit");
     if (status == SGFS_OK) status = check_table(p, run, err);
     if (status == SGFS_OK) status = walk_to(a, p, run, b, run->plan.warmup + 1, until, err);
@@ -270,11 +257,12 @@ static sgfs_status with_run(sgfs_audit *a, sgfsi_reference_chain *p, sgfs_run *r
 
 /* Notes of the first probe are of use (the search for the anchor); the same again are not. */
 static void pass_first(sgfs_level level, const char *text, void *user) {
-    const sgfs_audit *a = user;
-    if (level == SGFS_NOTE && a->done == 0) sgfsi_say(sgfsi_config_log(a->cfg), level, "%s", text);
+    const sgfsi_audit *a = user;
+    if (level == SGFS_NOTE && a->done == 0)
+        sgfsi_say(sgfsi_config_log(a->job.cfg), level, "%s", text);
 }
 
-sgfs_status sgfsi_reference_chain_run(sgfs_audit *a, sgfsi_reference_chain *p, double until,
+sgfs_status sgfsi_reference_chain_run(sgfsi_audit *a, sgfsi_reference_chain *p, double until,
                                       sgfs_err *err) {
     sgfs_config *cfg = sgfs_config_new();
     if (cfg == NULL) return sgfsi_fail_memory(err, "the audit");

@@ -2,7 +2,7 @@
  * checkgrad.c: is a model's gradient the derivative of its log density?
  *
  * At the model's start and at random points around it (as chains start), on all rows or on so many
- * drawn evenly, the log posterior's gradient G is compared with finite differences (slope.c)
+ * drawn evenly, the log posterior's gradient G is compared with finite differences (difference.c)
  *   - along each parameter; of thousands, along some hundred drawn afresh at every point, of every
  *     block at least one;
  *   - along random directions +-s_j/sqrt(D), s_j the spread of parameter j, which move all of them:
@@ -32,7 +32,7 @@
 #include "chain/plan.h"
 #include "model/prior.h"
 
-const sgfs_option sgfsi_check_grad_options[] = {
+static const sgfs_option options[] = {
     {"check.tolerance", "check-tolerance", SGFS_NUMBER, "1e-6", 1e-12, 1, NULL,
      "largest relative difference that counts as agreement; also --tolerance"},
     {"check.points", "points", SGFS_INTEGER, "3", 1, 10000, NULL,
@@ -152,7 +152,15 @@ static sgfs_status compare_at(sgfsi_check *c, const sgfsi_slopes *at, const doub
  * every neighbour. size: of the terms, for both densities. */
 static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *out, sgfs_err *err) {
     for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
-    sgfsi_tick(&c->ticker, fmin(c->done++ / c->planned, 1));
+    if (sgfsi_job_stopping(&c->job))
+        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+    char detail[64];
+    snprintf(detail, sizeof detail, "point %lld of %lld", (long long)c->point,
+             (long long)c->points);
+    sgfsi_job_report(&c->job, (sgfs_progress){.fraction = c->done++ / c->planned,
+                                              .detail = detail,
+                                              .done = c->point - 1,
+                                              .total = c->points});
     sgfs_status status = compare_at(c, &c->slopes, size, true, out, err);
     for (int64_t i = 0; i < SGFSI_NEIGHBOURS && status == SGFS_OK; i++) {
         sgfsi_neighbour *n = &c->beside[i];
@@ -363,11 +371,11 @@ static sgfs_status choose_rows(sgfsi_check *c, const sgfs_config *cfg, sgfs_err 
     if (!sgfsi_config_auto(cfg, "check.rows")) n = sgfsi_config_int(cfg, "check.rows");
     c->part = sgfsi_model_on(c->model, d);
     if (n >= d->N) return SGFS_OK;
-    int64_t *row = sgfsi_arena_alloc(&c->arena, n, sizeof *row);
+    int64_t *row = sgfsi_arena_alloc(&c->job.arena, n, sizeof *row);
     if (row == NULL) return sgfsi_fail_memory(err, "the check");
     for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
     c->some = sgfsi_data_view(d, row, n, SGFSI_SAME_SCALE, err);
-    if (c->some == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
+    if (c->some == NULL) return err->code;
     c->part.data = c->some;
     return SGFS_OK;
 }
@@ -376,11 +384,11 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
     int64_t D = c->model->D;
     sgfs_status status = choose_rows(c, cfg, err);
     if (status != SGFS_OK) return status;
-    double *numbers = SGFSI_DOUBLES(&c->arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
+    double *numbers = SGFSI_DOUBLES(&c->job.arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
     c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;
-    c->loglik = SGFSI_DOUBLES(&c->arena, c->sample);
-    c->order = sgfsi_arena_alloc(&c->arena, D, sizeof *c->order);
-    c->param = sgfsi_arena_alloc(&c->arena, D, sizeof *c->param);
+    c->loglik = SGFSI_DOUBLES(&c->job.arena, c->sample);
+    c->order = sgfsi_arena_alloc(&c->job.arena, D, sizeof *c->order);
+    c->param = sgfsi_arena_alloc(&c->job.arena, D, sizeof *c->param);
     if (numbers == NULL || c->loglik == NULL || c->order == NULL || c->param == NULL)
         return sgfsi_fail_memory(err, "the check");
     double **vector[] = {&c->theta, &c->start, &c->spread, &c->G,         &c->prior,
@@ -395,10 +403,10 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
         c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
     }
     int64_t threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
-    status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->arena, err);
-    return status == SGFS_OK
-               ? sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->arena, err)
-               : status;
+    status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->job.arena, err);
+    return status == SGFS_OK ? sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample,
+                                               &c->job.arena, err)
+                             : status;
 }
 
 static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
@@ -406,6 +414,7 @@ static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *
     c->radius = sgfsi_config_num(cfg, "run.init");
     c->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
     c->most = sgfsi_config_int(cfg, "check.parameters");
+    c->points = sgfsi_config_int(cfg, "check.points");
     sgfs_status status = sgfsi_check_model_options(cfg, c->model->kind, err);
     if (status == SGFS_OK) status = make_room(c, cfg, err);
     if (status != SGFS_OK) return status;
@@ -418,9 +427,8 @@ static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *
     c->slopes.gradient[1] = c->prior;
     c->model->kind->start(c->model, c->start, c->spread);
     c->found = (sgfsi_check_findings){.model = c->model, .param = c->param, .shown = &c->shown};
-    c->ticker = sgfsi_ticker_start(sgfsi_config_log(cfg), "Comparing gradients");
     int64_t each = DIRECTIONS + (c->most < c->part.D ? c->most : c->part.D);
-    c->planned = (double)(each * sgfsi_config_int(cfg, "check.points"));
+    c->planned = (double)(each * c->points);
     return SGFS_OK;
 }
 
@@ -442,13 +450,13 @@ static const char *block_of(const sgfs_model *m, int64_t j) {
 
 static sgfs_status fill_rows(sgfsi_check *c, sgfs_err *err) {
     sgfs_check_grad *out = &c->shown;
-    out->row = sgfsi_arena_alloc(&c->arena, c->part.D, sizeof *out->row);
+    out->row = sgfsi_arena_alloc(&c->job.arena, c->part.D, sizeof *out->row);
     if (out->row == NULL) return sgfsi_fail_memory(err, "the check");
     for (int64_t j = 0; j < c->part.D; j++) {
         const sgfsi_checked *p = &c->param[j];
         if (p->is == SGFSI_UNCHECKED) continue;
-        char *name = sgfsi_arena_text(&c->arena, c->part.param[j]);
-        char *block = sgfsi_arena_text(&c->arena, block_of(&c->part, j));
+        char *name = sgfsi_arena_text(&c->job.arena, c->part.param[j]);
+        char *block = sgfsi_arena_text(&c->job.arena, block_of(&c->part, j));
         if (name == NULL || block == NULL) return sgfsi_fail_memory(err, "the check");
         out->row[out->checked++] = (sgfs_check_grad_row){.name = name,
                                                          .block = block,
@@ -486,44 +494,43 @@ static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
     const sgfsi_compared *all[] = {&f->direction, &f->prior, &f->score, &f->loglik};
     for (int k = 0; k < 4; k++) out->passed = out->passed && all[k]->is == SGFSI_AGREES;
     sgfsi_diagnose(f, verdict);
-    out->title = sgfsi_arena_text(&c->arena, title);
-    out->verdict = sgfsi_arena_text(&c->arena, verdict);
+    out->title = sgfsi_arena_text(&c->job.arena, title);
+    out->verdict = sgfsi_arena_text(&c->job.arena, verdict);
     return out->title != NULL && out->verdict != NULL ? SGFS_OK
                                                       : sgfsi_fail_memory(err, "the check");
 }
 
-static sgfs_status run_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
-    double before = sgfsi_now();
+static sgfs_status run(sgfs_job *job, sgfs_err *err) {
+    sgfsi_check *c = (sgfsi_check *)job;
     sgfsi_scope scope = sgfsi_context_enter(&c->model->ctx);
-    int64_t points = sgfsi_config_int(cfg, "check.points");
-    sgfs_status status = open_check(c, cfg, err);
-    while (status == SGFS_OK && c->point < points) {
+    sgfs_status status = open_check(c, job->cfg, err);
+    while (status == SGFS_OK && c->point < c->points) {
         c->point++;
         status = check_point(c, err);
     }
     sgfsi_context_leave(scope);
     if (status == SGFS_OK) status = fill_shown(c, err);
-    c->shown.seconds = sgfsi_now() - before;
-    return status;
+    if (status != SGFS_OK) return status;
+    c->shown.seconds = sgfsi_job_seconds(job);
+    job->result = &c->shown;
+    return SGFS_OK;
 }
 
-sgfs_check_grad *sgfs_check_grad_new(const sgfs_model *model, const sgfs_config *cfg,
-                                     sgfs_err *err) {
-    if (model == NULL) return NULL; /* err says why already */
-    if (cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_check_grad_new: a config is needed."), NULL;
-    sgfsi_check *c = calloc(1, sizeof *c);
-    if (c == NULL) return sgfsi_fail_memory(err, "the check"), NULL;
+sgfs_job *sgfs_check_grad_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_check *c = sgfsi_job_new(&sgfsi_job_check_grad, sizeof *c, model != NULL ? cfg : NULL,
+                                   "sgfs_check_grad_open: a model and a config are needed.", err);
+    if (c == NULL) return NULL;
     c->model = model;
-    if (run_check(c, cfg, err) == SGFS_OK) return &c->shown;
-    sgfs_check_grad_free(&c->shown);
-    return NULL;
+    return &c->job;
 }
 
-void sgfs_check_grad_free(sgfs_check_grad *shown) {
-    if (shown == NULL) return;
-    sgfsi_check *c = (sgfsi_check *)shown;
-    sgfs_data_free(c->some);
-    sgfsi_arena_free(&c->arena);
-    free(c);
+static void close_check(sgfs_job *job) {
+    sgfs_data_free(((sgfsi_check *)job)->some);
 }
+
+const sgfsi_job_kind sgfsi_job_check_grad = {.stage = "check",
+                                             .options = options,
+                                             .doing = "comparing",
+                                             .run = run,
+                                             .json = sgfsi_check_json,
+                                             .close = close_check};

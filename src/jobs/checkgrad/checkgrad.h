@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * checkgrad.h: what checkgrad.c finds out and diagnose.c puts into words.
+ * checkgrad.h: what checkgrad.c finds out and verdict.c puts into words.
  */
 #ifndef SGFSI_CHECKGRAD_H
 #define SGFSI_CHECKGRAD_H
 
-#include "base/ticker.h"
 #include "jobs/checkgrad/difference.h"
+#include "jobs/job.h"
 #include "posterior/posterior.h"
-
-extern const sgfs_option sgfsi_check_grad_options[];
 
 /* In order of badness. */
 typedef enum sgfsi_agreement {
@@ -60,14 +58,15 @@ typedef struct sgfsi_neighbour {
 
 /* All of a check. */
 typedef struct sgfsi_check {
-    sgfs_check_grad shown; /* first: the handle */
-    sgfsi_arena arena;
+    sgfs_job job;
+    sgfs_check_grad shown;
     const sgfs_model *model; /* as it was opened */
     sgfs_model part;         /* the same on `some` rows */
     sgfs_data *some;         /* NULL: all */
     sgfsi_full full;
-    sgfsi_eval eval; /* of the sample */
-    int64_t sample, most, point;
+    sgfsi_eval eval;       /* of the sample */
+    int64_t sample, most;  /* rows; parameters */
+    int64_t point, points; /* at hand, from 1; in all */
     double tolerance, radius;
     uint64_t seed;
     double *theta, *start, *spread, *G, *prior, *v, *size, *room; /* D each */
@@ -81,7 +80,6 @@ typedef struct sgfsi_check {
     sgfsi_slopes slopes;
     sgfsi_checked *param; /* D */
     sgfsi_check_findings found;
-    sgfsi_ticker ticker;
     double done, planned; /* comparisons */
 } sgfsi_check;
 
@@ -91,12 +89,14 @@ sgfsi_verdict sgfsi_judge(const sgfsi_slope *s, double size, double tolerance);
 void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row);
 /* c->v = +-s_j/sqrt(D) for the parameters c->order[from .. end), 0 elsewhere. */
 void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end);
-/* checkrows.c: single rows at c->spot; fills c->size and the slopes' noise. usable: false where
+/* rows.c: single rows at c->spot; fills c->size and the slopes' noise. usable: false where
  * the sample, drawn from all rows, has something that is not a number, which is noted. */
 sgfs_status sgfsi_check_sample(sgfsi_check *c, bool *usable, sgfs_err *err);
 
 enum { SGFSI_VERDICT_CHARS = 1024 };
 /* Fill `verdict` with sentences: what agrees, or what does not and what it looks like. */
 void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CHARS]);
+/* All that is shown. */
+sgfsi_json *sgfsi_check_json(const sgfs_job *job);
 
 #endif

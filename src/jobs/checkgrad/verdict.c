@@ -208,26 +208,8 @@ void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CH
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static void put_rows(sgfsi_json *o, const sgfs_check_grad *c) {
-    sgfsi_json *rows = sgfsi_json_array();
-    for (int64_t i = 0; i < c->checked; i++) {
-        const sgfs_check_grad_row *r = &c->row[i];
-        sgfsi_json *row = sgfsi_json_object();
-        sgfsi_json_text(row, "name", r->name);
-        sgfsi_json_text(row, "block", r->block);
-        sgfsi_json_int(row, "point", r->point);
-        sgfsi_json_num(row, "analytic", r->analytic);
-        sgfsi_json_num(row, "numeric", r->numeric);
-        sgfsi_json_num(row, "error", r->error);
-        sgfsi_json_num(row, "doubt", r->doubt);
-        sgfsi_json_flag(row, "agrees", r->agrees);
-        sgfsi_json_put(rows, NULL, row);
-    }
-    sgfsi_json_put(o, "parameters", rows);
-}
-
-char *sgfs_check_grad_json(const sgfs_check_grad *c) {
-    if (c == NULL) return NULL;
+sgfsi_json *sgfsi_check_json(const sgfs_job *job) {
+    const sgfs_check_grad *c = &((const sgfsi_check *)job)->shown;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_flag(o, "passed", c->passed);
     sgfsi_json_text(o, "verdict", c->verdict);
@@ -245,8 +227,20 @@ char *sgfs_check_grad_json(const sgfs_check_grad *c) {
     sgfsi_json_num(o, "score_error", c->score_error);
     sgfsi_json_num(o, "loglik_error", c->loglik_error);
     sgfsi_json_num(o, "seconds", c->seconds);
-    put_rows(o, c);
-    char *text = sgfsi_json_dump(o, true);
-    sgfsi_json_free(o);
-    return text;
+    sgfsi_json *rows = sgfsi_json_array();
+    for (int64_t i = 0; i < c->checked; i++) {
+        const sgfs_check_grad_row *r = &c->row[i];
+        sgfsi_json *row = sgfsi_json_object();
+        sgfsi_json_text(row, "name", r->name);
+        sgfsi_json_text(row, "block", r->block);
+        sgfsi_json_int(row, "point", r->point);
+        sgfsi_json_num(row, "analytic", r->analytic);
+        sgfsi_json_num(row, "numeric", r->numeric);
+        sgfsi_json_num(row, "error", r->error);
+        sgfsi_json_num(row, "doubt", r->doubt);
+        sgfsi_json_flag(row, "agrees", r->agrees);
+        sgfsi_json_put(rows, NULL, row);
+    }
+    sgfsi_json_put(o, "parameters", rows);
+    return o;
 }

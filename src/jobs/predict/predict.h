@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * predict.h: the insides of a prediction, for predict.c (the loop over the file), predict_block.c
- * (a block of rows) and predict_result.c (what is told at the end).
+ * (a block of rows) and predict_result.c (the result).
  */
 #ifndef SGFSI_PREDICT_H
 #define SGFSI_PREDICT_H
 
-#include <stdatomic.h>
 #include <stdio.h>
 
+#include "jobs/job.h"
 #include "jobs/newrows.h"
 #include "posterior/predictor.h"
 #include "sink/draws.h"
-
-extern const sgfs_option sgfsi_predict_options[];
 
 /* A block of rows on its way: read, predicted, written and tallied. */
 typedef struct sgfsi_predict_slot {
@@ -27,10 +25,9 @@ typedef struct sgfsi_predict_slot {
     sgfs_err err;
 } sgfsi_predict_slot;
 
-struct sgfs_predict {
-    sgfsi_arena arena;
-    sgfs_config *cfg;
-    char *path;
+typedef struct sgfsi_predict {
+    sgfs_job job;
+    char *path, *out; /* of the rows; of the output, or NULL */
     sgfsi_newrows rows;
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
     sgfsi_draw *draw;            /* draws: those used */
@@ -40,27 +37,24 @@ struct sgfs_predict {
     sgfsi_predict_slot *slot;            /* slots */
     const char **quoted;                 /* labels as they stand in the output */
     int64_t line_bytes;                  /* at most, of a line of it */
-    bool writing;
     sgfsi_tally tally;
     int64_t done; /* rows */
     sgfs_prediction result;
-    sgfs_predict_progress_fn on_progress;
-    void *user;
-    atomic_int stop;
-};
+} sgfsi_predict;
 
 /* ---- predict_block.c ------------------------------------------------------------------------- */
 
 /* Rows of a block: a power of two, so that what is kept of all draws stays within a few MiB. */
 int64_t sgfsi_predict_rows(const sgfs_model *m, int64_t width, int64_t draws);
-sgfs_status sgfsi_predict_room(sgfs_predict *p, sgfs_err *err);
+sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err);
 /* All draws on the rows of a slot, with this thread's predictor. */
-void sgfsi_predict_block(sgfs_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot);
+void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot);
 /* The first line of the output. */
-void sgfsi_predict_head(const sgfs_predict *p, FILE *f);
+void sgfsi_predict_head(const sgfsi_predict *p, FILE *f);
 
 /* ---- predict_result.c ------------------------------------------------------------------------ */
 
-sgfs_status sgfsi_predict_conclude(sgfs_predict *p, sgfs_err *err);
+sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err);
+sgfsi_json *sgfsi_predict_json(const sgfs_job *job);
 
 #endif

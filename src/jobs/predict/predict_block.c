@@ -43,12 +43,12 @@ static const char *quote(sgfsi_arena *arena, const char *text) {
     return out;
 }
 
-static sgfs_status quote_labels(sgfs_predict *p, sgfs_err *err) {
+static sgfs_status quote_labels(sgfsi_predict *p, sgfs_err *err) {
     const sgfsi_labels *l = &p->rows.model->labels;
     size_t longest = SGFSI_NUM_CHARS;
-    p->quoted = sgfsi_arena_alloc(&p->arena, l->count, sizeof *p->quoted);
+    p->quoted = sgfsi_arena_alloc(&p->job.arena, l->count, sizeof *p->quoted);
     for (int64_t k = 0; p->quoted != NULL && k < l->count; k++) {
-        p->quoted[k] = quote(&p->arena, l->name[k]);
+        p->quoted[k] = quote(&p->job.arena, l->name[k]);
         if (p->quoted[k] == NULL) return sgfsi_fail_memory(err, "the labels");
         size_t n = strlen(p->quoted[k]);
         longest = n > longest ? n : longest;
@@ -59,30 +59,30 @@ static sgfs_status quote_labels(sgfs_predict *p, sgfs_err *err) {
     return p->quoted != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the labels");
 }
 
-static sgfs_status slot_room(sgfs_predict *p, sgfsi_predict_slot *slot, sgfs_err *err) {
-    sgfs_status status = sgfsi_newrows_room(&p->rows, p->most, &slot->in, &p->arena, err);
+static sgfs_status slot_room(sgfsi_predict *p, sgfsi_predict_slot *slot, sgfs_err *err) {
+    sgfs_status status = sgfsi_newrows_room(&p->rows, p->most, &slot->in, &p->job.arena, err);
     if (status != SGFS_OK) return status;
-    slot->mean = SGFSI_DOUBLES(&p->arena, p->most * p->width);
-    slot->q = SGFSI_DOUBLES(&p->arena, p->most * p->width * SGFSI_QUANTILES);
-    slot->log_density = SGFSI_DOUBLES(&p->arena, p->most);
-    slot->pit = SGFSI_DOUBLES(&p->arena, p->most);
-    slot->text = sgfsi_arena_alloc(&p->arena, p->writing ? p->most * p->line_bytes : 1, 1);
+    slot->mean = SGFSI_DOUBLES(&p->job.arena, p->most * p->width);
+    slot->q = SGFSI_DOUBLES(&p->job.arena, p->most * p->width * SGFSI_QUANTILES);
+    slot->log_density = SGFSI_DOUBLES(&p->job.arena, p->most);
+    slot->pit = SGFSI_DOUBLES(&p->job.arena, p->most);
+    slot->text = sgfsi_arena_alloc(&p->job.arena, p->out != NULL ? p->most * p->line_bytes : 1, 1);
     bool made = slot->mean != NULL && slot->q != NULL && slot->log_density != NULL &&
                 slot->pit != NULL && slot->text != NULL;
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of predictions");
 }
 
-sgfs_status sgfsi_predict_room(sgfs_predict *p, sgfs_err *err) {
-    uint64_t seed = (uint64_t)sgfsi_config_int(p->cfg, "run.seed");
+sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
+    uint64_t seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     sgfs_status status = quote_labels(p, err);
-    p->slot = sgfsi_arena_alloc(&p->arena, p->slots, sizeof *p->slot);
-    p->predictor = sgfsi_arena_alloc(&p->arena, p->threads, sizeof *p->predictor);
+    p->slot = sgfsi_arena_alloc(&p->job.arena, p->slots, sizeof *p->slot);
+    p->predictor = sgfsi_arena_alloc(&p->job.arena, p->threads, sizeof *p->predictor);
     if (p->slot == NULL || p->predictor == NULL) return sgfsi_fail_memory(err, "predictions");
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++)
         status = slot_room(p, &p->slot[k], err);
     for (int64_t k = 0; k < p->threads && status == SGFS_OK; k++) {
-        status = sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws, &p->arena,
-                                      err);
+        status = sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws,
+                                      &p->job.arena, err);
         p->predictor[k].seed = seed;
     }
     return status;
@@ -102,7 +102,7 @@ static void put_number(sgfsi_predict_slot *slot, double x) {
     else put_text(slot, isnan(x) ? "NaN" : x > 0 ? "Inf" : "-Inf");
 }
 
-static void put_line(const sgfs_predict *p, sgfsi_predict_slot *slot, int64_t i) {
+static void put_line(const sgfsi_predict *p, sgfsi_predict_slot *slot, int64_t i) {
     const sgfsi_labels *labels = &p->rows.model->labels;
     const double *mean = slot->mean + i * p->width, *q = slot->q + i * p->width * SGFSI_QUANTILES;
     if (labels->count > 0) put_text(slot, p->quoted[sgfsi_tally_best(labels->count, mean)]);
@@ -139,7 +139,7 @@ static void write_label_names(FILE *f, const char *label) {
     }
 }
 
-void sgfsi_predict_head(const sgfs_predict *p, FILE *f) {
+void sgfsi_predict_head(const sgfsi_predict *p, FILE *f) {
     const sgfsi_labels *labels = &p->rows.model->labels;
     fputs(labels->count > 0 ? "prediction" : "mean,q5,q50,q95", f);
     for (int64_t k = 0; k < labels->count; k++) write_label_names(f, labels->name[k]);
@@ -148,7 +148,7 @@ void sgfsi_predict_head(const sgfs_predict *p, FILE *f) {
 
 /* ---- the block ------------------------------------------------------------------------------- */
 
-static bool read_row(sgfs_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot,
+static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot,
                      int64_t i) {
     double *mean = slot->mean + i * p->width, *q = slot->q + i * p->width * SGFSI_QUANTILES;
     bool good = true;
@@ -163,7 +163,7 @@ static bool read_row(sgfs_predict *p, sgfsi_predictor *predictor, sgfsi_predict_
     return good && !(p->rows.known && isnan(slot->log_density[i]));
 }
 
-static sgfs_status read_rows(sgfs_predict *p, sgfsi_predictor *predictor,
+static sgfs_status read_rows(sgfsi_predict *p, sgfsi_predictor *predictor,
                              sgfsi_predict_slot *slot) {
     slot->used = 0;
     for (int64_t i = 0; i < slot->in.batch.n; i++) {
@@ -174,16 +174,16 @@ static sgfs_status read_rows(sgfs_predict *p, sgfsi_predictor *predictor,
                               "this row?",
                               sgfsi_newdata_shown(p->rows.rows), (long long)(slot->first + i + 1));
         }
-        if (p->writing) put_line(p, slot, i);
+        if (p->out != NULL) put_line(p, slot, i);
     }
     return SGFS_OK;
 }
 
-void sgfsi_predict_block(sgfs_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot) {
+void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot) {
     slot->status = SGFS_OK;
     sgfsi_predictor_begin(predictor, &slot->in.batch, slot->first);
     for (int64_t s = 0; s < p->draws && slot->status == SGFS_OK; s++) {
-        if (atomic_load_explicit(&p->stop, memory_order_relaxed) != 0) return;
+        if (sgfsi_job_stopping(&p->job)) return;
         slot->status = sgfsi_predictor_add(predictor, &p->draw[s], &slot->err);
     }
     if (slot->status == SGFS_OK) slot->status = read_rows(p, predictor, slot);

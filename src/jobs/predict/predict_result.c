@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * predict_result.c: what a prediction tells at its end, as a struct and as JSON.
+ * predict_result.c: the result of a prediction, as a struct and as JSON.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 /* ---- the struct ------------------------------------------------------------------------------ */
 
-static sgfs_status tell_labels(sgfs_predict *p, sgfs_err *err) {
+static sgfs_status fill_labels(sgfsi_predict *p, sgfs_err *err) {
     sgfs_prediction *r = &p->result;
     const sgfsi_labels *l = &p->rows.model->labels;
     r->labels = l->count;
@@ -26,7 +26,7 @@ static sgfs_status tell_labels(sgfs_predict *p, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static void tell_bins(sgfs_prediction *r, const sgfsi_tally *t) {
+static void fill_bins(sgfs_prediction *r, const sgfsi_tally *t) {
     for (int b = 0; b < SGFSI_BINS; b++) {
         const sgfsi_bin *bin = &t->bin[b];
         r->bin[b] = (sgfs_predict_bin){.low = (double)b / SGFSI_BINS,
@@ -38,7 +38,7 @@ static void tell_bins(sgfs_prediction *r, const sgfsi_tally *t) {
     }
 }
 
-sgfs_status sgfsi_predict_conclude(sgfs_predict *p, sgfs_err *err) {
+sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
     sgfs_prediction *r = &p->result;
     const sgfsi_tally *t = &p->tally;
     r->rows = p->done;
@@ -58,12 +58,8 @@ sgfs_status sgfsi_predict_conclude(sgfs_predict *p, sgfs_err *err) {
     r->coverage = sgfsi_mean_se_mean(&t->inside);
     r->coverage_se = sgfsi_mean_se_se(&t->inside);
     for (int k = 0; k < SGFSI_QUANTILES; k++) r->under[k] = sgfsi_mean_se_mean(&t->under[k]);
-    tell_bins(r, t);
-    return tell_labels(p, err);
-}
-
-const sgfs_prediction *sgfs_predict_result(const sgfs_predict *predict) {
-    return predict != NULL ? &predict->result : NULL;
+    fill_bins(r, t);
+    return fill_labels(p, err);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -121,8 +117,8 @@ static void put_numbers(sgfsi_json *o, const sgfs_prediction *r) {
     sgfsi_json_put(o, "pit", pit);
 }
 
-char *sgfs_predict_json(const sgfs_predict *predict) {
-    if (predict == NULL) return NULL;
+sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
+    const sgfsi_predict *predict = (const sgfsi_predict *)job;
     const sgfs_prediction *r = &predict->result;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "model", r->model);
@@ -138,7 +134,5 @@ char *sgfs_predict_json(const sgfs_predict *predict) {
     }
     if (r->labels > 0) put_labels(o, r);
     else put_numbers(o, r);
-    char *text = sgfsi_json_dump(o, true);
-    sgfsi_json_free(o);
-    return text;
+    return o;
 }

@@ -14,20 +14,20 @@
  * deviations away; a step leaves an error of about D/sqrt(N) of them, so that past `huge` rows two
  * passes find the mode to a thousandth of a standard deviation, and that is enough there.
  */
-#include "jobs/simulate/simulate.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "chain/plan.h"
+#include "chain/run.h"
+#include "jobs/job.h"
 #include "jobs/simulate/simulation.h"
 #include "model/prior.h"
+#include "model/user.h"
 #include "posterior/mode.h"
 
-const sgfs_option sgfsi_simulate_options[] = {
+static const sgfs_option options[] = {
     {"simulate.rows", "rows", SGFS_INTEGER, "10000", 2, 1e12, NULL, "rows to make"},
     {"simulate.dim", "dim", SGFS_INTEGER, "10", 1, 1e5, NULL, "feature columns x1, x2, ..."},
     {"simulate.correlation", "correlation", SGFS_NUMBER, "0.5", -0.999, 0.999, NULL,
@@ -128,14 +128,6 @@ static sgfsi_json *truth_json(const sgfsi_simulation *s, const sgfs_model *m, co
     return o;
 }
 
-static sgfs_status write_json(sgfsi_json *v, const char *path, bool overwrite, sgfs_err *err) {
-    char *text = sgfsi_json_dump(v, true);
-    if (text == NULL) return sgfsi_fail_memory(err, path);
-    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
-    free(text);
-    return status;
-}
-
 /* mean: D; cov: D x D. */
 static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, sgfsi_arena *arena,
                                 double *mean, double *cov, sgfs_err *err) {
@@ -158,7 +150,7 @@ static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, 
 }
 
 static sgfs_status find_truth(const sgfsi_simulation *s, const sgfs_model *m, const char *truth,
-                              bool overwrite, sgfs_err *err) {
+                              sgfs_err *err) {
     if (m->D != s->m->D) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "Only %lld of %lld classes appear in %lld rows: use more --rows or fewer "
@@ -174,9 +166,7 @@ static sgfs_status find_truth(const sgfsi_simulation *s, const sgfs_model *m, co
     if (mean == NULL || (moments && cov == NULL)) status = sgfsi_fail_memory(err, "the truth");
     if (status == SGFS_OK && moments) status = find_moments(s, m, &arena, mean, cov, err);
     if (status == SGFS_OK) {
-        sgfsi_json *v = truth_json(s, m, moments ? mean : NULL, cov);
-        status = write_json(v, truth, overwrite, err);
-        sgfsi_json_free(v);
+        status = sgfsi_job_write(s->job, truth_json(s, m, moments ? mean : NULL, cov), truth, err);
     }
     sgfsi_arena_free(&arena);
     return status;
@@ -186,23 +176,55 @@ static sgfs_status write_truth(const sgfsi_simulation *s, const sgfs_config *cfg
                                const char *truth, sgfs_err *err) {
     sgfs_data *data = sgfs_data_open(path, cfg, err);
     sgfs_model *m = data != NULL ? sgfsi_model_create(s->kind, data, cfg, NULL, err) : NULL;
-    sgfs_status status =
-        m != NULL     ? find_truth(s, m, truth, sgfsi_config_flag(cfg, "output.overwrite"), err)
-        : err != NULL ? err->code
-                      : SGFS_EINTERNAL;
+    sgfs_status status = m != NULL ? find_truth(s, m, truth, err) : err->code;
     sgfs_model_free(m);
     sgfs_data_free(data);
     return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the job --------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, const char *path,
-                           const char *truth, sgfs_err *err) {
+typedef struct simulate {
+    sgfs_job job;
+    const sgfs_model_kind *kind;
+    char *out, *truth; /* truth: or NULL */
+    sgfs_simulated shown;
+} simulate;
+
+static sgfs_status find_kind(simulate *s, const char *model, sgfs_err *err) {
+    if (sgfsi_user_is_file(model)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%.300s: data are simulated from built-in models only (`sgfs list "
+                          "models`).",
+                          model);
+    }
+    s->kind = sgfsi_find_model(model, err);
+    if (s->kind == NULL) return SGFS_EUSAGE;
+    if (s->kind->resample != NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
+}
+
+sgfs_job *sgfs_simulate_open(const char *model, const char *out, const char *truth,
+                             const sgfs_config *cfg, sgfs_err *err) {
+    simulate *s =
+        sgfsi_job_new(&sgfsi_job_simulate, sizeof *s, model != NULL && out != NULL ? cfg : NULL,
+                      "sgfs_simulate_open: a model, a path and a config are needed.", err);
+    if (s == NULL) return NULL;
+    s->out = sgfsi_arena_text(&s->job.arena, out);
+    if (truth != NULL) s->truth = sgfsi_arena_text(&s->job.arena, truth);
+    sgfs_status status = s->out == NULL || (truth != NULL && s->truth == NULL)
+                             ? sgfsi_fail_memory(err, "the simulation")
+                             : find_kind(s, model, err);
+    return sgfsi_job_opened(&s->job, status);
+}
+
+static sgfs_status run(sgfs_job *job, sgfs_err *err) {
+    simulate *o = (simulate *)job;
+    const sgfs_config *cfg = job->cfg;
     bool single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0;
     bool overwrite = sgfsi_config_flag(cfg, "output.overwrite");
-    sgfsi_arena arena = {NULL};
-    sgfsi_simulation s = {.kind = kind,
+    sgfsi_simulation s = {.job = job,
+                          .kind = o->kind,
                           .rows = sgfsi_config_int(cfg, "simulate.rows"),
                           .dim = sgfsi_config_int(cfg, "simulate.dim"),
                           .rho = sgfsi_config_num(cfg, "simulate.correlation"),
@@ -210,24 +232,35 @@ sgfs_status sgfsi_simulate(const sgfs_model_kind *kind, const sgfs_config *cfg, 
                           .seed = (uint64_t)sgfsi_config_int(cfg, "run.seed"),
                           .log = sgfsi_config_log(cfg),
                           .type = single ? SGFSI_F32 : SGFSI_F64};
-    sgfs_status named = sgfsi_simulation_check(&s, path, err);
-    if (named != SGFS_OK) return named;
-    sgfs_status prior = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
-    if (prior != SGFS_OK) return prior;
-    if (truth != NULL) { /* refuse before an hour of writing, not after */
+    sgfs_status status = sgfsi_simulation_check(&s, o->out, err);
+    if (status == SGFS_OK)
+        status = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
+    if (status == SGFS_OK && o->truth != NULL) { /* refuse before an hour of writing, not after */
         sgfsi_outfile probe;
-        sgfs_status refused = sgfsi_outfile_open(&probe, truth, overwrite, false, err);
-        if (refused != SGFS_OK) return refused;
-        sgfsi_outfile_abandon(&probe);
+        status = sgfsi_outfile_open(&probe, o->truth, overwrite, false, err);
+        if (status == SGFS_OK) sgfsi_outfile_abandon(&probe);
     }
-    sgfs_status status = sgfsi_check_model_options(cfg, kind, err);
-    if (status == SGFS_OK) status = open_simulation(&s, cfg, &arena, err);
+    if (status == SGFS_OK) status = sgfsi_check_model_options(cfg, s.kind, err);
+    if (status == SGFS_OK) status = open_simulation(&s, cfg, &job->arena, err);
     if (status == SGFS_OK) {
         draw_truth(&s);
-        status = sgfsi_simulation_write(&s, path, overwrite, err);
+        status = sgfsi_simulation_write(&s, o->out, overwrite, err);
     }
-    if (status == SGFS_OK && truth != NULL) status = write_truth(&s, cfg, path, truth, err);
+    if (status == SGFS_OK && o->truth != NULL) status = write_truth(&s, cfg, o->out, o->truth, err);
     close_simulation(&s);
-    sgfsi_arena_free(&arena);
+    o->shown = (sgfs_simulated){s.rows, s.dim, sgfsi_job_seconds(job)};
+    if (status == SGFS_OK) job->result = &o->shown;
     return status;
 }
+
+static sgfsi_json *to_json(const sgfs_job *job) {
+    const sgfs_simulated *shown = &((const simulate *)job)->shown;
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_int(o, "rows", shown->rows);
+    sgfsi_json_int(o, "features", shown->features);
+    sgfsi_json_num(o, "seconds", shown->seconds);
+    return o;
+}
+
+const sgfsi_job_kind sgfsi_job_simulate = {
+    .stage = "simulate", .options = options, .doing = "simulating", .run = run, .json = to_json};

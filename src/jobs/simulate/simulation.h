@@ -9,6 +9,7 @@
 #include "rows/table.h"
 
 typedef struct sgfsi_simulation {
+    const sgfs_job *job;
     const sgfs_model_kind *kind;
     int64_t rows, dim;
     double rho, noise;

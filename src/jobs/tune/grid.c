@@ -76,7 +76,7 @@ static char *trimmed(char *text) {
 }
 
 /* Cut "1e-3,5e-4" at the commas; every value must be one that the flag would take. */
-static sgfs_status take_values(sgfs_tune *t, sgfsi_axis *a, char *text, sgfs_err *err) {
+static sgfs_status take_values(sgfsi_tune *t, sgfsi_axis *a, char *text, sgfs_err *err) {
     for (char *next = text; next != NULL;) {
         char *value = next, *comma = strchr(next, ',');
         next = comma != NULL ? comma + 1 : NULL;
@@ -92,7 +92,7 @@ static sgfs_status take_values(sgfs_tune *t, sgfsi_axis *a, char *text, sgfs_err
             return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s: %.80s is there twice.", a->option->flag,
                               value);
         }
-        sgfs_config *trial = sgfsi_config_copy(t->cfg);
+        sgfs_config *trial = sgfsi_config_copy(t->job.cfg);
         if (trial == NULL) return sgfsi_fail_memory(err, "the grid");
         sgfs_status status = sgfs_config_set(trial, a->option->key, value, err);
         sgfs_config_free(trial);
@@ -102,24 +102,19 @@ static sgfs_status take_values(sgfs_tune *t, sgfsi_axis *a, char *text, sgfs_err
     return SGFS_OK;
 }
 
-static sgfs_status add_axis(sgfs_tune *t, const sgfs_option *option, const char *values,
+static sgfs_status add_axis(sgfsi_tune *t, const sgfs_option *option, const char *values,
                             sgfs_err *err) {
     sgfsi_axis *a = &t->axis[t->axes];
-    char *text = sgfsi_arena_text(&t->arena, values);
+    char *text = sgfsi_arena_text(&t->job.arena, values);
     *a = (sgfsi_axis){.option = option};
-    a->value = sgfsi_arena_alloc(&t->arena, (int64_t)strlen(values) / 2 + 1, sizeof *a->value);
+    a->value = sgfsi_arena_alloc(&t->job.arena, (int64_t)strlen(values) / 2 + 1, sizeof *a->value);
     if (text == NULL || a->value == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_status status = take_values(t, a, text, err);
     if (status == SGFS_OK) t->axes++;
     return status;
 }
 
-sgfs_status sgfs_tune_grid(sgfs_tune *t, const char *option, const char *values, sgfs_err *err) {
-    if (t == NULL) return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
-    if (option == NULL || values == NULL || t->trial != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "sgfs_tune_grid: an option and its values are needed, before the runs.");
-    }
+sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *option, const char *values, sgfs_err *err) {
     bool tunable = false;
     const char *near = NULL;
     const sgfs_option *row = find_option(option, &tunable, &near);
@@ -145,7 +140,7 @@ static const sgfs_option *read_by(const sgfs_sampler_kind *kind, const char *key
 }
 
 /* Half a decade up and down, twice, from the value in force. */
-static sgfs_status around(sgfs_tune *t, const sgfs_option *option, double x, sgfs_err *err) {
+static sgfs_status around(sgfsi_tune *t, const sgfs_option *option, double x, sgfs_err *err) {
     static const double factor[] = {0.1, 0.3, 1, 3, 10};
     char text[5 * SGFSI_NUM_CHARS + 5] = "";
     for (int i = 0; i < 5; i++) {
@@ -154,25 +149,25 @@ static sgfs_status around(sgfs_tune *t, const sgfs_option *option, double x, sgf
         sgfsi_format_digits(number, factor[i] * x, 3);
         snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? "," : "", number);
     }
-    sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE, "No --grid given: trying --grid %s=%s.",
+    sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE, "No --grid given: trying --grid %s=%s.",
               option->flag, text);
     return add_axis(t, option, text, err);
 }
 
 /* A share of a Newton step, 1 being the largest that is usual. */
-static sgfs_status shares(sgfs_tune *t, const sgfs_option *step, sgfs_err *err) {
-    sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE,
+static sgfs_status shares(sgfsi_tune *t, const sgfs_option *step, sgfs_err *err) {
+    sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE,
               "No --grid given: trying --grid step=0.1,0.3,1.");
     return add_axis(t, step, "0.1,0.3,1", err);
 }
 
 /* alpha where the sampler has one; else the step size that is in force once every "auto" is. */
-static sgfs_status default_grid(sgfs_tune *t, const sgfsi_plan *plan, sgfs_err *err) {
+static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err *err) {
     const sgfsi_kinds *kinds = &plan->kinds;
     static const char *const steps[] = {"sampler.epsilon", "sampler.step_a"};
     const sgfs_option *alpha = read_by(kinds->sampler, "sampler.alpha");
-    if (alpha != NULL && !sgfsi_config_given(t->cfg, "sampler.epsilon")) {
-        sgfsi_say(sgfsi_config_log(t->cfg), SGFS_NOTE,
+    if (alpha != NULL && !sgfsi_config_given(t->job.cfg, "sampler.epsilon")) {
+        sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE,
                   "No --grid given: trying --grid alpha=0,1,2,4.");
         return add_axis(t, alpha, "0,1,2,4", err);
     }
@@ -193,35 +188,36 @@ static sgfs_status default_grid(sgfs_tune *t, const sgfsi_plan *plan, sgfs_err *
 
 /* Samplers that have nothing to tune would be chosen for most models. Whoever tunes and names none
  * means one that has: SGFS and its alpha, if the other options go with that. */
-static sgfs_status name_something_to_tune(sgfs_tune *t, const sgfs_model *m, sgfs_err *err) {
+static sgfs_status name_something_to_tune(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
     sgfsi_choice choice;
     sgfsi_plan plan = {.tau = 0};
-    if (!sgfsi_config_auto(t->cfg, "sampler.kind") || sgfsi_config_given(t->cfg, "sampler.epsilon"))
+    if (!sgfsi_config_auto(t->job.cfg, "sampler.kind") ||
+        sgfsi_config_given(t->job.cfg, "sampler.epsilon"))
         return SGFS_OK;
-    sgfs_config *tried = sgfsi_config_copy(t->cfg);
+    sgfs_config *tried = sgfsi_config_copy(t->job.cfg);
     if (tried == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_config_on_message(tried, NULL, NULL);
     sgfs_status status = SGFS_OK;
     if (sgfs_config_set(tried, "sampler.alpha", "1", NULL) == SGFS_OK &&
         sgfsi_plan_make(&plan, m, tried, NULL, &choice, NULL) == SGFS_OK)
-        status = sgfsi_config_default(t->cfg, "sampler.kind", plan.kinds.name, err);
+        status = sgfsi_config_default(t->job.cfg, "sampler.kind", plan.kinds.name, err);
     sgfsi_plan_free(&plan);
     sgfs_config_free(tried);
     return status;
 }
 
-static sgfs_status choose_grid(sgfs_tune *t, const sgfs_model *m, sgfs_err *err) {
+static sgfs_status choose_grid(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
     sgfsi_choice choice;
     sgfsi_plan plan = {.tau = 0};
     sgfs_status status = name_something_to_tune(t, m, err);
-    if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->cfg, NULL, &choice, err);
+    if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->job.cfg, NULL, &choice, err);
     if (status == SGFS_OK) status = default_grid(t, &plan, err);
     sgfsi_plan_free(&plan);
     return status;
 }
 
 /* Combination `index`: the last axis runs fastest. */
-static sgfs_status set_values(sgfs_tune *t, sgfsi_trial *trial, int64_t index, sgfs_err *err) {
+static sgfs_status set_values(sgfsi_tune *t, sgfsi_trial *trial, int64_t index, sgfs_err *err) {
     char text[512] = "";
     int64_t stride = t->trials;
     sgfs_status status = SGFS_OK;
@@ -234,7 +230,7 @@ static sgfs_status set_values(sgfs_tune *t, sgfsi_trial *trial, int64_t index, s
                  value);
         status = sgfs_config_set(trial->cfg, a->option->key, value, err);
     }
-    trial->setting = sgfsi_arena_text(&t->arena, text);
+    trial->setting = sgfsi_arena_text(&t->job.arena, text);
     return trial->setting != NULL || status != SGFS_OK ? status
                                                        : sgfsi_fail_memory(err, "the grid");
 }
@@ -254,10 +250,10 @@ static sgfs_status check(sgfsi_trial *trial, const sgfs_model *m, sgfs_err *err)
     return status;
 }
 
-static sgfs_status open_trial(sgfs_tune *t, int64_t index, const sgfs_model *m, sgfs_err *err) {
+static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m, sgfs_err *err) {
     sgfsi_trial *trial = &t->trial[index];
-    trial->cfg = sgfsi_config_copy(t->cfg);
-    trial->loss = SGFSI_DOUBLES(&t->arena, t->units);
+    trial->cfg = sgfsi_config_copy(t->job.cfg);
+    trial->loss = SGFSI_DOUBLES(&t->job.arena, t->units);
     trial->note = "";
     if (trial->cfg == NULL || trial->loss == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_config_on_message(trial->cfg, NULL, NULL);
@@ -269,7 +265,7 @@ static sgfs_status open_trial(sgfs_tune *t, int64_t index, const sgfs_model *m, 
     return status == SGFS_OK ? check(trial, m, err) : status;
 }
 
-sgfs_status sgfsi_tune_lay_out(sgfs_tune *t, const sgfs_model *m, sgfs_err *err) {
+sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
     sgfs_status status = t->axes > 0 ? SGFS_OK : choose_grid(t, m, err);
     if (status != SGFS_OK) return status;
     double count = 1;
@@ -279,7 +275,7 @@ sgfs_status sgfsi_tune_lay_out(sgfs_tune *t, const sgfs_model *m, sgfs_err *err)
                           count, SGFSI_MOST_TRIALS);
     }
     t->trials = (int64_t)count;
-    t->trial = sgfsi_arena_alloc(&t->arena, t->trials, sizeof *t->trial);
+    t->trial = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *t->trial);
     if (t->trial == NULL) return t->trials = 0, sgfsi_fail_memory(err, "the grid");
     for (int64_t i = 0; i < t->trials && status == SGFS_OK; i++) status = open_trial(t, i, m, err);
     for (int64_t i = 0; i < t->trials; i++) t->total += t->trial[i].work * (double)t->folds;

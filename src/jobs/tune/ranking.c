@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/number.h"
 #include "jobs/tune/tune.h"
 
@@ -56,7 +55,7 @@ static double student(int64_t freedom) {
 }
 
 /* Units that every setting tried so far has: whoever stops early compares like with like. */
-static int64_t common_units(const sgfs_tune *t) {
+static int64_t common_units(const sgfsi_tune *t) {
     int64_t common = INT64_MAX;
     for (int64_t i = 0; i < t->trials; i++) {
         if (is_known(&t->trial[i]) && t->trial[i].units < common) common = t->trial[i].units;
@@ -64,7 +63,7 @@ static int64_t common_units(const sgfs_tune *t) {
     return common == INT64_MAX ? 0 : common;
 }
 
-static void fill_row(const sgfs_tune *t, const sgfsi_trial *trial, sgfs_tune_row *row) {
+static void fill_row(const sgfsi_tune *t, const sgfsi_trial *trial, sgfs_tune_row *row) {
     double runs = trial->runs > 0 ? (double)trial->runs : NAN;
     bool known = is_known(trial);
     *row = (sgfs_tune_row){.setting = trial->setting,
@@ -87,11 +86,11 @@ static void fill_row(const sgfs_tune *t, const sgfsi_trial *trial, sgfs_tune_row
                            .seconds = trial->seconds};
 }
 
-static double measure_of(const sgfs_tune *t, const sgfs_tune_row *row) {
+static double measure_of(const sgfsi_tune *t, const sgfs_tune_row *row) {
     return t->by_error ? row->E2 : row->loss;
 }
 
-static int64_t smallest(const sgfs_tune *t, const sgfs_tune_row *row) {
+static int64_t smallest(const sgfsi_tune *t, const sgfs_tune_row *row) {
     int64_t best = -1;
     for (int64_t i = 0; i < t->trials; i++) {
         double x = measure_of(t, &row[i]);
@@ -121,7 +120,7 @@ static bool goes_before(const sgfs_tune_row *a, const sgfs_tune_row *b) {
     return off != other_off ? off < other_off : a->ess_min > b->ess_min;
 }
 
-static int64_t choose(const sgfs_tune *t, const sgfs_tune_row *row, int64_t best) {
+static int64_t choose(const sgfsi_tune *t, const sgfs_tune_row *row, int64_t best) {
     int64_t winner = best;
     for (int64_t i = 0; i < t->trials; i++) {
         if (row[i].tied && goes_before(&row[i], &row[winner])) winner = i;
@@ -129,7 +128,7 @@ static int64_t choose(const sgfs_tune *t, const sgfs_tune_row *row, int64_t best
     return winner;
 }
 
-static void compare_losses(const sgfs_tune *t, int64_t units, sgfs_tune_row *row, int64_t best) {
+static void compare_losses(const sgfsi_tune *t, int64_t units, sgfs_tune_row *row, int64_t best) {
     for (int64_t i = 0; best >= 0 && i < t->trials; i++) {
         if (!is_known(&t->trial[i])) continue;
         mean_of(units, t->trial[i].loss, t->trial[best].loss, &row[i].gap, &row[i].gap_se);
@@ -139,19 +138,19 @@ static void compare_losses(const sgfs_tune *t, int64_t units, sgfs_tune_row *row
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
-static int64_t count_tied(const sgfs_tune *t, const sgfs_tune_row *row) {
+static int64_t count_tied(const sgfsi_tune *t, const sgfs_tune_row *row) {
     int64_t tied = 0;
     for (int64_t i = 0; i < t->trials; i++) tied += row[i].tied;
     return tied;
 }
 
-static int64_t count_known(const sgfs_tune *t) {
+static int64_t count_known(const sgfsi_tune *t) {
     int64_t known = 0;
     for (int64_t i = 0; i < t->trials; i++) known += is_known(&t->trial[i]);
     return known;
 }
 
-static void say_loss(const sgfs_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
+static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
     const sgfs_tune_row *winner = &row[t->table.winner];
     int64_t tied = count_tied(t, row);
     if (count_known(t) == 1) {
@@ -187,7 +186,7 @@ static void say_loss(const sgfs_tune *t, const sgfs_tune_row *row, char *out, si
     }
 }
 
-static void say_error(const sgfs_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
+static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
     const sgfs_tune_row *winner = &row[t->table.winner];
     int64_t noise = 0;
     for (int64_t i = 0; i < t->trials; i++) noise += row[i].E2 <= 1.5 * row[i].E2_noise;
@@ -198,17 +197,17 @@ static void say_error(const sgfs_tune *t, const sgfs_tune_row *row, char *out, s
                  : "");
 }
 
-static sgfs_status put_into_words(sgfs_tune *t, const sgfs_tune_row *row, sgfs_err *err) {
+static sgfs_status put_into_words(sgfsi_tune *t, const sgfs_tune_row *row, sgfs_err *err) {
     char text[2048];
     if (t->table.winner < 0) snprintf(text, sizeof text, "No setting came through.");
     else (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
-    t->table.verdict = sgfsi_arena_text(&t->arena, text);
+    t->table.verdict = sgfsi_arena_text(&t->job.arena, text);
     return t->table.verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
 }
 
-sgfs_status sgfsi_tune_rank(sgfs_tune *t, sgfs_err *err) {
+sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     int64_t units = common_units(t);
-    sgfs_tune_row *row = sgfsi_arena_alloc(&t->arena, t->trials, sizeof *row);
+    sgfs_tune_row *row = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *row);
     if (row == NULL) return sgfsi_fail_memory(err, "the table");
     for (int64_t i = 0; i < t->trials; i++) {
         fill_row(t, &t->trial[i], &row[i]);
@@ -231,7 +230,7 @@ sgfs_status sgfsi_tune_rank(sgfs_tune *t, sgfs_err *err) {
 
 /* What the winner was run with: options given and values of the grid. Not what only concerned this
  * command, this machine or this afternoon. */
-static sgfsi_json *winner_json(const sgfs_tune *t) {
+static sgfsi_json *winner_json(const sgfsi_tune *t) {
     static const char *const left_out[] = {"tune.", "output.", "simulate.", "run.threads",
                                            "run.max_time"};
     const sgfs_config *cfg = t->trial[t->table.winner].cfg;
@@ -248,7 +247,7 @@ static sgfsi_json *winner_json(const sgfs_tune *t) {
     return out;
 }
 
-static sgfsi_json *row_json(const sgfs_tune *t, const sgfs_tune_row *r) {
+static sgfsi_json *row_json(const sgfsi_tune *t, const sgfs_tune_row *r) {
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "setting", r->setting);
     sgfsi_json_text(o, "state", r->state);
@@ -272,8 +271,8 @@ static sgfsi_json *row_json(const sgfs_tune *t, const sgfs_tune_row *r) {
     return o;
 }
 
-char *sgfs_tune_json(const sgfs_tune *t) {
-    if (t == NULL) return NULL;
+sgfsi_json *sgfsi_tune_json(const sgfs_job *job) {
+    const sgfsi_tune *t = (const sgfsi_tune *)job;
     const sgfs_tune_table *table = &t->table;
     sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
     bool won = table->winner >= 0;
@@ -287,21 +286,12 @@ char *sgfs_tune_json(const sgfs_tune *t) {
     sgfsi_json_text(out, "winner", won ? table->row[table->winner].setting : NULL);
     sgfsi_json_text(out, "verdict", table->verdict);
     if (won) sgfsi_json_put(out, "config", winner_json(t));
-    char *text = sgfsi_json_dump(out, true);
-    sgfsi_json_free(out);
-    return text;
+    return out;
 }
 
-sgfs_status sgfs_tune_save(const sgfs_tune *t, const char *path, sgfs_err *err) {
-    if (t == NULL || path == NULL || t->table.winner < 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_tune_save: a path and a winner are needed.");
-    }
-    sgfsi_json *config = winner_json(t);
-    char *text = sgfsi_json_dump(config, true);
-    sgfsi_json_free(config);
-    if (text == NULL) return sgfsi_fail_memory(err, path);
-    bool overwrite = sgfsi_config_flag(t->cfg, "output.overwrite");
-    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
-    free(text);
-    return status;
+sgfs_status sgfsi_tune_save(const sgfs_job *job, const char *path, sgfs_err *err) {
+    const sgfsi_tune *t = (const sgfsi_tune *)job;
+    if (path == NULL || t->table.winner < 0)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_save: a path and a winner are needed.");
+    return sgfsi_job_write(job, winner_json(t), path, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tune.c: one run for every setting and fold, and what is learned from it.
  *
- *   log-loss  for each fold: for each setting: sample on the other rows, score the fold (score.c)
+ *   log-loss  for each fold: for each setting: sample on the other rows, score the fold (heldout_loss.c)
  *   error     for each setting: sample on all rows, compare with the reference (sgfs_compare)
  *
  * Folds are the outer loop: whoever stops early has every setting judged by the same folds, one
@@ -11,15 +11,15 @@
 #include "jobs/tune/tune.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/threads.h"
-#include "base/ticker.h"
 #include "chain/run.h"
 #include "diagnostics/reference.h"
+#include "diagnostics/summary.h"
 
-const sgfs_option sgfsi_tune_options[] = {
+static const sgfs_option options[] = {
     {"tune.by", "by", SGFS_CHOICE, "log-loss", 1, 0, "log-loss|error",
      "judge by rows held out, or by E2 against --reference"},
     {"tune.folds", "folds", SGFS_INTEGER, "5", 2, SGFSI_MOST_FOLDS, NULL,
@@ -33,31 +33,31 @@ const sgfs_option sgfsi_tune_options[] = {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Names and a covariance: what would only be missed after the first run otherwise. */
-static sgfs_status check_reference(sgfs_tune *t, sgfs_err *err) {
-    const char *path = sgfsi_config_text(t->cfg, "tune.reference");
+static sgfs_status check_reference(sgfsi_tune *t, sgfs_err *err) {
+    const char *path = sgfsi_config_text(t->job.cfg, "tune.reference");
     sgfsi_reference reference = {0};
     if (path[0] == '\0') {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--by error: compared with what? Add --reference RUN or MOMENTS.json.");
     }
-    if (sgfsi_config_given(t->cfg, "tune.folds") || t->share > 0) {
+    if (sgfsi_config_given(t->job.cfg, "tune.folds") || t->share > 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--by error holds no rows out: leave --folds and --holdout away.");
     }
     sgfs_status status =
-        sgfsi_reference_read(path, t->model->D, t->model->param, &t->arena, &reference, err);
+        sgfsi_reference_read(path, t->model->D, t->model->param, &t->job.arena, &reference, err);
     if (status != SGFS_OK || reference.cov != NULL) return status;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: has no covariance, and --by error judges the spread by it.", path);
 }
 
-static sgfs_status check_folds(sgfs_tune *t, sgfs_err *err) {
-    if (sgfsi_config_given(t->cfg, "tune.reference")) {
+static sgfs_status check_folds(sgfsi_tune *t, sgfs_err *err) {
+    if (sgfsi_config_given(t->job.cfg, "tune.reference")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--reference is what --by error compares with; --by log-loss has no use "
                           "for it.");
     }
-    if (t->share > 0 && sgfsi_config_given(t->cfg, "tune.folds")) {
+    if (t->share > 0 && sgfsi_config_given(t->job.cfg, "tune.folds")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--folds and --holdout are two ways to hold rows out: give one of them.");
     }
@@ -68,24 +68,40 @@ static sgfs_status check_folds(sgfs_tune *t, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status check_options(sgfs_tune *t, sgfs_err *err) {
-    if (sgfsi_config_text(t->cfg, "run.validate")[0] != '\0') {
+static sgfs_status check_options(sgfsi_tune *t, sgfs_err *err) {
+    if (sgfsi_config_text(t->job.cfg, "run.validate")[0] != '\0') {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--validate belongs to a single run; tune holds rows out by itself.");
     }
     return t->by_error ? check_reference(t, err) : check_folds(t, err);
 }
 
-sgfs_tune *sgfs_tune_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
-    if (model == NULL) return NULL;
-    if (cfg == NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_tune_open: a config is needed."), NULL;
-    sgfs_tune *t = calloc(1, sizeof *t);
-    if (t != NULL) t->cfg = sgfsi_config_copy(cfg);
-    if (t == NULL || t->cfg == NULL) {
-        sgfs_tune_free(t);
-        return sgfsi_fail_memory(err, "tuning"), NULL;
+/* Every line of the grid, "epsilon=1e-3,5e-4", is an axis. */
+static sgfs_status read_grid(sgfsi_tune *t, const char *grid, sgfs_err *err) {
+    char *text = sgfsi_arena_text(&t->job.arena, grid), *end;
+    if (text == NULL) return sgfsi_fail_memory(err, "the grid");
+    for (sgfs_status status = SGFS_OK; text != NULL && text[0] != '\0'; text = end) {
+        end = strchr(text, '\n');
+        if (end != NULL) *end++ = '\0';
+        char *equals = strchr(text, '=');
+        if (equals == NULL) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--grid %.100s: write it as OPTION=VALUE,VALUE, for example --grid "
+                              "epsilon=1e-3,1e-4.",
+                              text);
+        }
+        *equals = '\0';
+        status = sgfsi_tune_grid(t, text, equals + 1, err);
+        if (status != SGFS_OK) return status;
     }
+    return SGFS_OK;
+}
+
+sgfs_job *sgfs_tune_open(const sgfs_model *model, const char *grid, const sgfs_config *cfg,
+                         sgfs_err *err) {
+    sgfsi_tune *t = sgfsi_job_new(&sgfsi_job_tune, sizeof *t, model != NULL ? cfg : NULL,
+                                  "sgfs_tune_open: a model and a config are needed.", err);
+    if (t == NULL) return NULL;
     t->model = model;
     t->by_error = strcmp(sgfsi_config_text(cfg, "tune.by"), "error") == 0;
     t->share = sgfsi_config_auto(cfg, "tune.holdout") ? 0 : sgfsi_config_num(cfg, "tune.holdout");
@@ -93,62 +109,34 @@ sgfs_tune *sgfs_tune_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_
     t->units = t->by_error ? 1 : t->share > 0 ? SGFSI_HELDOUT_GROUPS : t->folds;
     t->table = (sgfs_tune_table){
         .by_error = t->by_error, .best = -1, .winner = -1, .verdict = "Nothing was tried yet."};
-    if (check_options(t, err) == SGFS_OK) return t;
-    sgfs_tune_free(t);
-    return NULL;
+    t->job.result = &t->table;
+    sgfs_status status = check_options(t, err);
+    if (status == SGFS_OK && grid != NULL) status = read_grid(t, grid, err);
+    return sgfsi_job_opened(&t->job, status);
 }
 
-void sgfs_tune_free(sgfs_tune *t) {
-    if (t == NULL) return;
+static void close_tune(sgfs_job *job) {
+    sgfsi_tune *t = (sgfsi_tune *)job;
     for (int64_t i = 0; i < t->trials; i++) sgfs_config_free(t->trial[i].cfg);
-    sgfs_config_free(t->cfg);
-    sgfsi_arena_free(&t->arena);
-    free(t);
 }
 
-void sgfs_tune_on_progress(sgfs_tune *t, sgfs_tune_progress_fn on_progress, void *user) {
-    if (t == NULL) return;
-    t->on_progress = on_progress;
-    t->progress_user = user;
-}
-
-void sgfs_tune_stop(sgfs_tune *t) {
-    if (t == NULL) return;
-    atomic_store_explicit(&t->stop, 1, memory_order_relaxed);
-}
-
-const sgfs_tune_table *sgfs_tune_result(const sgfs_tune *t) {
-    return t != NULL ? &t->table : NULL;
-}
-
-/* ---- progress and stopping ------------------------------------------------------------------- */
-
-static bool is_stopping(sgfs_tune *t) {
-    return atomic_load_explicit(&t->stop, memory_order_relaxed) != 0;
-}
-
-static void report(sgfs_tune *t, double done) {
-    if (t->on_progress == NULL) return;
-    sgfs_tune_progress p = {.run = t->run,
-                            .runs = t->trials * t->folds,
-                            .setting = t->at_hand->setting,
-                            .fraction = t->total > 0 ? done / t->total : 0,
-                            .seconds = sgfsi_now() - t->start,
-                            .eta = -1};
-    if (p.fraction > 1) p.fraction = 1; /* a fold's automatic lengths may differ a little */
-    if (p.fraction > 0) p.eta = p.seconds * (1 - p.fraction) / p.fraction;
-    t->on_progress(&p, t->progress_user);
-}
+/* ---- one run --------------------------------------------------------------------------------- */
 
 /* Every tenth of a second of a run. The run is stopped from here and not from the signal handler,
  * where it might just be going away. */
 static void on_run_progress(const sgfs_progress *p, void *user) {
-    sgfs_tune *t = user;
-    if (is_stopping(t)) sgfs_run_stop(t->running);
-    report(t, t->done + t->at_hand->work * (double)p->done / (double)p->total);
+    sgfsi_tune *t = user;
+    double done = t->done + t->at_hand->work * p->fraction;
+    int64_t runs = t->trials * t->folds;
+    char detail[600];
+    if (sgfsi_job_stopping(&t->job)) sgfs_run_stop(t->running);
+    snprintf(detail, sizeof detail, "run %lld of %lld (%.500s)", (long long)t->run, (long long)runs,
+             t->at_hand->setting);
+    sgfsi_job_report(&t->job, (sgfs_progress){.fraction = t->total > 0 ? done / t->total : 0,
+                                              .detail = detail,
+                                              .done = t->run - 1,
+                                              .total = runs});
 }
-
-/* ---- one run --------------------------------------------------------------------------------- */
 
 /* Geometric mean over the parameters of sd / what the curvature predicts. */
 static double spread_of(const sgfs_summary *s) {
@@ -163,33 +151,33 @@ static double spread_of(const sgfs_summary *s) {
 }
 
 static sgfs_status look_at_chains(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_summary *s = sgfs_summary_new(run->out.memory, err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, err);
     if (s == NULL) return err->code;
     trial->ess += s->ess_min;
     trial->spread += spread_of(s);
-    sgfs_summary_free(s);
+    sgfsi_summary_free(s);
     return SGFS_OK;
 }
 
-static sgfs_status compare(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
+static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
     sgfs_compare *c =
-        sgfs_compare_new(run->out.memory, sgfsi_config_text(t->cfg, "tune.reference"), err);
+        sgfsi_compare_new(run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), err);
     if (c == NULL) return err->code;
     trial->E1 = c->E1;
     trial->E2 = c->E2;
     trial->trR = c->trR;
     trial->E2_noise = c->E2_noise;
     trial->units = 1;
-    sgfs_compare_free(c);
+    sgfsi_compare_free(c);
     return SGFS_OK;
 }
 
-static sgfs_status score(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run,
+static sgfs_status score(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
                          const sgfsi_folds *f, sgfs_err *err) {
     sgfsi_heldout s;
     sgfs_status status = sgfsi_heldout_score(
         run->model, run->out.memory, f->row + f->training, f->hidden,
-        sgfsi_threads(sgfsi_config_int(t->cfg, "run.threads")), &t->stop, &s, err);
+        sgfsi_threads(sgfsi_config_int(t->job.cfg, "run.threads")), &t->job.stop, &s, err);
     if (status != SGFS_OK) return status;
     for (int64_t g = 0; t->share > 0 && g < s.groups; g++) trial->loss[trial->units++] = s.group[g];
     if (t->share == 0) trial->loss[trial->units++] = s.loss;
@@ -197,7 +185,7 @@ static sgfs_status score(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run,
     return SGFS_OK;
 }
 
-static sgfs_status judge(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run,
+static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
                          const sgfsi_folds *f, sgfs_err *err) {
     if (sgfs_draws_size(run->out.memory).draws == 0) {
         trial->empty = true;
@@ -210,22 +198,22 @@ static sgfs_status judge(sgfs_tune *t, sgfsi_trial *trial, const sgfs_run *run,
 }
 
 /* A chain that left the numbers is a result; a stop by --max-time leaves fewer draws. */
-static sgfs_status walk(sgfs_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
+static sgfs_status walk(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
                         sgfs_err *err) {
     sgfs_run_on_progress(run, on_run_progress, t);
     sgfs_status status = sgfs_run_all(run, err);
     trial->seconds += run->seconds;
     if (status == SGFS_ENUMERIC) {
         trial->diverged = true;
-        trial->note = sgfsi_arena_text(&t->arena, err->text);
+        trial->note = sgfsi_arena_text(&t->job.arena, err->text);
         return trial->note != NULL ? SGFS_OK : sgfsi_fail_memory(err, "tuning");
     }
-    if (status == SGFS_ESTOPPED && !is_stopping(t)) status = SGFS_OK;
+    if (status == SGFS_ESTOPPED && !sgfsi_job_stopping(&t->job)) status = SGFS_OK;
     if (status == SGFS_OK) status = sgfs_run_close(run, err);
     return status == SGFS_OK ? judge(t, trial, run, f, err) : status;
 }
 
-static sgfs_status try_one(sgfs_tune *t, sgfsi_trial *trial, const sgfs_model *m,
+static sgfs_status try_one(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_model *m,
                            const sgfsi_folds *f, sgfs_err *err) {
     t->run++;
     t->at_hand = trial;
@@ -242,12 +230,13 @@ static sgfs_status try_one(sgfs_tune *t, sgfsi_trial *trial, const sgfs_model *m
         const sgfs_err cause = *err;
         return sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
     }
-    return status == SGFS_OK && is_stopping(t) ? SGFS_ESTOPPED : status;
+    return status == SGFS_OK && sgfsi_job_stopping(&t->job) ? SGFS_ESTOPPED : status;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status try_all(sgfs_tune *t, const sgfs_model *m, const sgfsi_folds *f, sgfs_err *err) {
+static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds *f,
+                           sgfs_err *err) {
     sgfs_status status = t->trial == NULL ? sgfsi_tune_lay_out(t, m, err) : SGFS_OK;
     for (int64_t i = 0; i < t->trials && status == SGFS_OK; i++) {
         status = try_one(t, &t->trial[i], m, f, err);
@@ -256,7 +245,7 @@ static sgfs_status try_all(sgfs_tune *t, const sgfs_model *m, const sgfsi_folds 
 }
 
 /* The model on the training rows of the fold at hand, and every setting on it. */
-static sgfs_status try_fold(sgfs_tune *t, const sgfsi_folds *f, int64_t fold, sgfs_err *err) {
+static sgfs_status try_fold(sgfsi_tune *t, const sgfsi_folds *f, int64_t fold, sgfs_err *err) {
     sgfs_err cause = {SGFS_OK, ""};
     sgfs_config *silent = sgfsi_config_copy(t->model->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "a fold");
@@ -279,11 +268,11 @@ static sgfs_status try_fold(sgfs_tune *t, const sgfsi_folds *f, int64_t fold, sg
     return status;
 }
 
-static sgfs_status try_folds(sgfs_tune *t, sgfs_err *err) {
+static sgfs_status try_folds(sgfsi_tune *t, sgfs_err *err) {
     sgfsi_folds f;
-    uint64_t seed = (uint64_t)sgfsi_config_int(t->cfg, "run.seed");
+    uint64_t seed = (uint64_t)sgfsi_config_int(t->job.cfg, "run.seed");
     sgfs_status status =
-        sgfsi_folds_open(&f, t->model->data, t->folds, t->share, seed, &t->arena, err);
+        sgfsi_folds_open(&f, t->model->data, t->folds, t->share, seed, &t->job.arena, err);
     for (int64_t k = 0; k < t->folds && status == SGFS_OK; k++) {
         sgfsi_folds_pick(&f, k);
         status = try_fold(t, &f, k, err);
@@ -292,7 +281,7 @@ static sgfs_status try_folds(sgfs_tune *t, sgfs_err *err) {
 }
 
 /* Nothing to recommend: because everything diverged, or because no run came as far as a draw. */
-static sgfs_status check_outcome(const sgfs_tune *t, sgfs_err *err) {
+static sgfs_status check_outcome(const sgfsi_tune *t, sgfs_err *err) {
     int64_t diverged = 0;
     for (int64_t i = 0; i < t->trials; i++) diverged += t->trial[i].diverged;
     if (t->table.winner >= 0) return SGFS_OK;
@@ -309,13 +298,8 @@ static sgfs_status check_outcome(const sgfs_tune *t, sgfs_err *err) {
         t->model->data->scale != NULL ? "" : ", or --standardize");
 }
 
-sgfs_status sgfs_tune_all(sgfs_tune *t, sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    if (err == NULL) err = &own;
-    if (t == NULL) return err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
-    if (t->trial != NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_tune_all: the runs were done already.");
-    t->start = sgfsi_now();
+static sgfs_status run(sgfs_job *job, sgfs_err *err) {
+    sgfsi_tune *t = (sgfsi_tune *)job;
     sgfs_status status = t->by_error ? try_all(t, t->model, NULL, err) : try_folds(t, err);
     if (status != SGFS_OK && status != SGFS_ESTOPPED) return status;
     sgfs_status ranked = sgfsi_tune_rank(t, err);
@@ -326,3 +310,11 @@ sgfs_status sgfs_tune_all(sgfs_tune *t, sgfs_err *err) {
     }
     return check_outcome(t, err);
 }
+
+const sgfsi_job_kind sgfsi_job_tune = {.stage = "tune",
+                                       .options = options,
+                                       .doing = "tuning",
+                                       .run = run,
+                                       .json = sgfsi_tune_json,
+                                       .save = sgfsi_tune_save,
+                                       .close = close_tune};

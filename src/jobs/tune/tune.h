@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * tune.h: the insides of sgfs_tune, for tune.c (the runs), grid.c (the settings) and ranking.c (the
+ * tune.h: the insides of a tuning job, for tune.c (the runs), grid.c (the settings) and ranking.c (the
  * table).
  */
 #ifndef SGFSI_TUNE_H
 #define SGFSI_TUNE_H
 
-#include <stdatomic.h>
-
 #include "chain/plan.h"
+#include "jobs/job.h"
 #include "jobs/tune/folds.h"
 #include "jobs/tune/heldout_loss.h"
 
 enum { SGFSI_MOST_AXES = 16, SGFSI_MOST_TRIALS = 10000 };
-
-extern const sgfs_option sgfsi_tune_options[];
 
 /* One --grid: an option and its values. */
 typedef struct sgfsi_axis {
@@ -36,10 +33,9 @@ typedef struct sgfsi_trial {
     const char *note;
 } sgfsi_trial;
 
-struct sgfs_tune {
+typedef struct sgfsi_tune {
+    sgfs_job job;
     const sgfs_model *model;
-    sgfs_config *cfg; /* private; speaks */
-    sgfsi_arena arena;
     bool by_error;
     int64_t folds, units; /* runs of each setting; losses of a setting that is complete */
     double share;         /* of a hold-out set; 0: folds */
@@ -47,20 +43,23 @@ struct sgfs_tune {
     sgfsi_axis axis[SGFSI_MOST_AXES];
     sgfsi_trial *trial; /* trials */
     sgfs_tune_table table;
-    atomic_int stop;
-    sgfs_tune_progress_fn on_progress;
-    void *progress_user;
-    double start, done, total, work; /* clock; work done, in all, of the run at hand */
-    int64_t run, finished;           /* at hand, from 1; how many are done */
+    double done, total;    /* work */
+    int64_t run, finished; /* at hand, from 1; how many are done */
     sgfs_run *running;
     const sgfsi_trial *at_hand;
-};
+} sgfsi_tune;
+
+/* grid.c: values to try of one option, "1e-3,5e-4"; several calls: every combination. */
+sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *option, const char *values, sgfs_err *err);
 
 /* grid.c: lay out every combination of the axes; without axes, a grid around the step that the
  * sampler would choose for `m`. Then have every setting checked as a run on m would be. */
-sgfs_status sgfsi_tune_lay_out(sgfs_tune *t, const sgfs_model *m, sgfs_err *err);
+sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err);
 
 /* ranking.c: fill t->table from what the trials have so far. */
-sgfs_status sgfsi_tune_rank(sgfs_tune *t, sgfs_err *err);
+sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err);
+sgfsi_json *sgfsi_tune_json(const sgfs_job *job);
+/* The winner's options. */
+sgfs_status sgfsi_tune_save(const sgfs_job *job, const char *path, sgfs_err *err);
 
 #endif

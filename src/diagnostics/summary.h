@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * summary.h: what draws say of the posterior and of their chains, and how far they are from a
+ * reference. The structs are those of sgfs.h; the strings and arrays in them are the summary's own.
+ */
+#ifndef SGFSI_SUMMARY_H
+#define SGFSI_SUMMARY_H
+
+#include "base/json.h"
+
+/* NULL with err filled (or as it is, where draws is NULL). */
+sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, sgfs_err *err);
+sgfsi_json *sgfsi_summary_json(const sgfs_summary *summary);
+void sgfsi_summary_free(sgfs_summary *summary);
+
+/* reference: another run file, or JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
+sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err);
+sgfsi_json *sgfsi_compare_json(const sgfs_compare *compare);
+void sgfsi_compare_free(sgfs_compare *compare);
+
+#endif

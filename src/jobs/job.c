@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * job.c: the public functions that every job has, over the table of its kind.
+ */
+#include "jobs/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/ticker.h"
+
+const sgfsi_job_kind *const sgfsi_jobs[] = {&sgfsi_job_simulate,   &sgfsi_job_optimize,
+                                            &sgfsi_job_tune,       &sgfsi_job_predict,
+                                            &sgfsi_job_check_grad, &sgfsi_job_audit,
+                                            &sgfsi_job_pack,       &sgfsi_job_summary,
+                                            &sgfsi_job_compare,    NULL};
+
+/* ---- for the kinds --------------------------------------------------------------------------- */
+
+void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config *cfg,
+                    const char *needed, sgfs_err *err) {
+    if (cfg == NULL) {
+        if (err == NULL || err->code == SGFS_OK) sgfsi_fail(err, SGFS_EUSAGE, "%s", needed);
+        return NULL;
+    }
+    sgfs_job *job = calloc(1, bytes);
+    if (job != NULL) {
+        job->kind = kind;
+        job->cfg = sgfsi_config_copy(cfg);
+        if (job->cfg != NULL) return job;
+    }
+    free(job);
+    sgfsi_fail_memory(err, "the job");
+    return NULL;
+}
+
+sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status) {
+    if (status == SGFS_OK) return job;
+    sgfs_job_free(job);
+    return NULL;
+}
+
+bool sgfsi_job_stopping(sgfs_job *job) {
+    return atomic_load_explicit(&job->stop, memory_order_relaxed) != 0;
+}
+
+double sgfsi_job_seconds(const sgfs_job *job) {
+    return sgfsi_now() - job->start;
+}
+
+void sgfsi_job_report(sgfs_job *job, sgfs_progress p) {
+    if (job->on_progress == NULL) return;
+    p.what = job->kind->doing;
+    p.fraction = fmin(p.fraction, 1); /* automatic lengths may turn out a little longer */
+    p.seconds = sgfsi_job_seconds(job);
+    p.eta = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : -1;
+    p.error = NAN;
+    job->on_progress(&p, job->progress_user);
+}
+
+sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path, sgfs_err *err) {
+    char *text = sgfsi_json_finish(v);
+    if (text == NULL) return sgfsi_fail_memory(err, path);
+    bool overwrite = sgfsi_config_flag(job->cfg, "output.overwrite");
+    sgfs_status status = sgfsi_outfile_text(path, overwrite, text, err);
+    free(text);
+    return status;
+}
+
+/* ---- sgfs.h ---------------------------------------------------------------------------------- */
+
+void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user) {
+    if (job == NULL) return;
+    job->on_progress = on_progress;
+    job->progress_user = user;
+}
+
+sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
+    if (job == NULL) return err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+    if (job->ran) return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_run: the job was done already.");
+    job->ran = true;
+    job->start = sgfsi_now();
+    return job->kind->run(job, err);
+}
+
+void sgfs_job_stop(sgfs_job *job) {
+    if (job != NULL) atomic_store_explicit(&job->stop, 1, memory_order_relaxed);
+}
+
+const void *sgfs_job_result(const sgfs_job *job) {
+    return job != NULL ? job->result : NULL;
+}
+
+char *sgfs_job_json(const sgfs_job *job) {
+    if (job == NULL || job->result == NULL) return NULL;
+    return sgfsi_json_finish(job->kind->json(job));
+}
+
+sgfs_status sgfs_job_save(const sgfs_job *job, const char *path, sgfs_err *err) {
+    if (job == NULL && err != NULL && err->code != SGFS_OK) return err->code;
+    if (job == NULL || job->result == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_save: there is no result to save.");
+    if (job->kind->save != NULL) return job->kind->save(job, path, err);
+    if (path == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_save: a path is needed.");
+    return sgfsi_job_write(job, job->kind->json(job), path, err);
+}
+
+void sgfs_job_free(sgfs_job *job) {
+    if (job == NULL) return;
+    if (job->kind->close != NULL) job->kind->close(job);
+    sgfs_config_free(job->cfg);
+    sgfsi_arena_free(&job->arena);
+    free(job);
+}
