@@ -193,11 +193,11 @@ static sgfs_status keep(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err) 
 
 /* ---- rows kept aside ------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *aside,
+sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err) {
     w->validator = sgfsi_arena_alloc(&w->arena, 1, sizeof *w->validator);
     if (w->validator == NULL) return sgfsi_fail_memory(err, "the validation");
-    return sgfsi_validator_open(w->validator, aside, &w->arena, err);
+    return sgfsi_validator_open(w->validator, validation, &w->arena, err);
 }
 
 static sgfs_status hand_over_points(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err) {

@@ -42,7 +42,8 @@ typedef struct sgfsi_chain {
 sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfsi_plan *plan,
                              sgfs_err *err);
 /* Follow how well it predicts the rows kept aside. */
-sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *aside, sgfs_err *err);
+sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
+                                 sgfs_err *err);
 /* One iteration; keeps the draw when it is due. Failure is left in w->status and w->err. */
 void sgfsi_chain_step(sgfsi_chain *w, const sgfsi_output *out);
 /* Hand buffered draws over. */

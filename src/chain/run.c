@@ -105,11 +105,11 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
     return NULL;
 }
 
-sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows aside, sgfs_err *err) {
+sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows validation, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
-    run->aside = aside;
+    run->validation = validation;
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++)
-        status = sgfsi_chain_validate(&run->chain[c], &run->aside, err);
+        status = sgfsi_chain_validate(&run->chain[c], &run->validation, err);
     return status;
 }
 
@@ -139,7 +139,7 @@ void sgfs_run_free(sgfs_run *run) {
     close_chains(run);
     free(run->path);
     sgfsi_plan_free(&run->plan);
-    if (run->aside.free != NULL) run->aside.free(run->aside.owner);
+    if (run->validation.free != NULL) run->validation.free(run->validation.owner);
     free(run->describe);
     sgfsi_json_free(run->config);
     sgfsi_json_free(run->given);
@@ -233,13 +233,13 @@ static void report(const sgfs_run *run) {
                        .total = total_of(run) * run->plan.chains,
                        .seconds = run->seconds,
                        .eta = -1,
-                       .error = run->aside.model != NULL ? 0 : NAN};
+                       .error = run->validation.model != NULL ? 0 : NAN};
     double ess = 0;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         p.done += run->chain[c].t;
         if (run->chain[c].t < run->plan.warmup) p.what = "warm-up";
         ess += sgfsi_chain_moments_ess(&run->chain[c].moments);
-        if (run->aside.model != NULL) /* NaN as long as one chain has none */
+        if (run->validation.model != NULL) /* NaN as long as one chain has none */
             p.error += run->chain[c].validator->error / (double)run->plan.chains;
     }
     p.fraction = (double)p.done / (double)p.total;

@@ -17,8 +17,8 @@ struct sgfs_run {
     sgfsi_choice choice;
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
     sgfsi_output out;
-    sgfsi_chain *chain;          /* plan.chains */
-    sgfsi_validation_rows aside; /* zeroed without --validate */
+    sgfsi_chain *chain;               /* plan.chains */
+    sgfsi_validation_rows validation; /* zeroed without --validate */
     char *describe;
     char *path;      /* of the file attached, or NULL */
     atomic_int stop; /* asked to stop; safe from a signal handler */
@@ -39,7 +39,7 @@ void sgfsi_run_take_draws(sgfs_run *run,
                                        const double *theta),
                           void *user);
 /* Before the first step: follow how well these rows are predicted. The run frees them. */
-sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows aside, sgfs_err *err);
+sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows validation, sgfs_err *err);
 /* Hand all buffered draws over. */
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
 /* The run file's header (docs/formats.md); the caller's to free. */

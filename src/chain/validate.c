@@ -15,13 +15,13 @@
 
 static const double warmup_factor = 1.1, draws_factor = 1.02;
 
-sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows *aside,
+sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows *rows,
                                  sgfsi_arena *arena, sgfs_err *err) {
-    *v = (sgfsi_validator){.aside = aside, .next = 1, .error = NAN};
-    v->mean = SGFSI_DOUBLES(arena, aside->model->outputs);
+    *v = (sgfsi_validator){.rows = rows, .next = 1, .error = NAN};
+    v->mean = SGFSI_DOUBLES(arena, rows->model->outputs);
     if (v->mean == NULL) return sgfsi_fail_memory(err, "the validation");
-    sgfs_status status = sgfsi_predictor_open(&v->p, aside->model, aside->rows.n, 0, arena, err);
-    if (status == SGFS_OK) sgfsi_predictor_begin(&v->p, &aside->rows, 0);
+    sgfs_status status = sgfsi_predictor_open(&v->p, rows->model, rows->rows.n, 0, arena, err);
+    if (status == SGFS_OK) sgfsi_predictor_begin(&v->p, &rows->rows, 0);
     return status;
 }
 
@@ -80,7 +80,7 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
     if (!now->kept && (v->drawing || now->t < v->next)) return SGFS_OK;
     if (begins) v->next = 1;
     v->drawing = now->kept;
-    if (begins || !now->kept) sgfsi_predictor_begin(&v->p, &v->aside->rows, 0);
+    if (begins || !now->kept) sgfsi_predictor_begin(&v->p, &v->rows->rows, 0);
     sgfs_status status = sgfsi_predictor_add(&v->p, &now->draw, err);
     if (status != SGFS_OK) return status;
     int64_t at = now->kept ? v->p.draws : now->t;

@@ -29,7 +29,7 @@ enum { SGFSI_POINTS_ROOM = 32 };
 
 /* One chain's predictions for them, and the points of its curve not yet handed over. */
 typedef struct sgfsi_validator {
-    const sgfsi_validation_rows *aside;
+    const sgfsi_validation_rows *rows;
     sgfsi_predictor p;
     int64_t next; /* in warm-up: the iteration of the next point; later: the draw */
     bool drawing; /* past warm-up */
@@ -41,7 +41,7 @@ typedef struct sgfsi_validator {
     double points[SGFSI_POINTS_ROOM * SGFSI_POINT];
 } sgfsi_validator;
 
-sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows *aside,
+sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows *rows,
                                  sgfsi_arena *arena, sgfs_err *err);
 /* During warm-up a point now and then; afterwards every kept draw joins the average. The caller
  * empties v->points when v->waiting reaches SGFSI_POINTS_ROOM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * corrected_step.c: the general step (general.h): its noise estimated, its size found, the step made.
+ * corrected_step.c: its noise estimated, its size found, the step made.
  *
  * An iteration costs three triangular D x D operations beside the gradient; learning from a batch
  * one syrk of the differences, one combination and one Cholesky factorisation. Any structure of

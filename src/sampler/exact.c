@@ -6,7 +6,7 @@
  *     z' = rho z + sqrt(1 - rho^2) xi,   xi ~ N(0, I)              reversible for N(0, I)
  *     accepted with probability  min(1, exp(rest' - rest)) prod_i min(1, exp(w_i R_i))
  *
- * rest (model/rest.h) is what the Gaussian leaves of the posterior and needs no row, R_i what it
+ * rest (posterior/nongaussian.h) is what the Gaussian leaves of the posterior and needs no row, R_i what it
  * leaves of row i, asked by Poisson thinning (posterior/thinning.h). Each factor and its inverse belong to
  * one difference that changes sign when z and z' change places, so that their product satisfies
  * detailed balance for the posterior: no step size, no bias. A model that knows its likelihood in
@@ -174,13 +174,6 @@ static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err
     return sgfsi_nongaussian_at(&e->rest, theta, e->z, &e->here, err);
 }
 
-static double uniform_at(const sgfs_sampler *s, int64_t t) {
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, SGFSI_ACCEPT);
-    double u[2];
-    sgfsi_uniforms(&stream, 1, u);
-    return u[0];
-}
-
 /* t names the random streams of the move. */
 static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, bool *accepted,
                         sgfs_err *err) {
@@ -192,8 +185,10 @@ static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, b
     place(s, e->z_to, e->theta_to);
     sgfs_status status = sgfsi_nongaussian_at(&e->rest, e->theta_to, e->z_to, &e->there, err);
     if (status != SGFS_OK) return status;
-    double gain = e->there - e->here; /* NaN: not accepted */
-    *accepted = gain >= 0 || log(uniform_at(s, t)) < gain;
+    double gain = e->there - e->here, u[2]; /* NaN: not accepted */
+    sgfsi_stream accept = sgfsi_stream_at(s->seed, s->chain, t, SGFSI_ACCEPT);
+    sgfsi_uniforms(&accept, 1, u);
+    *accepted = gain >= 0 || log(u[0]) < gain;
     if (*accepted && e->asks) {
         const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t};
         bool vetoed;

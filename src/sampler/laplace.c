@@ -3,7 +3,7 @@
  *
  *     theta = mode + L^-T z,   z ~ N(0, I),   L L' = A = expected information + Lambda at the mode.
  *
- * The mode is found while the first chain opens (model/mode.c); the other chains share it. After
+ * The mode is found while the first chain opens (posterior/mode.c); the other chains share it. After
  * that no row is read: a draw costs D^2. Exact where the posterior is Gaussian (linear regression
  * with known sigma), a baseline everywhere else.
  *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * precision.h: A, the curvature that the general step is made of (general.h), and its factor:
+ * precision.h: A, the curvature that the general step is made of (corrected_step.h), and
+ * its factor:
  *
  *     A = information + the prior's curvature,   L L' = A + rho I        any structure of sgfs_sym
  *

@@ -67,12 +67,6 @@ static sgfs_status open_psgld(sgfs_sampler *sampler, sgfs_err *err) {
     return sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
 }
 
-static void update_scale(psgld *s, int64_t D, const double *gbar) {
-    double keep = s->begun ? s->beta : 0;
-    for (int64_t j = 0; j < D; j++) s->V[j] = keep * s->V[j] + (1 - keep) * gbar[j] * gbar[j];
-    s->begun = true;
-}
-
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     psgld *s = sampler->state;
@@ -81,7 +75,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     sgfs_status status =
         sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
-    update_scale(s, e->D, e->gbar);
+    double keep = s->begun ? s->beta : 0;
+    for (int64_t j = 0; j < e->D; j++)
+        s->V[j] = keep * s->V[j] + (1 - keep) * e->gbar[j] * e->gbar[j];
+    s->begun = true;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, e->D, s->z);
     for (int64_t j = 0; j < e->D; j++) {

@@ -11,7 +11,7 @@
  *     theta += 2 M^-1 (G + ((e-1) Lambda)^1/2 z2 + alpha B^1/2 z1)
  *
  *   G        stochastic gradient of the log posterior   D
- *   I1hat    running average of Cov(g)                  D x D, of any structure (kmatrix.c)
+ *   I1hat    running average of Cov(g)                  D x D, of any structure (sgfs_matrix.c)
  *   Lambda   prior precision                            D (diagonal)
  *   alpha    2/sqrt(eps); 0 is the largest step and injects no noise (anneal.c: alpha over time)
  *   z1, z2   N(0, I)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * sgfs_cv.c: SGFS with control variates: the general step (general.h) with the posterior's own
+ * sgfs_cv.c: SGFS with control variates: the general step (corrected_step.h) with the posterior's own
  * curvature and a gradient whose noise is small,
  *
  *     theta += A^-1 (h G + R z),   R R' = h (2 - h) A - h^2 S
  *     G = G* + grad log prior(theta) + N mean_batch [g_i(theta) - g_i(theta*)]
  *
- *   theta*   the anchor, near the mode, with G* = gradient of all rows there (model/anchor.h)
+ *   theta*   the anchor, near the mode, with G* = gradient of all rows there (posterior/anchor.h)
  *   A        information at the anchor + prior
  *   S        (gamma - 1) N Cov(g_i(theta) - g_i(theta*)): about (D/n) A where SGFS has (N/n) A
  *
@@ -16,7 +16,7 @@
  * is the stationary law to first order; from that h, the largest step <= 1 for which R exists with
  * a margin, or the sentence that says that nothing is gained (sampler->fallback). The other chains
  * borrow all of it. A chain begins with a draw of that Gaussian and goes on averaging S along its
- * own way: the average over the stationary law is all that matters (general.h), and the window of
+ * own way: the average over the stationary law is all that matters (corrected_step.h), and the window of
  * the average has forgotten the probes when warm-up ends. Should R cease to exist, h is lowered,
  * which is counted (sampler->interventions).
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * sgfs_matrix.c: learns and factors the matrix of SGFS (kmatrix.h has the formulas).
+ * sgfs_matrix.c: learns and factors the matrix of SGFS (sgfs_matrix.h has the formulas).
  *
  * Warm-up steps use the model's own Fisher information (scores of targets drawn from the model)
  * where the model can draw: far from the mode the covariance of the data's scores says nothing

@@ -293,7 +293,7 @@ bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const doub
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 void sgfsi_recipe_rewind(sgfsi_recipe *r) {
-    r->at = 0;
+    r->at = r->chosen = 0;
     for (int64_t i = 0; i < r->steps; i++) {
         if (r->step[i].kind->rewind != NULL) r->step[i].kind->rewind(&r->step[i]);
     }
@@ -309,16 +309,16 @@ bool sgfsi_recipe_keep(sgfsi_recipe *r, const sgfsi_row *row, int64_t place) {
     return true;
 }
 
-bool sgfsi_recipe_full(const sgfsi_recipe *r) {
+bool sgfsi_recipe_full(const sgfsi_recipe *r, int64_t place) {
     for (int64_t i = 0; i < r->steps; i++) {
         const sgfsi_transform *s = &r->step[i];
-        if (s->kind->full != NULL && s->kind->full(s)) return true;
+        if (s->place < place && s->kind->full != NULL && s->kind->full(s)) return true;
     }
     return false;
 }
 
 sgfs_status sgfsi_recipe_finish(const sgfsi_recipe *r, sgfs_err *err) {
-    bool stopped = sgfsi_recipe_full(r);
+    bool stopped = sgfsi_recipe_full(r, INT64_MAX);
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < r->steps && status == SGFS_OK; i++) {
         const sgfsi_transform *s = &r->step[i];
@@ -400,18 +400,30 @@ static void free_block(block *b) {
 }
 
 /* Rows that stay by the steps before `place`, and their features. */
-static void choose(sgfsi_recipe *r, int64_t n, const double *cells, int64_t place, bool learning,
-                   block *b) {
+static sgfs_status choose(sgfsi_recipe *r, int64_t n, const double *cells, int64_t place,
+                          bool learning, block *b, sgfs_err *err) {
     int64_t cols = r->head->cols;
     for (int64_t i = 0; i < n; i++) {
         const double *cell = cells + i * cols;
-        sgfsi_row row = {r->at + i, r->target >= 0 ? cell[r->target] : NAN, learning};
+        const sgfsi_beside *beside = &r->beside;
+        double y = beside->y != NULL ? beside->y[r->at + i] : NAN;
+        sgfsi_row row = {r->at + i, r->target >= 0 ? cell[r->target] : y, learning};
         if (!sgfsi_recipe_keep(r, &row, place)) continue;
         double *x = b->x + b->n * r->inputs.cols;
-        for (int64_t j = 0; j < r->inputs.cols; j++) x[j] = cell[r->input_col[j]];
-        b->weight[b->n] = r->weights >= 0 ? cell[r->weights] : 1;
+        for (int64_t j = 0; j < r->inputs.cols; j++) {
+            x[j] = cell[r->input_col[j]];
+            if (!r->unchecked || isfinite(x[j])) continue;
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "row %lld, column \"%s\" is not a finite number; remove such rows or "
+                              "fill them in first.",
+                              (long long)(r->at + i) + 1, r->inputs.name[j]);
+        }
+        double weight = beside->weights != NULL ? beside->weights[r->at + i] : 1;
+        b->weight[b->n] = r->weights >= 0 ? cell[r->weights] : weight;
         b->at[b->n++] = i;
     }
+    r->chosen += b->n;
+    return SGFS_OK;
 }
 
 sgfsi_transform *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k) {
@@ -437,11 +449,12 @@ sgfs_status sgfsi_recipe_look(sgfsi_recipe *r, int64_t k, int64_t n, const doubl
     double *x = malloc((size_t)(n * s->in.cols + 1) * sizeof *x);
     if (status == SGFS_OK && x == NULL) status = sgfsi_fail_memory(err, "a block of rows");
     if (status == SGFS_OK) {
-        choose(r, n, cells, s->place, true, &b);
-        status = sgfsi_recipe_apply(r, s->place, b.n, b.x, x, &bad, err);
+        status = choose(r, n, cells, s->place, true, &b, err);
+        if (status == SGFS_OK) status = sgfsi_recipe_apply(r, s->place, b.n, b.x, x, &bad, err);
         if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b.at[bad]);
     }
-    const sgfsi_seen seen = {b.n, x, r->weights >= 0 ? b.weight : NULL};
+    bool weighed = r->weights >= 0 || r->beside.weights != NULL;
+    const sgfsi_seen seen = {b.n, x, weighed ? b.weight : NULL};
     if (status == SGFS_OK) status = s->kind->look(s, &seen, err);
     r->at += n;
     free(x);
@@ -480,8 +493,8 @@ sgfs_status sgfsi_recipe_run(sgfsi_recipe *r, int64_t n, const double *cells, do
     double *x = malloc((size_t)(n * last->cols + 1) * sizeof *x);
     if (status == SGFS_OK && x == NULL) status = sgfsi_fail_memory(err, "a block of rows");
     if (status == SGFS_OK) {
-        choose(r, n, cells, INT64_MAX, false, &b);
-        status = sgfsi_recipe_apply(r, r->steps, b.n, b.x, x, &bad, err);
+        status = choose(r, n, cells, INT64_MAX, false, &b, err);
+        if (status == SGFS_OK) status = sgfsi_recipe_apply(r, r->steps, b.n, b.x, x, &bad, err);
         if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b.at[bad]);
     }
     for (int64_t i = 0; status == SGFS_OK && i < b.n; i++) {
@@ -491,7 +504,7 @@ sgfs_status sgfsi_recipe_run(sgfsi_recipe *r, int64_t n, const double *cells, do
     }
     r->at += n;
     *kept = b.n;
-    *done = sgfsi_recipe_full(r);
+    *done = sgfsi_recipe_full(r, INT64_MAX);
     free(x);
     free_block(&b);
     return status;

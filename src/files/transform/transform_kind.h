@@ -141,9 +141,12 @@ struct sgfsi_recipe {
     sgfsi_table *out; /* what comes out; once all shapes are known */
     bool leaves;      /* --standardize is the design's business */
     const sgfsi_transform
-        *learnt; /* and these are its means and scales; NULL: of the rows in use */
-    int64_t at;  /* rows that have gone by */
-    bool named;  /* the columns that go in have names of their own */
+        *learnt;         /* and these are its means and scales; NULL: of the rows in use */
+    int64_t at;          /* rows that have gone by */
+    int64_t chosen;      /* of those, rows that stayed */
+    sgfsi_beside beside; /* by row, what is no column of the head */
+    bool unchecked;      /* cells may be no finite numbers: those of rows that stay are looked at */
+    bool named;          /* the columns that go in have names of their own */
     /* Recalled: */
     int64_t width, needed; /* inputs; those that anything depends on */
     const char **needed_name;
@@ -168,7 +171,8 @@ sgfsi_transform *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k);
 /* Does the row stay, by the row steps before `place`? Where it is wanted to learn from, it must
  * also be in the training part of a --split that comes later. */
 bool sgfsi_recipe_keep(sgfsi_recipe *r, const sgfsi_row *row, int64_t place);
-bool sgfsi_recipe_full(const sgfsi_recipe *r);
+/* Will no later row stay, by the row steps before `place`? */
+bool sgfsi_recipe_full(const sgfsi_recipe *r, int64_t place);
 /* n rows of features through the column steps before `last`. */
 sgfs_status sgfsi_recipe_apply(const sgfsi_recipe *r, int64_t last, int64_t n, const double *in,
                                double *out, int64_t *bad, sgfs_err *err);

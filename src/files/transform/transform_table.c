@@ -23,11 +23,15 @@ enum { BLOCK_CELLS = 1 << 17, LIST = 4096 };
 typedef struct work {
     sgfsi_recipe *r;
     sgfsi_table *table;
-    const sgfsi_beside *beside;
-    sgfs_data walk; /* the table's rows, features only; not owned */
-    sgfsi_arena arena;
+    sgfs_data data; /* the table's rows; what is beside it, too. Borrowed */
+    sgfsi_column_span all;
     sgfsi_ticker ticker;
-    sgfsi_pages visit;
+    sgfsi_pages pages;
+    int64_t look; /* the step that looks at hand */
+    void *cells;  /* of the new table, */
+    bool single;  /* as floats, */
+    int64_t made; /* of which so many rows are there */
+    double *block;
     bool none; /* no rows are left */
 } work;
 
@@ -37,26 +41,6 @@ typedef struct rows {
 } rows;
 
 /* ---- which rows ------------------------------------------------------------------------------ */
-
-static sgfs_status open_walk(work *w, sgfs_err *err) {
-    sgfs_data *d = &w->walk;
-    const sgfsi_recipe *r = w->r;
-    d->table = *w->table;
-    d->N = w->table->rows;
-    d->row_bytes = w->table->row_stride * (int64_t)sgfsi_dtype_size(w->table->type);
-    d->p = d->features = r->inputs.cols;
-    d->target_col = r->target;
-    d->y = w->beside->y;
-    d->has_target = r->target >= 0 || d->y != NULL;
-    d->span = sgfsi_arena_alloc(&w->arena, r->inputs.cols + 1, sizeof *d->span);
-    if (d->span == NULL) return sgfsi_fail_memory(err, "the columns");
-    for (int64_t j = 0; j < r->inputs.cols; j++) {
-        sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
-        if (last != NULL && last->first + last->count == r->input_col[j]) last->count++;
-        else d->span[d->spans++] = (sgfsi_column_span){r->input_col[j], 1};
-    }
-    return SGFS_OK;
-}
 
 static sgfs_status append(rows *list, int64_t *room, int64_t row, sgfs_err *err) {
     if (list->n == *room) {
@@ -85,14 +69,14 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
     sgfsi_recipe_rewind(w->r);
     for (int64_t first = 0; first < N && status == SGFS_OK; first += LIST) {
         int64_t n = N - first < LIST ? N - first : LIST;
-        if (target) status = sgfsi_pages_range(&w->visit, &w->walk, first, n, err);
+        if (target) status = sgfsi_pages_range(&w->pages, &w->data, first, n, err);
         if (status != SGFS_OK) break;
-        if (target) sgfsi_data_rows_range(&w->walk, first, n, NULL, y);
+        if (target) sgfsi_data_rows_range(&w->data, first, n, NULL, y);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
             const sgfsi_row row = {first + i, target ? y[i] : NAN, learning};
             if (sgfsi_recipe_keep(w->r, &row, place)) status = append(list, &room, first + i, err);
         }
-        if (!learning && sgfsi_recipe_full(w->r)) break;
+        if (!learning && sgfsi_recipe_full(w->r, INT64_MAX)) break;
         sgfsi_tick(&w->ticker, (double)first / (double)N);
     }
     w->none = status == SGFS_OK && list->n == 0 && N > 0;
@@ -108,8 +92,8 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
 
 /* ---- blocks of rows -------------------------------------------------------------------------- */
 
-static int64_t block_rows(const sgfsi_recipe *r) {
-    int64_t widest = r->inputs.cols;
+static int64_t block_rows(const sgfsi_recipe *r, int64_t cols) {
+    int64_t widest = cols;
     for (int64_t i = 0; i < r->steps && i < r->shaped; i++) {
         if (r->step[i].out.cols > widest) widest = r->step[i].out.cols;
     }
@@ -117,81 +101,40 @@ static int64_t block_rows(const sgfsi_recipe *r) {
     return n < 1 ? 1 : n < LIST ? n : LIST;
 }
 
-static int64_t row_at(const rows *list, int64_t i) {
-    return list->row != NULL ? list->row[i] : i;
-}
-
-static void fetch(const sgfs_data *d, const rows *list, int64_t first, int64_t n, double *x,
-                  double *y) {
-    if (list->row != NULL) sgfsi_data_rows_table(d, list->row + first, n, x, y);
-    else sgfsi_data_rows_range(d, first, n, x, y);
-}
-
-/* A column of the table that is no feature. */
-static void fetch_column(const work *w, int64_t col, const rows *list, int64_t first, int64_t n,
-                         double *y) {
-    sgfs_data column = w->walk;
-    column.target_col = col;
-    fetch(&column, list, first, n, NULL, y);
-}
-
-static sgfs_status check_finite(const work *w, const rows *list, int64_t first, int64_t n,
-                                const double *x, sgfs_err *err) {
-    int64_t cols = w->r->inputs.cols;
-    for (int64_t i = 0; i < n * cols; i++) {
-        if (isfinite(x[i])) continue;
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "row %lld, column \"%s\" is not a finite number; remove such rows or fill "
-            "them in first.",
-            (long long)row_at(list, first + i / cols) + 1, w->r->inputs.name[i % cols]);
+/* Blocks of all rows, in order, every column as a double, until `use` says that it has enough. */
+static sgfs_status
+each_block(work *w, sgfs_status (*use)(work *, int64_t, const double *, bool *, sgfs_err *),
+           sgfs_err *err) {
+    int64_t N = w->table->rows, most = block_rows(w->r, w->table->cols);
+    double *cells = malloc((size_t)(most * w->table->cols + 1) * sizeof *cells);
+    sgfs_status status = cells != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+    bool done = false;
+    sgfsi_recipe_rewind(w->r);
+    w->pages = (sgfsi_pages){0};
+    for (int64_t first = 0; first < N && !done && status == SGFS_OK; first += most) {
+        int64_t n = N - first < most ? N - first : most;
+        status = sgfsi_pages_range(&w->pages, &w->data, first, n, err);
+        if (status != SGFS_OK) break;
+        sgfsi_data_rows_range(&w->data, first, n, cells, NULL);
+        status = use(w, n, cells, &done, err);
+        sgfsi_tick(&w->ticker, (double)first / (double)N);
     }
-    return SGFS_OK;
-}
-
-/* Features of n rows, through the steps before `last`: x n x inputs, out n x (what comes out). */
-static sgfs_status fetch_features(work *w, const rows *list, int64_t first, int64_t n, int64_t last,
-                                  double *x, double *out, sgfs_err *err) {
-    int64_t bad = -1;
-    sgfs_status status = list->row != NULL
-                             ? sgfsi_pages_rows(&w->visit, &w->walk, list->row + first, n, err)
-                             : sgfsi_pages_range(&w->visit, &w->walk, first, n, err);
-    if (status != SGFS_OK) return status;
-    fetch(&w->walk, list, first, n, x, NULL);
-    status = check_finite(w, list, first, n, x, err);
-    if (status == SGFS_OK) status = sgfsi_recipe_apply(w->r, last, n, x, out, &bad, err);
-    return bad >= 0 ? sgfsi_fail_row(err, row_at(list, first + bad)) : status;
+    free(cells);
+    return status;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* Weights of rows first .. first + n - 1 of the list; NULL where there are none. */
-static const double *weights_of(const work *w, const rows *list, int64_t first, int64_t n,
-                                double *room) {
-    if (w->r->weights >= 0) fetch_column(w, w->r->weights, list, first, n, room);
-    else if (w->beside->weights == NULL) return NULL;
-    else
-        for (int64_t i = 0; i < n; i++) room[i] = w->beside->weights[row_at(list, first + i)];
-    return room;
+static sgfs_status look_block(work *w, int64_t n, const double *cells, bool *done, sgfs_err *err) {
+    *done = sgfsi_recipe_full(w->r, sgfsi_recipe_looker(w->r, w->look)->place);
+    return *done ? SGFS_OK : sgfsi_recipe_look(w->r, w->look, n, cells, err);
 }
 
-static sgfs_status look_dense(work *w, sgfsi_transform *s, const rows *list, sgfs_err *err) {
-    int64_t most = block_rows(w->r);
-    sgfsi_arena room = {NULL};
-    double *x = SGFSI_DOUBLES(&room, most * w->r->inputs.cols),
-           *out = SGFSI_DOUBLES(&room, most * s->in.cols), *weight = SGFSI_DOUBLES(&room, most);
-    bool made = x != NULL && out != NULL && weight != NULL;
-    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
-    for (int64_t first = 0; first < list->n && status == SGFS_OK; first += most) {
-        int64_t n = list->n - first < most ? list->n - first : most;
-        status = fetch_features(w, list, first, n, s->place, x, out, err);
-        if (status != SGFS_OK) break;
-        const sgfsi_seen seen = {n, out, weights_of(w, list, first, n, weight)};
-        status = s->kind->look(s, &seen, err);
-        sgfsi_tick(&w->ticker, (double)first / (double)list->n);
-    }
-    sgfsi_arena_free(&room);
-    return status;
+static sgfs_status look_dense(work *w, int64_t k, sgfs_err *err) {
+    w->look = k;
+    sgfs_status status = each_block(w, look_block, err);
+    if (status != SGFS_OK || w->r->chosen > 0) return status;
+    return sgfsi_fail(err, SGFS_EDATA, "no rows are left to learn from in the training part.");
 }
 
 /* Learn what the k-th step that looks wants to know; entries: where the table stays sparse. */
@@ -199,13 +142,13 @@ static sgfs_status learn(work *w, int64_t k, const sgfsi_entries *entries, sgfs_
     sgfsi_transform *s = sgfsi_recipe_looker(w->r, k);
     rows list = {NULL, 0};
     sgfs_status status = SGFS_OK;
-    if (s->kind->look != NULL) status = choose_rows(w, s->place, true, &list, err);
-    const sgfsi_chosen chosen = {list.n, list.row, w->beside->weights};
-    if (status == SGFS_OK && s->kind->look != NULL) {
-        status = entries == NULL ? look_dense(w, s, &list, err)
-                                 : s->kind->learn_sparse(s, entries, &chosen, err);
+    if (s->kind->look != NULL && entries == NULL) status = look_dense(w, k, err);
+    if (s->kind->look != NULL && entries != NULL) {
+        status = choose_rows(w, s->place, true, &list, err);
+        const sgfsi_chosen chosen = {list.n, list.row, w->r->beside.weights};
+        if (status == SGFS_OK) status = s->kind->learn_sparse(s, entries, &chosen, err);
+        free(list.row);
     }
-    free(list.row);
     return status == SGFS_OK ? sgfsi_recipe_looked(w->r, k, err) : status;
 }
 
@@ -232,34 +175,25 @@ static sgfs_status make_cells(int64_t n, int64_t cols, bool single, void **cells
                       single ? "" : "; --storage f32 takes half of it");
 }
 
-static void store(void *cells, bool single, int64_t at, double x) {
-    if (single) ((float *)cells)[at] = (float)x;
-    else ((double *)cells)[at] = x;
+/* The rows that stay, behind those that are there. */
+static sgfs_status run_block(work *w, int64_t n, const double *cells, bool *done, sgfs_err *err) {
+    const int64_t cols = w->r->out->cols;
+    int64_t kept = 0;
+    double *out = w->single ? w->block : (double *)w->cells + w->made * cols;
+    sgfs_status status = sgfsi_recipe_run(w->r, n, cells, out, &kept, done, err);
+    for (int64_t i = 0; status == SGFS_OK && w->single && i < kept * cols; i++)
+        ((float *)w->cells)[w->made * cols + i] = (float)out[i];
+    w->made += kept;
+    return status;
 }
 
-static sgfs_status fill_cells(work *w, const rows *list, bool single, void *cells, sgfs_err *err) {
-    const sgfsi_recipe *r = w->r;
-    int64_t most = block_rows(r), made = sgfsi_recipe_last(r)->cols, cols = r->out->cols;
-    sgfsi_arena room = {NULL};
-    double *x = SGFSI_DOUBLES(&room, most * r->inputs.cols),
-           *out = SGFSI_DOUBLES(&room, most * made), *other = SGFSI_DOUBLES(&room, most);
-    bool good = x != NULL && out != NULL && other != NULL;
-    sgfs_status status = good ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
-    for (int64_t first = 0; first < list->n && status == SGFS_OK; first += most) {
-        int64_t n = list->n - first < most ? list->n - first : most;
-        status = fetch_features(w, list, first, n, r->steps, x, out, err);
-        for (int64_t i = 0; status == SGFS_OK && i < n; i++) {
-            for (int64_t j = 0; j < made; j++)
-                store(cells, single, (first + i) * cols + j, out[i * made + j]);
-        }
-        for (int64_t k = 0; status == SGFS_OK && k < r->passed; k++) {
-            fetch_column(w, r->pass[k], list, first, n, other);
-            for (int64_t i = 0; i < n; i++)
-                store(cells, single, (first + i) * cols + made + k, other[i]);
-        }
-        sgfsi_tick(&w->ticker, (double)first / (double)list->n);
-    }
-    sgfsi_arena_free(&room);
+static sgfs_status fill_cells(work *w, sgfs_err *err) {
+    int64_t most = block_rows(w->r, w->table->cols);
+    w->made = 0;
+    w->block = malloc((size_t)(most * w->r->out->cols + 1) * sizeof *w->block);
+    sgfs_status status = w->block != NULL ? each_block(w, run_block, err)
+                                          : sgfsi_fail_memory(err, "a block of rows");
+    free(w->block);
     return status;
 }
 
@@ -293,7 +227,9 @@ static sgfs_status rebuild(work *w, const rows *list, bool single, sgfs_err *err
     if (status != SGFS_OK) return status;
     const sgfsi_table *head = sgfsi_recipe_head(w->r);
     status = make_cells(list->n, head->cols, single, &cells, err);
-    if (status == SGFS_OK) status = fill_cells(w, list, single, cells, err);
+    w->cells = cells;
+    w->single = single;
+    if (status == SGFS_OK) status = fill_cells(w, err);
     if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
     if (status != SGFS_OK) return free(cells), status;
     shorten(t->y, list);
@@ -409,7 +345,7 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
 }
 
 /* What the file said of all its rows is not true of some of them. */
-static void forget_told(sgfsi_table *t) {
+static void forget_stats(sgfsi_table *t) {
     free(t->stats);
     free(t->value);
     free(t->value_rows);
@@ -420,8 +356,8 @@ static void forget_told(sgfsi_table *t) {
 
 static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs_err *err) {
     rows list = {NULL, w->table->rows};
-    sgfs_status status = open_walk(w, err);
-    if (status == SGFS_OK && sgfsi_recipe_chooses_classes(w->r) && !w->walk.has_target)
+    sgfs_status status = SGFS_OK;
+    if (sgfsi_recipe_chooses_classes(w->r) && !w->data.has_target)
         status = sgfsi_fail(err, SGFS_EUSAGE,
                             "--keep-classes chooses rows by their target, and there is none.");
     if (status == SGFS_OK && w->r->steps_rows) {
@@ -435,7 +371,7 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
         free(list.row);
         return status;
     }
-    if (list.row != NULL || w->r->steps_columns) forget_told(w->table);
+    if (list.row != NULL || w->r->steps_columns) forget_stats(w->table);
     done->row = list.row;
     done->rows = list.n;
     return SGFS_OK;
@@ -443,10 +379,16 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
 
 sgfs_status sgfsi_recipe_table(sgfsi_recipe *r, sgfsi_table *table, const sgfsi_beside *beside,
                                bool single, sgfsi_transformed *done, sgfs_err *err) {
-    work w = {.r = r, .table = table, .beside = beside};
+    work w = {.r = r, .table = table, .all = {0, table->cols}};
+    r->beside = *beside;
+    r->unchecked = true;
+    w.data = sgfsi_data_over(table, r->target);
+    w.data.y = beside->y;
+    w.data.has_target = r->target >= 0 || beside->y != NULL;
+    w.data.span = &w.all;
+    w.data.spans = 1;
+    w.data.p = w.data.features = table->cols;
     *done = (sgfsi_transformed){NULL, table->rows, false};
     w.ticker = sgfsi_ticker_start(r->log, "Transforming the rows");
-    sgfs_status status = transform(&w, single, done, err);
-    sgfsi_arena_free(&w.arena);
-    return status;
+    return transform(&w, single, done, err);
 }

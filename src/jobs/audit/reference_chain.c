@@ -185,9 +185,9 @@ static sgfs_status check_cost(const sgfsi_reference_chain *p, const sgfs_run *ru
 
 /* Before the warm-up: rows per draw as the table of rows has it, and no draw forgotten at once. */
 static sgfs_status check_table(const sgfsi_reference_chain *p, const sgfs_run *run, sgfs_err *err) {
-    const sgfsi_json *report = run->chain[0].sampler.report;
-    if (!is_exact(p) || report == NULL) return SGFS_OK;
-    double each = sgfsi_json_get_num(sgfsi_json_get(report, "exact"), "rows_per_draw", 0);
+    const sgfsi_json *found = run->chain[0].sampler.report;
+    if (!is_exact(p) || found == NULL) return SGFS_OK;
+    double each = sgfsi_json_get_num(sgfsi_json_get(found, "exact"), "rows_per_draw", 0);
     if (!(each > most_rows * (double)run->model->D)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE, "they would ask %.3g rows each: too slow to wait for",
                       each);
