@@ -278,21 +278,6 @@ static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
               s->around, h, tau);
 }
 
-static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    const settings *set = sampler->settings;
-    sgfs_status status =
-        sgfsi_sampler_anchor(sampler, set->tolerance, strcmp(set->anchor_cache, "on") == 0, err);
-    if (status == SGFS_OK && s->anchored)
-        status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
-    if (status != SGFS_OK) return status;
-    if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
-    status = look_around(sampler, s, SGFS_EUSAGE, err);
-    if (status != SGFS_OK) return status;
-    if (s->anchored && !s->step.given) weigh_gain(sampler, s);
-    tell(sampler, s);
-    return SGFS_OK;
-}
-
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
@@ -309,7 +294,18 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
         s->turns.warmup_every = s->turns.every;
     s->limit = set->reanchor_at;
     sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
-    return status == SGFS_OK ? open_anchored(sampler, s, err) : status;
+    if (status == SGFS_OK)
+        status = sgfsi_sampler_anchor(sampler, set->tolerance, strcmp(set->anchor_cache, "on") == 0,
+                                      err);
+    if (status == SGFS_OK && s->anchored)
+        status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
+    status = look_around(sampler, s, SGFS_EUSAGE, err);
+    if (status != SGFS_OK) return status;
+    if (s->anchored && !s->step.given) weigh_gain(sampler, s);
+    tell(sampler, s);
+    return SGFS_OK;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
