@@ -113,28 +113,25 @@ static sgfs_status plan_alpha(sgfsi_plan *plan, bool full, const sgfs_problem *n
     sgfsi_anneal *a = &set->anneal;
     bool eps_given = !isnan(set->epsilon);
     if (eps_given && !isnan(a->from)) {
-        return sgfsi_fail(
-            err, SGFS_EUSAGE,
-            "--alpha and --epsilon say the same thing (alpha = 2/sqrt(epsilon)): give "
-            "one of them.");
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--alpha and --epsilon say the same thing (alpha = 2/sqrt(epsilon)): "
+                          "give one of them.");
     }
     if (isnan(a->from)) a->from = automatic_alpha(full, now->gamma, now->events, has_own_b(set));
     if (eps_given) a->from = 2 / sqrt(set->epsilon);
     a->delta = sgfsi_anneal_delta(a->name);
     bool anneals = a->delta > 0;
-    if (anneals && a->cycles > 0) {
+    if (anneals && a->cycles > 0)
         return sgfsi_fail(err, SGFS_EUSAGE, "--anneal and --cycles are two schedules: give one.");
-    }
     if (a->cycles == 0 && sgfsi_config_given(plan->cfg, "sampler.cycle_explore"))
         return sgfsi_fail(err, SGFS_EUSAGE, "--cycle-explore needs --cycles.");
-    if (!anneals && sgfsi_config_given(plan->cfg, "sampler.anneal_alpha")) {
+    if (!anneals && sgfsi_config_given(plan->cfg, "sampler.anneal_alpha"))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--anneal-alpha needs --anneal (early, linear or late).");
-    }
     if (anneals && a->to < a->from) { /* false for auto */
-        return sgfsi_fail(
-            err, SGFS_EUSAGE,
-            "--anneal-alpha must not be below --alpha: annealing makes steps smaller.");
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--anneal-alpha must not be below --alpha: annealing makes steps "
+                          "smaller.");
     }
     if (anneals && isnan(a->to)) a->to = sqrt(10 * (1 + a->from * a->from) - 1);
     if (!isnan(a->warmup)) return SGFS_OK;
@@ -161,11 +158,10 @@ static sgfs_status plan_b(settings *set, const sgfs_config *cfg, sgfs_err *err) 
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--b-scale has no meaning with --b fisher: there --alpha is the scale.");
     }
-    if (has_own_b(set) && is_silent(&set->anneal)) {
+    if (has_own_b(set) && is_silent(&set->anneal))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "At --alpha 0 no noise is injected and --b has no effect: give a larger "
                           "--alpha.");
-    }
     if (file) set->b = "file";
     return SGFS_OK;
 }
@@ -182,22 +178,20 @@ static sgfs_status plan_update(sgfsi_plan *plan, const sgfs_problem *now, sgfs_e
     const char **update = &plan->fisher.update;
     bool throughout = is_silent(&set->anneal) && set->anneal.warmup == 0;
     bool inverse = strcmp(now->fisher, "inverse") == 0, fisher = strcmp(set->b, "fisher") == 0;
-    int64_t size = plan->fisher.block_size;
+    int64_t own = plan->fisher.block_size, block = own <= 0 ? now->block : own;
+    bool blocks = strcmp(now->fisher, "block") == 0;
+    int64_t size = blocks && block < now->D ? block : now->D;
     if (strcmp(*update, "auto") == 0) {
-        if (inverse) *update = "woodbury";
-        else if (strcmp(now->fisher, "diag") == 0 || !fisher) *update = "refactor";
-        else if (strcmp(now->fisher, "block") == 0)
-            *update = sgfsi_update_best(size <= 0       ? now->block
-                                        : size < now->D ? size
-                                                        : now->D,
-                                        now->n, 1);
-        else *update = sgfsi_update_best(now->D, now->n, throughout ? 0 : 1);
+        bool diag = strcmp(now->fisher, "diag") == 0;
+        *update = inverse ? "woodbury"
+                  : diag || !fisher
+                      ? "refactor"
+                      : sgfsi_update_best(size, now->n, throughout && !blocks ? 0 : 1);
     }
     bool woodbury = strcmp(*update, "woodbury") == 0;
-    if (inverse && !woodbury) {
+    if (inverse && !woodbury)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--fisher inverse means --fisher-update woodbury, not %s.", *update);
-    }
     if (strcmp(*update, "refactor") == 0) return SGFS_OK;
     if (!fisher) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -278,8 +272,8 @@ static bool fixed_length(const sgfsi_plan *plan) {
 }
 
 static int advise(const sgfsi_plan *plan, const char *advice[2]) {
-    const settings *set = plan->settings;
-    advice[0] = isnan(set->epsilon) ? "a larger --alpha" : "a smaller --epsilon";
+    advice[0] = isnan(((const settings *)plan->settings)->epsilon) ? "a larger --alpha"
+                                                                   : "a smaller --epsilon";
     return 1;
 }
 
