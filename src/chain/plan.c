@@ -272,9 +272,10 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     }
     if (status == SGFS_OK) status = plan_lengths(plan, model, err);
     if (status != SGFS_OK) return status;
-    int64_t cores = sgfsi_threads(plan->cores);
-    plan->threads = cores < plan->chains ? cores : plan->chains;
-    plan->inner = kind->full_data ? cores / plan->threads : 1;
+    sgfsi_split split =
+        sgfsi_context_split(&model->ctx, sgfsi_threads(plan->cores), plan->chains, kind->full_data);
+    plan->threads = split.chains;
+    plan->inner = split.inside;
     plan->cores = plan->threads * plan->inner;
     return SGFS_OK;
 }

@@ -203,12 +203,12 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     g->measured = 0;
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
         sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain,
-                                          ((int64_t)1 << 48) + first + i, SGFSI_PROBE);
+                                          SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE);
         draw_place(sampler, s, at, s->mean);
         status =
             sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
         sgfsi_stream signs = sgfsi_stream_at(sampler->seed, sampler->chain,
-                                             ((int64_t)1 << 49) + first + i, SGFSI_PROBE);
+                                             SGFSI_PROBE_SIGNS + first + i, SGFSI_PROBE);
         sgfsi_normals(&signs, e->D, g->z);
         if (status == SGFS_OK) sgfsi_corrected_learn(g, e, true, 1 / (double)(i + 1));
         if (sampler->first == NULL && first == 0)
@@ -229,7 +229,7 @@ static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err 
     sampler->eval.control = NULL;
     sgfsi_average_restart(&g->I1);
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        status = sgfsi_eval_gradient(&sampler->eval, ((int64_t)1 << 40) + i, SGFSI_PROBE,
+        status = sgfsi_eval_gradient(&sampler->eval, SGFSI_PROBE_ANCHOR + i, SGFSI_PROBE,
                                      sampler->anchor->theta, s->G, NULL, err);
         if (status == SGFS_OK) {
             g->I1.window = (double)count; /* a plain mean */
