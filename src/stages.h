@@ -164,7 +164,8 @@ typedef struct sgfs_sym {
     const sgfs_device *device;
     const sgfs_layout *layout;
     int64_t D;
-    double *a; /* kind->size(layout) numbers */
+    double
+        *a; /* kind->size(layout) numbers, in the device's memory: the kind's own, nobody else's */
 } sgfs_sym;
 
 struct sgfs_fisher_kind {
@@ -174,7 +175,8 @@ struct sgfs_fisher_kind {
      * them. false: `factor` keeps something else (an inverse), of which only solve(false) followed
      * by solve(true) has a meaning, and mul_factor must not be called. */
     bool factored;
-    int64_t (*size)(const sgfs_layout *layout);            /* numbers stored */
+    bool host;                                  /* D numbers or so: they lie in the host's memory */
+    int64_t (*size)(const sgfs_layout *layout); /* numbers stored */
     int64_t (*work)(const sgfs_layout *layout, int64_t n); /* of workspace for add_cov and update */
     void (*zero)(sgfs_sym *A);
     /* A = decay A + weight sum_i (g_i - gbar)(g_i - gbar)'; gbar: D numbers, NULL: do not centre */

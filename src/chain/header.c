@@ -136,8 +136,10 @@ static void put_sampler(sgfsi_json *o, const sgfs_run *run) {
 /* The same bits need the same BLAS and kernels: say which they were. */
 static void put_machine(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *machine = sgfsi_json_object();
-    sgfsi_json_text(machine, "blas", sgfsi_blas_config());
-    sgfsi_json_text(machine, "blas_core", sgfsi_blas_core());
+    const sgfs_device *dev = run->model->ctx.device;
+    sgfsi_json_text(machine, "device", dev->name);
+    if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
+    if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
     sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
     sgfsi_json_put(o, "machine", machine);
 }

@@ -351,10 +351,11 @@ sgfs_status sgfsi_plan_make(sgfs_config *cfg, const sgfs_model *model, sgfsi_kin
     if (status != SGFS_OK) return status;
     plan->chains = sgfsi_config_int(cfg, "run.chains");
     plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
-    plan->threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
-    int64_t cores = plan->threads;
-    if (plan->threads > plan->chains) plan->threads = plan->chains;
-    plan->inner = kinds->sampler->full_data ? cores / plan->threads : 1;
+    sgfsi_split split =
+        sgfsi_context_split(&model->ctx, sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
+                            plan->chains, kinds->sampler->full_data);
+    plan->threads = split.chains;
+    plan->inner = split.inside;
     if (plan->thin > plan->draws) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--thin %lld is more than --draws %lld: no draw would be kept.",

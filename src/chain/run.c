@@ -17,6 +17,7 @@
 #include "chain/lengthen.h"
 #include "chain/spread_check.h"
 #include "chain/start.h"
+#include "context/clock.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
@@ -306,14 +307,6 @@ static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
     return status;
 }
 
-static int64_t next_stretch(int64_t stretch, double took) {
-    const double aim = 0.1; /* seconds between looks */
-    double factor = took > 0 ? aim / took : 2;
-    factor = fmin(fmax(factor, 0.5), 2.0);
-    int64_t next = (int64_t)((double)stretch * factor);
-    return next > 1 ? next : 1;
-}
-
 static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
     long long t = run->chain[0].t, total = total_of(run);
     if (run->chain[0].written + run->chain[0].waiting == 0) {
@@ -336,11 +329,12 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         if (status == SGFS_OK) status = note_costs(run, &noted, err);
         report(run);
         if (status != SGFS_OK) return status;
-        if (run->seconds >= limit) sgfs_run_stop(run); /* false without a limit: NaN */
+        if (sgfsi_clock_is_over(run->model->ctx.comm, run->seconds, limit)) sgfs_run_stop(run);
         if (is_stopping(run) && !sgfs_run_done(run)) {
             return tell_stopped(run, err);
         }
-        stretch = next_stretch(stretch, run->seconds - before);
+        stretch =
+            sgfsi_clock_stretch(run->model->ctx.comm, stretch, run->seconds - before, INFINITY);
         if (!sgfs_run_done(run) || is_stopping(run)) continue;
         status = sgfsi_run_lengthen(run, err);
         if (status != SGFS_OK) return status;

@@ -353,16 +353,16 @@ static sgfsi_json *whole_recipe(const packing *w) {
 static sgfs_status open_output(packing *w, sgfs_err *err) {
     const sgfs_config *cfg = w->pack->job.cfg;
     bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
-    sgfsi_json *told = whole_recipe(w);
+    sgfsi_json *recipe = whole_recipe(w);
     const sgfsi_packer_plan plan = {.path = w->path,
                                     .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
                                     .head = &w->head,
                                     .type = w->type,
                                     .shuffled = shuffle || w->first.head.shuffled,
-                                    .recipe = told,
+                                    .recipe = recipe,
                                     .log = w->options.log};
     sgfs_status status = sgfsi_packer_open(&w->packer, &plan, err);
-    sgfsi_json_free(told);
+    sgfsi_json_free(recipe);
     return status;
 }
 

@@ -3,12 +3,17 @@
  */
 #include "model/model.h"
 
-const sgfs_model_kind *const sgfsi_models[] = {
-    &sgfs_model_linear,
-    &sgfs_model_logistic,
-    &sgfs_model_softmax,
-    &sgfs_model_poisson,
-    &sgfs_model_mlp,
-    &sgfs_model_drbm,
-    NULL,
-};
+/* clang-format off */
+#define MODELS(ROW)               \
+    ROW(sgfs_model_linear)        \
+    ROW(sgfs_model_logistic)      \
+    ROW(sgfs_model_softmax)       \
+    ROW(sgfs_model_poisson)       \
+    ROW(sgfs_model_mlp)           \
+    ROW(sgfs_model_drbm)
+/* clang-format on */
+
+#define DECLARE(kind) extern const sgfs_model_kind kind;
+#define ENTER(kind)   &kind,
+MODELS(DECLARE)
+const sgfs_model_kind *const sgfsi_models[] = {MODELS(ENTER) NULL};

@@ -72,8 +72,9 @@ static double mean_eigenvalue(sgfsi_corrected *g) {
     const sgfs_sym *L = &g->P.L;
     if (g->scaled) {
         double sum = 0;
+        g->V.kind->diag(&g->V, g->x);
         g->P.A.kind->diag(&g->P.A, g->tmp);
-        for (int64_t j = 0; j < L->D; j++) sum += g->V.a[j] / g->tmp[j];
+        for (int64_t j = 0; j < L->D; j++) sum += g->x[j] / g->tmp[j];
         return sum / (double)L->D;
     }
     for (int64_t j = 0; j < L->D; j++) g->x[j] = g->z[j] < 0 ? -1 : 1;
@@ -140,9 +141,8 @@ static double largest_step(sgfsi_corrected *g, const sgfsi_eval *e, double most)
 bool sgfsi_corrected_factor(sgfsi_corrected *g, const sgfsi_eval *e) {
     if (g->scaled) compare_diagonals(g, e);
     if (!try_factor(g, e, g->h, 0)) return false;
-    double *other = g->R.a, h = g->h;
-    g->R.a = g->next.a;
-    g->next.a = other;
+    double h = g->h;
+    if (!g->scaled) sgfsi_sym_swap(&g->R, &g->next);
     if (g->scaled) g->scale = sqrt(h * (2 - h) - h * h * g->mean);
     return g->ready = true;
 }

@@ -155,13 +155,13 @@ static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, 
     memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
     times_factor(&s->C, false, s->drift); /* P R */
     memcpy(M, s->drift, (size_t)(D * D) * sizeof *M);
-    sgfsi_transpose(D, M); /* R'P */
+    sgfsi_transpose(dev, D, M); /* R'P */
     times_factor(&s->C, false, M);
     double most = 4 / largest_eigenvalue(dev, D, M, s->F);
     sgfs_status status = choose_step(s, sampler, most, err);
     if (status != SGFS_OK) return status;
     times_factor(&s->C, true, s->drift); /* P R R' = P C */
-    sgfsi_transpose(D, s->drift);
+    sgfsi_transpose(dev, D, s->drift);
     for (int64_t i = 0; i < D * D; i++) {
         s->drift[i] *= s->eps / 2;
         s->F[i] = -s->eps * s->eps / 4 * M[i];

@@ -63,7 +63,7 @@ static void apply(const sgfsi_precision *p, const double *full, double *x) {
 static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
     const sgfs_device *dev = p->A.device;
     int64_t D = p->A.D;
-    sgfsi_stream stream = sgfsi_stream_at(seed, 0, (int64_t)1 << 50, SGFSI_PROBE);
+    sgfsi_stream stream = sgfsi_stream_at(seed, 0, SGFSI_PROBE_VECTOR, SGFSI_PROBE);
     double largest = 1;
     sgfsi_normals(&stream, D, x);
     for (int k = 0; k < POWER_STEPS; k++) {

@@ -135,20 +135,14 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *no
     return SGFS_OK;
 }
 
-/* What h will come out as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature,
- * that of others more. */
-static double expected_tau(const sgfs_config *cfg, const sgfs_problem *now) {
+/* By what h will come out as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature,
+ * that of others more. A chain that begins with a draw of the Gaussian has little to forget. */
+static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
     bool plain = is(cfg, "sampler.anchor", "off");
     double s = plain ? now->gamma - 1 : 1.5 * (double)(now->D + 1) / (double)now->n;
     double h = fmin(1, 2 / (1 + (1 + sgfsi_noise_margin) * s));
     if (!sgfsi_config_auto(cfg, "sampler.step")) h = sgfsi_config_num(cfg, "sampler.step");
-    return (2 - h) / h;
-}
-
-/* A chain that begins with a draw of the Gaussian has little to forget. */
-static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    double tau = expected_tau(cfg, now);
-    double warmup = 200 + 5 * tau;
+    double tau = (2 - h) / h, warmup = 200 + 5 * tau;
     double draws = fmax(1000, ceil(400 * tau)), thin = ceil(draws / 1000);
     bool free_draws = sgfsi_config_auto(cfg, "run.draws");
     sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", ceil(warmup), err);
@@ -202,12 +196,12 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     g->measured = 0;
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
         sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain,
-                                          ((int64_t)1 << 48) + first + i, SGFSI_PROBE);
+                                          SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE);
         draw_place(sampler, s, at, s->mean);
         status =
             sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
         sgfsi_stream signs = sgfsi_stream_at(sampler->seed, sampler->chain,
-                                             ((int64_t)1 << 49) + first + i, SGFSI_PROBE);
+                                             SGFSI_PROBE_SIGNS + first + i, SGFSI_PROBE);
         sgfsi_normals(&signs, e->D, g->z);
         if (status == SGFS_OK) sgfsi_corrected_learn(g, e, true, 1 / (double)(i + 1));
         if (sampler->first == NULL && first == 0)
@@ -228,7 +222,7 @@ static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err 
     sampler->eval.control = NULL;
     sgfsi_average_restart(&g->I1);
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        status = sgfsi_eval_gradient(&sampler->eval, ((int64_t)1 << 40) + i, SGFSI_PROBE,
+        status = sgfsi_eval_gradient(&sampler->eval, SGFSI_PROBE_ANCHOR + i, SGFSI_PROBE,
                                      sampler->anchor->theta, s->G, NULL, err);
         if (status == SGFS_OK) {
             g->I1.window = (double)count; /* a plain mean */
@@ -277,19 +271,6 @@ static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
               s->around, h, tau);
 }
 
-static sgfs_status open_anchored(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    sgfs_status status = sgfsi_sampler_anchor(sampler, err);
-    if (status == SGFS_OK && s->anchored)
-        status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
-    if (status != SGFS_OK) return status;
-    if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
-    status = look_around(sampler, s, SGFS_EUSAGE, err);
-    if (status != SGFS_OK) return status;
-    if (s->anchored && !s->step.given) weigh_gain(sampler, s);
-    tell(sampler, s);
-    return SGFS_OK;
-}
-
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_config *cfg = sampler->cfg;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
@@ -306,7 +287,16 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
         s->turns.warmup_every = s->turns.every;
     s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
     sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
-    return status == SGFS_OK ? open_anchored(sampler, s, err) : status;
+    if (status == SGFS_OK) status = sgfsi_sampler_anchor(sampler, err);
+    if (status == SGFS_OK && s->anchored)
+        status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
+    if (status != SGFS_OK) return status;
+    if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
+    status = look_around(sampler, s, SGFS_EUSAGE, err);
+    if (status != SGFS_OK) return status;
+    if (s->anchored && !s->step.given) weigh_gain(sampler, s);
+    tell(sampler, s);
+    return SGFS_OK;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */

@@ -90,9 +90,11 @@ static sgfs_status scale_noise(const sgfs_sampler *sampler, sghmc *s, double eta
                                sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
     double batch = eta / 2 * (e->gamma - 1) * e->total;
+    bool less = s->estimates && !warmup;
+    if (less) s->noise.kind->diag(&s->noise, s->work);
     for (int64_t j = 0; j < e->D; j++) {
         double left = s->friction;
-        if (s->estimates && !warmup) left -= batch * s->noise.a[j];
+        if (less) left -= batch * s->work[j];
         if (left < 0) {
             return sgfsi_fail(err, SGFS_ENUMERIC,
                               "the minibatch noise of parameter \"%s\" is more than the friction "

@@ -18,8 +18,6 @@ typedef struct sgfs_export_kind {
     /* Errors of f itself are seen by the caller. */
     sgfs_status (*print)(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err);
 } sgfs_export_kind;
-extern const sgfs_export_kind sgfs_export_netcdf, sgfs_export_stancsv, sgfs_export_csv,
-    sgfs_export_npy, sgfs_export_curve;
 extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 /* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */

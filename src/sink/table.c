@@ -3,7 +3,16 @@
  */
 #include "sink/export.h"
 
-const sgfs_export_kind *const sgfsi_exports[] = {
-    &sgfs_export_netcdf, &sgfs_export_stancsv, &sgfs_export_csv,
-    &sgfs_export_npy,    &sgfs_export_curve,   NULL,
-};
+/* clang-format off */
+#define EXPORTS(ROW)              \
+    ROW(sgfs_export_netcdf)       \
+    ROW(sgfs_export_stancsv)      \
+    ROW(sgfs_export_csv)          \
+    ROW(sgfs_export_npy)          \
+    ROW(sgfs_export_curve)
+/* clang-format on */
+
+#define DECLARE(kind) extern const sgfs_export_kind kind;
+#define ENTER(kind)   &kind,
+EXPORTS(DECLARE)
+const sgfs_export_kind *const sgfsi_exports[] = {EXPORTS(ENTER) NULL};

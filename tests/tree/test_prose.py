@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The documentation is readable and true, as far as a program can tell.
 
-No line of prose passes 100 columns; every relative link, its anchor included, leads somewhere; every
-file and every function that a page names exists; the reading path of CONTRIBUTING.md has at most
-2,500 lines; every word of docs/words.md has a place in alphabetical order and is linked from the page
-that a newcomer meets it on first. Each check is a function that returns what is wrong, and the last tests hand
-each of them something wrong.
+No line of prose passes 100 columns. Every relative link, its anchor included, leads somewhere. Every
+file and every function that a page names exists. The reading path of CONTRIBUTING.md has at most
+2,500 lines. Every word of docs/words.md has its place in alphabetical order and is linked from the
+page that a newcomer meets it on first. Each check is a function that returns what is wrong, and the
+last tests hand each of them something wrong.
 """
 
 import os
@@ -52,8 +52,8 @@ def prose(text):
 # ---- lines
 
 def too_long(text):
-    """Lines of prose over the width. A table's row and a line of code cannot be wrapped; neither can a line
-    that is one picture or one address."""
+    """Lines of prose over the width. The row of a table and a line of code cannot be wrapped, nor can
+    a line that is one picture or one address."""
     alone = re.compile(r"\s*(!\[[^\]]*\]\([^)]*\)|<?https?://\S+)\s*$")
     return [f"line {n}: {len(line)} columns" for n, line in prose(text)
             if len(line) > WIDTH and not alone.match(line)]
@@ -101,7 +101,7 @@ def broken_links(page, text):
         target = (ROOT / page).parent / name if name else ROOT / page
         if not target.exists():
             wrong.append(link)
-        elif anchor and anchor not in anchors(text if not name else target.read_text(encoding="utf-8")):
+        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8") if name else text):
             wrong.append(link)
     return wrong
 
@@ -114,7 +114,7 @@ def test_links_lead_somewhere(page):
 # ---- names of files and functions
 
 def missing_paths(text):
-    """Paths from the root of the repository that do not exist. NAME and stars stand for any file."""
+    """Paths from the root of the repository that do not exist. NAME and a star are any file."""
     wrong = []
     for path in re.findall(rf"(?<![\w/.-])((?:{TREE})/[\w./*-]*)", text):
         path = path.rstrip(".")
@@ -141,11 +141,12 @@ def sources():
 
 
 def missing_names(text, code):
-    """`file.c`, `sgfs_...` and `sgfsi_...` that the sources do not have. A page may show how to write a new
-    kind: names that its own code defines count."""
+    """`file.c`, `sgfs_...` and `sgfsi_...` that the sources do not have. A page may show how to write
+    a new kind: names that its own code defines count."""
     own = "\n".join(re.findall(r"```c\n(.*?)```", text, re.S))
     words = set(re.findall(r"\w+", "\n".join(code.values()) + own))
-    files = [f for f in re.findall(r"`(?:[\w/]*/)?(\w+\.[ch])`", text) if "NAME" not in f and f not in OTHERS]
+    files = re.findall(r"`(?:[\w/]*/)?(\w+\.[ch])`", text)
+    files = [f for f in files if "NAME" not in f and f not in OTHERS]
     names = re.findall(r"`(sgfsi?_\w+)(?:\(\))?`", text)
     names = [n for n in names if not re.search("NAME|_noun|_$", n)]
     wrong = [f for f in files if f not in code and f"/* {f}:" not in own]
@@ -158,8 +159,8 @@ def test_files_and_functions_exist(page):
 
 
 def misplaced(text, where):
-    """Of a page that maps equations to functions: names with an underscore that no source has, and names
-    that the file beside them (`name` in `src/file.c`) does not have. where: a file's text by its path."""
+    """Of a page that maps equations to functions: names with an underscore that no source has, and
+    names that the file beside them (`name` in `src/file.c`) does not have. where: texts by path."""
     every = set(re.findall(r"\w+", "\n".join(where.values())))
     names = re.findall(r"`([a-z][a-z0-9]*_[a-z0-9_]*[a-z0-9])`", text)
     pairs = re.findall(r"`(\w+)` in\s+`([\w/]+\.[ch])`", text)
@@ -175,6 +176,24 @@ def test_equations_lead_to_their_functions():
     where = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
              for f in ("src", "tests") for p in (ROOT / f).rglob("*.[ch]")}
     assert misplaced(read("docs/math.md"), where) == []
+
+
+# ---- who may include whom
+
+def arrows(text):
+    """The table of the tour: folder -> the folders it may include."""
+    part = text.split("## The picture", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([^|`]*) \|$", part, re.M)
+    return {folder: set(re.findall(r"\w+", may.replace("nothing", ""))) for folder, may in rows}
+
+
+def test_the_tour_has_the_arrows_of_the_test():
+    from test_layers import ENGINE, MAY
+    shown = arrows(read("docs/architecture.md"))
+    assert shown.pop("jobs") == {"the", "engine", "and", "files"}
+    assert shown.pop("api") == {"the", "engine", "files", "and", "jobs"}
+    assert shown == {folder: may for folder, may in MAY.items() if folder not in ("jobs", "api")}
+    assert MAY["jobs"] == set(ENGINE) | {"files"} and MAY["api"] == set(ENGINE) | {"files", "jobs"}
 
 
 # ---- the reading path
@@ -198,8 +217,9 @@ def test_the_reading_path_is_short_and_true():
     assert len(path) >= 8, "the table of the reading path was not found"
     assert path[0][0] == "README.md"
     assert too_far(path) == []
-    for file, lines in path:  # the numbers of the table are a promise about size, not a count of today
-        assert abs(read(file).count("\n") - lines) <= max(15, lines // 5), (file, read(file).count("\n"))
+    for file, lines in path:  # the table promises a size, it does not count today's lines
+        now = read(file).count("\n")
+        assert abs(now - lines) <= max(15, lines // 5), (file, now)
 
 
 # ---- the vocabulary
@@ -225,10 +245,11 @@ def badly_explained(text):
 
 
 def unlinked(text, reading):
-    """Words that the first page that uses them does not link to. reading: the texts in their order."""
+    """Words that the first page that uses them does not link to. reading: the texts in order."""
     wrong = []
     for word, _ in entries(text):
-        used = re.compile(rf"(?<![\w-]){re.escape(word)}s?(?![\w-])", 0 if word != word.lower() else re.I)
+        case = re.I if word == word.lower() else 0
+        used = re.compile(rf"(?<![\w-]){re.escape(word)}s?(?![\w-])", case)
         (anchor,) = anchors(f"### {word}")
         first = next((page for page in reading if used.search(plain(page))), "")
         if not re.search(rf"words\.md#{anchor}\b(?!-)", first):
@@ -254,28 +275,34 @@ def test_long_prose_is_found_and_code_is_not():
 
 def test_broken_links_are_found():
     page = "docs/samplers.md"
-    text = "# One\n\n## A `b`: c\n[a](#a-b-c) [b](#a-b) [c](math.md#1-notation) [d](math.md#none) [e](nowhere.md)\n"
+    text = ("# One\n\n## A `b`: c\n[a](#a-b-c) [b](#a-b) [c](math.md#1-notation) [d](math.md#none)\n"
+            "[e](nowhere.md)\n")
     assert broken_links(page, text) == ["#a-b", "math.md#none", "nowhere.md"]
     assert broken_links(page, "`[a](b)` and https://x.org/\n\n    [a](b)\n") == []
 
 
 def test_missing_files_and_functions_are_found():
-    assert missing_paths("`src/run/run.c`, `src/base/err.c`, tests/no/such.") == ["src/run/run.c", "tests/no/such"]
+    assert missing_paths("`src/run/run.c`, `src/base/err.c`, tests/no.") == ["src/run/run.c", "tests/no"]
     assert missing_paths("`src/model/NAME.c`, `src/nowhere/NAME.c`") == ["src/nowhere"]
     code = {"err.c": "int sgfsi_fail(void);"}
     assert missing_names("`err.c`, `base/err.c`, `sgfsi_fail`, `sgfsi_`", code) == []
-    assert missing_names("`again.c`, `sgfsi_told`, `sgfs_x()`", code) == ["again.c", "sgfsi_told", "sgfs_x"]
+    assert missing_names("`no.c`, `sgfsi_no`, `sgfs_no()`", code) == ["no.c", "sgfsi_no", "sgfs_no"]
     assert missing_names("```c\n/* toy.c: */\nsgfs_toy\n```\n`toy.c` has `sgfs_toy`", code) == []
 
 
 def test_functions_in_the_wrong_file_are_found():
     where = {"src/a/one.c": "int sgfsi_one(void); run_variance", "src/b/two.c": "int two(void);"}
     assert misplaced("`sgfsi_one` in `one.c`, `run_variance`, `two` in `src/b/two.c`", where) == []
-    assert misplaced("`sgfsi_one` in `two.c`, `no_such`", where) == ["no_such", "sgfsi_one in two.c"]
+    assert misplaced("`sgfsi_one` in `two.c`, `no_no`", where) == ["no_no", "sgfsi_one in two.c"]
+
+
+def test_arrows_are_read_from_the_table():
+    text = "## The picture\n\n|---|---|\n| `base` | nothing |\n| `rows` | base, context |\n\n## Next\n"
+    assert arrows(text) == {"base": set(), "rows": {"base", "context"}}
 
 
 def test_a_reading_path_that_is_too_long_is_found():
-    text = ("## The reading path\n\n| read | lines | to learn |\n|---|---|---|\n| [README.md](README.md) | 1,233 | what |\n"
+    text = ("## The reading path\n\n|---|---|---|\n| [README.md](README.md) | 1,233 | what |\n"
             "| [`src/no.c`](src/no.c) | 12 | which |\n\n## Next\n\n| [b.c](b.c) | 1 | not |\n")
     assert reading_path(text) == [("README.md", 1233), ("src/no.c", 12)]
     assert too_far([("README.md", 200), ("src/no.c", 12)]) == ["src/no.c does not exist"]
@@ -284,9 +311,10 @@ def test_a_reading_path_that_is_too_long_is_found():
 
 
 def test_words_out_of_order_or_without_a_link_are_found():
-    text = "### batch\n\nA batch is rows. It has 500.\n\n### R-hat\n\nIt is one\n\n### anchor\n\nA place. One example.\n"
+    text = ("### batch\n\nA batch is rows. It has 500.\n\n### R-hat\n\nIt is one\n\n"
+            "### anchor\n\nA place. One example.\n")
     assert badly_explained(text) == ["anchor", "R-hat"]
-    pages = ["`anchor` and a batch", "R-hat and anchors", "[a](words.md#anchor), [b](words.md#batch)"]
+    pages = ["`anchor`, a batch", "R-hat and anchors", "[a](words.md#anchor), [b](words.md#batch)"]
     assert unlinked(text, pages) == ["batch", "R-hat", "anchor"]
-    pages = ["a [batch](words.md#batch)", "[R-hat](words.md#r-hat) and an [anchor](docs/words.md#anchor)", "anchor"]
+    pages = ["a [batch](words.md#batch)", "[R-hat](words.md#r-hat), [anchor](words.md#anchor)", "anchor"]
     assert unlinked(text, pages) == []

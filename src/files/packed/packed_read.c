@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/io.h"
+#include "base/little.h"
 #include "base/number.h"
 #include "files/columns.h"
 #include "files/packed/packed_layout.h"
@@ -51,31 +53,17 @@ static sgfs_status open_file(file *f, sgfs_err *err) {
 
 /* Exactly `count` bytes. */
 static sgfs_status read_at(const file *f, void *out, size_t count, uint64_t at, sgfs_err *err) {
-    char *to = out;
-    while (count > 0) {
-        ssize_t n = pread(f->fd, to, count, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0)
-            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", f->path, strerror(errno));
-        if (n == 0) return damaged(f, "it became shorter while it was read", err);
-        to += n;
-        at += (uint64_t)n;
-        count -= (size_t)n;
-    }
-    return SGFS_OK;
-}
-
-static uint64_t get_bytes(const unsigned char *from, int bytes) {
-    uint64_t x = 0;
-    for (int k = bytes - 1; k >= 0; k--) x = x << 8 | from[k];
-    return x;
+    int error = sgfsi_io_read(f->fd, out, count, (int64_t)at);
+    if (error == 0) return SGFS_OK;
+    if (error == SGFSI_IO_SHORT) return damaged(f, "it became shorter while it was read", err);
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", f->path, strerror(error));
 }
 
 /* ---- page 0 ---------------------------------------------------------------------------------- */
 
 static void take_head(const unsigned char page[SGFSI_PAGE], sgfsi_packed_head *h) {
-#define GET32(member, at) h->member = (uint32_t)get_bytes(page + (at), 4);
-#define GET64(member, at) h->member = get_bytes(page + (at), 8);
+#define GET32(member, at) h->member = sgfsi_get_u32(page + (at));
+#define GET64(member, at) h->member = sgfsi_get_u64(page + (at));
     SGFSI_PACKED_U32(GET32)
     SGFSI_PACKED_U64(GET64)
 #undef GET32
@@ -101,8 +89,8 @@ static sgfs_status read_head(file *f, sgfs_err *err) {
     if (memcmp(page, SGFSI_PACKED_MAGIC, 8) != 0) return refuse_start(f, page, err);
     if (shorter) return damaged(f, "it is shorter than its first page", err);
     take_head(page, &f->head);
-    bool whole = sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT) ==
-                 (uint32_t)get_bytes(page + SGFSI_PACKED_CRC_AT, 4);
+    bool whole =
+        sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT) == sgfsi_get_u32(page + SGFSI_PACKED_CRC_AT);
     if (!whole) return damaged(f, "the checksum of its first page is wrong", err);
     if (f->head.version == SGFSI_PACKED_VERSION) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,

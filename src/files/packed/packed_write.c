@@ -26,6 +26,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
+#include "base/little.h"
 #include "files/packed/packed_cells.h"
 #include "files/packed/packed_layout.h"
 #include "rows/column_stats.h"
@@ -336,19 +337,15 @@ static char *describe(const sgfsi_packer *p) {
 
 /* ---- page 0 ---------------------------------------------------------------------------------- */
 
-static void put_bytes(unsigned char *to, uint64_t x, int bytes) {
-    for (int k = 0; k < bytes; k++) to[k] = (unsigned char)(x >> (8 * k));
-}
-
 static sgfs_status write_head(sgfsi_packer *p, const sgfsi_packed_head *h, sgfs_err *err) {
     unsigned char page[SGFSI_PAGE] = SGFSI_PACKED_MAGIC;
-#define PUT32(member, at) put_bytes(page + (at), h->member, 4);
-#define PUT64(member, at) put_bytes(page + (at), h->member, 8);
+#define PUT32(member, at) sgfsi_put_u32(page + (at), h->member);
+#define PUT64(member, at) sgfsi_put_u64(page + (at), h->member);
     SGFSI_PACKED_U32(PUT32)
     SGFSI_PACKED_U64(PUT64)
 #undef PUT32
 #undef PUT64
-    put_bytes(page + SGFSI_PACKED_CRC_AT, sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT), 4);
+    sgfsi_put_u32(page + SGFSI_PACKED_CRC_AT, sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT));
     return write_at(p, page, sizeof page, 0, err);
 }
 

@@ -21,6 +21,7 @@
 
 #include "base/number.h"
 #include "base/ticker.h"
+#include "context/clock.h"
 #include "jobs/audit/audit.h"
 
 enum { LEAST_ESS = 2048, ROUNDS = 12, MOST_FACTOR = 100 };
@@ -94,17 +95,11 @@ static void add_draws(void *sums, int64_t chain, int64_t draws, const double *th
     sgfsi_batchmeans_add(sums, chain, draws, theta);
 }
 
-/* A tenth of a second, and no more draws than fit into a few megabytes. */
-static int64_t next_stretch(const sgfs_run *run, int64_t stretch, double took) {
-    double factor = took > 0 ? fmin(fmax(0.1 / took, 0.5), 2) : 2;
-    double most = 1e6 / (double)(run->model->D * run->plan.chains);
-    double next = fmin((double)stretch * factor, most);
-    return next > 1 ? (int64_t)next : 1;
-}
-
 /* Up to iteration `end` of every chain. */
 static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
                            sgfsi_batchmeans *b, int64_t end, double until, sgfs_err *err) {
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    const double most = 1e6 / (double)(run->model->D * run->plan.chains); /* a few megabytes */
     int64_t stretch = 1;
     while (run->chain[0].t < end) {
         double before = sgfsi_now();
@@ -117,8 +112,8 @@ static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_
         report(a, p, after * (double)run->plan.chains);
         if (sgfsi_job_stopping(&a->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
-        if (sgfsi_now() >= until) return SGFS_OK; /* false without a limit: NaN */
-        stretch = next_stretch(run, stretch, sgfsi_now() - before);
+        if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;
+        stretch = sgfsi_clock_stretch(comm, stretch, sgfsi_now() - before, most);
     }
     return SGFS_OK;
 }
@@ -207,7 +202,8 @@ static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sg
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
         if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
-        if (excess <= 1.1 || planned >= most || sgfsi_now() >= until) return SGFS_OK;
+        bool over = sgfsi_clock_is_over(run->model->ctx.comm, sgfsi_now(), until);
+        if (excess <= 1.1 || planned >= most || over) return SGFS_OK;
         double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 16) : 4;
         planned = fmin(planned * factor, most);
     }
