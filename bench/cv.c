@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
     static const int64_t sizes[SIZES] = {5, 21, 51, 200};
     int64_t N = argc > 1 ? atoll(argv[1]) : 100000;
     printf("logistic, sgfs-cv, one thread, best of %d rounds (OpenBLAS %s)\n", ROUNDS,
-           sgfsi_blas_core());
+           sgfs_device_blas.ops->kernel(&sgfs_device_blas));
     for (int k = 0; k < SIZES; k++) compare_batches(N, sizes[k]);
     return 0;
 }

@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
     (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     printf("one update of a full Fisher matrix, one thread, best of %d rounds (OpenBLAS %s); in "
            "brackets refactor/this\n",
-           ROUNDS, sgfsi_blas_core());
+           ROUNDS, sgfs_device_blas.ops->kernel(&sgfs_device_blas));
     printf("  %5s %5s %6s %12s %20s %20s   rule (alpha > 0, = 0)\n", "D", "n", "D/n", way_name[0],
            way_name[1], way_name[2]);
     for (int d = 0; d < count; d++) {

@@ -112,7 +112,7 @@ int main(void) {
     }
     printf(
         "logistic, N 10,000, D 51, n 500, one thread, best of %d x %d iterations (OpenBLAS %s)\n",
-        ROUNDS, STEPS, sgfsi_blas_core());
+        ROUNDS, STEPS, sgfs_device_blas.ops->kernel(&sgfs_device_blas));
     printf("  %-28s %8.1f us   1.00\n", "bare syrk + potrf", bare);
     for (int c = 0; c < COUNT; c++) {
         printf("  %-28s %8.1f us  %5.2f\n", list[c].name, list[c].best, list[c].best / bare);

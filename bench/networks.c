@@ -218,7 +218,7 @@ int main(void) {
     const network drbm = {"drbm", "41", "500", 40, 23, 2647, 500};
     const network mlp = {"mlp", "30", "2000", 20, 10, 940, 2000};
     printf("processor time of one thread, best of %d rounds (OpenBLAS %s)\n", ROUNDS,
-           sgfsi_blas_core());
+           sgfs_device_blas.ops->kernel(&sgfs_device_blas));
     measure(&mlp);
     measure(&drbm);
     return 0;

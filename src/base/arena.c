@@ -12,6 +12,9 @@ enum { ALIGNMENT = 64 };
 
 typedef struct sgfsi_piece {
     struct sgfsi_piece *next;
+    void (*release)(const void *user, void *what); /* NULL: nothing but the piece itself */
+    const void *user;
+    void *what;
 } sgfsi_piece;
 
 void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
@@ -28,6 +31,15 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     return raw + ALIGNMENT;
 }
 
+bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void *what),
+                      const void *user, void *what) {
+    if (sgfsi_arena_alloc(arena, 0, 1) == NULL) return false;
+    arena->head->release = release;
+    arena->head->user = user;
+    arena->head->what = what;
+    return true;
+}
+
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text) {
     size_t bytes = strlen(text) + 1;
     char *copy = sgfsi_arena_alloc(arena, (int64_t)bytes, 1);
@@ -38,6 +50,7 @@ char *sgfsi_arena_text(sgfsi_arena *arena, const char *text) {
 void sgfsi_arena_free(sgfsi_arena *arena) {
     for (sgfsi_piece *piece = arena->head; piece != NULL;) {
         sgfsi_piece *next = piece->next;
+        if (piece->release != NULL) piece->release(piece->user, piece->what);
         free(piece);
         piece = next;
     }

@@ -5,6 +5,7 @@
 #ifndef SGFSI_ARENA_H
 #define SGFSI_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,9 @@ typedef struct sgfsi_arena {
 
 /* count x size bytes, or NULL when memory is out or the product overflows (count < 0 included). */
 void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size);
+/* The arena's end is to call release(user, what) as well; false when memory is out. */
+bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void *what),
+                      const void *user, void *what);
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text);
 void sgfsi_arena_free(sgfsi_arena *arena);
 

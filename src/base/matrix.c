@@ -220,3 +220,20 @@ sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfsi_aren
     free(t.x);
     return status;
 }
+
+static double dot(int64_t n, const double *x, const double *y) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+int64_t sgfsi_cholesky(int64_t D, double *A) {
+    for (int64_t i = 0; i < D; i++) {
+        double *row = A + i * D;
+        for (int64_t j = 0; j < i; j++) row[j] = (row[j] - dot(j, row, A + j * D)) / A[j * D + j];
+        double pivot = row[i] - dot(i, row, row);
+        if (!(pivot > 0)) return i + 1;
+        row[i] = sqrt(pivot);
+    }
+    return 0;
+}

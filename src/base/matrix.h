@@ -28,4 +28,8 @@ sgfs_status sgfsi_matrix_read(sgfsi_matrix *m, const char *path, int64_t D, sgfs
 sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfsi_arena *arena,
                               sgfs_err *err);
 
+/* Lower triangle of A (D x D) -> L with A = L L'; 0, or the order of the minor that is not positive
+ * definite. */
+int64_t sgfsi_cholesky(int64_t D, double *A);
+
 #endif

@@ -51,7 +51,7 @@ static double *whiten(const sgfs_model *m, const double *theta, const double *L,
     double *W = SGFSI_DOUBLES(arena, D * D), *room = SGFSI_DOUBLES(arena, 2 * D);
     if (W == NULL || room == NULL) return NULL;
     map_to_user(m, theta, L, room, W);
-    sgfsi_transpose(D, W);
+    sgfsi_transpose(m->ctx.device, D, W);
     for (int64_t i = 0; i < D; i++) sgfsi_trsv(m->ctx.device, D, L, false, W + i * D);
     return W;
 }
@@ -62,7 +62,7 @@ bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double 
     double *W = whiten(m, theta, L, &arena);
     bool room = W != NULL;
     if (room) {
-        sgfsi_transpose(D, W);
+        sgfsi_transpose(m->ctx.device, D, W);
         sgfsi_syrk_t(m->ctx.device, D, D, 1.0, W, 0.0, cov);
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j < i; j++) cov[j * D + i] = cov[i * D + j];

@@ -11,9 +11,17 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
     const char *name = sgfsi_config_text(cfg, "run.backend");
     *ctx = (sgfsi_context){.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
                            .device = sgfsi_device_find(name),
+                           .comm = sgfsi_comm_find(),
                            .log = sgfsi_config_log(cfg)};
     if (ctx->device != NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+}
+
+sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,
+                                bool passes) {
+    if (passes && ctx->comm->size > 1) chains = 1;
+    int64_t side = threads < chains ? threads : chains;
+    return (sgfsi_split){.chains = side, .inside = passes ? threads / side : 1};
 }
 
 /* Chains side by side, and the parts of a pass inside each of them. */

@@ -11,16 +11,28 @@
 #define SGFSI_CONTEXT_H
 
 #include "base/config.h"
+#include "context/comm/comm.h"
 #include "context/device/device.h"
 
 typedef struct sgfsi_context {
     int64_t threads;           /* that may work at the same time (base/threads.h) */
     const sgfs_device *device; /* what does the arithmetic */
+    const sgfsi_comm *comm;    /* the processes that share the work */
     const sgfsi_log *log;      /* where notes and warnings go */
 } sgfsi_context;
 
 /* The config must outlive it: its log is the config's. */
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err);
+
+/* How threads are shared out: `chains` of them at the same time, each with `inside` threads for its
+ * passes over all rows. Passes talk to other processes where there are some, and have to do so in
+ * the same order everywhere: then chains that make passes go one after another, with all threads
+ * inside. */
+typedef struct sgfsi_split {
+    int64_t chains, inside;
+} sgfsi_split;
+sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,
+                                bool passes);
 
 typedef struct sgfsi_scope {
     const sgfs_device *device;

@@ -17,7 +17,9 @@
 #include "diagnostics/measures.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <string.h>
+
+#include "base/matrix.h"
 
 static const double SQRT_2_OVER_PI = 0.79788456080286535588;
 
@@ -34,19 +36,6 @@ double sgfsi_measure_E2(int64_t D, const double *cov, const double *ref) {
     return sgfsi_measure_E1(D * D, cov, ref);
 }
 
-/* Lower Cholesky factor of a into L (row-major); false when a is not positive definite. */
-static bool cholesky(int64_t D, const double *a, double *L) {
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j <= i; j++) {
-            double sum = a[i * D + j];
-            for (int64_t k = 0; k < j; k++) sum -= L[i * D + k] * L[j * D + k];
-            if (i == j && !(sum > 0.0)) return false;
-            L[i * D + j] = i == j ? sqrt(sum) : sum / L[j * D + j];
-        }
-    }
-    return true;
-}
-
 /* Row r of L^-1 into x (r + 1 numbers): x L = e_r', from the right, along rows of L. */
 static void inverse_row(int64_t D, const double *L, int64_t r, double *x) {
     for (int64_t i = 0; i <= r; i++) x[i] = i == r ? 1.0 : 0.0;
@@ -59,7 +48,8 @@ static void inverse_row(int64_t D, const double *L, int64_t r, double *x) {
 /* ref = L L', so tr(ref^-1 cov) = sum_r x_r cov x_r' over the rows x_r of L^-1. */
 double sgfsi_measure_trR(int64_t D, const double *cov, const double *ref, double *scratch) {
     double *L = scratch, *x = scratch + D * D, trace = 0.0;
-    if (!cholesky(D, ref, L)) return NAN;
+    memcpy(L, ref, (size_t)(D * D) * sizeof *L);
+    if (sgfsi_cholesky(D, L) != 0) return NAN;
     for (int64_t r = 0; r < D; r++) {
         inverse_row(D, L, r, x);
         for (int64_t i = 0; i <= r; i++) {

@@ -83,7 +83,7 @@ static void from_dense(sgfs_sym *A, const double *dense) {
     EACH_PART(A, p) {
         const double *corner = dense + p.first * A->D + p.first;
         for (int64_t i = 0; i < p.M.D; i++) {
-            for (int64_t j = 0; j <= i; j++) p.M.a[i * p.M.D + j] = corner[i * A->D + j];
+            sgfsi_put(A->device, i + 1, corner + i * A->D, p.M.a + i * p.M.D);
         }
     }
 }

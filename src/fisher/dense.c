@@ -48,7 +48,7 @@ static int64_t entry_from(const sgfs_csr *x, int64_t i, int64_t col) {
     return low;
 }
 
-/* The same as form_outer with sparse rows: the mean is everywhere, the row here and there. */
+/* Columns from .. end - 1 of left (x) right for a sparse row i, minus the mean: the mean is everywhere, the row here and there. */
 static void form_sparse(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
                         const double *gbar, double *g) {
     const sgfs_csr *x = b->right_sparse;
@@ -63,23 +63,6 @@ static void form_sparse(const sgfs_score_block *b, int64_t i, int64_t from, int6
     }
 }
 
-/* Columns from .. end - 1 of a factored block for row i: left (x) right, minus the mean. */
-static void form_outer(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
-                       const double *gbar, double *g) {
-    for (int64_t r = from / b->cols; r * b->cols < end; r++) {
-        int64_t begin = most(from, r * b->cols), cols = least(end, (r + 1) * b->cols) - begin;
-        double left = b->left[i * b->rows + r];
-        const double *restrict right = b->right + i * b->cols + (begin - r * b->cols);
-        const double *mean = gbar != NULL ? gbar + begin : NULL;
-        double *restrict out = g + (begin - from);
-        if (mean == NULL) {
-            for (int64_t c = 0; c < cols; c++) out[c] = left * right[c];
-        } else {
-            for (int64_t c = 0; c < cols; c++) out[c] = left * right[c] - mean[c];
-        }
-    }
-}
-
 static void form_dense(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
                        const double *gbar, double *g) {
     const double *row = b->dense + i * b->rows * b->cols;
@@ -87,18 +70,30 @@ static void form_dense(const sgfs_score_block *b, int64_t i, int64_t from, int64
 }
 
 /* g (rows x d) = this part of the scores, minus their mean. */
-static void form(const sgfs_scores *s, const double *gbar, part p, double *g) {
+static void form(const sgfs_device *dev, const sgfs_scores *s, const double *gbar, part p,
+                 double *g) {
     for (int64_t k = 0; k < s->blocks; k++) {
         const sgfs_score_block *b = &s->block[k];
         const double *mean = gbar != NULL ? gbar + b->offset : NULL;
         int64_t from = most(p.first - b->offset, 0);
         int64_t end = least(p.first + p.d - b->offset, b->rows * b->cols);
         if (from >= end) continue;
-        for (int64_t i = 0; i < p.rows; i++) {
-            double *out = g + i * p.d + (b->offset + from - p.first);
-            if (b->dense != NULL) form_dense(b, p.row + i, from, end, mean, out);
-            else if (b->right_sparse != NULL) form_sparse(b, p.row + i, from, end, mean, out);
-            else form_outer(b, p.row + i, from, end, mean, out);
+        double *to = g + (b->offset + from - p.first);
+        if (b->dense == NULL && b->right_sparse == NULL) {
+            const sgfsi_outer o = {.n = p.rows,
+                                   .rows = b->rows,
+                                   .cols = b->cols,
+                                   .left = b->left + p.row * b->rows,
+                                   .right = b->right + p.row * b->cols,
+                                   .from = from,
+                                   .end = end,
+                                   .mean = mean};
+            sgfsi_outer_of(dev, &o, to, p.d);
+            continue;
+        }
+        for (int64_t i = 0; i < p.rows; i++, to += p.d) {
+            if (b->dense != NULL) form_dense(b, p.row + i, from, end, mean, to);
+            else form_sparse(b, p.row + i, from, end, mean, to);
         }
     }
 }
@@ -106,22 +101,20 @@ static void form(const sgfs_scores *s, const double *gbar, part p, double *g) {
 /* ---- what is done with them ------------------------------------------------------------------ */
 
 void sgfsi_dense_add(sgfsi_dense b, const sgfsi_change *c, double *work) {
-    form(c->s, c->gbar, (part){0, c->s->n, b.first, b.d}, work);
+    form(b.device, c->s, c->gbar, (part){0, c->s->n, b.first, b.d}, work);
     sgfsi_syrk_t(b.device, c->s->n, b.d, c->weight, work, c->decay, b.a);
 }
 
 void sgfsi_dense_scale(sgfsi_dense b, double factor) {
-    for (int64_t i = 0; i < b.d; i++) {
-        for (int64_t j = 0; j <= i; j++) b.a[i * b.d + j] *= factor;
-    }
+    sgfsi_combine(b.device, b.d, factor, b.a, 0, NULL, b.a);
 }
 
 int64_t sgfsi_dense_rows(sgfsi_dense b, const sgfsi_change *c, sgfsi_rank_update by, double *work) {
     double root = sqrt(c->weight), *X = work;
     for (int64_t row = 0; row < c->s->n; row += b.d) {
         int64_t rows = least(b.d, c->s->n - row);
-        form(c->s, c->gbar, (part){row, rows, b.first, b.d}, X);
-        for (int64_t i = 0; i < rows * b.d; i++) X[i] *= root;
+        form(b.device, c->s, c->gbar, (part){row, rows, b.first, b.d}, X);
+        sgfsi_times(b.device, rows * b.d, root, X);
         if (by(b.device, b.d, rows, b.a, X, X + rows * b.d) != 0) return -1;
     }
     return 0;

@@ -58,11 +58,7 @@ static void sum_squares(const sgfs_device *dev, const sgfs_score_block *b, int64
                         double *room, int64_t room_size) {
     int64_t d = b->rows * b->cols;
     if (b->dense != NULL) {
-        memset(ss, 0, (size_t)d * sizeof *ss);
-        for (int64_t i = 0; i < n; i++) {
-            const double *g = b->dense + i * d;
-            for (int64_t j = 0; j < d; j++) ss[j] += g[j] * g[j];
-        }
+        sgfsi_squares(dev, n, d, NULL, b->dense, ss);
         return;
     }
     if (b->right_sparse != NULL) {
@@ -70,12 +66,7 @@ static void sum_squares(const sgfs_device *dev, const sgfs_score_block *b, int64
         return;
     }
     if (b->rows == 1) { /* one pass, no squares stored */
-        memset(ss, 0, (size_t)d * sizeof *ss);
-        for (int64_t i = 0; i < n; i++) {
-            double left = b->left[i] * b->left[i];
-            const double *right = b->right + i * d;
-            for (int64_t j = 0; j < d; j++) ss[j] += left * (right[j] * right[j]);
-        }
+        sgfsi_squares(dev, n, d, b->left, b->right, ss);
         return;
     }
     int64_t at_once = room_size / (b->rows + b->cols);
@@ -163,6 +154,7 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .help = "the diagonal: O(n D), approximate where parameters are correlated",
     .stan_metric = "diag_e",
     .factored = true,
+    .host = true,
     .size = size,
     .work = work,
     .zero = zero,

@@ -16,7 +16,7 @@ static int64_t work(const sgfs_layout *layout, int64_t n) {
 }
 
 static void zero(sgfs_sym *A) {
-    memset(A->a, 0, (size_t)(A->D * A->D) * sizeof *A->a);
+    sgfsi_zero(A->device, A->D * A->D, A->a);
 }
 
 static sgfsi_dense whole(const sgfs_sym *A) {
@@ -30,24 +30,15 @@ static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores 
 }
 
 static void combine(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C) {
-    int64_t D = A->D;
-    for (int64_t i = 0; i < D; i++) {
-        double *to = A->a + i * D;
-        const double *from = B->a + i * D, *other = C != NULL ? C->a + i * D : NULL;
-        if (other == NULL) {
-            for (int64_t j = 0; j <= i; j++) to[j] = b * from[j];
-        } else {
-            for (int64_t j = 0; j <= i; j++) to[j] = b * from[j] + c * other[j];
-        }
-    }
+    sgfsi_combine(A->device, A->D, b, B->a, c, C != NULL ? C->a : NULL, A->a);
 }
 
 static void add_diag(sgfs_sym *A, double c, const double *d) {
-    for (int64_t i = 0; i < A->D; i++) A->a[i * A->D + i] += c * (d != NULL ? d[i] : 1.0);
+    sgfsi_add_diag(A->device, A->D, c, d, A->a);
 }
 
 static void from_dense(sgfs_sym *A, const double *dense) {
-    memcpy(A->a, dense, (size_t)(A->D * A->D) * sizeof *dense);
+    sgfsi_put(A->device, A->D * A->D, dense, A->a);
 }
 
 static int64_t factor(sgfs_sym *A) {
@@ -77,13 +68,11 @@ static void mul(const sgfs_sym *A, const double *x, double *y) {
 }
 
 static double trace(const sgfs_sym *A) {
-    double sum = 0;
-    for (int64_t i = 0; i < A->D; i++) sum += A->a[i * A->D + i];
-    return sum;
+    return sgfsi_trace_of(A->device, A->D, A->a);
 }
 
 static void diag(const sgfs_sym *A, double *d) {
-    for (int64_t i = 0; i < A->D; i++) d[i] = A->a[i * A->D + i];
+    sgfsi_get_diag(A->device, A->D, A->a, d);
 }
 
 const sgfs_fisher_kind sgfs_fisher_full = {

@@ -76,7 +76,8 @@ static int64_t factor(sgfs_sym *A) {
 }
 
 static void unfactor(sgfs_sym *P) {
-    if (factor(P) != 0) P->a[0] = NAN; /* the inverse of the inverse; the next factor will tell */
+    const double nothing = NAN; /* the inverse of the inverse; the next factor will tell */
+    if (factor(P) != 0) sgfsi_put(P->device, 1, &nothing, P->a);
 }
 
 static int64_t update(sgfs_sym *P, double decay, double weight, const sgfs_scores *s,

@@ -36,9 +36,16 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
                     .device = dev,
                     .layout = layout,
                     .D = layout->D,
-                    .a = SGFSI_DOUBLES(arena, kind->size(layout))};
+                    .a = kind->host ? SGFSI_DOUBLES(arena, kind->size(layout))
+                                    : sgfsi_device_room(dev, kind->size(layout), arena)};
     return A->a != NULL ? SGFS_OK
                         : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
+}
+
+void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {
+    double *a = A->a;
+    A->a = B->a;
+    B->a = a;
 }
 
 void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name) {

@@ -29,21 +29,16 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     (void)err;
-    const double *restrict target = b->y, one = m->labels.value[1];
-    double *restrict residual = s->block != NULL ? s->block[0].left : NULL;
-    double *eta = scratch, *e = scratch + b->n; /* n each */
+    double *eta = scratch; /* n, and as many of work */
     sgfsi_glm_predictor(m, theta, b, eta);
-    sgfsi_half_exp(m, b->n, eta, e);
-    for (int64_t i = 0; residual != NULL && i < b->n; i++) {
-        double y = target[i] == one ? 1.0 : 0.0;
-        residual[i] = y - (eta[i] >= 0 ? 1.0 : e[i]) / (1.0 + e[i]);
-    }
-    if (s->loglik == NULL) return SGFS_OK;
-    sgfsi_log1p(m->ctx.device, b->n, e, e);
-    for (int64_t i = 0; i < b->n; i++) {
-        double y = target[i] == one ? 1.0 : 0.0; /* fmax would be a call */
-        s->loglik[i] = y * eta[i] - ((eta[i] > 0 ? eta[i] : 0) + e[i]);
-    }
+    const sgfsi_pointwise p = {.n = b->n,
+                               .eta = eta,
+                               .y = b->y,
+                               .one = m->labels.value[1],
+                               .residual = s->block != NULL ? s->block[0].left : NULL,
+                               .loglik = s->loglik,
+                               .work = scratch + b->n};
+    sgfsi_link_of(m->ctx.device, SGFSI_LOGIT, &p);
     return SGFS_OK;
 }
 

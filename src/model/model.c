@@ -90,6 +90,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     if (m->D < 1 || m->param == NULL) {
         return sgfsi_fail(err, SGFS_EINTERNAL, "Model %s declared no parameters.", m->kind->name);
     }
+    status = sgfsi_device_fits(m->ctx.device, m->D, "parameters", err);
+    if (status != SGFS_OK) return status;
     default_names(m);
     status = check_names(m, err);
     return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;

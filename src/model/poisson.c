@@ -108,11 +108,15 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     sgfs_status status = check_batch(m, b, err);
     if (status != SGFS_OK) return status;
     sgfsi_glm_predictor(m, theta, b, eta);
-    sgfsi_exp(m->ctx.device, b->n, eta, mu);
-    for (int64_t i = 0; s->block != NULL && i < b->n; i++) s->block[0].left[i] = b->y[i] - mu[i];
-    for (int64_t i = 0; s->loglik != NULL && i < b->n; i++) {
-        s->loglik[i] = b->y[i] * eta[i] - mu[i] - log_factorial(m->state, b->y[i]);
-    }
+    const sgfsi_pointwise p = {.n = b->n,
+                               .eta = eta,
+                               .y = b->y,
+                               .residual = s->block != NULL ? s->block[0].left : NULL,
+                               .loglik = s->loglik,
+                               .work = mu};
+    sgfsi_link_of(m->ctx.device, SGFSI_LOG, &p);
+    for (int64_t i = 0; s->loglik != NULL && i < b->n; i++)
+        s->loglik[i] -= log_factorial(m->state, b->y[i]);
     return SGFS_OK;
 }
 

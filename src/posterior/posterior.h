@@ -73,7 +73,6 @@ typedef struct sgfsi_full {
     sgfs_err *err;           /* parts */
     int64_t rows_touched;
     const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
-    const struct sgfsi_harvest *harvest; /* of sgfsi_full_harvest, while it runs */
 } sgfsi_full;
 
 /* threads: 0 or less: the context's. curvature: A may be asked for. */

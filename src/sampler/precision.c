@@ -12,9 +12,8 @@ enum { POWER_STEPS = 60 };
 
 sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_device *dev = sampler->model->ctx.device;
-    const sgfs_config *cfg = sampler->cfg;
     p->stiff = 1;
-    p->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
+    p->ridge = sampler->plan->fisher.ridge;
     sgfs_status status =
         sgfsi_sym_open(&p->A, sampler->fisher, dev, sampler->layout, sampler->arena, err);
     if (status != SGFS_OK) return status;
@@ -63,7 +62,7 @@ static void apply(const sgfsi_precision *p, const double *full, double *x) {
 static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
     const sgfs_device *dev = p->A.device;
     int64_t D = p->A.D;
-    sgfsi_stream stream = sgfsi_stream_at(seed, 0, (int64_t)1 << 50, SGFSI_PROBE);
+    sgfsi_stream stream = sgfsi_stream_at(seed, 0, SGFSI_PROBE_VECTOR, SGFSI_PROBE);
     double largest = 1;
     sgfsi_normals(&stream, D, x);
     for (int k = 0; k < POWER_STEPS; k++) {

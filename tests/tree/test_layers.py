@@ -173,6 +173,13 @@ def test_threads_are_decided_in_one_place():
             assert "num_threads" in line, (path, line)
 
 
+def test_numbers_of_a_matrix_are_its_kinds_own():
+    """Nobody but src/fisher looks into an sgfs_sym: they may lie in the memory of another device."""
+    inside = re.compile(r"\b(?:I1|V|R|L|W|C|S|A|next|noise|K)\.a\b(?!\w)")
+    for path in sources("src/sampler", "src/chain", "src/posterior"):
+        assert not inside.search((ROOT / path).read_text()), path
+
+
 def test_this_file_can_fail(tmp_path, monkeypatch):
     """A model that sees a sampler, and a sampler that sees rows, are caught."""
     for layer, header in [("model", "sampler/sampler.h"), ("sampler", "rows/batch.h"),

@@ -5,6 +5,8 @@
  * copy, so potrf, potri and tpqrt are called column-major with an upper triangle: the same bytes,
  * no copy. Only LAPACKE's _work functions are used: the others allocate.
  */
+#include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 
@@ -13,50 +15,60 @@
 
 #include "context/device/device.h"
 
+/* OpenBLAS counts in int. Larger matrices were refused when they were opened (sgfsi_device_fits);
+ * vectors may be as long as D^2, and go in several calls. */
+static int dim(int64_t n) {
+    assert(n >= 0 && n <= INT_MAX);
+    return (int)n;
+}
+
 static double dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
-    return cblas_ddot((int)n, x, 1, y, 1);
+    if (n <= INT_MAX) return cblas_ddot((int)n, x, 1, y, 1);
+    return dot(dev, INT_MAX, x, y) + dot(dev, n - INT_MAX, x + INT_MAX, y + INT_MAX);
 }
 
 static void axpy(SGFSI_HERE, int64_t n, double a, const double *x, double *y) {
+    for (; n > INT_MAX; n -= INT_MAX, x += INT_MAX, y += INT_MAX)
+        cblas_daxpy(INT_MAX, a, x, 1, y, 1);
     cblas_daxpy((int)n, a, x, 1, y, 1);
 }
 
 static void gemv(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
                  double b, double *y) {
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, a, X, (int)k, v, 1, b, y, 1);
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, dim(m), dim(k), a, X, dim(k), v, 1, b, y, 1);
 }
 
 static void gemv_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
                    double b, double *y) {
-    cblas_dgemv(CblasRowMajor, CblasTrans, (int)m, (int)k, a, X, (int)k, v, 1, b, y, 1);
+    cblas_dgemv(CblasRowMajor, CblasTrans, dim(m), dim(k), a, X, dim(k), v, 1, b, y, 1);
 }
 
 static void gemm_tn(SGFSI_HERE, int64_t m, int64_t r, int64_t c, double a, const double *A,
                     const double *B, double b, double *C) {
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)c, (int)m, a, A, (int)r, B,
-                (int)c, b, C, (int)c);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim(r), dim(c), dim(m), a, A, dim(r), B,
+                dim(c), b, C, dim(c));
 }
 
 static void gemm_nt(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const double *A,
                     const double *B, double b, double *C) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)r, (int)k, a, A, (int)k, B,
-                (int)k, b, C, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, dim(m), dim(r), dim(k), a, A, dim(k), B,
+                dim(k), b, C, dim(r));
 }
 
 static void gemm_nn(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const double *A,
                     const double *B, double b, double *C) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)r, (int)k, a, A, (int)k, B,
-                (int)r, b, C, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, dim(m), dim(r), dim(k), a, A, dim(k), B,
+                dim(r), b, C, dim(r));
 }
 
 static void syrk_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, double b,
                    double *C) {
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)k, (int)m, a, X, (int)k, b, C, (int)k);
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, dim(k), dim(m), a, X, dim(k), b, C, dim(k));
 }
 
 /* OpenBLAS asks whether a pivot is <= 0, which NaN is not: look for it on the diagonal. */
 static int64_t potrf(SGFSI_HERE, int64_t D, double *A) {
-    int64_t failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, A, (lapack_int)D);
+    int64_t failed = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', dim(D), A, dim(D));
     for (int64_t i = 0; i < D && failed == 0; i++) {
         if (!(A[i * D + i] > 0)) failed = i + 1;
     }
@@ -79,10 +91,10 @@ static void multiply_back(SGFSI_HERE, int64_t n, int64_t D, double *L) {
     int64_t half = n / 2, rest = n - half;
     double *B = L + half * D, *C = B + half;
     multiply_back(dev, rest, D, C);
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)rest, (int)half, 1, B, (int)D, 1, C,
-                (int)D);
-    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)rest,
-                (int)half, 1, L, (int)D, B, (int)D);
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, dim(rest), dim(half), 1, B, dim(D), 1, C,
+                dim(D));
+    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, dim(rest),
+                dim(half), 1, L, dim(D), B, dim(D));
     multiply_back(dev, half, D, L);
 }
 
@@ -91,7 +103,7 @@ static void unpotrf(SGFSI_HERE, int64_t D, double *L) {
 }
 
 static void potri(SGFSI_HERE, int64_t D, double *L) {
-    (void)LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (lapack_int)D, L, (lapack_int)D);
+    (void)LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', dim(D), L, dim(D));
 }
 
 /* Y (k x m) = X' (m x k), by tiles that fit the cache. */
@@ -131,15 +143,15 @@ static int64_t chol_update(SGFSI_HERE, int64_t D, int64_t n, double *L, double *
     double *columns = work, *T = columns + n * D, *room = T + panel * D;
     if (n == 0 || D == 0) return 0;
     transpose(n, D, X, columns);
-    (void)LAPACKE_dtpqrt_work(LAPACK_COL_MAJOR, (lapack_int)n, (lapack_int)D, 0, (lapack_int)panel,
-                              L, (lapack_int)D, columns, (lapack_int)n, T, (lapack_int)panel, room);
+    (void)LAPACKE_dtpqrt_work(LAPACK_COL_MAJOR, dim(n), dim(D), 0, dim(panel), L, dim(D), columns,
+                              dim(n), T, dim(panel), room);
     return make_positive(D, L, T);
 }
 
 /* Woodbury: with Y = X P and C C' = I + X P X',  P -= Y' C^-T C^-1 Y.
  *   work: Y (n x D), C (n x n) */
 static int64_t inv_update(SGFSI_HERE, int64_t D, int64_t n, double *P, double *X, double *work) {
-    int d = (int)D, m = (int)n;
+    int d = dim(D), m = dim(n);
     double *Y = work, *C = Y + n * D;
     cblas_dsymm(CblasRowMajor, CblasRight, CblasLower, m, d, 1, P, d, X, d, 0, Y, d);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, m, d, 1, X, d, Y, d, 0, C, m);
@@ -156,16 +168,16 @@ static int64_t inv_update(SGFSI_HERE, int64_t D, int64_t n, double *P, double *X
 
 static void trsv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
     cblas_dtrsv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
-                (int)D, L, (int)D, x, 1);
+                dim(D), L, dim(D), x, 1);
 }
 
 static void trmv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
     cblas_dtrmv(CblasRowMajor, CblasLower, transposed ? CblasTrans : CblasNoTrans, CblasNonUnit,
-                (int)D, L, (int)D, x, 1);
+                dim(D), L, dim(D), x, 1);
 }
 
 static void symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double *y) {
-    cblas_dsymv(CblasRowMajor, CblasLower, (int)D, 1.0, A, (int)D, x, 1, 0.0, y, 1);
+    cblas_dsymv(CblasRowMajor, CblasLower, dim(D), 1.0, A, dim(D), x, 1, 0.0, y, 1);
 }
 
 /* OpenBLAS has one number of threads for the whole process, so what it was, and how many want it to
@@ -191,17 +203,19 @@ static void leave(SGFSI_HERE) {
     pthread_mutex_unlock(&outside.lock);
 }
 
-const char *sgfsi_blas_config(void) {
+static const char *library(SGFSI_HERE) {
     return openblas_get_config();
 }
 
-const char *sgfsi_blas_core(void) {
+static const char *kernel(SGFSI_HERE) {
     return openblas_get_corename();
 }
 
 static const sgfsi_device_ops ops = {
     .enter = enter,
     .leave = leave,
+    .library = library,
+    .kernel = kernel,
     .dot = dot,
     .axpy = axpy,
     .gemv = gemv,
@@ -223,4 +237,4 @@ static const sgfsi_device_ops ops = {
 };
 
 const sgfs_device sgfs_device_blas = {
-    .name = "blas", .help = "OpenBLAS and LAPACK, libmvec for exp", .ops = &ops};
+    .name = "blas", .help = "OpenBLAS and LAPACK, libmvec for exp", .ops = &ops, .most = INT_MAX};

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * device.h: arithmetic on row-major arrays. A device is a table of operations, each of which gets
  * the opened device as its first argument, so that one with handles, streams or memory of its own
- * keeps them in `state`. Callers use the functions of the same name below.
+ * keeps them in `state`. Callers use the functions of the same name below, never the table.
+ *
+ * Capital letters are arrays that grow with n D or D^2: they lie in the device's memory
+ * (sgfsi_device_room). Small letters are vectors of n or D numbers: they lie in the host's. Devices
+ * whose memory is the host's, as both that are here, need not care.
+ *
+ * Operations are of three sorts:
+ *   required   every device has them;
+ *   default    NULL stands for a loop over host memory, which device.c has: a new device on the
+ *              host starts without them and gets fast one by one; one with memory of its own needs
+ *              them all;
+ *   optional   NULL means that there is no need for it.
+ *
+ * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
+ * host.c.
  */
 #ifndef SGFSI_DEVICE_H
 #define SGFSI_DEVICE_H
@@ -9,18 +23,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/err.h"
+
 #define SGFS_UPDATE_WORK(D, n) ((n) * ((D) + (n)) + 64 * (D))
 
 typedef struct sgfs_device sgfs_device;
 /* The first argument, for an operation that may have no use for it. */
 #define SGFSI_HERE __attribute__((unused)) const sgfs_device *dev
 
+/* Rows of left (x) right, less a mean: what the scores of a layer are (fisher/dense.c). */
+typedef struct sgfsi_outer {
+    int64_t n, rows, cols;
+    const double *left, *right; /* n x rows, n x cols */
+    int64_t from, end;          /* columns from .. end - 1 of the rows * cols are wanted */
+    const double *mean;         /* rows * cols numbers, or NULL */
+} sgfsi_outer;
+
+/* The pointwise part of a generalised linear model: from the linear predictor of each row to its
+ * residual and its log density, up to what depends on y alone. */
+typedef enum sgfsi_link {
+    SGFSI_LOGIT, /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
+    SGFSI_LOG    /* counts:             y - exp(eta),           y eta - exp(eta) */
+} sgfsi_link;
+
+typedef struct sgfsi_pointwise {
+    int64_t n;
+    const double *eta, *y; /* n each */
+    double one;            /* of SGFSI_LOGIT: the target that counts as 1 */
+    double *residual;      /* n, or NULL */
+    double *loglik;        /* n, or NULL */
+    double *work;          /* n */
+} sgfsi_pointwise;
+
 /* Triangular matrices are lower, row-major, with row length D. */
 typedef struct sgfsi_device_ops {
-    /* No threads of its own until as many `leave`s: counted, for the whole process, by however many
-     * threads. NULL: it never has any. */
-    void (*enter)(SGFSI_HERE);
-    void (*leave)(SGFSI_HERE);
+    /* ---- required ---- */
     double (*dot)(SGFSI_HERE, int64_t n, const double *x, const double *y);
     void (*axpy)(SGFSI_HERE, int64_t n, double a, const double *x, double *y); /* y += a x */
     /* y = a X v + b y, X m x k */
@@ -59,11 +97,44 @@ typedef struct sgfsi_device_ops {
     void (*symv)(SGFSI_HERE, int64_t D, const double *A, const double *x, double *y);
     void (*exp)(SGFSI_HERE, int64_t n, const double *x, double *y);   /* y = exp(x) */
     void (*log1p)(SGFSI_HERE, int64_t n, const double *x, double *y); /* y = log(1 + x) */
+
+    /* ---- default ---- */
+    double *(*alloc)(SGFSI_HERE, int64_t n); /* n zeros, aligned; NULL when memory is out */
+    void (*free)(SGFSI_HERE, double *A);
+    void (*put)(SGFSI_HERE, int64_t n, const double *host, double *A); /* to the device */
+    void (*get)(SGFSI_HERE, int64_t n, const double *A, double *host); /* and back */
+    void (*zero)(SGFSI_HERE, int64_t n, double *A);
+    void (*times)(SGFSI_HERE, int64_t n, double a, double *A); /* A = a A */
+    void (*link)(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p);
+    /* Rows of B are `stride` numbers apart. */
+    void (*outer)(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
+    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones */
+    void (*squares)(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
+    /* lower triangle of A = b B + c C, any of which may be the same; C NULL: none */
+    void (*combine)(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
+                    double *A);
+    /* A += c diag(d); d NULL: ones */
+    void (*add_diag)(SGFSI_HERE, int64_t D, double c, const double *d, double *A);
+    void (*get_diag)(SGFSI_HERE, int64_t D, const double *A, double *d);
+    double (*trace)(SGFSI_HERE, int64_t D, const double *A);
+    void (*transpose)(SGFSI_HERE, int64_t D, double *A); /* in place */
+    /* A = (L L')^-1, both triangles */
+    void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
+
+    /* ---- optional ---- */
+    /* No threads of its own until as many `leave`s: counted, for the whole process, by however many
+     * threads. */
+    void (*enter)(SGFSI_HERE);
+    void (*leave)(SGFSI_HERE);
+    /* Which library, and which of its kernels: the same bits need the same. */
+    const char *(*library)(SGFSI_HERE);
+    const char *(*kernel)(SGFSI_HERE);
 } sgfsi_device_ops;
 
 struct sgfs_device {
     const char *name, *help;
     const sgfsi_device_ops *ops;
+    int64_t most; /* rows or columns of a matrix; more are refused (sgfsi_device_fits) */
     void *state;
 };
 
@@ -72,14 +143,11 @@ extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first i
 extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
 const sgfs_device *sgfsi_device_find(const char *name);
 
-/* Name and kernel of the BLAS in use, for the run file's header. */
-const char *sgfsi_blas_config(void);
-const char *sgfsi_blas_core(void);
-
-/* X' in place of X, D x D. */
-void sgfsi_transpose(int64_t D, double *X);
-/* X = (L L')^-1, D x D, both triangles. */
-void sgfsi_invert_factor(const sgfs_device *dev, int64_t D, const double *L, double *X);
+/* Can it work with matrices of this many rows or columns? SGFS_EUSAGE with a sentence. */
+sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const char *what,
+                              sgfs_err *err);
+/* n zeros in the device's memory, which go with the arena; NULL when memory is out. */
+double *sgfsi_device_room(const sgfs_device *dev, int64_t n, sgfsi_arena *arena);
 
 /* Loops the compiler may vectorise through libmvec (vecmath.c). */
 void sgfsi_vec_exp(SGFSI_HERE, int64_t n, const double *x, double *y);
@@ -149,5 +217,22 @@ static inline void sgfsi_exp(SGFSI_HERE, int64_t n, const double *x, double *y) 
 static inline void sgfsi_log1p(SGFSI_HERE, int64_t n, const double *x, double *y) {
     dev->ops->log1p(dev, n, x, y);
 }
+
+/* ---- those with a default (device.c) --------------------------------------------------------- */
+
+void sgfsi_put(SGFSI_HERE, int64_t n, const double *host, double *A);
+void sgfsi_get(SGFSI_HERE, int64_t n, const double *A, double *host);
+void sgfsi_zero(SGFSI_HERE, int64_t n, double *A);
+void sgfsi_times(SGFSI_HERE, int64_t n, double a, double *A);
+void sgfsi_link_of(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p);
+void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
+void sgfsi_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
+void sgfsi_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
+                   double *A);
+void sgfsi_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, double *A);
+void sgfsi_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d);
+double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A);
+void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A);
+void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/matrix.h"
 #include "context/device/device.h"
 
 static double dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
@@ -74,16 +75,7 @@ static void symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double
 }
 
 static int64_t potrf(SGFSI_HERE, int64_t D, double *A) {
-    for (int64_t i = 0; i < D; i++) {
-        double *row = A + i * D;
-        for (int64_t j = 0; j < i; j++) {
-            row[j] = (row[j] - dot(dev, j, row, A + j * D)) / A[j * D + j];
-        }
-        double pivot = row[i] - dot(dev, i, row, row);
-        if (!(pivot > 0)) return i + 1;
-        row[i] = sqrt(pivot);
-    }
-    return 0;
+    return sgfsi_cholesky(D, A);
 }
 
 /* Row i of L L' is the product of the leading i x i part of L with row i of L: from the last row
@@ -206,4 +198,4 @@ static const sgfsi_device_ops ops = {
 };
 
 const sgfs_device sgfs_device_host = {
-    .name = "host", .help = "plain C, the reference", .ops = &ops};
+    .name = "host", .help = "plain C, the reference", .ops = &ops, .most = INT64_MAX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * table.c: the backends.
+ * table.c: the devices.
  */
 #include <string.h>
 
@@ -16,24 +16,4 @@ const sgfs_device *sgfsi_device_find(const char *name) {
         if (strcmp((*b)->name, name) == 0) return *b;
     }
     return NULL;
-}
-
-void sgfsi_transpose(int64_t D, double *X) {
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j < i; j++) {
-            double kept = X[i * D + j];
-            X[i * D + j] = X[j * D + i];
-            X[j * D + i] = kept;
-        }
-    }
-}
-
-/* Column by column; symmetric, so a row serves as a column. */
-void sgfsi_invert_factor(const sgfs_device *dev, int64_t D, const double *L, double *X) {
-    memset(X, 0, (size_t)(D * D) * sizeof *X);
-    for (int64_t j = 0; j < D; j++) {
-        X[j * D + j] = 1;
-        sgfsi_trsv(dev, D, L, false, X + j * D);
-        sgfsi_trsv(dev, D, L, true, X + j * D);
-    }
 }

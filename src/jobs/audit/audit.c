@@ -32,6 +32,7 @@
 
 #include "base/number.h"
 #include "base/ticker.h"
+#include "context/clock.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/summary.h"
@@ -184,8 +185,9 @@ static sgfs_status walk(sgfsi_audit *a, int i, sgfs_err *err) {
     else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
     double left = a->job.start + a->limit - sgfsi_now(); /* NaN: no limit */
     sgfs_status status =
-        left <= 0 ? sgfsi_reference_too_short(a, p, err)
-                  : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
+        sgfsi_clock_is_over(a->model->ctx.comm, sgfsi_now(), a->job.start + a->limit)
+            ? sgfsi_reference_too_short(a, p, err)
+            : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
     a->done += p->work;
     p->over = true;
     if (status == SGFS_OK || status == SGFS_ESTOPPED) return status;

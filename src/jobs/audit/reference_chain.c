@@ -21,6 +21,7 @@
 
 #include "base/number.h"
 #include "base/ticker.h"
+#include "context/clock.h"
 #include "jobs/audit/audit.h"
 
 enum { LEAST_ESS = 2048, ROUNDS = 12, MOST_FACTOR = 100 };
@@ -55,7 +56,7 @@ static sgfs_status lend(const sgfsi_audit *a, sgfs_config *cfg, const char *key,
 static sgfs_status copy_settings(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                  sgfs_config *cfg, sgfs_err *err) {
     sgfsi_kinds kinds;
-    sgfs_status status = sgfsi_choose_kinds(cfg, &kinds, err);
+    sgfs_status status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
     if (status != SGFS_OK || a->way != SGFSI_AUDIT_STEP) return status;
     bool same = strcmp(p->sampler, a->sampler) == 0;
     if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
@@ -94,17 +95,11 @@ static void add_draws(void *sums, int64_t chain, int64_t draws, const double *th
     sgfsi_batchmeans_add(sums, chain, draws, theta);
 }
 
-/* A tenth of a second, and no more draws than fit into a few megabytes. */
-static int64_t next_stretch(const sgfs_run *run, int64_t stretch, double took) {
-    double factor = took > 0 ? fmin(fmax(0.1 / took, 0.5), 2) : 2;
-    double most = 1e6 / (double)(run->model->D * run->plan.chains);
-    double next = fmin((double)stretch * factor, most);
-    return next > 1 ? (int64_t)next : 1;
-}
-
 /* Up to iteration `end` of every chain. */
 static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
                            sgfsi_batchmeans *b, int64_t end, double until, sgfs_err *err) {
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    const double most = 1e6 / (double)(run->model->D * run->plan.chains); /* a few megabytes */
     int64_t stretch = 1;
     while (run->chain[0].t < end) {
         double before = sgfsi_now();
@@ -117,8 +112,8 @@ static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_
         report(a, p, after * (double)run->plan.chains);
         if (sgfsi_job_stopping(&a->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
-        if (sgfsi_now() >= until) return SGFS_OK; /* false without a limit: NaN */
-        stretch = next_stretch(run, stretch, sgfsi_now() - before);
+        if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;
+        stretch = sgfsi_clock_stretch(comm, stretch, sgfsi_now() - before, most);
     }
     return SGFS_OK;
 }
@@ -207,7 +202,8 @@ static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sg
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
         if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
-        if (excess <= 1.1 || planned >= most || sgfsi_now() >= until) return SGFS_OK;
+        bool over = sgfsi_clock_is_over(run->model->ctx.comm, sgfsi_now(), until);
+        if (excess <= 1.1 || planned >= most || over) return SGFS_OK;
         double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 16) : 4;
         planned = fmin(planned * factor, most);
     }
@@ -218,7 +214,7 @@ static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sg
 
 /* h as the sampler chose it. */
 static double step_of(const sgfs_run *run) {
-    const char *const *names = run->kinds.sampler->stats;
+    const char *const *names = run->plan.kinds.sampler->stats;
     for (int64_t s = 0; names[s] != NULL; s++) {
         if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
     }
@@ -226,7 +222,7 @@ static double step_of(const sgfs_run *run) {
 }
 
 static sgfs_status check_kind(const sgfsi_reference_chain *p, const sgfs_run *run, sgfs_err *err) {
-    if (strcmp(run->kinds.name, p->sampler) == 0 && run->chain[0].sampler.fallback[0] == '\0')
+    if (strcmp(run->plan.kinds.name, p->sampler) == 0 && run->chain[0].sampler.fallback[0] == '\0')
         return SGFS_OK;
     const char *why = run->chain[0].sampler.fallback;
     return sgfsi_fail(err, SGFS_EUSAGE, "--sampler %s gains nothing here%s%.300s", p->sampler,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * test_backend.c: every backend does the same arithmetic as `host`, on shapes that do not fill a
- * vector register or a cache block, and keeps to the triangle it was given.
+ * test_device.c: every device does the same arithmetic as `host`, on shapes that do not fill a
+ * vector register or a cache block, and keeps to the triangle it was given. A device without the
+ * operations that have a default, and one with memory of its own, do the same.
  *
  * Tolerance. Entries lie in (-1, 1), so a sum of k products is at most k and its rounding error,
- * in any order of summation, at most k (k + 1) eps / 2 for each of the two backends.
+ * in any order of summation, at most k (k + 1) eps / 2 for each of the two devices.
  */
 #include <float.h>
 #include <stdio.h>
@@ -21,14 +22,14 @@ static double rounding(int64_t k) {
     return (double)((k + 2) * (k + 2)) * DBL_EPSILON;
 }
 
-#define EACH_BACKEND(dev)                                                                          \
+#define EACH_DEVICE(dev)                                                                           \
     for (const sgfs_device *const *row = sgfsi_devices, *dev; (dev = *row) != NULL; row++)
 
-static void assert_same(const char *backend, const char *what, int64_t n, const double *got,
+static void assert_same(const char *device, const char *what, int64_t n, const double *got,
                         const double *wanted, double tolerance) {
     char text[128];
     for (int64_t i = 0; i < n; i++) {
-        snprintf(text, sizeof text, "%s %s [%lld]", backend, what, (long long)i);
+        snprintf(text, sizeof text, "%s %s [%lld]", device, what, (long long)i);
         assert_near(got[i], wanted[i], tolerance, text);
     }
 }
@@ -50,7 +51,7 @@ static double *copy_of(const double *x, int64_t n) {
 
 static void test_dot_and_axpy(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int k = 0; k < SHAPES; k++) {
             int64_t n = shape[k];
             double *x = numbers(n, 11), *y = numbers(n, 12), sum = 0;
@@ -174,7 +175,7 @@ static void check_syrk_t(const sgfs_device *dev, int64_t m, int64_t k, double a,
 
 static void test_products_of_every_shape(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int i = 0; i < SHAPES * SHAPES * FACTORS * FACTORS; i++) {
             int64_t m = shape[i % SHAPES], k = shape[i / SHAPES % SHAPES];
             double a = factor[i / (SHAPES * SHAPES) % FACTORS];
@@ -207,17 +208,17 @@ static double *make_definite(int64_t D) {
 }
 
 /* The upper triangle belongs to nobody and keeps its NaN. */
-static void assert_same_triangle(const char *backend, const char *what, int64_t D,
-                                 const double *got, const double *wanted, double tolerance) {
+static void assert_same_triangle(const char *device, const char *what, int64_t D, const double *got,
+                                 const double *wanted, double tolerance) {
     for (int64_t i = 0; i < D; i++) {
-        assert_same(backend, what, i + 1, got + i * D, wanted + i * D, tolerance);
+        assert_same(device, what, i + 1, got + i * D, wanted + i * D, tolerance);
         for (int64_t j = i + 1; j < D; j++) assert_true(isnan(got[i * D + j]) != 0);
     }
 }
 
 static void test_factor_times_its_transpose_is_the_matrix(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             double *A = make_definite(D), *L = copy_of(A, D * D);
@@ -245,7 +246,7 @@ static void test_factor_times_its_transpose_is_the_matrix(void **state) {
 /* A matrix whose leading minors are positive up to order `bad` - 1 only. */
 static void test_a_matrix_that_is_not_definite_is_located(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             for (int64_t bad = 1; bad <= D; bad += 1 + D / 5) {
@@ -267,7 +268,7 @@ static void test_a_matrix_that_is_not_definite_is_located(void **state) {
 
 static void test_solving_undoes_multiplying(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int s = 0; s < 2 * SHAPES; s++) {
             int64_t D = shape[s / 2];
             bool transposed = s % 2 == 1;
@@ -298,7 +299,7 @@ static void test_solving_undoes_multiplying(void **state) {
 
 static void test_symv_reads_the_lower_triangle(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             double *A = make_definite(D), *x = numbers(D, 71), *wanted = zeros(D);
@@ -327,7 +328,7 @@ static void copy_triangle(int64_t D, const double *from, double *to) {
 
 static void test_potri_inverts(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int s = 0; s < SHAPES; s++) {
             int64_t D = shape[s];
             double *A = make_definite(D), *P = copy_of(A, D * D), *x = numbers(D, 55);
@@ -379,7 +380,7 @@ static void check_updates(const sgfs_device *dev, int64_t D, int64_t n) {
 
 static void test_updates_of_every_shape(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int i = 0; i < SHAPES * SHAPES; i++)
             check_updates(dev, shape[i % SHAPES], shape[i / SHAPES]);
     }
@@ -388,7 +389,7 @@ static void test_updates_of_every_shape(void **state) {
 /* Rows of zeros change nothing, not even a sign. */
 static void test_an_update_by_nothing(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         double *L = make_definite(7), *X = zeros(21), *work = zeros(SGFS_UPDATE_WORK(7, 3));
         assert_int_equal(sgfsi_potrf(dev, 7, L), 0);
         double *before = copy_of(L, 49);
@@ -403,7 +404,7 @@ static void test_an_update_by_nothing(void **state) {
 
 static void test_a_spoilt_update_is_reported(void **state) {
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int64_t bad = 0; bad < 21; bad += 4) {
             double *L = make_definite(7), *P = copy_of(L, 49),
                    *work = zeros(SGFS_UPDATE_WORK(7, 3));
@@ -438,7 +439,7 @@ static void test_exp_and_log1p_over_their_whole_range(void **state) {
     (void)state;
     enum { N = 20011 };
     double *x = zeros(N), *y = zeros(N);
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
         for (int64_t i = 0; i < N; i++) x[i] = -745 + (745.0 + 709.0) * (double)i / (N - 1);
         sgfsi_exp(dev, N, x, y);
         check_function("exp", N, x, y, exp);
@@ -462,9 +463,218 @@ static void test_exp_and_log1p_over_their_whole_range(void **state) {
     free(y);
 }
 
-static void test_every_backend_is_found_by_name(void **state) {
+/* ---- operations with a default --------------------------------------------------------------- */
+
+static void test_memory_goes_there_and_back(void **state) {
+    sgfsi_arena arena = {NULL};
+    double *x = numbers(51, 91), *y = zeros(51);
     (void)state;
-    EACH_BACKEND(dev) {
+    EACH_DEVICE(dev) {
+        double *A = sgfsi_device_room(dev, 51, &arena);
+        sgfsi_get(dev, 51, A, y);
+        for (int i = 0; i < 51; i++) assert_true(y[i] == 0);
+        sgfsi_put(dev, 50, x, A + 1);
+        sgfsi_times(dev, 51, -0.7, A);
+        sgfsi_get(dev, 51, A, y);
+        assert_true(y[0] == 0);
+        for (int i = 0; i < 50; i++) assert_true(y[i + 1] == -0.7 * x[i]);
+        sgfsi_zero(dev, 50, A);
+        sgfsi_get(dev, 51, A, y);
+        assert_true(y[49] == 0 && y[50] == -0.7 * x[49]);
+    }
+    sgfsi_arena_free(&arena);
+    free(x);
+    free(y);
+}
+
+static void test_links(void **state) {
+    enum { n = 51 };
+    double *eta = numbers(n, 92), *y = zeros(n), residual[n], loglik[n], work[n];
+    (void)state;
+    for (int i = 0; i < n; i++) eta[i] *= 30, y[i] = i % 3;
+    EACH_DEVICE(dev) {
+        sgfsi_pointwise p = {n, eta, y, 2, residual, loglik, work};
+        sgfsi_link_of(dev, SGFSI_LOGIT, &p);
+        for (int i = 0; i < n; i++) {
+            double one = y[i] == 2, p1 = 1 / (1 + exp(-eta[i]));
+            assert_near(residual[i], one - p1, 4 * DBL_EPSILON, dev->name);
+            double wanted = -log1p(exp(one == 1 ? -eta[i] : eta[i]));
+            assert_near(loglik[i], wanted, 8 * DBL_EPSILON * (1 + fabs(eta[i])), dev->name);
+        }
+        sgfsi_link_of(dev, SGFSI_LOG, &p);
+        for (int i = 0; i < n; i++) {
+            double size = 8 * DBL_EPSILON * (1 + fabs(eta[i])) * (1 + exp(eta[i]));
+            assert_near(residual[i], y[i] - exp(eta[i]), size, dev->name);
+            assert_near(loglik[i], y[i] * eta[i] - exp(eta[i]), 4 * size, dev->name);
+        }
+        p.residual = p.loglik = NULL; /* nothing to fill */
+        sgfsi_link_of(dev, SGFSI_LOGIT, &p);
+        sgfsi_link_of(dev, SGFSI_LOG, &p);
+    }
+    free(eta);
+    free(y);
+}
+
+/* Every cut of the columns, with a mean and without one. */
+static void test_outer_products(void **state) {
+    enum { n = 5, R = 3, C = 4, STRIDE = 17 };
+    double *left = numbers(n * R, 93), *right = numbers(n * C, 94), *mean = numbers(R * C, 95);
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int cut = 0; cut < 2 * R * C * R * C; cut++) {
+            int64_t from = cut / 2 % (R * C), end = cut / 2 / (R * C) + 1;
+            const double *less = cut % 2 == 0 ? mean : NULL;
+            if (from >= end) continue;
+            double *B = numbers(n * STRIDE, 96), *before = copy_of(B, n * STRIDE);
+            const sgfsi_outer o = {n, R, C, left, right, from, end, less};
+            sgfsi_outer_of(dev, &o, B, STRIDE);
+            for (int64_t i = 0; i < n; i++) {
+                for (int64_t j = 0; j < end - from; j++) {
+                    int64_t at = from + j;
+                    double wanted = left[i * R + at / C] * right[i * C + at % C];
+                    if (less != NULL) wanted -= mean[at];
+                    assert_near(B[i * STRIDE + j], wanted, 2 * DBL_EPSILON, dev->name);
+                }
+                for (int64_t j = end - from; j < STRIDE; j++)
+                    assert_true(B[i * STRIDE + j] == before[i * STRIDE + j]);
+            }
+            free(B);
+            free(before);
+        }
+    }
+    free(left);
+    free(right);
+    free(mean);
+}
+
+static void test_sums_of_squares(void **state) {
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int k = 0; k < SHAPES * SHAPES; k++) {
+            int64_t n = shape[k % SHAPES], cols = shape[k / SHAPES];
+            double *X = numbers(n * cols, 97), *v = numbers(n, 98), *ss = zeros(cols);
+            for (int with = 0; with < 2; with++) {
+                for (int64_t j = 0; j < cols; j++) ss[j] = NAN;
+                sgfsi_squares(dev, n, cols, with ? v : NULL, X, ss);
+                for (int64_t j = 0; j < cols; j++) {
+                    double sum = 0;
+                    for (int64_t i = 0; i < n; i++)
+                        sum += pow((with ? v[i] : 1) * X[i * cols + j], 2);
+                    assert_near(ss[j], sum, rounding(n), dev->name);
+                }
+            }
+            free(X);
+            free(v);
+            free(ss);
+        }
+    }
+}
+
+static void check_triangles(const sgfs_device *dev, int64_t D) {
+    double *B = numbers(D * D, 99), *C = numbers(D * D, 100), *A = numbers(D * D, 101);
+    double *d = numbers(D, 102), *got = zeros(D), *before = copy_of(A, D * D), sum = 0;
+    for (int with = 0; with < 2; with++) {
+        sgfsi_combine(dev, D, 0.3, B, -1.7, with ? C : NULL, A);
+        for (int64_t i = 0; i < D * D; i++) {
+            double wanted = 0.3 * B[i] - (with ? 1.7 * C[i] : 0);
+            if (i % D > i / D) assert_true(A[i] == before[i]);
+            else assert_near(A[i], wanted, 4 * DBL_EPSILON, dev->name);
+        }
+    }
+    sgfsi_add_diag(dev, D, 0.9, d, A);
+    sgfsi_add_diag(dev, D, 0.1, NULL, A);
+    sgfsi_get_diag(dev, D, A, got);
+    for (int64_t i = 0; i < D; i++) {
+        double wanted = 0.3 * B[i * D + i] - 1.7 * C[i * D + i] + 0.9 * d[i] + 0.1;
+        assert_near(got[i], wanted, 8 * DBL_EPSILON, dev->name);
+        sum += wanted;
+    }
+    assert_near(sgfsi_trace_of(dev, D, A), sum, 8 * rounding(D), dev->name);
+    memcpy(A, before, (size_t)(D * D) * sizeof *A);
+    sgfsi_transpose(dev, D, A);
+    for (int64_t i = 0; i < D * D; i++) assert_true(A[i] == before[i % D * D + i / D]);
+    free(B), free(C), free(A), free(d), free(got), free(before);
+}
+
+static void test_triangles(void **state) {
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int k = 0; k < SHAPES; k++) check_triangles(dev, shape[k]);
+    }
+}
+
+/* (L L')^-1 times L L' is the identity. */
+static void test_a_factor_is_inverted_in_both_triangles(void **state) {
+    enum { D = 23 };
+    (void)state;
+    EACH_DEVICE(dev) {
+        double *L = numbers(D * D, 103), *A = zeros(D * D), *X = zeros(D * D);
+        for (int i = 0; i < D; i++) {
+            for (int j = 0; j < D; j++) L[i * D + j] = j > i ? 0 : i == j ? 2 : L[i * D + j] / D;
+        }
+        sgfsi_invert_factor(dev, D, L, X);
+        for (int i = 0; i < D * D; i++)
+            for (int k = 0; k < D; k++) A[i] += L[i / D * D + k] * L[i % D * D + k];
+        for (int i = 0; i < D * D; i++) {
+            double sum = 0;
+            for (int k = 0; k < D; k++) sum += X[i / D * D + k] * A[k * D + i % D];
+            assert_near(sum, i / D == i % D, rounding(D), dev->name);
+        }
+        free(L), free(A), free(X);
+    }
+}
+
+/* Memory of its own, 7 numbers away from where the host would look for it. */
+static int64_t given, moved;
+
+static double *far_alloc(SGFSI_HERE, int64_t n) {
+    double *A = calloc((size_t)n + 7, sizeof *A);
+    given += A != NULL;
+    return A != NULL ? A + 7 : NULL;
+}
+
+static void far_free(SGFSI_HERE, double *A) {
+    given--;
+    free(A - 7);
+}
+
+static void far_put(SGFSI_HERE, int64_t n, const double *from, double *A) {
+    moved += n;
+    memcpy(A, from, (size_t)n * sizeof *A);
+}
+
+static void test_memory_of_a_device_goes_back_with_the_arena(void **state) {
+    sgfsi_device_ops ops = *sgfs_device_host.ops;
+    sgfsi_arena arena = {NULL};
+    double x[3] = {0.3, 0.1, 0.7}, y[3];
+    (void)state;
+    ops.alloc = far_alloc;
+    ops.free = far_free;
+    ops.put = far_put;
+    const sgfs_device far = {.name = "far", .ops = &ops, .most = INT64_MAX};
+    double *A = sgfsi_device_room(&far, 3, &arena), *B = sgfsi_device_room(&far, 40, &arena);
+    assert_true(A != NULL && B != NULL && given == 2);
+    sgfsi_put(&far, 3, x, A);
+    sgfsi_get(&far, 3, A, y);
+    assert_memory_equal(x, y, sizeof x);
+    assert_int_equal(moved, 3);
+    sgfsi_arena_free(&arena);
+    assert_int_equal(given, 0);
+}
+
+static void test_what_is_too_large_is_refused(void **state) {
+    sgfs_err err;
+    (void)state;
+    assert_int_equal(sgfsi_device_fits(&sgfs_device_blas, INT32_MAX, "parameters", &err), SGFS_OK);
+    assert_int_equal(sgfsi_device_fits(&sgfs_device_blas, (int64_t)1 << 31, "parameters", &err),
+                     SGFS_EUSAGE);
+    assert_non_null(strstr(err.text, "2147483648 parameters"));
+    assert_int_equal(sgfsi_device_fits(host, (int64_t)1 << 40, "parameters", &err), SGFS_OK);
+}
+
+static void test_every_device_is_found_by_name(void **state) {
+    (void)state;
+    EACH_DEVICE(dev) {
         assert_ptr_equal(sgfsi_device_find(dev->name), dev);
         assert_true(dev->help != NULL && dev->help[0] != '\0');
     }
@@ -484,7 +694,15 @@ int main(void) {
         cmocka_unit_test(test_an_update_by_nothing),
         cmocka_unit_test(test_a_spoilt_update_is_reported),
         cmocka_unit_test(test_exp_and_log1p_over_their_whole_range),
-        cmocka_unit_test(test_every_backend_is_found_by_name),
+        cmocka_unit_test(test_memory_goes_there_and_back),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_outer_products),
+        cmocka_unit_test(test_sums_of_squares),
+        cmocka_unit_test(test_triangles),
+        cmocka_unit_test(test_a_factor_is_inverted_in_both_triangles),
+        cmocka_unit_test(test_memory_of_a_device_goes_back_with_the_arena),
+        cmocka_unit_test(test_what_is_too_large_is_refused),
+        cmocka_unit_test(test_every_device_is_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * comm.h: the processes that work on one run, each with all the rows at hand and all the chains in
+ * mind. They share the parts of a pass (posterior/pass.c) and decide by one clock (clock.h);
+ * everything else each of them does by itself, with the same bits.
+ *
+ * A communicator is a table of two operations with a state of its own. Both are collective: every
+ * process must call them in the same order, so never from several chains at once. That is decided
+ * in one place, sgfsi_context_split (context.h). Another communicator is another file like self.c
+ * and a row in table.c.
+ */
+#ifndef SGFSI_COMM_H
+#define SGFSI_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sgfs.h"
+
+typedef struct sgfsi_comm sgfsi_comm;
+
+typedef struct sgfsi_comm_ops {
+    /* Is this process one of several? The first row of the table that says so is taken. */
+    bool (*is_used)(void);
+    /* Every process has filled its share of `parts` pieces of `bytes` bytes, which lie `stride`
+     * bytes apart from each other in `data`; afterwards every process has all of them. */
+    sgfs_status (*gather)(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
+                          void *data, sgfs_err *err);
+    /* The bytes of process 0 to all of them. */
+    sgfs_status (*broadcast)(const sgfsi_comm *c, int64_t bytes, void *data, sgfs_err *err);
+} sgfsi_comm_ops;
+
+struct sgfsi_comm {
+    const char *name, *help;
+    const sgfsi_comm_ops *ops;
+    int64_t rank, size; /* which process this is, of how many */
+    void *state;
+};
+
+extern const sgfsi_comm sgfs_comm_self;
+extern const sgfsi_comm *const sgfsi_comms[]; /* NULL-terminated; the last is always there */
+const sgfsi_comm *sgfsi_comm_find(void);
+
+/* Parts first .. end - 1 of `parts` are this process's share. */
+typedef struct sgfsi_share {
+    int64_t first, end;
+} sgfsi_share;
+sgfsi_share sgfsi_comm_share(const sgfsi_comm *c, int64_t parts);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ * device.c: the loops over host memory that stand for operations which a device does not have, and
+ * memory.
+ */
+#include "context/device/device.h"
+
+#include <math.h>
+#include <string.h>
+
+sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const char *what,
+                              sgfs_err *err) {
+    if (dimension <= dev->most) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "%lld %s are more than the %lld that --backend %s can work with at once.",
+                      (long long)dimension, what, (long long)dev->most, dev->name);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void give_back(const void *user, void *A) {
+    const sgfs_device *dev = user;
+    dev->ops->free(dev, A);
+}
+
+double *sgfsi_device_room(const sgfs_device *dev, int64_t n, sgfsi_arena *arena) {
+    if (dev->ops->alloc == NULL) return SGFSI_DOUBLES(arena, n);
+    double *A = dev->ops->alloc(dev, n);
+    if (A == NULL || sgfsi_arena_keep(arena, give_back, dev, A)) return A;
+    dev->ops->free(dev, A);
+    return NULL;
+}
+
+void sgfsi_put(SGFSI_HERE, int64_t n, const double *host, double *A) {
+    if (dev->ops->put != NULL) dev->ops->put(dev, n, host, A);
+    else memcpy(A, host, (size_t)n * sizeof *A);
+}
+
+void sgfsi_get(SGFSI_HERE, int64_t n, const double *A, double *host) {
+    if (dev->ops->get != NULL) dev->ops->get(dev, n, A, host);
+    else memcpy(host, A, (size_t)n * sizeof *A);
+}
+
+void sgfsi_zero(SGFSI_HERE, int64_t n, double *A) {
+    if (dev->ops->zero != NULL) dev->ops->zero(dev, n, A);
+    else memset(A, 0, (size_t)n * sizeof *A);
+}
+
+void sgfsi_times(SGFSI_HERE, int64_t n, double a, double *A) {
+    if (dev->ops->times != NULL) dev->ops->times(dev, n, a, A);
+    else
+        for (int64_t i = 0; i < n; i++) A[i] *= a;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void link_logit(SGFSI_HERE, const sgfsi_pointwise *p) {
+    const int64_t n = p->n;
+    const double *eta = p->eta, *restrict target = p->y, one = p->one;
+    double *restrict residual = p->residual, *loglik = p->loglik, *e = p->work;
+    for (int64_t i = 0; i < n; i++) e[i] = -fabs(eta[i]);
+    sgfsi_exp(dev, n, e, e);
+    for (int64_t i = 0; residual != NULL && i < n; i++) {
+        double y = target[i] == one ? 1.0 : 0.0;
+        residual[i] = y - (eta[i] >= 0 ? 1.0 : e[i]) / (1.0 + e[i]);
+    }
+    if (loglik == NULL) return;
+    sgfsi_log1p(dev, n, e, e);
+    for (int64_t i = 0; i < n; i++) {
+        double y = target[i] == one ? 1.0 : 0.0; /* fmax would be a call */
+        loglik[i] = y * eta[i] - ((eta[i] > 0 ? eta[i] : 0) + e[i]);
+    }
+}
+
+static void link_log(SGFSI_HERE, const sgfsi_pointwise *p) {
+    sgfsi_exp(dev, p->n, p->eta, p->work);
+    for (int64_t i = 0; p->residual != NULL && i < p->n; i++) p->residual[i] = p->y[i] - p->work[i];
+    for (int64_t i = 0; p->loglik != NULL && i < p->n; i++)
+        p->loglik[i] = p->y[i] * p->eta[i] - p->work[i];
+}
+
+void sgfsi_link_of(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p) {
+    if (dev->ops->link != NULL) dev->ops->link(dev, link, p);
+    else if (link == SGFSI_LOGIT) link_logit(dev, p);
+    else link_log(dev, p);
+}
+
+/* Columns from .. end - 1 of left (x) right for row i, minus the mean. */
+static void outer_row(const sgfsi_outer *o, int64_t i, double *g) {
+    for (int64_t r = o->from / o->cols; r * o->cols < o->end; r++) {
+        int64_t begin = o->from > r * o->cols ? o->from : r * o->cols;
+        int64_t cols = (o->end < (r + 1) * o->cols ? o->end : (r + 1) * o->cols) - begin;
+        double left = o->left[i * o->rows + r];
+        const double *restrict right = o->right + i * o->cols + (begin - r * o->cols);
+        const double *mean = o->mean != NULL ? o->mean + begin : NULL;
+        double *restrict out = g + (begin - o->from);
+        if (mean == NULL) {
+            for (int64_t c = 0; c < cols; c++) out[c] = left * right[c];
+        } else {
+            for (int64_t c = 0; c < cols; c++) out[c] = left * right[c] - mean[c];
+        }
+    }
+}
+
+void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride) {
+    if (dev->ops->outer != NULL) {
+        dev->ops->outer(dev, o, B, stride);
+        return;
+    }
+    for (int64_t i = 0; i < o->n; i++) outer_row(o, i, B + i * stride);
+}
+
+void sgfsi_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss) {
+    if (dev->ops->squares != NULL) {
+        dev->ops->squares(dev, n, k, v, X, ss);
+        return;
+    }
+    memset(ss, 0, (size_t)k * sizeof *ss);
+    for (int64_t i = 0; i < n; i++) {
+        const double *x = X + i * k;
+        if (v == NULL) {
+            for (int64_t j = 0; j < k; j++) ss[j] += x[j] * x[j];
+        } else {
+            double square = v[i] * v[i];
+            for (int64_t j = 0; j < k; j++) ss[j] += square * (x[j] * x[j]);
+        }
+    }
+}
+
+/* ---- triangles ------------------------------------------------------------------------------- */
+
+void sgfsi_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
+                   double *A) {
+    if (dev->ops->combine != NULL) {
+        dev->ops->combine(dev, D, b, B, c, C, A);
+        return;
+    }
+    for (int64_t i = 0; i < D; i++) {
+        double *to = A + i * D;
+        const double *from = B + i * D;
+        if (C == NULL) {
+            for (int64_t j = 0; j <= i; j++) to[j] = b * from[j];
+        } else {
+            for (int64_t j = 0; j <= i; j++) to[j] = b * from[j] + c * C[i * D + j];
+        }
+    }
+}
+
+void sgfsi_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, double *A) {
+    if (dev->ops->add_diag != NULL) {
+        dev->ops->add_diag(dev, D, c, d, A);
+        return;
+    }
+    for (int64_t i = 0; i < D; i++) A[i * D + i] += c * (d != NULL ? d[i] : 1.0);
+}
+
+void sgfsi_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d) {
+    if (dev->ops->get_diag != NULL) {
+        dev->ops->get_diag(dev, D, A, d);
+        return;
+    }
+    for (int64_t i = 0; i < D; i++) d[i] = A[i * D + i];
+}
+
+double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A) {
+    if (dev->ops->trace != NULL) return dev->ops->trace(dev, D, A);
+    double sum = 0;
+    for (int64_t i = 0; i < D; i++) sum += A[i * D + i];
+    return sum;
+}
+
+void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A) {
+    if (dev->ops->transpose != NULL) {
+        dev->ops->transpose(dev, D, A);
+        return;
+    }
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            double kept = A[i * D + j];
+            A[i * D + j] = A[j * D + i];
+            A[j * D + i] = kept;
+        }
+    }
+}
+
+/* Column by column; symmetric, so a row serves as a column. */
+void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A) {
+    if (dev->ops->invert_factor != NULL) {
+        dev->ops->invert_factor(dev, D, L, A);
+        return;
+    }
+    memset(A, 0, (size_t)(D * D) * sizeof *A);
+    for (int64_t j = 0; j < D; j++) {
+        A[j * D + j] = 1;
+        sgfsi_trsv(dev, D, L, false, A + j * D);
+        sgfsi_trsv(dev, D, L, true, A + j * D);
+    }
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * minibatch.c: the gradient from a batch of rows: their scores, or with control variates the
+ * differences to their scores at the anchor, and the prior's.
+ */
+#include "base/rng.h"
+#include "model/prior.h"
+#include "posterior/posterior.h"
+#include "posterior/remembered.h"
+#include "posterior/scores.h"
+
+static sgfs_status open_resample(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    e->model_y = SGFSI_DOUBLES(arena, e->n);
+    e->model_random = SGFSI_DOUBLES(arena, 2 * e->n);
+    if (e->model_y == NULL || e->model_random == NULL)
+        return sgfsi_fail_memory(err, "the gradient");
+    return sgfsi_scores_open(&e->model_scores, e->model, e->n, arena, err);
+}
+
+sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
+                            int64_t n, sgfsi_arena *arena, sgfs_err *err) {
+    e->model = model;
+    e->n = n;
+    e->total = model->data->total;
+    e->D = model->D;
+    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse, .parameters = model->D};
+    sgfs_status status = sgfsi_device_fits(model->ctx.device, n, "rows of a minibatch", err);
+    if (status != SGFS_OK) return status;
+    status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
+    if (status == SGFS_OK) status = sgfsi_scores_open(&e->scores, model, n, arena, err);
+    if (status != SGFS_OK) return status;
+    e->gamma = e->batcher.batch.gamma;
+    e->gbar = SGFSI_DOUBLES(arena, model->D);
+    e->scratch = SGFSI_DOUBLES(arena, n * model->scratch_per_row);
+    e->loglik = SGFSI_DOUBLES(arena, n);
+    e->ones = sgfsi_ones(arena, n);
+    if (e->gbar == NULL || e->scratch == NULL || e->loglik == NULL || e->ones == NULL) {
+        return sgfsi_fail_memory(err, "the gradient");
+    }
+    return model->kind->resample != NULL ? open_resample(e, arena, err) : SGFS_OK;
+}
+
+void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain) {
+    e->batcher.seed = seed;
+    e->batcher.chain = chain;
+}
+
+/* ---- control variates ------------------------------------------------------------------------ */
+
+/* Scores at theta and at the anchor, as the model fills them; e->scores holds their differences. */
+struct sgfsi_pair {
+    sgfs_scores here, anchor;
+    double *loglik; /* n, at the anchor */
+};
+
+/* Where the right factor changes with theta as well, a difference of outer products is none: it is
+ * written out. */
+static sgfs_status open_differences(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    for (int64_t k = 0; k < m->blocks; k++) {
+        sgfs_score_block *o = &e->scores.block[k];
+        if (m->block[k].form != SGFS_SCORE_OUTER) continue;
+        *o = (sgfs_score_block){.offset = o->offset, .rows = o->rows, .cols = o->cols};
+        o->dense = SGFSI_DOUBLES(arena, e->n * o->rows * o->cols);
+        if (o->dense == NULL) return sgfsi_fail_memory(err, "differences of scores");
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    e->pair = sgfsi_arena_alloc(arena, 1, sizeof *e->pair);
+    if (e->pair != NULL) e->pair->loglik = SGFSI_DOUBLES(arena, e->n);
+    if (e->pair == NULL || e->pair->loglik == NULL)
+        return sgfsi_fail_memory(err, "differences of scores");
+    sgfs_status status = sgfsi_scores_open(&e->pair->here, e->model, e->n, arena, err);
+    if (status == SGFS_OK) status = sgfsi_scores_open(&e->pair->anchor, e->model, e->n, arena, err);
+    return status == SGFS_OK ? open_differences(e, arena, err) : status;
+}
+
+static void subtract(int64_t n, const double *a, const double *b, double *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = a[i] - b[i];
+}
+
+/* out = l (x) r - l* (x) r* for each row. */
+static void subtract_outer(int64_t n, const sgfs_score_block *a, const sgfs_score_block *b,
+                           double *out) {
+    int64_t rows = a->rows, cols = a->cols;
+    for (int64_t i = 0; i < n; i++) {
+        const double *ra = a->right + i * cols, *rb = b->right + i * cols;
+        for (int64_t r = 0; r < rows; r++) {
+            double la = a->left[i * rows + r], lb = b->left[i * rows + r];
+            double *to = out + (i * rows + r) * cols;
+            for (int64_t c = 0; c < cols; c++) to[c] = la * ra[c] - lb * rb[c];
+        }
+    }
+}
+
+static void take_differences(sgfsi_eval *e, const sgfs_batch *b) {
+    const sgfs_model *m = e->model;
+    sgfsi_scores_point(m, b, &e->scores);
+    for (int64_t k = 0; k < m->blocks; k++) {
+        const sgfs_score_block *x = &e->pair->here.block[k], *y = &e->pair->anchor.block[k];
+        sgfs_score_block *o = &e->scores.block[k];
+        sgfs_score_form form = m->block[k].form;
+        if (form == SGFS_SCORE_OUTER) subtract_outer(b->n, x, y, o->dense);
+        else if (form == SGFS_SCORE_DENSE)
+            subtract(b->n * x->rows * x->cols, x->dense, y->dense, o->dense);
+        else subtract(b->n * x->rows, x->left, y->left, o->left);
+    }
+}
+
+/* Scores and densities at theta less those at the anchor. */
+static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const double *theta,
+                                     bool want_lp, sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    struct sgfsi_pair *pair = e->pair;
+    pair->here.loglik = want_lp ? e->loglik : NULL;
+    pair->anchor.loglik = want_lp ? pair->loglik : NULL;
+    sgfsi_scores_point(m, b, &pair->here);
+    sgfsi_scores_point(m, b, &pair->anchor);
+    sgfs_status status = m->kind->scores(m, theta, b, &pair->here, e->scratch, err);
+    if (status == SGFS_OK && e->control->rows != NULL)
+        sgfsi_remembered_pick(e->control->rows, e->batcher.row, b->n, &pair->anchor);
+    else if (status == SGFS_OK)
+        status = m->kind->scores(m, e->control->theta, b, &pair->anchor, e->scratch, err);
+    if (status != SGFS_OK) return status;
+    take_differences(e, b);
+    if (want_lp) subtract(b->n, e->loglik, pair->loglik, e->loglik);
+    return SGFS_OK;
+}
+
+static sgfs_status score_batch(sgfsi_eval *e, const sgfs_batch *b, const double *theta,
+                               bool want_lp, sgfs_err *err) {
+    if (e->control != NULL) return score_differences(e, b, theta, want_lp, err);
+    e->scores.loglik = want_lp ? e->loglik : NULL;
+    sgfsi_scores_point(e->model, b, &e->scores);
+    return e->model->kind->scores(e->model, theta, b, &e->scores, e->scratch, err);
+}
+
+/* ---- the gradient ---------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
+                                double *G, double *lp, sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose, err);
+    if (b == NULL) return err->code;
+    e->rows_touched += b->n;
+    sgfs_status status = score_batch(e, b, theta, lp != NULL, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_scores_sum(m->ctx.device, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
+    for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
+    if (lp != NULL) *lp = b->total / (double)b->n * sgfsi_loglik_sum(b->n, e->loglik);
+    if (e->control != NULL) sgfsi_axpy(m->ctx.device, m->D, 1.0, e->control->G, G);
+    if (e->control != NULL && lp != NULL) *lp += e->control->loglik;
+    status = sgfsi_prior_add(m, theta, lp, G, err);
+    return status == SGFS_OK ? sgfsi_gradient_check(m, G, err) : status;
+}
+
+sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
+                                sgfs_err *err) {
+    const sgfs_model *m = e->model;
+    sgfs_batch b = e->batcher.batch;
+    double *normal = e->model_random, *uniform = normal + b.n;
+    int64_t place = purpose == SGFSI_FILL ? SGFSI_MODEL_FILL + t : t;
+    sgfsi_stream stream = sgfsi_stream_at(e->batcher.seed, e->batcher.chain, place, SGFSI_MODEL);
+    sgfsi_normals(&stream, b.n, normal);
+    sgfsi_uniforms(&stream, b.n, uniform);
+    m->kind->resample(m, theta, &b, normal, uniform, e->model_y);
+    b.y = e->model_y;
+    sgfsi_scores_point(m, &b, &e->model_scores);
+    return m->kind->scores(m, theta, &b, &e->model_scores, e->scratch, err);
+}

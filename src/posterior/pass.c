@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ * pass.c: all rows at a place: log likelihood, its gradient and the information, with the prior or
+ * without.
+ *
+ * Rows go through the model in blocks; blocks are shared out to a fixed number of parts, each with
+ * sums of its own. Threads, and processes (context/comm/comm.h), do the parts they get; the sums of
+ * all parts are then added up in order: the same bits for any number of either.
+ */
+#include <omp.h>
+#include <string.h>
+
+#include "base/ticker.h"
+#include "model/prior.h"
+#include "posterior/posterior.h"
+#include "posterior/scores.h"
+
+enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
+
+/* One thread's room. */
+struct sgfsi_pass {
+    sgfsi_rows rows;
+    sgfsi_pages visit;
+    double *ones, *scratch, *loglik;
+    sgfs_scores scores;
+};
+
+static void scale_rows(int64_t n, int64_t cols, const double *weight, double *x) {
+    for (int64_t i = 0; i < n; i++) {
+        double *row = x + i * cols;
+        if (weight[i] == 0) memset(row, 0, (size_t)cols * sizeof *row); /* whatever it was */
+        for (int64_t j = 0; j < cols; j++) row[j] *= weight[i];
+    }
+}
+
+/* A row of weight w counts as w rows. */
+static void weigh(sgfs_scores *s, const double *weight) {
+    for (int64_t k = 0; k < s->blocks; k++) {
+        const sgfs_score_block *o = &s->block[k];
+        if (o->dense != NULL) scale_rows(s->n, o->rows * o->cols, weight, o->dense);
+        else scale_rows(s->n, o->rows, weight, o->left);
+    }
+    scale_rows(s->n, 1, weight, s->loglik);
+}
+
+static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool curvature,
+                             sgfsi_arena *arena, sgfs_err *err) {
+    const sgfsi_rows_plan plan = {.n = FULL_BLOCK, .sparse = m->kind->sparse};
+    sgfs_status status = sgfsi_rows_open(&f->rows, m->data, plan, arena, err);
+    if (status != SGFS_OK) return status;
+    int64_t scratch = m->scratch_per_row;
+    if (curvature && m->curvature_scratch_per_row > scratch) scratch = m->curvature_scratch_per_row;
+    f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * scratch);
+    f->loglik = f->scores.loglik = SGFSI_DOUBLES(arena, FULL_BLOCK);
+    f->ones = sgfsi_ones(arena, FULL_BLOCK);
+    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL) {
+        return sgfsi_fail_memory(err, "a pass over the data");
+    }
+    return sgfsi_scores_open(&f->scores, m, FULL_BLOCK, arena, err);
+}
+
+sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
+                            sgfsi_arena *arena, sgfs_err *err) {
+    int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
+    if (threads <= 0) threads = m->ctx.threads;
+    while (curvature && parts > 1 && parts * D * D > MOST_SUMS) parts /= 2;
+    *f = (sgfsi_full){.model = m,
+                      .N = m->data->N,
+                      .D = D,
+                      .parts = parts,
+                      .threads = threads < parts ? threads : parts,
+                      .stride = 1 + D + (curvature ? D * D : 0)};
+    f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
+    f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);
+    f->err = sgfsi_arena_alloc(arena, parts, sizeof *f->err);
+    if (f->sums == NULL || f->pass == NULL || f->err == NULL)
+        return sgfsi_fail_memory(err, "a pass over the data");
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = 0; k < f->threads && status == SGFS_OK; k++) {
+        status = open_pass(&f->pass[k], m, curvature, arena, err);
+    }
+    return status;
+}
+
+/* ---- the work on a part ---------------------------------------------------------------------- */
+
+/* What is done with every row: sums at a place, or something of the caller's. */
+typedef struct errand {
+    const double *theta;
+    bool curvature; /* the information there, too */
+    const sgfsi_harvest *harvest;
+    sgfsi_block_fn each; /* NULL: the sums */
+    void *user;          /* of `each` */
+} errand;
+
+/* Log likelihood, gradient and information of the rows of a block are added to the sums. */
+static sgfs_status add_block(sgfsi_full *f, const errand *e, int64_t part, int64_t first,
+                             const sgfs_batch *b) {
+    struct sgfsi_pass *pass = &f->pass[omp_get_thread_num()];
+    const sgfs_model *m = f->model;
+    const sgfsi_harvest *h = e->harvest;
+    double *sums = f->sums + part * f->stride;
+    sgfsi_scores_point(m, b, &pass->scores);
+    sgfs_status status =
+        m->kind->scores(m, e->theta, b, &pass->scores, pass->scratch, &f->err[part]);
+    if (status != SGFS_OK) return status;
+    if (h != NULL) h->take(h->user, part, first, &pass->scores);
+    if (b->weight != NULL) weigh(&pass->scores, b->weight);
+    sgfsi_scores_sum(m->ctx.device, &pass->scores, 1.0, 1.0, pass->ones, sums + 1);
+    sums[0] += sgfsi_loglik_sum(b->n, pass->loglik);
+    if (e->curvature) m->kind->curvature(m, e->theta, b, sums + 1 + m->D, pass->scratch);
+    return SGFS_OK;
+}
+
+/* Numbers of a part's sums that this pass makes. */
+static int64_t count_of(const sgfsi_full *f, const errand *e) {
+    return 1 + f->D + (e->curvature ? f->D * f->D : 0);
+}
+
+static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
+    int64_t thread = omp_get_thread_num(), blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
+    int64_t end = (part + 1) * blocks / f->parts;
+    sgfs_status status = SGFS_OK;
+    if (e->each == NULL)
+        memset(f->sums + part * f->stride, 0, (size_t)count_of(f, e) * sizeof *f->sums);
+    for (int64_t k = part * blocks / f->parts; k < end && status == SGFS_OK; k++) {
+        int64_t first = k * FULL_BLOCK, n = f->N - first < FULL_BLOCK ? f->N - first : FULL_BLOCK;
+        status = sgfsi_pages_range(&f->pass[thread].visit, f->model->data, first, n, &f->err[part]);
+        if (status != SGFS_OK) return status;
+        sgfs_batch b = sgfsi_rows_range(&f->pass[thread].rows, first, n);
+        status = e->each != NULL ? e->each(e->user, thread, first, &b, &f->err[part])
+                                 : add_block(f, e, part, first, &b);
+    }
+    return status;
+}
+
+/* ---- all parts ------------------------------------------------------------------------------- */
+
+/* Parts on threads, and where only sums are wanted shared between processes; who wants to see every
+ * row sees all of them in every process. What the first part that failed says. */
+static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
+    const sgfsi_comm *comm = f->model->ctx.comm;
+    bool shared = e->each == NULL && e->harvest == NULL;
+    sgfsi_share mine = shared ? sgfsi_comm_share(comm, f->parts) : (sgfsi_share){0, f->parts};
+    sgfsi_scope scope = sgfsi_context_enter(&f->model->ctx);
+    sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)f->threads)
+    for (int64_t part = mine.first; part < mine.end; part++) {
+        f->err[part].code = SGFS_OK;
+        f->err[part].code = do_part(f, e, part);
+        bool caller = omp_get_thread_num() == 0; /* parts are handed out in order */
+        double done = (double)(part + 1 - mine.first) / (double)(mine.end - mine.first);
+        if (caller && f->log != NULL) sgfsi_tick(&ticker, done);
+    }
+    sgfsi_context_leave(scope);
+    f->rows_touched += f->N;
+    sgfs_status status = SGFS_OK;
+    const int64_t size = sizeof *f->err, number = sizeof *f->sums;
+    if (shared) status = comm->ops->gather(comm, f->parts, size, size, f->err, err);
+    for (int64_t part = 0; part < f->parts && status == SGFS_OK; part++) {
+        status = f->err[part].code;
+        if (status != SGFS_OK && err != NULL) *err = f->err[part];
+    }
+    if (status != SGFS_OK || !shared) return status;
+    return comm->ops->gather(comm, f->parts, count_of(f, e) * number, f->stride * number, f->sums,
+                             err);
+}
+
+static sgfs_status add_up(sgfsi_full *f, const errand *e, double *loglik, double *G, double *info,
+                          sgfs_err *err) {
+    const sgfs_device *dev = f->model->ctx.device;
+    sgfs_status status = do_parts(f, e, err);
+    if (status != SGFS_OK) return status;
+    *loglik = 0;
+    memset(G, 0, (size_t)f->D * sizeof *G);
+    if (info != NULL) memset(info, 0, (size_t)(f->D * f->D) * sizeof *info);
+    for (int64_t part = 0; part < f->parts; part++) { /* in order */
+        const double *sums = f->sums + part * f->stride;
+        *loglik += sums[0];
+        sgfsi_axpy(dev, f->D, 1.0, sums + 1, G);
+        if (info != NULL) sgfsi_axpy(dev, f->D * f->D, 1.0, sums + 1 + f->D, info);
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *loglik, double *G,
+                                  double *info, sgfs_err *err) {
+    const errand e = {.theta = theta, .curvature = info != NULL};
+    return add_up(f, &e, loglik, G, info, err);
+}
+
+sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_harvest *harvest,
+                               double *loglik, double *G, sgfs_err *err) {
+    const errand e = {.theta = theta, .harvest = harvest};
+    return add_up(f, &e, loglik, G, NULL, err);
+}
+
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
+    const errand e = {.each = fn, .user = user};
+    return do_parts(f, &e, err);
+}
+
+/* ---- with the prior -------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
+                            sgfs_err *err) {
+    const sgfs_model *m = f->model;
+    sgfs_status status = sgfsi_full_likelihood(f, theta, lp, G, A, err);
+    if (status == SGFS_OK) status = sgfsi_prior_add(m, theta, lp, G, err);
+    if (status != SGFS_OK) return status;
+    if (A != NULL) sgfsi_prior_add_curvature(m, theta, A);
+    return sgfsi_gradient_check(m, G, err);
+}
+
+sgfsi_pages sgfsi_full_pages(const sgfsi_full *f) {
+    sgfsi_pages sum = {.wait = 0};
+    for (int64_t k = 0; k < f->threads; k++) {
+        sum.wait += f->pass[k].visit.wait / (double)f->threads; /* they wait side by side */
+        sum.bytes += f->pass[k].visit.bytes;
+    }
+    return sum;
+}
+
+sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
+                                 double *A, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfsi_full f;
+    sgfs_status status = sgfsi_full_open(&f, m, 0, A != NULL, &arena, err);
+    if (status == SGFS_OK) status = sgfsi_full_eval(&f, theta, lp, G, A, err);
+    sgfsi_arena_free(&arena);
+    return status;
+}
