@@ -4,10 +4,12 @@
  * a suggestion. (Not getopt_long: it accepts abbreviations, which would turn every new option into
  * a break of old scripts.)
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "cli.h"
@@ -289,23 +291,25 @@ void cli_short_model(const char *model, char *out, size_t room) {
     snprintf(out, room, "%.*s", (int)n, base);
 }
 
-static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
-    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    struct stat st;
-    if (lstat(path, &st) != 0) return SGFS_OK;
-    if (S_ISDIR(st.st_mode))
-        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
-    if (overwrite) return SGFS_OK;
-    return cli_fail(err, SGFS_EUSAGE,
-                    "%s: exists already; choose another --out or add --overwrite.", path);
-}
-
+/* The library says the same, but only when all rows have been read and passed over. */
 sgfs_status cli_check_out(const cli_args *args, const char *out, const char *data, sgfs_err *err) {
+    char folder[4096];
+    struct stat st;
     if (out == NULL) return SGFS_OK;
-    if (cli_data_has(data, out)) {
+    if (cli_data_has(data, out))
         return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", out);
-    }
-    return check_out(out, args->cfg, err);
+    bool there = lstat(out, &st) == 0;
+    if (there && S_ISDIR(st.st_mode))
+        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", out);
+    if (there && strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") != 0)
+        return cli_fail(err, SGFS_EUSAGE,
+                        "%s: exists already; choose another --out or add --overwrite.", out);
+    const char *slash = strrchr(out, '/');
+    int length = slash == NULL ? 0 : (int)(slash - out) + 1;
+    snprintf(folder, sizeof folder, "%.*s.", length, out);
+    if (access(folder, W_OK | X_OK) != 0)
+        return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", out, strerror(errno));
+    return SGFS_OK;
 }
 
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,

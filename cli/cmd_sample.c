@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * cmd_sample.c: sgfs sample MODEL --data FILE ... --out RUN
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,21 +48,6 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args 
     return status;
 }
 
-/* To open a run may take passes over all rows: that its file cannot be written is said before. */
-static sgfs_status check_out(const char *path, const sgfs_config *cfg, sgfs_err *err) {
-    char folder[4096];
-    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    const char *slash = strrchr(path, '/');
-    int length = slash == NULL ? 0 : (int)(slash - path) + 1;
-    snprintf(folder, sizeof folder, "%.*s.", length, path);
-    if (access(folder, W_OK | X_OK) != 0)
-        return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", path, strerror(errno));
-    if (access(path, F_OK) == 0 && !overwrite)
-        return cli_fail(err, SGFS_EUSAGE,
-                        "%.300s: exists already; choose another name or add --overwrite.", path);
-    return SGFS_OK;
-}
-
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
@@ -89,8 +72,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     if (path == NULL) path = free_name(args->word[0], made, sizeof made, args->cfg);
     sgfs_data *data = cli_open_data(&cmd_sample, args, path, err);
     if (data == NULL) return err->code;
-    sgfs_status status = check_out(path, args->cfg, err);
-    if (status == SGFS_OK) status = with_model(data, path, args, err);
+    sgfs_status status = with_model(data, path, args, err);
     sgfs_data_free(data);
     return status == SGFS_OK ? cli_show_run(path, args, SHOWN, err) : status;
 }

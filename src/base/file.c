@@ -45,20 +45,27 @@ static int open_linkable(const char *temp) {
     return fd;
 }
 
+sgfs_status sgfsi_fail_exists(const char *path, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "%s: exists already; choose another name or add --overwrite.", path);
+}
+
+sgfs_status sgfsi_outfile_check(const char *path, bool overwrite, sgfs_err *err) {
+    struct stat st;
+    if (lstat(path, &st) != 0) return SGFS_OK;
+    if (S_ISDIR(st.st_mode))
+        return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
+    if (!overwrite) return sgfsi_fail_exists(path, err);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return sgfsi_fail(err, SGFS_EIO, "%s: is no plain file and is not replaced.", path);
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
                                bool want_stream, sgfs_err *err) {
     memset(out, 0, sizeof *out);
-    /* The final name is checked at once, so that nothing is computed for one we cannot use. */
-    struct stat st;
-    bool there = lstat(path, &st) == 0;
-    if (there && S_ISDIR(st.st_mode))
-        return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
-    if (there && !overwrite) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: exists already; choose another name or add --overwrite.", path);
-    }
-    if (there && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return sgfsi_fail(err, SGFS_EIO, "%s: is no plain file and is not replaced.", path);
+    sgfs_status status = sgfsi_outfile_check(path, overwrite, err);
+    if (status != SGFS_OK) return status;
     /* Without a name where the system can do that, under a temporary one elsewhere. */
     size_t room = strlen(path) + 32;
     out->path = strdup(path);

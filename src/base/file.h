@@ -16,6 +16,11 @@ typedef struct sgfsi_outfile {
     bool nameless; /* temp is not there yet */
 } sgfsi_outfile;
 
+/* Can a file of this name be written? It may be there already only with overwrite (SGFS_EUSAGE), and
+ * must be a plain one. Asked before anything is computed that would be lost. */
+sgfs_status sgfsi_outfile_check(const char *path, bool overwrite, sgfs_err *err);
+sgfs_status sgfsi_fail_exists(const char *path, sgfs_err *err); /* the sentence for that */
+
 /* Refuses an existing path (SGFS_EUSAGE, hint --overwrite) unless overwrite; opens a file
  * without a name in the same folder, or path.tmp.<pid>, O_EXCL, where that cannot be. With
  * want_stream false only that name is prepared (for libraries that open it). */

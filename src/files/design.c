@@ -65,15 +65,13 @@ const sgfs_option sgfsi_data_options[] = {
 
 /* ---- which columns --------------------------------------------------------------------------- */
 
-/* Features in table order, gathered in runs of neighbours. */
+/* Features in table order, gathered in spans of neighbours. */
 static void lay_out(sgfs_data *d) {
     for (int64_t j = 0; j < d->table.cols; j++) {
         if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
         if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
         d->feature[d->features++].name = d->table.names[j];
-        sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
-        if (last != NULL && last->first + last->count == j) last->count++;
-        else d->span[d->spans++] = (sgfsi_column_span){j, 1};
+        sgfsi_data_add_feature(d, j);
     }
 }
 

@@ -23,14 +23,14 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static const char *told_option(const sgfs_draws *run, const char *key) {
+static const char *option_of(const sgfs_draws *run, const char *key) {
     return sgfsi_json_get_text(sgfsi_json_get(run->header, "config"), key, NULL);
 }
 
 static sgfs_status take_option(sgfs_config *cfg, const sgfs_draws *run, const char *key,
                                sgfs_err *err) {
     const sgfs_option *row = sgfsi_config_row(cfg, key);
-    const char *value = told_option(run, key);
+    const char *value = option_of(run, key);
     if (row == NULL || value == NULL || strcmp(row->value, value) == 0) return SGFS_OK;
     return sgfs_config_set(cfg, key, value, err);
 }
@@ -55,7 +55,7 @@ sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const 
     sgfs_status status = sgfsi_reopen_options(checked, run, stage, err);
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(checked, i)) != NULL; i++) {
         if (!sgfsi_config_given(checked, row->key)) continue;
-        status = sgfsi_config_resolve(cfg, row->key, sgfsi_config_text(checked, row->key), err);
+        status = sgfsi_config_default(cfg, row->key, sgfsi_config_text(checked, row->key), err);
     }
     sgfs_config_free(checked);
     return status;
@@ -116,7 +116,7 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
 }
 
 /* The names the run was given, malloc'ed; NULL with a sentence where there are none. */
-static char *told_path(const sgfs_draws *run, sgfs_err *err) {
+static char *path_of(const sgfs_draws *run, sgfs_err *err) {
     char *lines = sgfsi_reopen_path(run->header);
     if (lines == NULL) sgfsi_fail_memory(err, "the data");
     if (lines == NULL || lines[0] != '\0') return lines;
@@ -132,10 +132,10 @@ static char *told_path(const sgfs_draws *run, sgfs_err *err) {
 static sgfs_status open_data(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
                              const sgfs_config *cfg, sgfs_err *err) {
     bool given = path[0] != '\0';
-    char *told = given ? NULL : told_path(run, err);
-    if (!given && told == NULL) return err->code;
-    a->data = sgfs_data_open(given ? path : told, cfg, err);
-    free(told);
+    char *found = given ? NULL : path_of(run, err);
+    if (!given && found == NULL) return err->code;
+    a->data = sgfs_data_open(given ? path : found, cfg, err);
+    free(found);
     if (a->data != NULL) return SGFS_OK;
     if (given || err->code != SGFS_EIO) return err->code;
     const sgfs_err cause = *err;
@@ -192,8 +192,8 @@ static sgfs_status check_column(const sgfs_data *d, const sgfsi_column *now, con
     return fail_other(d, what, err);
 }
 
-static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *features = sgfsi_json_get(told, "features");
+static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
+    const sgfsi_json *features = sgfsi_json_get(header, "features");
     char what[128];
     if (sgfsi_json_length(features) != d->features) {
         snprintf(what, sizeof what, "there are %lld columns, and there were %lld",
@@ -208,15 +208,15 @@ static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *told, sgf
                          sgfsi_json_get_num(c, "mean", NAN), sgfsi_json_get_num(c, "sd", NAN), err);
     }
     if (status != SGFS_OK || !d->has_target) return status;
-    return check_column(d, &d->target, sgfsi_json_get_text(told, "target", ""),
-                        sgfsi_json_get_num(told, "target_mean", NAN),
-                        sgfsi_json_get_num(told, "target_sd", NAN), err);
+    return check_column(d, &d->target, sgfsi_json_get_text(header, "target", ""),
+                        sgfsi_json_get_num(header, "target_mean", NAN),
+                        sgfsi_json_get_num(header, "target_sd", NAN), err);
 }
 
-static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *told, sgfs_err *err) {
+static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
     char what[128];
-    int64_t rows = sgfsi_json_get_int(told, "rows", -1);
-    double total = sgfsi_json_get_num(told, "total_weight", (double)rows);
+    int64_t rows = sgfsi_json_get_int(header, "rows", -1);
+    double total = sgfsi_json_get_num(header, "total_weight", (double)rows);
     if (rows != d->N) {
         snprintf(what, sizeof what, "there are %lld, and there were %lld", (long long)d->N,
                  (long long)rows);
@@ -227,7 +227,7 @@ static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *told, sgfs_e
                  total);
         return fail_other(d, what, err);
     }
-    return check_columns(d, told, err);
+    return check_columns(d, header, err);
 }
 
 sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err) {

@@ -38,6 +38,12 @@ sgfs_data sgfsi_data_over(const sgfsi_table *table, int64_t target) {
                        .view = true};
 }
 
+void sgfsi_data_add_feature(sgfs_data *d, int64_t col) {
+    sgfsi_column_span *last = d->spans > 0 ? &d->span[d->spans - 1] : NULL;
+    if (last != NULL && last->first + last->count == col) last->count++;
+    else d->span[d->spans++] = (sgfsi_column_span){col, 1};
+}
+
 /* ---- scale ----------------------------------------------------------------------------------- */
 
 /* Without an intercept nothing could absorb the means, so columns are scaled but not centred.

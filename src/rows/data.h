@@ -67,6 +67,8 @@ extern const sgfs_option sgfsi_data_options[];
 /* All rows of a table, without features, column `target` being the target (-1: none). It borrows the
  * table, and is not freed. */
 sgfs_data sgfsi_data_over(const sgfsi_table *table, int64_t target);
+/* The next feature is that column of the table. d->span has room for it. */
+void sgfsi_data_add_feature(sgfs_data *d, int64_t col);
 /* The weights and exposure (arrays by row, or NULL) or the columns that hold them; */
 sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double *exposure,
                               sgfs_err *err);

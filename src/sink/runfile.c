@@ -187,11 +187,6 @@ static sgfs_status fail_busy(const char *path, sgfs_err *err) {
                       "%s: another process is writing this run; choose another name.", path);
 }
 
-static sgfs_status fail_exists(const char *path, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "%s: exists already; choose another name or add --overwrite.", path);
-}
-
 /* An exclusive lock at once or not at all. */
 static sgfs_status lock_fd(int fd, const char *path, sgfs_err *err) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return SGFS_OK;
@@ -249,7 +244,7 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
         if (link(f->temp, f->path) == 0) {
             return unlink(f->temp) == 0 ? SGFS_OK : fail_create(f->temp, errno, err);
         }
-        if (errno == EEXIST) return fail_exists(f->path, err);
+        if (errno == EEXIST) return sgfsi_fail_exists(f->path, err);
     }
     int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
     sgfs_status status = old >= 0 ? lock_fd(old, f->path, err) : SGFS_OK;
@@ -283,16 +278,7 @@ static void forget(sgfsi_runfile *f) {
 
 sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
                                     sgfs_err *err) {
-    /* Only a plain file (or a link, which is replaced and not followed) may be overwritten. */
-    struct stat st;
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
-        sgfsi_fail(err, SGFS_EIO, "%s: is not a plain file; give a file name.", path);
-        return NULL;
-    }
-    if (lstat(path, &st) == 0 && !overwrite) {
-        fail_exists(path, err);
-        return NULL;
-    }
+    if (sgfsi_outfile_check(path, overwrite, err) != SGFS_OK) return NULL;
     /* The header passes through the reader first; then path.tmp, the lock, and the name. */
     sgfsi_runfile *f = calloc(1, sizeof *f);
     if (f == NULL) {

@@ -1,4 +1,6 @@
 """`make install` gives a program, libraries, a pkg-config file and a CMake package that others can build with."""
+import ctypes
+import json
 import os
 import subprocess
 
@@ -72,3 +74,38 @@ def test_only_the_public_names_are_visible(prefix):
     assert [n for n in names if not n.startswith("sgfs_")] == []
     header = open(os.path.join(SOURCE, "include", "sgfs.h")).read()
     assert [n for n in names if n + "(" not in header] == []
+
+
+def rows_of(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "".join(f"{i % 17 - 8},{(i * 7) % 23 - 11}\n" for i in range(300)))
+    return path
+
+
+def test_a_model_of_ones_own_needs_the_installed_header_alone(prefix, tmp_path):
+    model = tmp_path / "student_t.so"
+    run("cc", "-shared", "-fPIC", *sanitizers(), f"-I{prefix / 'include'}",
+        os.path.join(SOURCE, "examples", "student_t.c"), "-o", str(model), "-lm")
+    out = run(str(prefix / "bin" / "sgfs"), "check-grad", str(model), "--data",
+              str(rows_of(tmp_path)), "--json")
+    assert json.loads(out)["passed"]
+
+
+def test_another_language_lives_from_handles_and_json(prefix, tmp_path):
+    """ctypes and no struct at all: a mode, as JSON."""
+    if sanitizers():
+        pytest.skip("the interpreter has no sanitizers")
+    sgfs = ctypes.CDLL(str(next(prefix.rglob("libsgfs.so"))))
+    for name in ("config_new", "data_open", "model_open", "optimize_open", "job_json"):
+        getattr(sgfs, f"sgfs_{name}").restype = ctypes.c_void_p
+    cfg = ctypes.c_void_p(sgfs.sgfs_config_new())
+    data = ctypes.c_void_p(sgfs.sgfs_data_open(str(rows_of(tmp_path)).encode(), cfg, None))
+    model = ctypes.c_void_p(sgfs.sgfs_model_open(b"linear", data, cfg, None))
+    job = ctypes.c_void_p(sgfs.sgfs_optimize_open(model, cfg, None))
+    assert sgfs.sgfs_job_run(job, None) == 0
+    text = ctypes.c_void_p(sgfs.sgfs_job_json(job))
+    mode = json.loads(ctypes.string_at(text))
+    assert mode["names"][:2] == ["intercept", "x"] and len(mode["mean"]) == len(mode["cov"])
+    sgfs.sgfs_text_free(text)
+    for free, handle in (("job", job), ("model", model), ("data", data), ("config", cfg)):
+        getattr(sgfs, f"sgfs_{free}_free")(handle)

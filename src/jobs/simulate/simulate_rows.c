@@ -5,8 +5,8 @@
  *
  * Row i has random streams of its own, so it does not matter who draws it. There are two banks of
  * blocks: while one is drawn, the other is written, in order, by the first thread that is free. The
- * room of a block is n x (1 + dim) with the model's intercepts in front; when the targets are there,
- * each takes the place of the intercept of the row after it:
+ * room of a block is n x (1 + dim) with the model's intercepts in front; when the targets are
+ * there, each takes the place of the intercept of the row after it:
  *
  *     1 x x x 1 x x x 1 x x x .   ->   1 [x x x y][x x x y][x x x y]
  *
@@ -85,7 +85,7 @@ static sgfs_status open_stream(writer *w, const char *path, bool overwrite, sgfs
     return sgfsi_outfile_open(&w->out, path, overwrite, true, err);
 }
 
-/* What could not be written is told at the end, but no time is lost till then. */
+/* What could not be written is reported at the end, but no time is lost till then. */
 static sgfs_status check_stream(writer *w, sgfs_err *err) {
     return ferror(w->out.f) ? sgfsi_outfile_commit(&w->out, err) : SGFS_OK;
 }
@@ -213,7 +213,7 @@ static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* Of several things that went wrong the first in the order of rows is told. */
+/* Of several things that went wrong the first in the order of rows is reported. */
 static sgfs_status write_bank(const work *k, const block *bank, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < k->blocks && status == SGFS_OK && bank[i].n > 0; i++) {
