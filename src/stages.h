@@ -257,11 +257,14 @@ typedef struct sgfs_problem {
     double gamma;
 } sgfs_problem;
 
+struct sgfsi_plan;   /* sampler/sampler.h: how the run will be made */
 struct sgfsi_fields; /* base/fields.h: a list of state */
 
 typedef struct sgfs_sampler_kind {
     const char *name, *help;
     const sgfs_option *options;
+    const sgfsi_setting *settings; /* where their values are, in a struct of the kind's own */
+    size_t settings_size;          /* of that struct: plan->settings */
     bool uses_fisher;
     bool exact;     /* draws from the posterior itself: there is no bias to measure */
     bool optimiser; /* its iterates are no draws, and have no effective sample size */
@@ -278,8 +281,12 @@ typedef struct sgfs_sampler_kind {
     /* Rows of a minibatch where --batch is auto; NULL: as SGFS. W: rows, or the sum of their
      * weights. */
     int64_t (*batch)(int64_t W, int64_t D);
-    /* Put numbers in place of "auto" and refuse options that contradict each other; may be NULL. */
-    sgfs_status (*resolve)(sgfs_config *cfg, const struct sgfs_problem *situation, sgfs_err *err);
+    /* Put numbers in place of "auto" in its own settings, those of its matrix and the lengths, and
+     * refuse options that contradict each other; may be NULL. */
+    sgfs_status (*plan)(struct sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
+    /* Do steps follow a schedule over the draws, so that more of them are another schedule? NULL: no.
+     */
+    bool (*fixed_length)(const struct sgfsi_plan *plan);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
@@ -288,9 +295,15 @@ typedef struct sgfs_sampler_kind {
      * saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);
     /* Autocorrelation time in iterations that theory predicts; 0: not known. */
-    double (*tau)(const sgfs_config *cfg, double gamma);
+    double (*tau)(const struct sgfsi_plan *plan);
     /* A sentence about what is approximate at these settings, or NULL. */
-    const char *(*caution)(const sgfs_config *cfg, const char *fisher);
+    const char *(*caution)(const struct sgfsi_plan *plan, const char *fisher);
+    /* What may help where numbers ran out ("a larger --alpha"): at most two; how many. NULL: none. */
+    int (*advise)(const struct sgfsi_plan *plan, const char *advice[2]);
+    /* Append to the run's title what its settings' words do not say (", step 0.8"); may be NULL. */
+    void (*describe)(const sgfs_sampler *s, char *out, size_t room);
+    /* Stan's word for its mass matrix; NULL: that of the Fisher matrix, or none. */
+    const char *(*stan_metric)(const struct sgfsi_plan *plan);
 } sgfs_sampler_kind;
 
 #endif

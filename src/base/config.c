@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,27 +191,11 @@ sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value
     return sgfs_config_set(cfg, key, text, err);
 }
 
-sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value,
+sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *value,
                                  sgfs_err *err) {
     entry *e = find(cfg, key);
     assert(e != NULL);
     return store(e, value, e->given, err);
-}
-
-void sgfsi_config_forget(sgfs_config *cfg, const char *key) {
-    entry *e = find(cfg, key);
-    assert(e != NULL);
-    free(e->value);
-    e->value = NULL;
-    e->given = false;
-    e->order = 0;
-}
-
-sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value,
-                                     sgfs_err *err) {
-    char text[SGFSI_NUM_CHARS];
-    sgfsi_format_num(text, value);
-    return sgfsi_config_resolve(cfg, key, text, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -287,6 +272,40 @@ bool sgfsi_options_have(const sgfs_option *rows, const char *key) {
     return false;
 }
 
-sgfs_status sgfsi_config_choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err) {
-    return sgfsi_config_auto(cfg, key) ? sgfsi_config_resolve_num(cfg, key, value, err) : SGFS_OK;
+/* ---- settings -------------------------------------------------------------------------------- */
+
+void sgfsi_settings_read(void *settings, const sgfsi_setting *list, const sgfs_config *cfg) {
+    for (const sgfsi_setting *s = list; s->key != NULL; s++) {
+        void *field = (char *)settings + s->at;
+        switch (sgfsi_config_row(cfg, s->key)->type) {
+        case SGFS_NUMBER: *(double *)field = sgfsi_config_num(cfg, s->key); break;
+        case SGFS_INTEGER: *(int64_t *)field = sgfsi_config_int(cfg, s->key); break;
+        case SGFS_FLAG: *(bool *)field = sgfsi_config_flag(cfg, s->key); break;
+        case SGFS_TEXT:
+        case SGFS_CHOICE: *(const char **)field = sgfsi_config_text(cfg, s->key); break;
+        }
+    }
+}
+
+const char *sgfsi_setting_text(const void *settings, const sgfsi_setting *s, const sgfs_config *cfg,
+                               char room[SGFSI_NUM_CHARS]) {
+    const void *field = (const char *)settings + s->at;
+    const char *text = sgfsi_config_text(cfg, s->key);
+    double x, was;
+    switch (sgfsi_config_row(cfg, s->key)->type) {
+    case SGFS_NUMBER:
+        x = *(const double *)field;
+        was = sgfsi_config_num(cfg, s->key);
+        if (x == was || (isnan(x) && isnan(was))) return text;
+        sgfsi_format_num(room, x);
+        return room;
+    case SGFS_INTEGER:
+        if (*(const int64_t *)field == sgfsi_config_int(cfg, s->key)) return text;
+        snprintf(room, SGFSI_NUM_CHARS, "%lld", (long long)*(const int64_t *)field);
+        return room;
+    case SGFS_FLAG: return *(const bool *)field ? "true" : "false";
+    case SGFS_TEXT:
+    case SGFS_CHOICE: break;
+    }
+    return *(const char *const *)field;
 }

@@ -4,8 +4,11 @@
 #ifndef SGFSI_CONFIG_H
 #define SGFSI_CONFIG_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 #include "base/json.h"
+#include "base/number.h"
 
 typedef enum sgfs_option_type {
     SGFS_NUMBER,
@@ -44,6 +47,24 @@ extern const sgfs_option sgfsi_no_options[]; /* for kinds that have none */
 #define SGFSI_OPTIONS_END                                                                          \
     { NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL }
 
+/* The field of a struct of settings that has an option's value, by the option's type: double,
+ * int64_t, bool, or a text that lives as long as the config it was read from. A list ends with a NULL
+ * key. */
+typedef struct sgfsi_setting {
+    const char *key;
+    size_t at;
+    const char *word; /* before its value in a run's title; NULL: it is not in the title */
+    bool always;      /* in the title whenever it is not "auto"; else where it is not the default */
+} sgfsi_setting;
+#define SGFSI_SETTINGS_END                                                                         \
+    { NULL, 0, NULL, false }
+
+/* Fill the fields of a list. "auto" and "" become NaN, -1 or the text itself. */
+void sgfsi_settings_read(void *settings, const sgfsi_setting *list, const sgfs_config *cfg);
+/* A value in force as text: as cfg has it where it is that, else written into room. */
+const char *sgfsi_setting_text(const void *settings, const sgfsi_setting *s, const sgfs_config *cfg,
+                               char room[SGFSI_NUM_CHARS]);
+
 /* Is there such a key among these rows? */
 bool sgfsi_options_have(const sgfs_option *rows, const char *key);
 
@@ -65,18 +86,13 @@ int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key);
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
 /* sgfs_config_set with a number. */
 sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
-/* Put a chosen value in place of "auto" without marking it as given by the caller; not checked. */
-sgfs_status sgfsi_config_resolve(sgfs_config *cfg, const char *key, const char *value,
+/* Another default for this config: the value is not marked as given by the caller, nor checked. */
+sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *value,
                                  sgfs_err *err);
-sgfs_status sgfsi_config_resolve_num(sgfs_config *cfg, const char *key, double value,
-                                     sgfs_err *err);
-/* The same where "auto" is in force; otherwise nothing. */
-sgfs_status sgfsi_config_choose(sgfs_config *cfg, const char *key, double value, sgfs_err *err);
-/* Back to the default, as if it had never been given. */
-void sgfsi_config_forget(sgfs_config *cfg, const char *key);
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg); /* less "data.path" */
 
-/* config_file.c: every option of a JSON file, or of the JSON value `all` that was read from path. */
+/* config_file.c: every option of a JSON file, or of the JSON value `all` that was read from
+ * path. */
 sgfs_status sgfsi_config_load_json(sgfs_config *cfg, const char *path, sgfs_err *err);
 sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const char *path,
                               sgfs_err *err);

@@ -74,11 +74,12 @@ static void to_user(sgfsi_chain *w) {
 }
 
 /* What the sampler sees of the posterior: minibatches, or all rows. */
-static sgfs_status open_view(sgfsi_chain *w, const sgfsi_kinds *kinds, sgfs_err *err) {
+static sgfs_status open_view(sgfsi_chain *w, sgfs_err *err) {
     sgfs_sampler *s = &w->sampler;
     const sgfs_model *m = s->model;
     int64_t first[SGFSI_MOST_BLOCKS];
-    int64_t size = sgfsi_config_int(s->cfg, "fisher.block_size"); /* -1: auto */
+    const sgfsi_kinds *kinds = &w->plan->kinds;
+    int64_t size = kinds->fisher != NULL ? w->plan->fisher.block_size : -1;
     for (int64_t k = 0; k < m->blocks; k++) first[k] = m->block[k].offset;
     s->layout = sgfsi_layout_open(m->D, size > 0 ? size : 0, m->blocks, first, &w->arena);
     if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
@@ -90,22 +91,25 @@ static sgfs_status open_view(sgfsi_chain *w, const sgfsi_kinds *kinds, sgfs_err 
     return status;
 }
 
-sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs_config *cfg,
-                             const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err) {
+sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfsi_plan *plan,
+                             sgfs_err *err) {
+    const sgfsi_kinds *kinds = &plan->kinds;
     w->plan = plan;
     w->D = model->D;
     while (kinds->sampler->stats[w->S] != NULL) w->S++;
     w->sampler.kind = kinds->sampler;
     w->sampler.fisher = kinds->fisher;
-    w->sampler.cfg = cfg;
+    w->sampler.plan = plan;
+    w->sampler.settings = plan->settings;
+    w->sampler.log = plan->log;
     w->sampler.arena = &w->arena;
     w->sampler.start = plan->start;
-    w->sampler.seed = plan->seed;
+    w->sampler.seed = (uint64_t)plan->seed;
     w->sampler.chain = (uint32_t)w->index;
     w->sampler.model = model;
     w->sampler.D = model->D;
     if (w->sampler.first == NULL) w->sampler.report = sgfsi_json_object();
-    sgfs_status status = open_view(w, kinds, err);
+    sgfs_status status = open_view(w, err);
     if (status != SGFS_OK) return status;
     bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
     status = make_room(w, full_moments, err);
@@ -113,7 +117,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     if (status == SGFS_OK) status = kinds->sampler->open(&w->sampler, err);
     w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     if (status != SGFS_OK) return status;
-    place(w, model, sgfsi_config_num(cfg, "run.init"));
+    place(w, model, plan->init);
     widen(w, w->mean);
     memset(w->mean, 0, (size_t)w->D * sizeof *w->mean);
     to_user(w);
@@ -138,41 +142,22 @@ static sgfs_status check_place(const sgfsi_chain *w, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* Does the sampler have this option? */
-static bool reads(const sgfsi_chain *w, const char *key) {
-    return sgfsi_options_have(w->sampler.kind->options, key);
-}
-
 /* What may help, of what this sampler understands: "a, b or c". */
 static void list_advice(const sgfsi_chain *w, char *out, size_t room) {
-    const sgfs_config *cfg = w->sampler.cfg;
-    bool full = w->sampler.kind->full_data, given = sgfsi_config_given(cfg, "sampler.epsilon");
-    bool decays = reads(w, "sampler.step_a") && !sgfsi_config_auto(cfg, "sampler.step_a");
-    bool adapts = reads(w, "sampler.target_accept"), scores = reads(w, "sampler.alpha");
-    bool plain = !full && !decays && !scores; /* the automatic step was too large */
-    const struct {
-        bool fits;
-        const char *text;
-    } advice[] = {{reads(w, "sampler.alpha") && !given, "a larger --alpha"},
-                  {reads(w, "sampler.epsilon") && (given || plain), "a smaller --epsilon"},
-                  {decays, "a smaller --step-a"},
-                  {adapts && !given, "a longer --warmup"},
-                  {adapts && !given, "a larger --target-accept"},
-                  {!full, "a larger --batch"},
-                  {full, "a stronger --prior-precision"},
-                  {full && w->sampler.anchor == NULL, "a smaller --init"},
-                  {w->sampler.model->data->scale == NULL, "--standardize"}};
-    int count = (int)(sizeof advice / sizeof advice[0]), left = 0;
+    const sgfs_sampler_kind *kind = w->sampler.kind;
+    const char *advice[5];
+    int count = kind->advise != NULL ? kind->advise(w->plan, advice) : 0;
+    advice[count++] = kind->full_data ? "a stronger --prior-precision" : "a larger --batch";
+    if (kind->full_data && w->sampler.anchor == NULL) advice[count++] = "a smaller --init";
+    if (w->sampler.model->data->scale == NULL) advice[count++] = "--standardize";
     out[0] = '\0';
-    for (int i = 0; i < count; i++) left += advice[i].fits;
     for (int i = 0; i < count; i++) {
         size_t used = strlen(out);
-        if (!advice[i].fits) continue;
-        left--;
-        snprintf(out + used, room - used, "%s%s", advice[i].text,
-                 left > 1    ? ", "
-                 : left == 1 ? " or "
-                             : "");
+        snprintf(out + used, room - used, "%s%s",
+                 i == 0          ? ""
+                 : i < count - 1 ? ", "
+                                 : " or ",
+                 advice[i]);
     }
 }
 

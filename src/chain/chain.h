@@ -39,8 +39,8 @@ typedef struct sgfsi_chain {
     sgfs_err err;
 } sgfsi_chain;
 
-sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs_config *cfg,
-                             const sgfsi_kinds *kinds, const sgfsi_plan *plan, sgfs_err *err);
+sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfsi_plan *plan,
+                             sgfs_err *err);
 /* Follow how well it predicts the rows kept aside. */
 sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err);

@@ -17,7 +17,7 @@
  * looked at: the same data and options give the same choice on any machine.
  *
  * What the user gave narrows the choice: a sampler that does not read --alpha is not chosen by
- * somebody who gave it. That is asked by trying: a candidate whose options sgfsi_plan_make refuses is
+ * somebody who gave it. That is asked by trying: a candidate for which sgfsi_plan_fill makes no plan is
  * none.
  */
 #include "chain/choose.h"
@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/threads.h"
 #include "chain/forecast.h"
 #include "posterior/row_bounds.h"
 
@@ -53,6 +54,7 @@ static void roughly(double x, char *out, size_t room) {
 enum { EXACT, CONTROL, SCORING, CANDIDATES };
 
 typedef struct field {
+    sgfsi_plan *plan; /* gets what is found on the way */
     const sgfs_model *model;
     const sgfs_config *cfg;
     const char *name[CANDIDATES];
@@ -68,39 +70,33 @@ static const char *scoring_name(const sgfs_model *m, const sgfs_config *cfg) {
     return m->D <= SGFSI_MOST_DENSE ? "sgfs-f" : "sgfs-d";
 }
 
-static sgfs_status name_sampler(sgfs_config *cfg, const char *name, sgfsi_kinds *kinds,
-                                sgfs_err *err) {
-    sgfs_status status = sgfsi_config_resolve(cfg, "sampler.kind", name, err);
-    return status == SGFS_OK ? sgfsi_choose_kinds(cfg, kinds, err) : status;
-}
-
 /* Would a run with it be refused? Nothing is opened, nothing said. */
-static sgfs_status try_candidate(field *f, int i) {
-    sgfsi_kinds kinds;
-    sgfsi_plan plan = {0};
-    sgfs_err *err = &f->err[i];
-    sgfs_config *copy = sgfsi_config_copy(f->cfg);
-    if (copy == NULL) return sgfsi_fail_memory(err, "the choice of a sampler");
-    sgfs_config_on_message(copy, NULL, NULL);
-    sgfs_status status = name_sampler(copy, f->name[i], &kinds, err);
+static void try_candidate(field *f, int i) {
+    static const sgfsi_log silent = {NULL, NULL};
+    int64_t first = 0;
+    sgfsi_plan plan = {.cfg = f->cfg, .log = &silent};
+    sgfs_status status = sgfsi_choose_kinds(f->cfg, f->name[i], &plan.kinds, &f->err[i]);
     if (status == SGFS_OK) {
-        f->unread[i] = sgfsi_first_unread(copy, f->model, &kinds);
-        status = sgfsi_plan_make(copy, f->model, &kinds, &plan, err);
+        f->unread[i] = sgfsi_next_unread(f->cfg, f->model, &plan.kinds, &first);
+        status = f->unread[i] == NULL
+                     ? sgfsi_plan_fill(&plan, f->model, &f->err[i])
+                     : sgfsi_unread_fail(&plan, f->model, f->unread[i], &f->err[i]);
     }
-    sgfs_config_free(copy);
     f->usable[i] = status == SGFS_OK;
-    return status;
+    sgfsi_plan_free(&plan);
 }
 
-static field look_around(const sgfs_config *cfg, const sgfs_model *m) {
-    field f = {.model = m,
+static field look_around(sgfsi_plan *plan, const sgfs_model *m) {
+    const sgfs_config *cfg = plan->cfg;
+    field f = {.plan = plan,
+               .model = m,
                .cfg = cfg,
                .name = {"exact", "sgfs-cv", scoring_name(m, cfg)},
                .no_anchor = sgfsi_anchor_refuses(m)};
     for (int i = 0; i < CANDIDATES; i++) {
         if (i == EXACT && sgfsi_row_bounds_refuses(m) != NULL) continue;
         if (i != SCORING && f.no_anchor != NULL) continue;
-        (void)try_candidate(&f, i);
+        try_candidate(&f, i);
     }
     return f;
 }
@@ -112,13 +108,9 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
     char readers[200];
     if (row != NULL && strncmp(row->key, "sampler.", 8) != 0) row = NULL; /* no sampler's */
     for (int i = 0; i < CANDIDATES && row != NULL; i++) {
-        sgfsi_kinds kinds;
-        sgfs_config *copy = sgfsi_config_copy(f->cfg);
-        if (copy == NULL) return sgfsi_fail_memory(err, "the choice of a sampler");
-        bool known = name_sampler(copy, f->name[i], &kinds, NULL) == SGFS_OK;
-        if (known && kinds.sampler != NULL && sgfsi_options_have(kinds.sampler->options, row->key))
+        const sgfsi_sampler_name *s = sgfsi_sampler_find(f->name[i]);
+        if (sgfsi_options_have(s->kind->options, row->key))
             row = NULL; /* it is its other options that are in the way */
-        sgfs_config_free(copy);
     }
     if (row == NULL) {
         *err = f->err[SCORING];
@@ -168,7 +160,9 @@ static int weigh(const field *f, sgfsi_choice *out) {
     sgfsi_forecast ahead;
     sgfs_err err;
     char rows[80];
-    int64_t threads = sgfsi_config_int(f->cfg, "run.threads");
+    const sgfsi_anchor_search how = {
+        .tolerance = sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
+        .threads = sgfsi_threads(sgfsi_config_int(f->cfg, "run.threads"))};
     if (sgfsi_row_bounds_refuses(f->model) != NULL) {
         snprintf(out->text, sizeof out->text,
                  "Sampler sgfs-cv, because model %.60s has no bounds for exact draws.",
@@ -176,8 +170,9 @@ static int weigh(const field *f, sgfsi_choice *out) {
         return CONTROL;
     }
     if (tell_option(f, EXACT, f->name[CONTROL], out)) return CONTROL;
-    sgfs_status status =
-        sgfsi_forecast_exact(f->model, f->cfg, threads > 0 ? threads : 0, &ahead, &err);
+    sgfs_status status = sgfsi_forecast_exact(f->model, &how, &f->plan->found, &ahead, &err);
+    f->plan->anchor = ahead.anchor;
+    f->plan->pilot = ahead.start;
     if (status == SGFS_OK && is_cheap(&ahead, f->model)) {
         tell_exact(f, &ahead, out);
         return EXACT;
@@ -239,48 +234,44 @@ static sgfs_status refuse_nothing(const char *why, sgfs_err *err) {
                       why);
 }
 
-/* Where there is no mode there may be no posterior either, and no number of draws will be enough. */
-static sgfs_status stay_short(sgfs_config *cfg, sgfs_err *err) {
-    return sgfsi_config_choose(cfg, "run.ess", 0, err);
-}
-
-sgfs_status sgfsi_choose(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
-                         sgfsi_choice *choice, sgfs_err *err) {
+sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice *choice,
+                         sgfs_err *err) {
+    const sgfs_config *cfg = plan->cfg;
     sgfs_err own;
     *choice = (sgfsi_choice){.automatic = sgfsi_config_auto(cfg, "sampler.kind")};
     if (err == NULL) err = &own;
-    if (!choice->automatic) return sgfsi_choose_kinds(cfg, kinds, err);
-    const field f = look_around(cfg, model);
+    if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
+    const field f = look_around(plan, model);
     if (!f.usable[EXACT] && !f.usable[CONTROL] && !f.usable[SCORING]) return refuse(&f, err);
     int chosen = pick(&f, choice);
-    if (choice->fallbacks > 0 && has_no_posterior(model)) return refuse_nothing(choice->why, err);
-    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE, "%s", choice->text);
-    sgfs_status status = choice->fallbacks > 0 ? stay_short(cfg, err) : SGFS_OK;
-    return status == SGFS_OK ? name_sampler(cfg, f.name[chosen], kinds, err) : status;
+    choice->no_mode = choice->fallbacks > 0;
+    if (choice->no_mode && has_no_posterior(model)) return refuse_nothing(choice->why, err);
+    sgfsi_say(plan->log, SGFS_NOTE, "%s", choice->text);
+    return sgfsi_choose_kinds(cfg, f.name[chosen], &plan->kinds, err);
 }
 
 /* ---- beginning anew -------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_choose_again(sgfs_config *cfg, const sgfs_model *model, const sgfsi_setback *why,
-                               sgfsi_kinds *kinds, sgfsi_choice *choice, sgfs_err *err) {
-    const char *name = scoring_name(model, cfg);
+sgfs_status sgfsi_choose_again(sgfsi_plan *plan, const sgfs_model *model, const sgfsi_setback *why,
+                               sgfsi_choice *choice, sgfs_err *err) {
+    const char *name = scoring_name(model, plan->cfg);
     const sgfs_option *row;
+    int64_t next = 0;
     if (why->no_mode && has_no_posterior(model)) return refuse_nothing(why->text, err);
-    sgfs_status status = name_sampler(cfg, name, kinds, err);
-    if (status == SGFS_OK && why->no_mode) status = stay_short(cfg, err);
+    sgfs_status status = sgfsi_choose_kinds(plan->cfg, name, &plan->kinds, err);
     if (status != SGFS_OK) return status;
+    choice->no_mode = why->no_mode;
     snprintf(choice->fallback, sizeof choice->fallback, "The run began anew with sampler %s%s %s",
              name, why->no_mode ? ", because there is no anchor." : ":", why->text);
-    while ((row = sgfsi_first_unread(cfg, model, kinds)) != NULL) {
+    while ((row = sgfsi_next_unread(plan->cfg, model, &plan->kinds, &next)) != NULL) {
         size_t used = strlen(choice->fallback);
         snprintf(choice->fallback + used, sizeof choice->fallback - used, " It does not read --%s.",
                  row->flag);
-        sgfsi_config_forget(cfg, row->key);
     }
     choice->fallbacks++;
     if (choice->automatic)
         snprintf(choice->text, sizeof choice->text, "Sampler %s%s %.340s", name,
                  why->no_mode ? ": there is no anchor." : ":", why->text);
-    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE, "%s", choice->fallback);
+    sgfsi_say(plan->log, SGFS_NOTE, "%s", choice->fallback);
     return SGFS_OK;
 }

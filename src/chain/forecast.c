@@ -49,37 +49,48 @@ static void judge(double asked, int64_t D, int64_t rows, sgfsi_forecast *out) {
     out->tau = 2 / accepted - 1;           /* infinite where next to nothing would be accepted */
 }
 
-static sgfs_status fly(const sgfs_model *small, const sgfs_config *cfg, double times,
-                       int64_t threads, sgfsi_forecast *out, sgfs_err *err) {
-    sgfsi_arena arena = {NULL};
-    sgfsi_anchor a;
+/* small: m itself, or a pilot of it; times: as many rows has m. */
+static sgfs_status fly(const sgfs_model *small, const sgfsi_anchor_search *how, double times,
+                       sgfsi_arena *arena, sgfsi_forecast *out, sgfs_err *err) {
+    sgfsi_arena own = {NULL};
     sgfsi_row_bounds psi;
-    sgfs_status status = sgfsi_anchor_find(&a, small, cfg, threads, &arena, err);
-    if (status == SGFS_OK && !multiply(small, &a, times)) {
+    sgfsi_anchor *a = sgfsi_arena_alloc(arena, 1, sizeof *a);
+    if (a == NULL) return sgfsi_fail_memory(err, "the anchor");
+    sgfs_status status = sgfsi_anchor_find(a, small, how, arena, err);
+    if (status == SGFS_OK && times == 1) out->anchor = a;
+    if (status == SGFS_OK && times != 1 && !multiply(small, a, times)) {
         status = sgfsi_fail(err, SGFS_ENUMERIC, "the information is singular at the mode");
     }
     if (status == SGFS_OK) {
-        status = sgfsi_row_bounds_open(&psi, small, &a, sgfsi_row_bounds_radius(small->D),
-                                       MOST_ROWS, threads, &arena, err);
+        status = sgfsi_row_bounds_open(&psi, small, a, sgfsi_row_bounds_radius(small->D), MOST_ROWS,
+                                       how->threads, &own, err);
     }
     if (status == SGFS_OK) {
         judge(times * sgfsi_row_bounds_expected(&psi), small->D, (int64_t)(times * (double)psi.N),
               out);
     }
-    sgfsi_arena_free(&arena);
+    sgfsi_arena_free(&own);
     return status;
 }
 
-sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfs_config *cfg, int64_t threads,
-                                 sgfsi_forecast *out, sgfs_err *err) {
+sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfsi_anchor_search *how,
+                                 sgfsi_arena *arena, sgfsi_forecast *out, sgfs_err *err) {
     sgfs_data *data = NULL;
+    sgfsi_anchor_search here = *how;
     *out = (sgfsi_forecast){.tau = 1, .pilot = 0};
     if (m->kind->whole != NULL) return SGFS_OK;
     out->pilot = m->data->N < MOST_ROWS ? m->data->N : MOST_ROWS;
-    if (out->pilot == m->data->N) return fly(m, cfg, 1, threads, out, err);
+    if (out->pilot == m->data->N) return fly(m, how, 1, arena, out, err);
     sgfs_model *small = sgfsi_model_smaller(m, out->pilot, &data);
+    double *theta = SGFSI_DOUBLES(arena, m->D);
+    /* the sampler's own pilot, where it has the same rows */
+    if (small != NULL && theta != NULL && sgfsi_anchor_pilot_rows(m) == out->pilot &&
+        sgfsi_anchor_pilot(small, how->threads, theta, &out->start.rows)) {
+        out->start.pilot = out->pilot;
+        here.start = out->start.start = theta;
+    }
     sgfs_status status =
-        small != NULL ? fly(small, cfg, m->data->total / data->total, threads, out, err)
+        small != NULL ? fly(small, &here, m->data->total / data->total, arena, out, err)
                       : sgfsi_fail(err, SGFS_ENUMERIC, "some of the rows cannot be used alone");
     sgfs_model_free(small);
     sgfs_data_free(data);

@@ -10,11 +10,16 @@ typedef struct sgfsi_forecast {
     double rows;   /* that a draw with independent proposals asks */
     double tau;    /* draws for an effective one, roughly */
     int64_t pilot; /* rows it was made from */
+    /* What a sampler would look for again: the anchor, where these are all rows; else where the
+     * search for it begins. */
+    const sgfsi_anchor *anchor;
+    sgfsi_anchor_search start;
 } sgfsi_forecast;
 
-/* From at most 20,000 of the rows; the same for any number of threads (0: all cores). m must have an
- * anchor (sgfsi_anchor_refuses). SGFS_ENUMERIC where these rows have no mode. */
-sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfs_config *cfg, int64_t threads,
-                                 sgfsi_forecast *out, sgfs_err *err);
+/* From at most 20,000 of the rows; the same for any number of threads. m must have an anchor
+ * (sgfsi_anchor_refuses). What is found comes from the arena. SGFS_ENUMERIC where these rows have no
+ * mode. */
+sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfsi_anchor_search *how,
+                                 sgfsi_arena *arena, sgfsi_forecast *out, sgfs_err *err);
 
 #endif

@@ -41,19 +41,6 @@ static void put_stats(sgfsi_json *o, const sgfs_sampler_kind *kind) {
     sgfsi_json_put(o, "stats", stats);
 }
 
-static bool reads(const sgfs_sampler_kind *kind, const char *key) {
-    return sgfsi_options_have(kind->options, key);
-}
-
-/* Stan's word for the matrix in use: that of the Fisher matrix, or of --metric. */
-static const char *stan_metric(const sgfs_run *run) {
-    if (run->kinds.fisher != NULL) return run->kinds.fisher->stan_metric;
-    if (!reads(run->kinds.sampler, "sampler.metric")) return "unit_e";
-    const char *metric = sgfsi_config_text(run->cfg, "sampler.metric");
-    if (strcmp(metric, "identity") == 0) return "unit_e";
-    return strcmp(metric, "diag") == 0 ? "diag_e" : "dense_e";
-}
-
 /* What was in force where it was read: a config may have changed since the data or the model were
  * opened. */
 static const sgfs_config *config_of(const sgfs_run *run, const sgfs_config *own, const char *key) {
@@ -62,14 +49,21 @@ static const sgfs_config *config_of(const sgfs_run *run, const sgfs_config *own,
     return own;
 }
 
-static void put_config(sgfsi_json *o, const sgfs_run *run) {
+/* What only a sampler that was given up reads is not in force. */
+sgfsi_json *sgfsi_run_config(const sgfs_run *run) {
     sgfsi_json *config = sgfsi_json_object();
-    const sgfs_option *row;
+    const sgfs_option *row, *unread;
+    int64_t next = 0;
     for (int64_t i = 0; (row = sgfsi_config_at(run->cfg, i)) != NULL; i++) {
+        char room[SGFSI_NUM_CHARS];
         const sgfs_config *cfg = config_of(run, run->cfg, row->key);
-        sgfsi_json_text(config, row->key, sgfs_config_get(cfg, row->key));
+        sgfsi_json_text(config, row->key,
+                        cfg == run->cfg ? sgfsi_plan_text(&run->plan, row->key, room)
+                                        : sgfs_config_get(cfg, row->key));
     }
-    sgfsi_json_put(o, "config", config);
+    while ((unread = sgfsi_next_unread(run->cfg, run->model, &run->plan.kinds, &next)) != NULL)
+        sgfsi_json_text(config, unread->key, unread->value);
+    return config;
 }
 
 /* The next of the data's options after the last-th that was given, or NULL. */
@@ -87,7 +81,8 @@ static const sgfs_option *next_given(const sgfs_config *cfg, int64_t *last) {
 }
 
 /* The data's own in the order in which they came: it is that of the transforms. */
-sgfsi_json *sgfsi_run_given(const sgfs_run *run, const sgfs_config *user) {
+sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
+    const sgfs_config *user = run->cfg;
     const sgfs_config *data = run->model->data->cfg;
     sgfsi_json *given = sgfsi_json_object();
     const sgfs_option *row;
@@ -111,11 +106,11 @@ static void add_all(sgfsi_json *to, const sgfsi_json *from) {
 
 static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *cautions = sgfsi_json_array();
-    const sgfsi_kinds *k = &run->kinds;
+    const sgfsi_kinds *k = &run->plan.kinds;
     const char *fisher = k->fisher != NULL ? k->fisher->name : "";
     if (k->fisher == &sgfs_fisher_block && run->chain[0].sampler.layout->blocks == 1)
         fisher = "full"; /* one block is the whole matrix */
-    const char *text = k->sampler->caution != NULL ? k->sampler->caution(run->cfg, fisher) : NULL;
+    const char *text = k->sampler->caution != NULL ? k->sampler->caution(&run->plan, fisher) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
@@ -149,7 +144,7 @@ static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
     sgfsi_json_int(o, "warmup", plan->warmup);
     sgfsi_json_int(o, "draws", plan->draws);
     sgfsi_json_int(o, "thin", plan->thin);
-    sgfsi_json_int(o, "seed", (int64_t)plan->seed);
+    sgfsi_json_int(o, "seed", plan->seed);
     sgfsi_json_int(o, "batch", plan->n);
     if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
     sgfsi_json_num(o, "gamma", plan->gamma);
@@ -158,7 +153,7 @@ static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
 sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     const sgfsi_json *report = run->chain[0].sampler.report;
     const sgfs_model *m = run->model;
-    const sgfsi_kinds *k = &run->kinds;
+    const sgfsi_kinds *k = &run->plan.kinds;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "format", 1);
     sgfsi_json_text(o, "sgfs_version", sgfs_version());
@@ -167,14 +162,18 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
     sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
-    sgfsi_json_text(o, "stan_metric", stan_metric(run));
+    /* Stan's word for the matrix in use: that of the Fisher matrix, or the sampler's own */
+    sgfsi_json_text(o, "stan_metric",
+                    k->fisher != NULL                 ? k->fisher->stan_metric
+                    : k->sampler->stan_metric != NULL ? k->sampler->stan_metric(&run->plan)
+                                                      : "unit_e");
     sgfsi_json_int(o, "rows", m->data->N);
     put_plan(o, &run->plan);
     sgfsi_json_num(o, "tau_predicted", /* some samplers know it once they are open */
                    sgfsi_json_get_num(report, "tau_predicted", run->plan.tau));
     put_parameters(o, m);
     put_stats(o, k->sampler);
-    put_config(o, run);
+    sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->saved));
@@ -184,86 +183,28 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     return o;
 }
 
-/* What becomes of the step: " annealed to 3.1", " in 8 cycles". */
-static void describe_schedule(const sgfs_run *run, char *out, size_t room) {
-    const sgfs_sampler_kind *kind = run->kinds.sampler;
-    size_t used = strlen(out);
-    if (reads(kind, "sampler.anneal") &&
-        strcmp(sgfsi_config_text(run->cfg, "sampler.anneal"), "off") != 0) {
-        char number[SGFSI_NUM_CHARS];
-        sgfsi_format_digits(number, sgfsi_config_num(run->cfg, "sampler.anneal_alpha"), 3);
-        snprintf(out + used, room - used, " annealed to %s", number);
-    }
-    int64_t cycles =
-        reads(kind, "sampler.cycles") ? sgfsi_config_int(run->cfg, "sampler.cycles") : 0;
-    if (cycles > 0) snprintf(out + used, room - used, " in %lld cycles", (long long)cycles);
-}
-
-static void append(char *out, size_t room, const char *what, const char *value) {
-    size_t used = strlen(out);
-    snprintf(out + used, room - used, ", %s %s", what, value);
-}
-
-/* ", alpha 1" or ", epsilon 0.0001": the first of these that the sampler reads and that is a
- * number.
- */
-static void describe_step(const sgfs_run *run, char *out, size_t room) {
-    static const char *const keys[][2] = {
-        {"sampler.alpha", "alpha"}, {"sampler.epsilon", "epsilon"}, {"sampler.step_a", "step a"}};
-    out[0] = '\0';
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && out[0] == '\0'; i++) {
-        const char *key = keys[i][0];
-        char number[SGFSI_NUM_CHARS];
-        if (!reads(run->kinds.sampler, key) || sgfsi_config_auto(run->cfg, key)) continue;
-        sgfsi_format_digits(number, sgfsi_config_num(run->cfg, key), 4);
-        append(out, room, keys[i][1], number);
-    }
-    double h = sgfsi_json_get_num(run->chain[0].sampler.report, "step", 0);
-    if (h > 0) { /* chosen while opening */
-        char number[SGFSI_NUM_CHARS];
-        sgfsi_format_digits(number, h, 3);
-        append(out, room, "step", number);
-    }
-    describe_schedule(run, out, room);
-    int64_t every =
-        reads(run->kinds.sampler, "sampler.alpha") ? sgfsi_config_int(run->cfg, "fisher.every") : 1;
-    size_t used = strlen(out);
-    if (every > 1) snprintf(out + used, room - used, ", Fisher update 1 in %lld", (long long)every);
-}
-
-/* What makes two runs of one sampler different kinds of runs, where it is not the default. */
-static void describe_kind(const sgfs_run *run, char *out, size_t room) {
-    static const char *const keys[][2] = {{"sampler.metric", "metric"},
-                                          {"sampler.target_accept", "target acceptance"},
-                                          {"sampler.friction", "friction"},
-                                          {"sampler.noise_estimate", "noise estimate"},
-                                          {"sampler.anchor", "anchor"},
-                                          {"sampler.curvature", "curvature of the"},
-                                          {"sampler.noise_matrix", "noise matrix"},
-                                          {"sampler.b", "B"},
-                                          {"sampler.b_scale", "B scale"},
-                                          {"sampler.precondition", "preconditioned by"},
-                                          {"fisher.block_size", "blocks of"},
-                                          {"fisher.kappa", "kappa"},
-                                          {"fisher.freeze", "frozen after"},
-                                          {"fisher.update", "updated by"}};
-    bool less = strcmp(run->kinds.name, "sgfs-cv") == 0 && run->kinds.fisher != &sgfs_fisher_full;
-    if (strcmp(run->kinds.name, "sgfs") == 0 || less)
-        append(out, room, "matrix", run->kinds.fisher->name);
-    if (reads(run->kinds.sampler, "sampler.leapfrog"))
-        append(out, room, "leapfrog", sgfsi_config_text(run->cfg, "sampler.leapfrog"));
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const char *key = keys[i][0], *value = sgfsi_config_text(run->cfg, key);
-        bool fisher = strncmp(key, "fisher.", 7) == 0;
-        if (fisher ? run->kinds.fisher == NULL : !reads(run->kinds.sampler, key)) continue;
-        bool plain = strcmp(value, sgfsi_config_row(run->cfg, key)->value) == 0 ||
-                     strcmp(value, "refactor") == 0;
-        if (!plain) append(out, room, keys[i][1], value);
+/* ", friction 0.2": settings that have a word of their own, where they are not the default, or (first:
+ * such that say how large the steps are) where they are numbers. */
+static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bool first, char *out,
+                              size_t room) {
+    for (const sgfsi_setting *s = list; s != NULL && s->key != NULL; s++) {
+        char own[SGFSI_NUM_CHARS];
+        const sgfs_option *row = sgfsi_config_row(run->cfg, s->key);
+        const char *value = sgfsi_plan_text(&run->plan, s->key, own);
+        size_t used = strlen(out);
+        bool plain = s->always ? strcmp(value, "auto") == 0
+                               : strcmp(value, row->value) == 0 || strcmp(value, "refactor") == 0;
+        if (s->word == NULL || s->always != first || plain) continue;
+        if (first && row->type == SGFS_NUMBER) {
+            sgfsi_format_digits(own, sgfsi_plan_num(&run->plan, s->key), 4);
+            value = own;
+        }
+        snprintf(out + used, room - used, ", %s %s", s->word, value);
     }
 }
 
 static void describe_rows(const sgfs_run *run, char *out, size_t room) {
-    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     bool closed = kind->few_rows && run->model->kind->whole != NULL;
     if (kind->from_curvature || closed) snprintf(out, room, "rows read while opening only");
     else if (kind->few_rows) snprintf(out, room, "a few rows each draw");
@@ -273,7 +214,7 @@ static void describe_rows(const sgfs_run *run, char *out, size_t room) {
                  (long long)run->plan.chunk);
     else
         snprintf(out, room, "batch %lld %s replacement", (long long)run->plan.n,
-                 run->kinds.scheme == &sgfs_scheme_without ? "without" : "with");
+                 run->plan.kinds.scheme == &sgfs_scheme_without ? "without" : "with");
 }
 
 char *sgfsi_run_describe(const sgfs_run *run) {
@@ -281,10 +222,15 @@ char *sgfsi_run_describe(const sgfs_run *run) {
     const size_t room = 1024;
     const sgfs_data *d = run->model->data;
     const char *slash = strrchr(d->path, '/'), *file = slash != NULL ? slash + 1 : d->path;
-    char *text = malloc(room), step[256], rows[96], thin[64] = "", what[160] = "", done[270] = "";
+    const sgfs_sampler_kind *kind = p->kinds.sampler;
+    char *text = malloc(room), step[256] = "", rows[96], thin[64] = "", what[160] = "",
+         done[270] = "";
     if (text == NULL) return NULL;
-    describe_step(run, step, sizeof step);
-    describe_kind(run, step, sizeof step);
+    describe_settings(run, kind->settings, true, step, sizeof step);
+    if (kind->describe != NULL) kind->describe(&run->chain[0].sampler, step, sizeof step);
+    describe_settings(run, kind->settings, false, step, sizeof step);
+    if (p->kinds.fisher != NULL)
+        describe_settings(run, sgfsi_fisher_setting_list, false, step, sizeof step);
     describe_rows(run, rows, sizeof rows);
     if (p->thin > 1) snprintf(thin, sizeof thin, ", 1 in %lld kept", (long long)p->thin);
     if (d->has_target) snprintf(what, sizeof what, " of %.60s (%.60s)", d->target.name, file);
@@ -293,8 +239,8 @@ char *sgfsi_run_describe(const sgfs_run *run) {
              "%.100s%s, %lld rows%s%s, %lld parameters: %s%s, %s, %lld chain%s x "
              "(%lld warm-up + %lld draws%s)",
              run->model->kind->name, what, (long long)d->N, done,
-             d->scale != NULL ? " standardised" : "", (long long)run->model->D, run->kinds.name,
-             step, rows, (long long)p->chains, p->chains == 1 ? "" : "s", (long long)p->warmup,
+             d->scale != NULL ? " standardised" : "", (long long)run->model->D, p->kinds.name, step,
+             rows, (long long)p->chains, p->chains == 1 ? "" : "s", (long long)p->warmup,
              (long long)p->draws, thin);
     return text;
 }

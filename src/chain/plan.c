@@ -8,11 +8,13 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/threads.h"
-#include "chain/plan.h"
+#include "chain/choose.h"
+#include "chain/start.h"
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
@@ -32,9 +34,10 @@ static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
         name);
 }
 
-sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err) {
-    const char *name =
-        sgfsi_config_auto(cfg, "sampler.kind") ? "sgfs-f" : sgfsi_config_text(cfg, "sampler.kind");
+sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, const char *name, sgfsi_kinds *kinds,
+                               sgfs_err *err) {
+    if (name == NULL && sgfsi_config_auto(cfg, "sampler.kind")) name = "sgfs-f";
+    if (name == NULL) name = sgfsi_config_text(cfg, "sampler.kind");
     const sgfsi_sampler_name *s = sgfsi_sampler_find(name);
     if (s == NULL) return unknown_sampler(name, err);
     const char *fisher = sgfsi_config_text(cfg, "fisher.kind");
@@ -67,6 +70,7 @@ static bool reads(const sgfs_model *model, const sgfsi_kinds *kinds, const sgfsi
 static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const char *key,
                     sgfsi_option_set *other) {
     sgfsi_option_set set;
+    *other = (sgfsi_option_set){"", "", NULL, SGFSI_ANY};
     for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
         if (!sgfsi_options_have(set.rows, key)) continue;
         *other = set;
@@ -75,22 +79,15 @@ static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const cha
     return false;
 }
 
-/* other: somebody who would read it. */
-static const sgfs_option *find_unread(const sgfs_config *cfg, const sgfs_model *model,
-                                      const sgfsi_kinds *kinds, sgfsi_option_set *other) {
+const sgfs_option *sgfsi_next_unread(const sgfs_config *cfg, const sgfs_model *model,
+                                     const sgfsi_kinds *kinds, int64_t *index) {
+    sgfsi_option_set other;
     const sgfs_option *row;
-    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        *other = (sgfsi_option_set){"", "", NULL, SGFSI_ANY};
-        if (sgfsi_config_given(cfg, row->key) && !is_read(model, kinds, row->key, other))
+    while ((row = sgfsi_config_at(cfg, (*index)++)) != NULL) {
+        if (sgfsi_config_given(cfg, row->key) && !is_read(model, kinds, row->key, &other))
             return row;
     }
     return NULL;
-}
-
-const sgfs_option *sgfsi_first_unread(const sgfs_config *cfg, const sgfs_model *model,
-                                      const sgfsi_kinds *kinds) {
-    sgfsi_option_set other;
-    return find_unread(cfg, model, kinds, &other);
 }
 
 void sgfsi_list_readers(const char *key, char *out, size_t room) {
@@ -107,45 +104,17 @@ void sgfsi_list_readers(const char *key, char *out, size_t room) {
     }
 }
 
-static sgfs_status check_unread(const sgfs_config *cfg, const sgfs_model *model,
-                                const sgfsi_kinds *kinds, sgfs_err *err) {
+sgfs_status sgfsi_unread_fail(const sgfsi_plan *plan, const sgfs_model *model,
+                              const sgfs_option *row, sgfs_err *err) {
     sgfsi_option_set other;
     char readers[200];
-    const sgfs_option *row = find_unread(cfg, model, kinds, &other);
-    if (row == NULL) return SGFS_OK;
     sgfsi_list_readers(row->key, readers, sizeof readers);
+    (void)is_read(model, &plan->kinds, row->key, &other);
     bool kinded = other.kind[0] != '\0';
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--%s has no meaning for model %s with sampler %s; it is read by %s%s%s.",
-                      row->flag, model->kind->name, kinds->name, kinded ? other.stage : "",
+                      row->flag, model->kind->name, plan->kinds.name, kinded ? other.stage : "",
                       kinded ? " " : "", readers);
-}
-
-/* ---- the paper's own settings ---------------------------------------------------------------- */
-
-static sgfs_status apply_preset(sgfs_config *cfg, const sgfsi_kinds *kinds, sgfs_err *err) {
-    static const char *const paper[][2] = {{"sampler.prior_in_matrix", "false"},
-                                           {"fisher.kappa", "harmonic"},
-                                           {"fisher.fill", "0"},
-                                           {"fisher.every", "1"},
-                                           {"fisher.ridge", "0"},
-                                           {"sampler.warmup_by", "scores"}};
-    bool wanted = strcmp(sgfsi_config_text(cfg, "run.preset"), "paper") == 0;
-    if (!wanted || kinds->fisher == NULL) return SGFS_OK;
-    sgfs_status status = SGFS_OK;
-    for (size_t i = 0; i < sizeof paper / sizeof paper[0] && status == SGFS_OK; i++) {
-        if (sgfsi_config_given(cfg, paper[i][0])) continue;
-        status = sgfsi_config_resolve(cfg, paper[i][0], paper[i][1], err);
-    }
-    bool is_diag = strcmp(kinds->fisher->name, "diag") == 0;
-    if (status == SGFS_OK && is_diag && !sgfsi_config_given(cfg, "fisher.divisor")) {
-        status = sgfsi_config_resolve(cfg, "fisher.divisor", "n", err);
-    }
-    if (status == SGFS_OK && !sgfsi_config_given(cfg, "sampler.warmup_alpha")) {
-        status = sgfsi_config_resolve(cfg, "sampler.warmup_alpha",
-                                      sgfsi_config_text(cfg, "sampler.alpha"), err);
-    }
-    return status;
 }
 
 /* ---- lengths --------------------------------------------------------------------------------- */
@@ -160,89 +129,63 @@ static int64_t automatic_batch(int64_t W, int64_t D) {
     return n < most ? n : most;
 }
 
-/* Minibatches pay for every copy of a row, all rows together only once. */
-static void tell_weights(const sgfs_model *m, const sgfs_config *cfg) {
-    if (m->data->weight == NULL || m->data->total < 50 * (double)m->data->N) return;
-    sgfsi_say(
-        sgfsi_config_log(cfg), SGFS_NOTE,
-        "The weights make %.3g rows of %lld: minibatches need as many iterations as for so many "
-        "rows. --sampler nuts reads the rows as they are and will be faster.",
-        m->data->total, (long long)m->data->N);
-}
-
 /* Chunks where the rows were shuffled and are many enough; else single rows, and why. */
-static void choose_scheme(const sgfs_config *cfg, const sgfs_model *m, int64_t n,
-                          sgfsi_kinds *kinds) {
+static void choose_scheme(sgfsi_plan *plan, const sgfs_model *m) {
     const sgfs_data *d = m->data;
     bool chunks =
-        sgfsi_data_is_shuffled(d) && d->weight == NULL && sgfsi_chunk_rows(d, n, m->D) > 1;
-    if (kinds->scheme == NULL) kinds->scheme = chunks ? &sgfs_scheme_chunks : &sgfs_scheme_with;
+        sgfsi_data_is_shuffled(d) && d->weight == NULL && sgfsi_chunk_rows(d, plan->n, m->D) > 1;
+    if (plan->kinds.scheme == NULL)
+        plan->kinds.scheme = chunks ? &sgfs_scheme_chunks : &sgfs_scheme_with;
+    plan->scheme = plan->kinds.scheme->name;
     if (!sgfsi_data_is_shuffled(d) || chunks) return;
     if (d->weight != NULL) {
-        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+        sgfsi_say(plan->log, SGFS_NOTE,
                   "Rows that have weights are drawn one by one, not in chunks.");
     } else if (sgfsi_data_is_mapped(d)) {
-        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+        sgfsi_say(plan->log, SGFS_NOTE,
                   "Rows are drawn one by one: %lld are too few for chunks of several with %lld "
                   "parameters (docs/math.md).",
                   (long long)d->N, (long long)m->D);
     }
 }
 
-static sgfs_status plan_gamma(const sgfs_model *m, const sgfsi_kinds *kinds, sgfsi_plan *plan,
-                              sgfs_err *err) {
-    sgfsi_arena arena = {NULL};
-    sgfs_urn urn;
-    const sgfsi_rows_plan rows = {.n = plan->n, .parameters = m->D};
-    sgfs_status status = sgfsi_urn_open(&urn, m->data, kinds->scheme, &rows, &arena, err);
-    if (status == SGFS_OK) {
-        plan->gamma = kinds->scheme->gamma(&urn);
-        plan->chunk = urn.chunk;
-    }
-    sgfsi_arena_free(&arena);
-    return status;
-}
-
-static sgfs_status plan_batch(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds *kinds,
-                              sgfsi_plan *plan, sgfs_err *err) {
+static sgfs_status plan_batch(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *err) {
     int64_t N = m->data->N, W = (int64_t)fmin(m->data->total, 1e15);
+    const sgfs_sampler_kind *kind = plan->kinds.sampler;
     plan->gamma = 1;
     plan->n = N;
-    if (kinds->sampler->full_data) return SGFS_OK;
+    if (kind->full_data) return SGFS_OK;
     if (W > N) N = W; /* so many copies of rows there are to draw from */
-    plan->n = sgfsi_config_int(cfg, "run.batch");
-    if (sgfsi_config_auto(cfg, "run.batch")) {
-        int64_t (*own)(int64_t W, int64_t D) = kinds->sampler->batch;
-        bool theirs = own != NULL && m->kind->one_mode;
-        plan->n = theirs ? own(W, m->D) : automatic_batch(W, m->D);
+    if (plan->batch < 0) {
+        bool theirs = kind->batch != NULL && m->kind->one_mode;
+        plan->batch = theirs ? kind->batch(W, m->D) : automatic_batch(W, m->D);
     }
+    plan->n = plan->batch;
     if (plan->n > N) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--batch %lld is more than the %lld rows of %s; it must lie "
                           "between 2 and %lld.",
                           (long long)plan->n, (long long)N, m->data->path, (long long)N);
     }
-    choose_scheme(cfg, m, plan->n, kinds);
-    sgfs_status status = plan_gamma(m, kinds, plan, err);
+    choose_scheme(plan, m);
+    sgfsi_arena arena = {NULL};
+    sgfs_urn urn;
+    const sgfsi_rows_plan rows = {.n = plan->n, .parameters = m->D};
+    sgfs_status status = sgfsi_urn_open(&urn, m->data, plan->kinds.scheme, &rows, &arena, err);
+    if (status == SGFS_OK) {
+        plan->gamma = plan->kinds.scheme->gamma(&urn);
+        plan->chunk = urn.chunk;
+    }
+    sgfsi_arena_free(&arena);
     if (status != SGFS_OK) return status;
-    tell_weights(m, cfg);
-    return sgfsi_config_resolve(cfg, "run.batch_scheme", kinds->scheme->name, err);
-}
-
-/* The step h = 2/(gamma (1 + alpha^2)) must stay below 2 or the chain only mirrors itself. */
-static sgfs_status check_noise(const sgfs_config *cfg, const sgfsi_kinds *kinds,
-                               const sgfsi_plan *plan, sgfs_err *err) {
-    if (!sgfsi_options_have(kinds->sampler->options, "sampler.warmup_alpha")) return SGFS_OK;
-    double alpha =
-        fmin(sgfsi_config_num(cfg, "sampler.alpha"), sgfsi_config_num(cfg, "sampler.warmup_alpha"));
-    bool file = strcmp(sgfsi_config_text(cfg, "sampler.b"), "file") == 0;
-    if (file || !sgfsi_config_auto(cfg, "sampler.b_scale")) alpha = 0; /* B may be tiny */
-    if (2 / (plan->gamma * (1 + alpha * alpha)) <= 1.9) return SGFS_OK;
-    return sgfsi_fail(
-        err, SGFS_EUSAGE,
-        "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
-        "the chain: use a smaller --batch%s.",
-        (long long)plan->n, kinds->scheme == &sgfs_scheme_with ? "" : ", or --batch-scheme with");
+    /* minibatches pay for every copy of a row, all rows together only once */
+    if (m->data->weight != NULL && m->data->total >= 50 * (double)m->data->N) {
+        sgfsi_say(plan->log, SGFS_NOTE,
+                  "The weights make %.3g rows of %lld: minibatches need as many iterations as for "
+                  "so many rows. --sampler nuts reads the rows as they are and will be faster.",
+                  m->data->total, (long long)m->data->N);
+    }
+    return SGFS_OK;
 }
 
 static int64_t at_least(double x, int64_t least) {
@@ -250,116 +193,143 @@ static int64_t at_least(double x, int64_t least) {
     return x > most ? (int64_t)most : x > (double)least ? (int64_t)ceil(x) : least;
 }
 
-static void plan_lengths(const sgfs_config *cfg, const sgfsi_kinds *kinds, sgfsi_plan *plan) {
-    double slow = 1;
-    plan->tau = kinds->sampler->tau != NULL ? kinds->sampler->tau(cfg, plan->gamma) : 0;
-    if (sgfsi_options_have(kinds->sampler->options, "sampler.warmup_alpha")) {
-        double a = sgfsi_config_num(cfg, "sampler.warmup_alpha");
-        slow = 1 + a * a;
-    }
-    plan->warmup = sgfsi_config_int(cfg, "run.warmup");
-    if (sgfsi_config_auto(cfg, "run.warmup"))
-        plan->warmup = at_least(10 * plan->gamma * slow, 1000);
-    bool draws_auto = sgfsi_config_auto(cfg, "run.draws"),
-         thin_auto = sgfsi_config_auto(cfg, "run.thin");
-    plan->draws = sgfsi_config_int(cfg, "run.draws");
-    plan->thin = sgfsi_config_int(cfg, "run.thin");
-    if (draws_auto) plan->draws = plan->tau > 0 ? at_least(400 * plan->tau, 1000) : 10000;
-    if (thin_auto) plan->thin = draws_auto ? (plan->draws + 999) / 1000 : 1;
-    if (draws_auto) plan->draws = (plan->draws + plan->thin - 1) / plan->thin * plan->thin;
-}
-
-/* Where alpha or the step follows a schedule over the draws, more of them are another schedule. */
-static bool has_schedule(const sgfs_config *cfg, const sgfsi_kinds *kinds) {
-    const sgfs_option *rows = kinds->sampler->options;
-    return (sgfsi_options_have(rows, "sampler.anneal") &&
-            strcmp(sgfsi_config_text(cfg, "sampler.anneal"), "off") != 0) ||
-           (sgfsi_options_have(rows, "sampler.cycles") &&
-            sgfsi_config_int(cfg, "sampler.cycles") > 0);
-}
-
-/* Of many modes, chains that never meet have no effective sample size to wait for; an optimiser has
- * none at all. */
-static sgfs_status plan_ess(sgfs_config *cfg, const sgfs_model *m, const sgfsi_kinds *kinds,
-                            bool draws_auto, sgfsi_plan *plan, sgfs_err *err) {
+/* What the sampler itself has left free. */
+static sgfs_status plan_lengths(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *err) {
     const double usual = 400; /* 100 for each of four chains (Vehtari et al. 2021) */
-    bool schedule = has_schedule(cfg, kinds);
-    bool fits = m->kind->one_mode && !schedule && !kinds->sampler->optimiser;
-    plan->ess = sgfsi_config_num(cfg, "run.ess");
-    if (sgfsi_config_auto(cfg, "run.ess")) plan->ess = draws_auto && fits ? usual : 0;
-    if (plan->ess > 0 && schedule) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--ess cannot lengthen a run whose steps follow --anneal or --cycles: "
-                          "give --draws.");
-    }
-    return sgfsi_config_resolve_num(cfg, "run.ess", plan->ess, err);
-}
-
-/* What was chosen goes back into the config, and from there into the run file, whose config must be
- * one that the same run can be made with: no batch where none is drawn. */
-static sgfs_status record(sgfs_config *cfg, const sgfsi_kinds *kinds, const sgfsi_plan *plan,
-                          sgfs_err *err) {
-    const struct {
-        const char *key;
-        int64_t value;
-    } chosen[] = {{"run.batch", plan->n},
-                  {"run.warmup", plan->warmup},
-                  {"run.draws", plan->draws},
-                  {"run.thin", plan->thin},
-                  {"run.threads", plan->threads * plan->inner}};
-    sgfs_status status = sgfsi_config_resolve(cfg, "sampler.kind", kinds->name, err);
-    for (size_t i = 0; i < sizeof chosen / sizeof chosen[0] && status == SGFS_OK; i++) {
-        if (i == 0 && kinds->sampler->full_data) continue;
-        status = sgfsi_config_resolve_num(cfg, chosen[i].key, (double)chosen[i].value, err);
-    }
-    return status;
-}
-
-static int64_t largest_block(const sgfs_model *m) {
-    int64_t most = 0;
-    for (int64_t b = 0; b < m->blocks; b++) {
-        int64_t size = m->block[b].rows * m->block[b].cols;
-        if (size > most) most = size;
-    }
-    return most;
-}
-
-sgfs_status sgfsi_plan_make(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
-                            sgfsi_plan *plan, sgfs_err *err) {
-    const char *fisher = kinds->fisher != NULL ? kinds->fisher->name : "";
-    bool draws_auto = sgfsi_config_auto(cfg, "run.draws"); /* a sampler may have its own number */
-    sgfs_status status = check_unread(cfg, model, kinds, err);
-    if (status == SGFS_OK) status = plan_batch(cfg, model, kinds, plan, err);
-    if (status != SGFS_OK) return status;
-    if (kinds->sampler->resolve != NULL) {
-        sgfs_problem now = {.model = model,
-                            .fisher = fisher,
-                            .N = model->data->total,
-                            .n = plan->n,
-                            .D = model->D,
-                            .block = largest_block(model),
-                            .events = model->events,
-                            .gamma = plan->gamma};
-        status = kinds->sampler->resolve(cfg, &now, err);
-    }
-    if (status == SGFS_OK) status = apply_preset(cfg, kinds, err);
-    if (status != SGFS_OK) return status;
-    status = check_noise(cfg, kinds, plan, err);
-    if (status != SGFS_OK) return status;
-    plan_lengths(cfg, kinds, plan);
-    status = plan_ess(cfg, model, kinds, draws_auto, plan, err);
-    if (status != SGFS_OK) return status;
-    plan->chains = sgfsi_config_int(cfg, "run.chains");
-    plan->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
-    sgfsi_split split =
-        sgfsi_context_split(&model->ctx, sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
-                            plan->chains, kinds->sampler->full_data);
-    plan->threads = split.chains;
-    plan->inner = split.inside;
+    const sgfs_sampler_kind *kind = plan->kinds.sampler;
+    plan->tau = kind->tau != NULL ? kind->tau(plan) : 0;
+    if (plan->warmup < 0) plan->warmup = at_least(10 * plan->gamma, 1000);
+    bool free_draws = plan->draws < 0;
+    if (free_draws) plan->draws = plan->tau > 0 ? at_least(400 * plan->tau, 1000) : 10000;
+    if (plan->thin < 0) plan->thin = free_draws ? (plan->draws + 999) / 1000 : 1;
+    if (free_draws) plan->draws = (plan->draws + plan->thin - 1) / plan->thin * plan->thin;
     if (plan->thin > plan->draws) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--thin %lld is more than --draws %lld: no draw would be kept.",
                           (long long)plan->thin, (long long)plan->draws);
     }
-    return record(cfg, kinds, plan, err);
+    /* Of many modes, chains that never meet have no effective sample size to wait for; an optimiser
+     * has none at all. */
+    bool schedule = kind->fixed_length != NULL && kind->fixed_length(plan);
+    bool fits = m->kind->one_mode && !schedule && !kind->optimiser;
+    if (isnan(plan->ess)) plan->ess = sgfsi_config_auto(plan->cfg, "run.draws") && fits ? usual : 0;
+    if (plan->ess > 0 && schedule) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--ess cannot lengthen a run whose steps follow --anneal or --cycles: "
+                          "give --draws.");
+    }
+    return SGFS_OK;
+}
+
+/* ---- the whole plan -------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(sgfsi_plan, field)
+static const sgfsi_setting run_settings[] = {{"sampler.kind", AT(kinds.name), NULL, false},
+                                             {"run.batch", AT(batch), NULL, false},
+                                             {"run.batch_scheme", AT(scheme), NULL, false},
+                                             {"run.chains", AT(chains), NULL, false},
+                                             {"run.warmup", AT(warmup), NULL, false},
+                                             {"run.draws", AT(draws), NULL, false},
+                                             {"run.ess", AT(ess), NULL, false},
+                                             {"run.thin", AT(thin), NULL, false},
+                                             {"run.seed", AT(seed), NULL, false},
+                                             {"run.init", AT(init), NULL, false},
+                                             {"run.threads", AT(cores), NULL, false},
+                                             {"run.max_time", AT(max_time), NULL, false},
+                                             SGFSI_SETTINGS_END};
+
+static sgfs_status read_settings(sgfsi_plan *plan, sgfs_err *err) {
+    const sgfs_sampler_kind *kind = plan->kinds.sampler;
+    const char *name = plan->kinds.name; /* as it was chosen */
+    sgfsi_settings_read(plan, run_settings, plan->cfg);
+    plan->kinds.name = name;
+    if (plan->kinds.fisher != NULL)
+        sgfsi_settings_read(&plan->fisher, sgfsi_fisher_setting_list, plan->cfg);
+    if (kind->settings == NULL) return SGFS_OK;
+    plan->settings = calloc(1, kind->settings_size);
+    if (plan->settings == NULL) return sgfsi_fail_memory(err, "the plan");
+    sgfsi_settings_read(plan->settings, kind->settings, plan->cfg);
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err) {
+    const sgfs_sampler_kind *kind = plan->kinds.sampler;
+    sgfs_status status = read_settings(plan, err);
+    if (status == SGFS_OK) status = plan_batch(plan, model, err);
+    if (status == SGFS_OK && kind->plan != NULL) {
+        sgfs_problem now = {.model = model,
+                            .fisher = plan->kinds.fisher != NULL ? plan->kinds.fisher->name : "",
+                            .N = model->data->total,
+                            .n = plan->n,
+                            .D = model->D,
+                            .events = model->events,
+                            .gamma = plan->gamma};
+        for (int64_t b = 0; b < model->blocks; b++) {
+            int64_t size = model->block[b].rows * model->block[b].cols;
+            if (size > now.block) now.block = size;
+        }
+        status = kind->plan(plan, &now, err);
+    }
+    if (status == SGFS_OK) status = plan_lengths(plan, model, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_split split =
+        sgfsi_context_split(&model->ctx, sgfsi_threads(plan->cores), plan->chains, kind->full_data);
+    plan->threads = split.chains;
+    plan->inner = split.inside;
+    plan->cores = plan->threads * plan->inner;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgfs_config *cfg,
+                            const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    const sgfs_option *unread;
+    int64_t first = 0;
+    bool chosen = plan->kinds.sampler != NULL && why == NULL; /* by the caller */
+    sgfsi_plan_free(plan);
+    *plan = (sgfsi_plan){.cfg = cfg, .log = sgfsi_config_log(cfg), .kinds = plan->kinds};
+    if (why != NULL) status = sgfsi_choose_again(plan, model, why, choice, err);
+    else if (!chosen) status = sgfsi_choose(plan, model, choice, err);
+    /* what only the sampler that was given up reads is not read, and that has been said */
+    if (status == SGFS_OK && why == NULL &&
+        (unread = sgfsi_next_unread(cfg, model, &plan->kinds, &first)) != NULL)
+        status = sgfsi_unread_fail(plan, model, unread, err);
+    if (status == SGFS_OK) status = sgfsi_plan_fill(plan, model, err);
+    if (status == SGFS_OK && choice->no_mode && sgfsi_config_auto(cfg, "run.ess")) plan->ess = 0;
+    if (status == SGFS_OK) status = sgfsi_start_read(model, cfg, &plan->start, err);
+    /* at a point that was given chains begin exactly, unless --init says how far around it */
+    if (plan->start != NULL && !sgfsi_config_given(cfg, "run.init")) plan->init = 0;
+    return status;
+}
+
+void sgfsi_plan_free(sgfsi_plan *plan) {
+    sgfsi_arena_free(&plan->found);
+    free(plan->settings);
+    free(plan->start);
+    plan->settings = NULL;
+    plan->start = NULL;
+}
+
+/* ---- what is in force ------------------------------------------------------------------------ */
+
+const char *sgfsi_plan_text(const sgfsi_plan *plan, const char *key, char room[SGFSI_NUM_CHARS]) {
+    const struct {
+        const void *settings;
+        const sgfsi_setting *list;
+    } all[] = {{plan, run_settings},
+               {&plan->fisher, plan->kinds.fisher != NULL ? sgfsi_fisher_setting_list : NULL},
+               {plan->settings, plan->kinds.sampler->settings}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        for (const sgfsi_setting *s = all[i].list; s != NULL && s->key != NULL; s++) {
+            if (strcmp(s->key, key) == 0)
+                return sgfsi_setting_text(all[i].settings, s, plan->cfg, room);
+        }
+    }
+    return sgfsi_config_text(plan->cfg, key);
+}
+
+double sgfsi_plan_num(const sgfsi_plan *plan, const char *key) {
+    char room[SGFSI_NUM_CHARS];
+    double x;
+    return sgfsi_text_num(sgfsi_plan_text(plan, key, room), &x) ? x : NAN;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * plan.h: every option set of the program, and the choice of kinds made from a config.
+ * plan.h: how a run will be made (sgfsi_plan, sampler/sampler.h): chosen, checked and filled in once,
+ * before any chain is opened.
  */
 #ifndef SGFSI_PLAN_H
 #define SGFSI_PLAN_H
@@ -7,42 +8,57 @@
 #include "rows/batch.h"
 #include "sampler/sampler.h"
 
-/* All option sets: the stages' own, then each model's and each sampler's. */
+/* All option sets: the stages' own, then each model's and each sampler's (api/options.c). */
 bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set);
 
 /* An option of another model is a mistake to name, not to pass over. */
 sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
                                       sgfs_err *err);
 
-/* The kinds of one run. Tests put their own in. */
-typedef struct sgfsi_kinds {
-    const sgfs_sampler_kind *sampler;
-    const sgfs_fisher_kind *fisher; /* NULL where the sampler uses none */
-    const sgfs_scheme_kind *scheme; /* NULL: chosen by sgfsi_plan_make */
-    const char *name;               /* as the user knows it: "sgfs-f" */
-} sgfsi_kinds;
+/* Why a sampler was given up. */
+typedef struct sgfsi_setback {
+    bool no_mode;   /* no anchor was found */
+    char text[480]; /* a sentence */
+} sgfsi_setback;
 
-/* Numbers that decide the length and cost of a run. */
-typedef struct sgfsi_plan {
-    int64_t n, warmup, draws, thin, chains, threads;
-    uint64_t seed;
-    int64_t chunk;       /* rows of a minibatch that are drawn together */
-    int64_t inner;       /* threads inside each chain, for passes over all rows */
-    double gamma, tau;   /* tau: predicted, 0 when not known */
-    const double *start; /* D, of --start, on the chain's scale; NULL: not given */
-    double ess;          /* the run goes on until every parameter has it; 0: it does not */
-} sgfsi_plan;
+/* How the sampler was chosen. */
+typedef struct sgfsi_choice {
+    bool automatic;     /* the sampler was not named */
+    bool no_mode;       /* there may be no posterior: no number of draws will be enough */
+    char text[400];     /* what was chosen and why, in a sentence; "": nothing was */
+    char fallback[700]; /* why the run began anew with SGFS, in sentences; "": it did not */
+    char why[400];      /* the reason alone */
+    int64_t fallbacks;  /* how often: 0 or 1 */
+} sgfsi_choice;
 
-/* Read sampler, Fisher kind and batch scheme from cfg. "auto" is read as sgfs-f, which every model
- * takes: whoever has a model asks sgfsi_choose first (choose.h). */
-sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, sgfsi_kinds *kinds, sgfs_err *err);
-/* The first option the user gave that nothing in a run of these kinds reads; NULL: all are read. */
-const sgfs_option *sgfsi_first_unread(const sgfs_config *cfg, const sgfs_model *model,
-                                      const sgfsi_kinds *kinds);
-/* "sampler sghmc, sgnht": everybody who reads the key. */
+/* Choose the kinds, put a number in place of every "auto", and refuse what cannot work. cfg is not
+ * changed and must outlive the plan. A caller with kinds of its own puts them into plan->kinds, all
+ * else of *plan is zero; a plan that was of no use, with why not, is made anew for SGFS. Free the
+ * plan in any case. */
+sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgfs_config *cfg,
+                            const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err);
+void sgfsi_plan_free(sgfsi_plan *plan);
+
+/* The value in force of any option of the run, as text; room is for numbers that were chosen. */
+const char *sgfsi_plan_text(const sgfsi_plan *plan, const char *key, char room[SGFSI_NUM_CHARS]);
+double sgfsi_plan_num(const sgfsi_plan *plan, const char *key); /* NaN: none */
+
+/* ---- for choose.c ---------------------------------------------------------------------------- */
+
+/* Sampler, Fisher kind and batch scheme by cfg; name: the sampler's, NULL: as cfg says, "auto" being
+ * read as sgfs-f, which every model takes. */
+sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, const char *name, sgfsi_kinds *kinds,
+                               sgfs_err *err);
+/* The next option from index on that the user gave and that nothing in a run of these kinds reads,
+ * index becoming the one after it; NULL: all are read. */
+const sgfs_option *sgfsi_next_unread(const sgfs_config *cfg, const sgfs_model *model,
+                                     const sgfsi_kinds *kinds, int64_t *index);
+/* The sentence that refuses it. */
+sgfs_status sgfsi_unread_fail(const sgfsi_plan *plan, const sgfs_model *model,
+                              const sgfs_option *row, sgfs_err *err);
+/* "sghmc, sgnht": everybody who reads the key. */
 void sgfsi_list_readers(const char *key, char *out, size_t room);
-/* Replace every "auto" in cfg (a private copy) and in kinds, and refuse what cannot work. */
-sgfs_status sgfsi_plan_make(sgfs_config *cfg, const sgfs_model *model, sgfsi_kinds *kinds,
-                            sgfsi_plan *plan, sgfs_err *err);
+/* All of the plan but the choice of plan->kinds and --start; plan->cfg and plan->log are set. */
+sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err);
 
 #endif

@@ -36,8 +36,7 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         run->chain[c].index = c;
         run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
-        status =
-            sgfsi_chain_open(&run->chain[c], run->model, run->cfg, &run->kinds, &run->plan, err);
+        status = sgfsi_chain_open(&run->chain[c], run->model, &run->plan, err);
         if (run->chain[0].sampler.fallback[0] != '\0') break;
     }
     return status;
@@ -56,67 +55,40 @@ static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err
     why->no_mode = failed && !found;
     snprintf(why->text, sizeof why->text, "%.470s", text);
     if (status == SGFS_OK) return text[0] != '\0';
-    return run->choice.automatic && run->kinds.sampler->anchored && failed;
+    return run->choice.automatic && run->plan.kinds.sampler->anchored && failed;
 }
 
-/* At a point that was given chains begin exactly, unless --init says how far around it. */
-static sgfs_status find_start(sgfs_run *run, sgfs_err *err) {
-    if (run->start == NULL) {
-        sgfs_status status = sgfsi_start_read(run->model, run->cfg, &run->start, err);
-        if (status != SGFS_OK || run->start == NULL) return status;
-    }
-    run->plan.start = run->start;
-    if (sgfsi_config_given(run->cfg, "run.init")) return SGFS_OK;
-    return sgfsi_config_resolve(run->cfg, "run.init", "0", err);
-}
-
-static sgfs_status open_plan(sgfs_run *run, sgfs_err *err) {
-    sgfs_status status = sgfsi_plan_make(run->cfg, run->model, &run->kinds, &run->plan, err);
-    if (status == SGFS_OK) status = find_start(run, err);
-    return status == SGFS_OK ? open_chains(run, err) : status;
-}
-
-/* From the user's own config: nothing that was resolved for the other sampler is left. */
-static sgfs_status begin_anew(sgfs_run *run, const sgfs_config *user, const sgfsi_setback *why,
-                              sgfs_err *err) {
-    close_chains(run);
-    sgfs_config_free(run->cfg);
-    run->cfg = sgfsi_config_copy(user);
-    run->plan = (sgfsi_plan){0};
-    if (run->cfg == NULL) return sgfsi_fail_memory(err, "the run");
-    sgfs_status status =
-        sgfsi_choose_again(run->cfg, run->model, why, &run->kinds, &run->choice, err);
-    return status == SGFS_OK ? open_plan(run, err) : status;
-}
-
-/* A step that is found while opening says how long its chain remembers: 100 times that, in each of
- * the chains, is where draws of our own choice begin. */
-static void plan_by_step(sgfs_run *run, const sgfs_config *user) {
-    double wanted = 100 * sgfsi_json_get_num(run->chain[0].sampler.report, "tau_predicted", 0);
-    sgfsi_plan *plan = &run->plan;
-    if (!sgfsi_config_auto(user, "run.draws") || wanted <= (double)plan->draws) return;
-    plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
-}
-
-/* user: the config as it was handed in. */
-static sgfs_status set_up(sgfs_run *run, const sgfs_config *user, sgfs_err *err) {
+/* A plan and its chains; a sampler of no use is given up once. */
+static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     sgfs_err own;
     sgfsi_setback why;
+    sgfsi_plan *plan = &run->plan;
     if (err == NULL) err = &own;
-    sgfs_status status = open_plan(run, err);
-    if (is_of_no_use(run, status, err, &why)) status = begin_anew(run, user, &why, err);
+    sgfs_status status = sgfsi_plan_make(plan, run->model, run->cfg, NULL, &run->choice, err);
+    if (status == SGFS_OK) status = open_chains(run, err);
+    if (is_of_no_use(run, status, err, &why)) {
+        close_chains(run);
+        status = sgfsi_plan_make(plan, run->model, run->cfg, &why, &run->choice, err);
+        if (status == SGFS_OK) status = open_chains(run, err);
+    }
     if (status != SGFS_OK) return status;
-    plan_by_step(run, user);
-    run->planned = run->plan.draws;
-    run->given = sgfsi_run_given(run, user);
+    run->config = sgfsi_run_config(run);
+    run->given = sgfsi_run_given(run);
+    /* A step that is found while opening says how long its chain remembers: 100 times that, in each
+     * of the chains, is where draws of our own choice begin. */
+    double wanted = 100 * sgfsi_json_get_num(run->chain[0].sampler.report, "tau_predicted", 0);
+    if (sgfsi_config_auto(run->cfg, "run.draws") && wanted > (double)plan->draws)
+        plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
+    run->planned = plan->draws;
     run->describe = sgfsi_run_describe(run);
     run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
-    if (run->out.memory == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
+    if (run->out.memory == NULL) return err->code;
     return SGFS_OK;
 }
 
-static sgfs_run *new_run(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
+sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
+                         sgfs_err *err) {
     sgfs_run *run = calloc(1, sizeof *run);
     if (run != NULL) run->cfg = sgfsi_config_copy(cfg);
     if (run == NULL || run->cfg == NULL) {
@@ -125,18 +97,9 @@ static sgfs_run *new_run(const sgfs_model *model, const sgfs_config *cfg, sgfs_e
         return NULL;
     }
     run->model = model;
-    return run;
-}
-
-sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
-                         sgfs_err *err) {
-    sgfs_run *run = new_run(model, cfg, err);
-    sgfs_status status = SGFS_OK;
-    if (run == NULL) return NULL;
+    if (kinds != NULL) run->plan.kinds = *kinds;
     sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
-    if (kinds != NULL) run->kinds = *kinds;
-    else status = sgfsi_choose(run->cfg, model, &run->kinds, &run->choice, err);
-    if (status == SGFS_OK) status = set_up(run, cfg, err);
+    sgfs_status status = set_up(run, err);
     sgfsi_context_leave(scope);
     if (status == SGFS_OK) return run;
     sgfs_run_free(run);
@@ -176,9 +139,10 @@ void sgfs_run_free(sgfs_run *run) {
     if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
     close_chains(run);
     free(run->path);
-    free(run->start);
+    sgfsi_plan_free(&run->plan);
     if (run->validation.free != NULL) run->validation.free(run->validation.owner);
     free(run->describe);
+    sgfsi_json_free(run->config);
     sgfsi_json_free(run->given);
     sgfs_draws_free(run->out.memory);
     sgfs_config_free(run->cfg);
@@ -321,7 +285,7 @@ static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
-    double limit = sgfsi_config_num(run->cfg, "run.max_time"), noted = 0;
+    double limit = run->plan.max_time, noted = 0;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     while (!sgfs_run_done(run)) {
         double before = run->seconds;
@@ -365,7 +329,7 @@ static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
 static bool predict_spread(const sgfs_run *run, double *sd) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
-    const sgfs_sampler_kind *kind = run->kinds.sampler;
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_chain *w = &run->chain[c];

@@ -11,12 +11,10 @@
 
 struct sgfs_run {
     const sgfs_model *model;
-    sgfs_config *cfg;  /* private, every "auto" replaced */
-    sgfsi_json *given; /* what the user asked for, for the header */
-    sgfsi_kinds kinds;
+    sgfs_config *cfg;           /* a copy of the user's */
+    sgfsi_json *config, *given; /* for the header: options in force, those the user gave */
     sgfsi_plan plan;
     sgfsi_choice choice;
-    double *start;   /* D, of --start, or NULL */
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
     sgfsi_output out;
     sgfsi_chain *chain;               /* plan.chains */
@@ -46,9 +44,9 @@ sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows validation, 
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
 /* The run file's header (docs/formats.md); the caller's to free. */
 sgfsi_json *sgfsi_run_header(const sgfs_run *run);
-/* Options that were given, with their values; user: the config before anything was chosen. The
- * caller's to free. */
-sgfsi_json *sgfsi_run_given(const sgfs_run *run, const sgfs_config *user);
+/* Every option with its value in force, and those that were given; the caller's to free. */
+sgfsi_json *sgfsi_run_config(const sgfs_run *run);
+sgfsi_json *sgfsi_run_given(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
 /* The kind of that name; NULL with err filled (SGFS_EUSAGE) when there is none. */
 const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);

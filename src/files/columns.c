@@ -243,10 +243,6 @@ static void give_stored(const part *p, const unsigned char *stored, int64_t cols
     }
 }
 
-static bool has_target(const sgfsi_columns *c, const unsigned char *role) {
-    return memchr(role, SGFSI_ROLE_TARGET, (size_t)c->cols) != NULL;
-}
-
 sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned char *stored,
                                    const sgfsi_read_options *options, unsigned char *role,
                                    sgfs_err *err) {
@@ -264,7 +260,7 @@ sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned 
     for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
     if (status != SGFS_OK) return status;
     for (int k = 0; k < 3; k++) give_stored(&parts[k], stored, columns->cols, role);
-    if (!has_target(columns, role)) {
+    if (memchr(role, SGFSI_ROLE_TARGET, (size_t)columns->cols) == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: its target was asked for as weights or exposure; name another "
                           "--target.",

@@ -96,12 +96,6 @@ static sgfs_status check_chunk(const mapped *w, int64_t row, sgfs_err *err) {
     return starts ? sgfsi_packed_check(p, chunk, err) : SGFS_OK;
 }
 
-/* The wanted cells of a row, as they are. */
-static void take_row(const mapped *w, const char *row, size_t size, char *out) {
-    for (int64_t k = 0; k < w->shape.wanted; k++, out += size)
-        memcpy(out, row + (size_t)w->shape.col[k] * size, size);
-}
-
 /* Whole pages that lie before `at`. */
 static void give_back(mapped *w, const char *at) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)w->begin,
@@ -122,8 +116,10 @@ static sgfs_status next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
         sgfs_status status = check_chunk(w, w->row + i, err);
         if (status != SGFS_OK) return status;
         const char *row = sgfsi_table_row(&w->table, w->row + i, row_bytes);
-        if (all) memcpy((char *)block->cells + (size_t)i * out, row, out);
-        else take_row(w, row, size, (char *)block->cells + (size_t)i * out);
+        char *to = (char *)block->cells + (size_t)i * out;
+        if (all) memcpy(to, row, out);
+        for (int64_t k = 0; k < w->shape.wanted && !all; k++, to += size)
+            memcpy(to, row + (size_t)w->shape.col[k] * size, size);
         if (block->line != NULL) block->line[i] = w->row + i + 1;
     }
     block->n = n;
@@ -146,16 +142,6 @@ static void close_mapped(sgfsi_flow *flow) {
     flow->self = NULL;
 }
 
-/* The map begins on a page. */
-static void read_ahead(mapped *w) {
-    const sgfsi_table *t = &w->table;
-    void *map = t->parts == 1 ? t->part[0].map : t->map;
-    size_t bytes = t->parts == 1 ? t->part[0].map_bytes : t->map_bytes;
-    if (map == NULL) return;
-    w->begin = map;
-    (void)madvise(map, bytes, MADV_SEQUENTIAL);
-}
-
 sgfs_status sgfsi_flow_mapped(sgfsi_flow *flow, const sgfs_reader_kind *reader, const char *path,
                               const sgfsi_read_options *options, sgfs_err *err) {
     mapped *w = calloc(1, sizeof *w);
@@ -164,7 +150,11 @@ sgfs_status sgfsi_flow_mapped(sgfsi_flow *flow, const sgfs_reader_kind *reader, 
     sgfs_status status = reader->map(path, options, &w->table, err);
     if (status == SGFS_OK) status = sgfsi_file_columns_of(&w->shape, path, &w->table, err);
     if (status == SGFS_OK) status = sgfsi_flow_head(&w->shape, &flow->head, err);
-    if (status == SGFS_OK) return read_ahead(w), SGFS_OK;
-    sgfsi_flow_close(flow);
-    return status;
+    if (status != SGFS_OK) return sgfsi_flow_close(flow), status;
+    const sgfsi_table *t = &w->table;
+    void *map = t->parts == 1 ? t->part[0].map : t->map; /* it begins on a page */
+    size_t bytes = t->parts == 1 ? t->part[0].map_bytes : t->map_bytes;
+    if (map != NULL) (void)madvise(map, bytes, MADV_SEQUENTIAL);
+    w->begin = map;
+    return SGFS_OK;
 }

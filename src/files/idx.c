@@ -232,19 +232,10 @@ typedef struct pair {
     int64_t cols; /* of the table: labels included */
 } pair;
 
-static void close_pair(pair *p) {
-    close_idx(&p->data);
-    close_idx(&p->labels);
-}
-
-static bool is_whole(sgfsi_dtype type) {
-    return type != SGFSI_F32 && type != SGFSI_F64;
-}
-
 static sgfs_status check_pair(const pair *p, sgfs_err *err) {
     const idx *a = &p->data, *b = &p->labels;
     char size[64];
-    if (!p->labelled && a->dims == 1 && is_whole(a->type)) {
+    if (!p->labelled && a->dims == 1 && a->type != SGFSI_F32 && a->type != SGFSI_F64) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: holds one whole number a row: these are labels; name them with "
                           "--labels, and the features with --data.",
@@ -338,8 +329,10 @@ static double flow_fraction(const sgfsi_flow *flow) {
 }
 
 static void flow_close(sgfsi_flow *flow) {
-    if (flow->self != NULL) close_pair(flow->self);
-    free(flow->self);
+    pair *p = flow->self;
+    close_idx(&p->data);
+    close_idx(&p->labels);
+    free(p);
     flow->self = NULL;
 }
 
@@ -373,6 +366,7 @@ static bool probe_idx(const char *path, const unsigned char *head, size_t bytes)
 const sgfs_reader_kind sgfs_reader_idx = {
     .name = "idx",
     .help = "the arrays of MNIST, the labels being in a file of their own (--labels); .gz too",
+    .flags = (const char *const[]){"labels", NULL},
     .probe = probe_idx,
     .flow = flow_idx,
 };

@@ -16,14 +16,10 @@ const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_
                                                  &sgfs_reader_idx, &sgfs_reader_libsvm,
                                                  &sgfs_reader_csv, NULL};
 
-/* --drop, where its columns are those of the file: behind --project they are others. */
-static const char *early_drop(const sgfs_config *cfg) {
+sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
+    /* The columns of --drop are those of the file, unless --project made others before. */
     bool late = !sgfsi_config_auto(cfg, "data.project") &&
                 sgfsi_config_order(cfg, "data.project") < sgfsi_config_order(cfg, "data.drop");
-    return late ? "" : sgfsi_config_text(cfg, "data.drop");
-}
-
-sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
     return (sgfsi_read_options){
         .target = sgfsi_config_text(cfg, "data.target"),
         .features = sgfsi_config_text(cfg, "data.features"),
@@ -33,7 +29,7 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .header = sgfsi_config_text(cfg, "data.header"),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
         .categorical = sgfsi_config_text(cfg, "data.categorical"),
-        .drop = early_drop(cfg),
+        .drop = late ? "" : sgfsi_config_text(cfg, "data.drop"),
         .labels = sgfsi_config_text(cfg, "data.labels"),
         .columns = sgfsi_config_int(cfg, "data.columns"),
         .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
@@ -71,19 +67,14 @@ static const char *known_elsewhere(const unsigned char *head, size_t bytes) {
     return NULL;
 }
 
-static sgfs_status read_head(const char *path, unsigned char head[SGFSI_HEAD_BYTES], size_t *bytes,
-                             sgfs_err *err) {
-    sgfsi_bytes *in;
-    sgfs_status status = sgfsi_bytes_open(&in, path, err);
-    if (status == SGFS_OK) status = sgfsi_bytes_read(in, head, SGFSI_HEAD_BYTES, bytes, err);
-    sgfsi_bytes_close(in);
-    return status;
-}
-
 const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err) {
     unsigned char head[SGFSI_HEAD_BYTES];
     size_t bytes = 0;
-    if (read_head(path, head, &bytes, err) != SGFS_OK) return NULL;
+    sgfsi_bytes *in;
+    sgfs_status status = sgfsi_bytes_open(&in, path, err);
+    if (status == SGFS_OK) status = sgfsi_bytes_read(in, head, SGFSI_HEAD_BYTES, &bytes, err);
+    sgfsi_bytes_close(in);
+    if (status != SGFS_OK) return NULL;
     const char *other = known_elsewhere(head, bytes);
     if (other != NULL) return sgfsi_fail(err, SGFS_EDATA, "%s: %s.", path, other), NULL;
     for (size_t i = 0; sgfsi_readers[i] != NULL; i++) {
@@ -92,23 +83,30 @@ const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EDATA, "%s: is of no kind that can be read.", path), NULL;
 }
 
+/* Is --flag for files of this kind? */
+static bool owns(const sgfs_reader_kind *reader, const char *flag) {
+    for (const char *const *own = reader->flags; own != NULL && *own != NULL; own++)
+        if (strcmp(*own, flag) == 0) return true;
+    return false;
+}
+
 sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
                                const sgfsi_read_options *options, sgfs_err *err) {
-    bool labels = options->labels != NULL && options->labels[0] != '\0';
     const struct {
         bool given;
         const char *flag;
-        const sgfs_reader_kind *reader;
-    } flags[] = {{labels, "labels", &sgfs_reader_idx},
-                 {options->columns > 0, "columns", &sgfs_reader_libsvm},
-                 {options->zero_based, "zero-based", &sgfs_reader_libsvm},
-                 {options->dense, "dense", &sgfs_reader_libsvm}};
+    } flags[] = {{options->labels != NULL && options->labels[0] != '\0', "labels"},
+                 {options->columns > 0, "columns"},
+                 {options->zero_based, "zero-based"},
+                 {options->dense, "dense"}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (!flags[i].given || reader == flags[i].reader) continue;
+        const sgfs_reader_kind *const *owner = sgfsi_readers;
+        if (!flags[i].given || owns(reader, flags[i].flag)) continue;
+        while (!owns(*owner, flags[i].flag)) owner++;
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: --%s is for files of kind %s, and this one is read as %s; leave it "
                           "out (`sgfs list readers`).",
-                          path, flags[i].flag, flags[i].reader->name, reader->name);
+                          path, flags[i].flag, (*owner)->name, reader->name);
     }
     return SGFS_OK;
 }

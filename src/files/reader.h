@@ -55,6 +55,7 @@ struct sgfsi_flow;
 /* A kind of file has a flow or a map. */
 typedef struct sgfs_reader_kind {
     const char *name, *help;
+    const char *const *flags; /* that are for files of this kind alone; NULL-terminated, or NULL */
     /* Does this file look like mine? head: its first bytes (after gunzip). */
     bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
     bool text; /* what its columns are shows only while its rows are read */

@@ -220,19 +220,3 @@ sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
                       "mean different things; pack the files they come from together.",
                       next->path, first->path);
 }
-
-sgfs_status sgfsi_file_columns_match_words(const sgfsi_file_columns *first,
-                                           const sgfsi_file_columns *next, const int64_t *from,
-                                           sgfs_err *err) {
-    for (int64_t k = 0; k < first->wanted; k++) {
-        bool a = sgfsi_file_columns_words(first, k) != NULL,
-             b = sgfsi_file_columns_words(next, from[k]) != NULL;
-        if (a == b) continue;
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%.150s: column \"%.40s\" holds words, and in %.150s numbers only; say "
-                          "--categorical with its name, so that both are words.",
-                          a ? first->path : next->path, sgfsi_file_columns_name(first, k),
-                          a ? next->path : first->path);
-    }
-    return SGFS_OK;
-}

@@ -28,11 +28,7 @@ const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape
  * by place where neither has; SGFS_EDATA says how next differs. */
 sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
                                      const sgfsi_file_columns *next, int64_t *from, sgfs_err *err);
-/* Columns of words must be columns of words in both, */
-sgfs_status sgfsi_file_columns_match_words(const sgfsi_file_columns *first,
-                                           const sgfsi_file_columns *next, const int64_t *from,
-                                           sgfs_err *err);
-/* and the transforms that made the files the same. */
+/* The transforms that made the files have to be the same. */
 sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
                                             const sgfsi_file_columns *next, sgfs_err *err);
 

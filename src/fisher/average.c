@@ -47,11 +47,24 @@ const sgfs_option sgfsi_average_options[] = {
      "before the first move, average over batches until rows >= this times D"},
     SGFSI_OPTIONS_END};
 
-sgfsi_turns sgfsi_turns_open(const sgfs_config *cfg) {
-    return (sgfsi_turns){.every = sgfsi_config_int(cfg, "fisher.every"),
-                         .warmup_every = sgfsi_config_int(cfg, "fisher.warmup_every"),
-                         .freeze = sgfsi_config_int(cfg, "fisher.freeze")}; /* -1: auto */
-}
+#define AT(field) offsetof(sgfsi_fisher_settings, field)
+const sgfsi_setting sgfsi_fisher_setting_list[] = {
+    {"fisher.every", AT(turns.every), NULL, false},
+    {"fisher.warmup_every", AT(turns.warmup_every), NULL, false},
+    {"fisher.block_size", AT(block_size), "blocks of", false},
+    {"fisher.kappa", AT(kappa), "kappa", false},
+    {"fisher.kappa_value", AT(kappa_value), NULL, false},
+    {"fisher.kappa_a", AT(kappa_a), NULL, false},
+    {"fisher.kappa_b", AT(kappa_b), NULL, false},
+    {"fisher.kappa_delta", AT(kappa_delta), NULL, false},
+    {"fisher.window", AT(window), NULL, false},
+    {"fisher.divisor", AT(divisor), NULL, false},
+    {"fisher.freeze", AT(turns.freeze), "frozen after", false},
+    {"fisher.update", AT(update), "updated by", false},
+    {"fisher.fade", AT(fade), NULL, false},
+    {"fisher.ridge", AT(ridge), NULL, false},
+    {"fisher.fill", AT(fill), NULL, false},
+    SGFSI_SETTINGS_END};
 
 bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now) {
     int64_t after = now->t - now->warmup;
@@ -62,19 +75,20 @@ bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now) {
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
-                               const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err) {
+                               const sgfsi_fisher_settings *set, sgfsi_arena *arena,
+                               sgfs_err *err) {
     sgfs_status status = sgfsi_sym_open(&a->I1, kind, dev, layout, arena, err);
     if (status != SGFS_OK) return status;
     a->work = SGFSI_DOUBLES(arena, kind->work(layout, n));
     if (a->work == NULL)
         return sgfsi_fail_memory(err, "the scores of a batch (a smaller --batch helps)");
-    a->schedule = sgfsi_kappa_find(sgfsi_config_text(cfg, "fisher.kappa"));
-    a->value = sgfsi_config_num(cfg, "fisher.kappa_value");
-    a->a = sgfsi_config_num(cfg, "fisher.kappa_a");
-    a->b = sgfsi_config_num(cfg, "fisher.kappa_b");
-    a->delta = sgfsi_config_num(cfg, "fisher.kappa_delta");
-    a->divide_by_n = strcmp(sgfsi_config_text(cfg, "fisher.divisor"), "n") == 0;
-    a->window = sgfsi_config_num(cfg, "fisher.window");
+    a->schedule = sgfsi_kappa_find(set->kappa);
+    a->value = set->kappa_value;
+    a->a = set->kappa_a;
+    a->b = set->kappa_b;
+    a->delta = set->kappa_delta;
+    a->divide_by_n = strcmp(set->divisor, "n") == 0;
+    a->window = set->window;
     return SGFS_OK;
 }
 

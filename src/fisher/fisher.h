@@ -42,8 +42,17 @@ typedef struct sgfsi_turns {
     int64_t every, warmup_every;
     int64_t freeze; /* iterations after warm-up without a further one; -1: never */
 } sgfsi_turns;
-sgfsi_turns sgfsi_turns_open(const sgfs_config *cfg);
 bool sgfsi_turns_due(const sgfsi_turns *turns, const sgfs_iteration *now);
+
+/* Their values, of a run that has a Fisher matrix. */
+typedef struct sgfsi_fisher_settings {
+    sgfsi_turns turns;  /* which iterations learn */
+    int64_t block_size; /* -1: the model's own blocks */
+    const char *kappa, *divisor, *update;
+    double kappa_value, kappa_a, kappa_b, kappa_delta, window, ridge, fill;
+    bool fade;
+} sgfsi_fisher_settings;
+extern const sgfsi_setting sgfsi_fisher_setting_list[];
 
 /* ---- the running average I1hat (average.c) --------------------------------------------------- */
 
@@ -71,7 +80,7 @@ struct sgfsi_average {
 
 sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                const sgfs_device *dev, const sgfs_layout *layout, int64_t n,
-                               const sgfs_config *cfg, sgfsi_arena *arena, sgfs_err *err);
+                               const sgfsi_fisher_settings *set, sgfsi_arena *arena, sgfs_err *err);
 void sgfsi_average_fields(sgfsi_average *a, sgfsi_fields *list, const char *name);
 void sgfsi_average_restart(sgfsi_average *a); /* forget everything: the next batch counts whole */
 /* I1 <- (1 - kappa) I1 + kappa V, V the covariance of the batch's scores about their mean gbar. */

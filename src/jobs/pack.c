@@ -57,8 +57,8 @@ typedef struct pack {
 typedef struct packing {
     pack *pack;
     const char *path;
-    sgfsi_read_options options, again; /* of the first flow and of later ones */
-    sgfsi_flow first, later;           /* of the first pass, and of the one at hand after that */
+    sgfsi_read_options options, later_options; /* of the first flow and of later ones */
+    sgfsi_flow first, later; /* of the first pass, and of the one at hand after that */
     sgfsi_recipe *recipe;
     sgfsi_table head; /* of what comes out; borrows all from the recipe and the first flow */
     sgfsi_dtype type;
@@ -162,18 +162,19 @@ static sgfs_status flow_of(packing *w, int64_t k, sgfsi_flow **flow, sgfs_err *e
     *flow = k == 0 ? &w->first : &w->later;
     if (k == 0) return SGFS_OK;
     sgfsi_flow_close(&w->later);
-    w->again = w->options;
-    w->again.log = &silent;
-    w->again.words = w->first.head.text_col >= 0;
-    w->again.known = &w->first.head;
-    return open_flow(w, &w->later, &w->again, err);
+    w->later_options = w->options;
+    w->later_options.log = &silent;
+    w->later_options.words = w->first.head.text_col >= 0;
+    w->later_options.known = &w->first.head;
+    return open_flow(w, &w->later, &w->later_options, err);
 }
 
 /* What is done with a block of n rows in w->in. *done: no more are needed. */
 typedef sgfs_status (*use_block)(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err);
 
-/* *again: the target held words after all, and all has to begin anew. */
-static sgfs_status walk(packing *w, int64_t k, use_block use, bool *again, sgfs_err *err) {
+/* *restarted: the target held words after all, and all has to begin anew. */
+static sgfs_status each_block(packing *w, int64_t k, use_block use, bool *restarted,
+                              sgfs_err *err) {
     sgfsi_flow *flow;
     bool done = false;
     sgfs_status status = flow_of(w, k, &flow, err);
@@ -181,9 +182,9 @@ static sgfs_status walk(packing *w, int64_t k, use_block use, bool *again, sgfs_
         int64_t n = 0;
         status = sgfsi_flow_next(flow, w->most, w->in, NULL, &n, err);
         if (status != SGFS_OK) break;
-        *again = flow->restarted;
+        *restarted = flow->restarted;
         flow->restarted = false;
-        if (*again && k > 0)
+        if (*restarted && k > 0)
             return sgfsi_fail(err, SGFS_EDATA, "%s: changed while it was read.",
                               w->pack->files.shown);
         if (n == 0) break;
@@ -208,7 +209,7 @@ static sgfs_status look(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *
     return blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err);
 }
 
-static sgfs_status look_all(packing *w, bool *again, sgfs_err *err) {
+static sgfs_status look_all(packing *w, bool *restarted, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     int64_t looks = sgfsi_recipe_looks(w->recipe);
     for (int64_t k = 0; k < looks && status == SGFS_OK; k++) {
@@ -217,8 +218,8 @@ static sgfs_status look_all(packing *w, bool *again, sgfs_err *err) {
                  (long long)looks + 1);
         w->ticker = sgfsi_ticker_start(w->options.log, what);
         sgfsi_recipe_rewind(w->recipe);
-        status = walk(w, k, look, again, err);
-        if (status != SGFS_OK || *again) return status;
+        status = each_block(w, k, look, restarted, err);
+        if (status != SGFS_OK || *restarted) return status;
         status = blame(w, sgfsi_recipe_looked(w->recipe, k, err), err);
     }
     return status;
@@ -269,12 +270,13 @@ static sgfs_status take_rows(void *user, int64_t n, const void *rows, sgfs_err *
     return status;
 }
 
-static sgfs_status read_all(packing *w, bool *again, sgfs_err *err) {
+static sgfs_status read_all(packing *w, bool *restarted, sgfs_err *err) {
     w->ticker = sgfsi_ticker_start(w->options.log, "Reading");
     sgfsi_recipe_rewind(w->recipe);
-    sgfs_status status = walk(w, sgfsi_recipe_looks(w->recipe), run_block, again, err);
-    if (status == SGFS_OK && !*again) status = blame(w, sgfsi_recipe_finish(w->recipe, err), err);
-    if (status != SGFS_OK || *again) return status;
+    sgfs_status status = each_block(w, sgfsi_recipe_looks(w->recipe), run_block, restarted, err);
+    if (status == SGFS_OK && !*restarted)
+        status = blame(w, sgfsi_recipe_finish(w->recipe, err), err);
+    if (status != SGFS_OK || *restarted) return status;
     w->head = *sgfsi_recipe_head(w->recipe); /* its levels may have grown */
     if (w->shuffle == NULL) return SGFS_OK;
     w->ticker = sgfsi_ticker_start(w->options.log, "Writing");
@@ -424,17 +426,17 @@ static void clear(packing *w) {
     memset(&w->later, 0, sizeof w->later);
 }
 
-static sgfs_status attempt(packing *w, bool *again, sgfs_err *err) {
+static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
     int64_t cols = w->first.head.cols;
     sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->job.cfg, &w->first.head, true, err);
     if (status != SGFS_OK) return blame(w, status, err);
     w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
     w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
     if (w->in == NULL) return sgfsi_fail_memory(err, "a block of rows");
-    status = look_all(w, again, err);
-    if (status == SGFS_OK && !*again) status = prepare(w, err);
-    if (status == SGFS_OK && !*again) status = read_all(w, again, err);
-    if (status != SGFS_OK || *again) return status;
+    status = look_all(w, restarted, err);
+    if (status == SGFS_OK && !*restarted) status = prepare(w, err);
+    if (status == SGFS_OK && !*restarted) status = read_all(w, restarted, err);
+    if (status != SGFS_OK || *restarted) return status;
     sgfsi_packer *packer = w->packer;
     w->packer = NULL;
     if (w->shuffle != NULL) w->pack->info.spilled = sgfsi_shuffle_spilled(w->shuffle);
@@ -465,13 +467,13 @@ static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool 
 }
 
 static sgfs_status pack_all(packing *w, sgfs_err *err) {
-    bool again = true;
+    bool restarted = true;
     sgfs_status status = open_flow(w, &w->first, &w->options, err);
     if (status == SGFS_OK) tell_target(w);
-    while (status == SGFS_OK && again) {
-        again = false;
-        status = attempt(w, &again, err);
-        if (status == SGFS_OK && !again) tell_standardized(w);
+    while (status == SGFS_OK && restarted) {
+        restarted = false;
+        status = attempt(w, &restarted, err);
+        if (status == SGFS_OK && !restarted) tell_standardized(w);
         clear(w);
     }
     sgfsi_flow_close(&w->first);

@@ -55,7 +55,7 @@ sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const 
     sgfs_status status = sgfsi_reopen_options(checked, run, stage, err);
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(checked, i)) != NULL; i++) {
         if (!sgfsi_config_given(checked, row->key)) continue;
-        status = sgfsi_config_resolve(cfg, row->key, sgfsi_config_text(checked, row->key), err);
+        status = sgfsi_config_default(cfg, row->key, sgfsi_config_text(checked, row->key), err);
     }
     sgfs_config_free(checked);
     return status;

@@ -87,10 +87,12 @@ static sgfs_status remember(sgfs_model *m, sgfs_err *err) {
         sgfsi_json_nums(m->saved, "prior_precisions", m->D, precision);
         return sgfsi_config_auto(m->cfg, "prior.file")
                    ? SGFS_OK
-                   : sgfsi_config_resolve(m->own_cfg, "prior.precision", "", err);
+                   : sgfsi_config_default(m->own_cfg, "prior.precision", "", err);
     }
     if (plain && number == precision[0]) return SGFS_OK;
-    return sgfsi_config_resolve_num(m->own_cfg, "prior.precision", precision[0], err);
+    char text[SGFSI_NUM_CHARS];
+    sgfsi_format_num(text, precision[0]);
+    return sgfsi_config_default(m->own_cfg, "prior.precision", text, err);
 }
 
 /* Is there a parameter that the data's units may well make so large that the prior forbids it? As

@@ -43,7 +43,7 @@ const char *sgfsi_anchor_refuses(const sgfs_model *m) {
 
 /* ---- the pilot ------------------------------------------------------------------------------- */
 
-static int64_t pilot_rows(const sgfs_model *m) {
+int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m) {
     double N = (double)m->data->N, D = (double)m->D, share = m->events / m->data->total;
     double rows = fmin(fmax(fmax(20000, 100 * D), N / 100), 1e6);
     double enough = fmax(500, 10 * D) / share; /* to hold the rarest label so often */
@@ -63,20 +63,14 @@ sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data
     return small;
 }
 
-/* theta: the pilot's mode; false: there was none to be found, and the search begins far away. */
-static bool fly_pilot(const sgfs_model *m, int64_t n, int64_t threads, double *theta,
-                      int64_t *rows) {
-    sgfs_data *data = NULL;
+bool sgfsi_anchor_pilot(const sgfs_model *small, int64_t threads, double *theta, int64_t *rows) {
     sgfsi_arena arena = {NULL};
     sgfsi_mode mode = {.rows = 0};
     const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 0.1, .threads = threads};
-    sgfs_model *small = sgfsi_model_smaller(m, n, &data);
-    bool found = small != NULL && sgfsi_mode_search(small, &plan, &arena, &mode, NULL) == SGFS_OK;
-    if (found) memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
+    bool found = sgfsi_mode_search(small, &plan, &arena, &mode, NULL) == SGFS_OK;
+    if (found) memcpy(theta, mode.theta, (size_t)small->D * sizeof *theta);
     *rows += mode.rows;
     sgfsi_arena_free(&arena);
-    sgfs_model_free(small);
-    sgfs_data_free(data);
     return found;
 }
 
@@ -217,23 +211,31 @@ static sgfs_status look_for_another(sgfsi_anchor *a, const sgfs_model *m, sgfsi_
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
-                              int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_anchor_search *how,
+                              sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now(), *start = SGFSI_DOUBLES(arena, m->D);
     const char *why = sgfsi_anchor_refuses(m);
-    *a = (sgfsi_anchor){.pilot = 0};
+    *a = (sgfsi_anchor){.pilot = how->pilot, .rows = how->rows};
     if (start == NULL) return sgfsi_fail_memory(err, "the anchor");
     if (why != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "Model %s has no anchor here: %s. --sampler sgfs-f or sgfs-d need none.",
                           m->kind->name, why);
     }
-    int64_t n = pilot_rows(m);
-    if (n > 0 && fly_pilot(m, n, threads, start, &a->rows)) a->pilot = n;
+    int64_t n = how->start == NULL ? sgfsi_anchor_pilot_rows(m) : 0;
+    if (n > 0) {
+        sgfs_data *data = NULL;
+        sgfs_model *small = sgfsi_model_smaller(m, n, &data);
+        if (small != NULL && sgfsi_anchor_pilot(small, how->threads, start, &a->rows)) a->pilot = n;
+        sgfs_model_free(small);
+        sgfs_data_free(data);
+    }
     const sgfsi_mode_plan plan = {.method = "fisher",
-                                  .tolerance = sgfsi_config_num(cfg, "sampler.anchor_tolerance"),
-                                  .threads = threads,
-                                  .start = a->pilot > 0 ? start : NULL};
+                                  .tolerance = how->tolerance,
+                                  .threads = how->threads,
+                                  .start = how->start != NULL ? how->start
+                                           : a->pilot > 0     ? start
+                                                              : NULL};
     sgfs_status status = climb(a, m, plan, arena, err);
     if (status == SGFS_OK && !sgfsi_prior_is_quadratic(m))
         status = look_for_another(a, m, plan, err);
@@ -303,17 +305,9 @@ sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *
 
 /* ---- what is kept of each row ----------------------------------------------------------------- */
 
-sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err) {
-    const char *asked = sgfsi_config_text(cfg, "sampler.anchor_cache");
-    if (strcmp(asked, "auto") != 0) return SGFS_OK;
-    return sgfsi_config_resolve(cfg, "sampler.anchor_cache",
-                                sgfsi_remembered_pays(m) ? "on" : "off", err);
-}
-
-sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
-                                  int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, int64_t threads,
+                                  sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now();
-    if (strcmp(sgfsi_config_text(cfg, "sampler.anchor_cache"), "on") != 0) return SGFS_OK;
     sgfsi_remembered *r = sgfsi_arena_alloc(arena, 1, sizeof *r);
     if (r == NULL) return sgfsi_fail_memory(err, "the scores at the anchor");
     sgfs_status status = sgfsi_remembered_fill(r, m, a->theta, threads, arena, err);

@@ -50,10 +50,22 @@ sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data
 
 /* Can the model have one at all? NULL, or a sentence that says why not. */
 const char *sgfsi_anchor_refuses(const sgfs_model *m);
-/* Everything comes from the arena. cfg: sampler.anchor_*; threads: 0: all cores. SGFS_ENUMERIC where
- * there is no mode, or, with a prior whose logarithm is no parabola, where there are two. */
-sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
-                              int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+/* How it is looked for. */
+typedef struct sgfsi_anchor_search {
+    double tolerance;    /* how far the mode may be, in posterior standard deviations */
+    int64_t threads;     /* 0: all cores */
+    const double *start; /* D: where to begin; NULL: at the mode of a pilot of its own */
+    int64_t pilot, rows; /* of the pilot that found `start`: its rows; rows read in all */
+} sgfsi_anchor_search;
+
+/* Everything comes from the arena. SGFS_ENUMERIC where there is no mode, or, with a prior whose
+ * logarithm is no parabola, where there are two. */
+sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_anchor_search *how,
+                              sgfsi_arena *arena, sgfs_err *err);
+/* For who has a use for the pilot itself: how many rows it has, 0: none is needed; and its mode
+ * (theta: D), from a model of so many rows, *rows growing by those read. False: there is none. */
+int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m);
+bool sgfsi_anchor_pilot(const sgfs_model *small, int64_t threads, double *theta, int64_t *rows);
 
 /* Room for an anchor that is nobody's mode; and what all rows say at theta, in one pass. SGFS_ENUMERIC
  * where the information there is singular. */
@@ -61,11 +73,9 @@ sgfs_status sgfsi_anchor_open(sgfsi_anchor *a, int64_t D, sgfsi_arena *arena, sg
 sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *theta,
                             int64_t threads, sgfs_err *err);
 
-/* Before a run: put "on" or "off" in place of sampler.anchor_cache auto, by rows and columns. */
-sgfs_status sgfsi_anchor_resolve_cache(sgfs_config *cfg, const sgfs_model *m, sgfs_err *err);
-/* After sgfsi_anchor_find, where sampler.anchor_cache is on: keep each row's scores, in one pass. */
-sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, const sgfs_config *cfg,
-                                  int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+/* After sgfsi_anchor_find: keep each row's scores, in one pass. */
+sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, int64_t threads,
+                                  sgfsi_arena *arena, sgfs_err *err);
 
 /* Its views for a gradient with control variates and for a model's closed form. */
 sgfsi_control sgfsi_anchor_control(const sgfsi_anchor *a);

@@ -63,7 +63,7 @@ sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
     if (silent == NULL) return out;
     sgfs_config_on_message(silent, NULL, NULL);
     bool smooth = sgfsi_prior_is_smooth(m); /* a mode is climbed to: a Gaussian of that precision */
-    if (!smooth && sgfsi_config_resolve(silent, "prior.kind", "gaussian", NULL) != SGFS_OK) {
+    if (!smooth && sgfsi_config_default(silent, "prior.kind", "gaussian", NULL) != SGFS_OK) {
         sgfs_config_free(silent);
         return out;
     }

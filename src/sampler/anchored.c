@@ -21,25 +21,28 @@ static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
     sgfsi_format_commas(rows, (double)s->model->data->N);
     sgfsi_format_commas(some, (double)a->pilot);
     if (a->pilot > 0) snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", some);
-    sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
+    sgfsi_say(s->log, SGFS_NOTE,
               "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
               "mode.",
               (long long)a->passes, rows, a->seconds, pilot, a->distance);
 }
 
-sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, sgfs_err *err) {
+sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembers, sgfs_err *err) {
     if (s->first != NULL) {
         s->anchor = s->first->anchor;
         return SGFS_OK;
     }
     s->anchor = sgfsi_arena_alloc(s->arena, 1, sizeof *s->anchor);
     if (s->anchor == NULL) return sgfsi_fail_memory(err, "the anchor");
-    int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
-    sgfs_status status =
-        sgfsi_anchor_find(s->anchor, s->model, s->cfg, threads > 0 ? threads : 0, s->arena, err);
-    bool compares = sgfsi_options_have(s->kind->options, "sampler.anchor_cache");
-    if (status == SGFS_OK && compares)
-        status = sgfsi_anchor_remember(s->anchor, s->model, s->cfg, threads, s->arena, err);
+    int64_t threads = s->plan->cores;
+    sgfsi_anchor_search how = s->plan->pilot;
+    how.tolerance = tolerance;
+    how.threads = threads;
+    sgfs_status status = SGFS_OK;
+    if (s->plan->anchor != NULL) *s->anchor = *s->plan->anchor;
+    else status = sgfsi_anchor_find(s->anchor, s->model, &how, s->arena, err);
+    if (status == SGFS_OK && remembers)
+        status = sgfsi_anchor_remember(s->anchor, s->model, threads, s->arena, err);
     if (status != SGFS_OK) return status;
     s->full.rows_touched += s->anchor->rows; /* the chain's costs count them */
     tell(s, s->anchor);

@@ -20,17 +20,11 @@ static const struct preset {
     double delta;
 } presets[] = {{"early", 0.5}, {"linear", 1}, {"late", 3}};
 
-sgfsi_anneal sgfsi_anneal_open(const sgfs_config *cfg) {
-    sgfsi_anneal a = {.warmup = sgfsi_config_num(cfg, "sampler.warmup_alpha"),
-                      .from = sgfsi_config_num(cfg, "sampler.alpha"),
-                      .to = sgfsi_config_num(cfg, "sampler.anneal_alpha"),
-                      .explore = sgfsi_config_num(cfg, "sampler.cycle_explore"),
-                      .cycles = sgfsi_config_int(cfg, "sampler.cycles")};
-    const char *name = sgfsi_config_text(cfg, "sampler.anneal");
+double sgfsi_anneal_delta(const char *name) {
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
-        if (strcmp(presets[i].name, name) == 0) a.delta = presets[i].delta;
+        if (strcmp(presets[i].name, name) == 0) return presets[i].delta;
     }
-    return a;
+    return 0;
 }
 
 sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_iteration *now) {

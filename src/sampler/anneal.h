@@ -7,6 +7,7 @@
 #include "sampler/sampler.h"
 
 typedef struct sgfsi_anneal {
+    const char *name;        /* "off", or one that says delta */
     double warmup, from, to; /* alpha in warm-up, at the first draw, at the last */
     double delta;            /* 0: constant */
     double explore;          /* fraction of a cycle that explores */
@@ -19,7 +20,7 @@ typedef struct sgfsi_alpha {
     bool explores; /* no noise, not a draw */
 } sgfsi_alpha;
 
-sgfsi_anneal sgfsi_anneal_open(const sgfs_config *cfg);
+double sgfsi_anneal_delta(const char *name); /* 0: "off" */
 sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_iteration *now);
 double sgfsi_anneal_mean(const sgfsi_anneal *a);
 

@@ -18,12 +18,13 @@
 static const double batches_remembered = 200, rows_remembered = 400;
 
 sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_config *cfg = sampler->cfg;
+    const sgfsi_corrected_settings *set = sampler->settings;
+    const sgfsi_fisher_settings *f = &sampler->plan->fisher;
     const sgfs_device *dev = sampler->model->ctx.device;
     const sgfsi_eval *e = &sampler->eval;
-    g->scaled = strcmp(sgfsi_config_text(cfg, "sampler.noise_matrix"), "diag") == 0;
-    g->given = !sgfsi_config_auto(cfg, "sampler.step");
-    g->h = sgfsi_config_num(cfg, "sampler.step");
+    g->scaled = strcmp(set->noise_matrix, "diag") == 0;
+    g->given = !isnan(set->step);
+    g->h = set->step;
     const sgfs_fisher_kind *kind = g->scaled ? &sgfs_fisher_diag : sampler->fisher;
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * e->D);
     if (room == NULL) return sgfsi_fail_memory(err, "the sampler");
@@ -33,7 +34,7 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
     sgfs_status status = sgfsi_precision_open(&g->P, sampler, err);
     if (status == SGFS_OK)
         status =
-            sgfsi_average_open(&g->I1, kind, dev, sampler->layout, e->n, cfg, sampler->arena, err);
+            sgfsi_average_open(&g->I1, kind, dev, sampler->layout, e->n, f, sampler->arena, err);
     if (status == SGFS_OK)
         status = sgfsi_sym_open(&g->V, kind, dev, sampler->layout, sampler->arena, err);
     if (status == SGFS_OK && !g->scaled)
@@ -42,7 +43,7 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
         status =
             sgfsi_sym_open(&g->next, sampler->fisher, dev, sampler->layout, sampler->arena, err);
     double rows = rows_remembered * (double)e->D;
-    if (!sgfsi_config_given(cfg, "fisher.window"))
+    if (!sgfsi_config_given(sampler->plan->cfg, "fisher.window"))
         g->I1.window = fmax(batches_remembered, ceil(rows / (double)e->n));
     return status;
 }

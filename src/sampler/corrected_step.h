@@ -33,6 +33,12 @@
 
 #include "sampler/precision.h"
 
+/* What the settings of a kind that takes such steps begin with. */
+typedef struct sgfsi_corrected_settings {
+    double step; /* h; NaN: to be found */
+    const char *noise_matrix;
+} sgfsi_corrected_settings;
+
 typedef struct sgfsi_corrected {
     sgfsi_precision P;
     sgfsi_average I1;  /* of the scores that e->scores holds: with control variates, differences */

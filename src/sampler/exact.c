@@ -52,6 +52,17 @@ typedef struct rung {
     double tries, accepted, jumps, rows; /* sums; jumps: |z' - z|^2 of accepted moves */
 } rung;
 
+typedef struct settings {
+    double tolerance, rho; /* rho: NaN: the best in warm-up */
+    int64_t psi_entries;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    {"sampler.anchor_tolerance", offsetof(settings, tolerance), NULL, false},
+    {"sampler.rho", offsetof(settings, rho), NULL, false},
+    {"sampler.psi_entries", offsetof(settings, psi_entries), NULL, false},
+    SGFSI_SETTINGS_END};
+
 typedef struct exact {
     sgfsi_row_bounds psi; /* the first chain's; others have its pointer */
     const sgfsi_row_bounds *table;
@@ -69,7 +80,7 @@ typedef struct exact {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* The sampler's options are complete before the model is looked at. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
+static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     const char *why = sgfsi_anchor_refuses(now->model);
     if (why == NULL) why = sgfsi_row_bounds_refuses(now->model);
     if (why != NULL) {
@@ -78,14 +89,15 @@ static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *
                           "--sampler nuts is exact, too, and needs no such thing.",
                           why, now->model->kind->name);
     }
-    const char *flag = sgfsi_start_given(cfg);
+    const char *flag = sgfsi_start_given(plan);
     if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s has no meaning for sampler exact: chains begin at draws of the "
                           "Gaussian at the anchor.",
                           flag);
     }
-    return sgfsi_config_choose(cfg, "run.draws", 1000, err);
+    sgfsi_plan_lengths(plan, NAN, 1000, NAN);
+    return SGFS_OK;
 }
 
 static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
@@ -103,7 +115,7 @@ static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
     sgfsi_format_commas(all, (double)psi->N);
     if (psi->block > 1)
         snprintf(table, sizeof table, ", drawn from blocks of %lld", (long long)psi->block);
-    sgfsi_say(sgfsi_config_log(s->cfg), SGFS_NOTE,
+    sgfsi_say(s->log, SGFS_NOTE,
               "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %s "
               "rows%s (table made in one pass, %.2g s).",
               rows, all, table, psi->seconds);
@@ -114,11 +126,10 @@ static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
         e->table = ((const exact *)s->first->state)->table;
         return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
     }
-    int64_t threads = sgfsi_config_int(s->cfg, "run.threads");
-    int64_t most = sgfsi_config_int(s->cfg, "sampler.psi_entries");
+    int64_t most = ((const settings *)s->settings)->psi_entries;
     sgfs_status status =
         sgfsi_row_bounds_open(&e->psi, s->model, s->anchor, sgfsi_row_bounds_radius(s->D), most,
-                              threads > 0 ? threads : 0, s->arena, err);
+                              s->plan->cores, s->arena, err);
     if (status != SGFS_OK) return status;
     s->full.rows_touched += e->psi.N;
     e->table = &e->psi;
@@ -127,6 +138,7 @@ static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
 }
 
 static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
+    const settings *set = s->settings;
     exact *e = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
     double *room = SGFSI_DOUBLES(s->arena, 3 * s->D);
     if (e == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
@@ -134,9 +146,9 @@ static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
     e->z = room;
     e->z_to = room + s->D;
     e->theta_to = room + 2 * s->D;
-    e->rho = sgfsi_config_num(s->cfg, "sampler.rho"); /* NaN: auto */
+    e->rho = set->rho;
     e->asks = s->model->kind->whole == NULL;
-    sgfs_status status = sgfsi_sampler_anchor(s, err);
+    sgfs_status status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
     if (status == SGFS_OK)
         status = sgfsi_nongaussian_open(&e->rest, s->model, s->anchor, s->arena, err);
     if (status == SGFS_OK && e->asks) status = open_table(s, e, err);
@@ -295,12 +307,14 @@ const sgfs_sampler_kind sgfs_sampler_exact = {
     .name = "exact",
     .help = "exact draws that ask a few rows each (logistic and other regressions)",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .exact = true,
     .anchored = true,
     .full_data = true,
     .few_rows = true,
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_exact,
     .open = open_exact,
     .step = step,
     .fields = fields,

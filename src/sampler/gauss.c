@@ -22,6 +22,19 @@
 #include "posterior/mode.h"
 #include "sampler/precondition.h"
 
+typedef struct settings {
+    double epsilon;               /* NaN: half the largest that is possible */
+    const char *mean, *precision; /* files; "": the model's own */
+    sgfsi_precondition_settings precondition;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    {"sampler.epsilon", offsetof(settings, epsilon), "epsilon", true},
+    {"sampler.gauss_mean", offsetof(settings, mean), NULL, false},
+    {"sampler.gauss_precision", offsetof(settings, precision), NULL, false},
+    SGFSI_PRECONDITION_SETTINGS(settings),
+    SGFSI_SETTINGS_END};
+
 typedef struct gauss {
     sgfsi_precondition C;
     double eps;
@@ -43,10 +56,11 @@ static const sgfs_option options[] = {
     SGFSI_PRECONDITION_ROWS,
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
+static sgfs_status plan_gauss(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    settings *set = plan->settings;
     (void)now;
-    sgfs_status status = sgfsi_precondition_resolve(cfg, err);
-    return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.warmup", 0, err) : status;
+    sgfsi_plan_lengths(plan, 0, NAN, NAN);
+    return sgfsi_precondition_plan(&set->precondition, plan->cfg, err);
 }
 
 /* ---- the law --------------------------------------------------------------------------------- */
@@ -65,8 +79,8 @@ static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const c
 
 /* theta0 and P from files, the model's own for what is not given. */
 static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
-    const char *mean = sgfsi_config_text(sampler->cfg, "sampler.gauss_mean");
-    const char *precision = sgfsi_config_text(sampler->cfg, "sampler.gauss_precision");
+    const settings *set = sampler->settings;
+    const char *mean = set->mean, *precision = set->precision;
     const sgfs_device *dev = sampler->model->ctx.device;
     int64_t D = sampler->D, passes = 0;
     sgfs_status status = SGFS_OK;
@@ -132,12 +146,12 @@ static double largest_eigenvalue(const sgfs_device *dev, int64_t D, const double
 
 static sgfs_status choose_step(gauss *s, const sgfs_sampler *sampler, double most, sgfs_err *err) {
     char chosen[SGFSI_NUM_CHARS], limit[SGFSI_NUM_CHARS];
-    s->eps = sgfsi_config_num(sampler->cfg, "sampler.epsilon");
+    s->eps = ((const settings *)sampler->settings)->epsilon;
     sgfsi_format_digits(limit, most, 6);
     if (isnan(s->eps)) {
         s->eps = most / 2;
         sgfsi_format_digits(chosen, s->eps, 6);
-        sgfsi_say(sgfsi_config_log(sampler->cfg), SGFS_NOTE,
+        sgfsi_say(sampler->log, SGFS_NOTE,
                   "The Gaussian chain takes --epsilon %s, half the largest that is possible.",
                   chosen);
     }
@@ -189,7 +203,9 @@ static sgfs_status open_first(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     s->F = room + 3 * D * D;
     s->mean = room + 5 * D * D;
     sgfs_status status = find_law(s, sampler, err);
-    if (status == SGFS_OK) status = sgfsi_precondition_open(&s->C, sampler, NULL, err);
+    if (status == SGFS_OK)
+        status = sgfsi_precondition_open(
+            &s->C, sampler, &((const settings *)sampler->settings)->precondition, NULL, err);
     if (status != SGFS_OK) return status;
     sampler->full.rows_touched += s->C.passes * sampler->full.N;
     return build_step(s, sampler, room + 4 * D * D, err);
@@ -243,10 +259,15 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-static const char *caution(const sgfs_config *cfg, const char *fisher) {
+static int advise(const sgfsi_plan *plan, const char *advice[2]) {
+    advice[0] = "a smaller --epsilon";
+    return isnan(((const settings *)plan->settings)->epsilon) ? 0 : 1;
+}
+
+static const char *caution(const sgfsi_plan *plan, const char *fisher) {
+    const settings *set = plan->settings;
     (void)fisher;
-    bool own = sgfsi_config_text(cfg, "sampler.gauss_mean")[0] == '\0' &&
-               sgfsi_config_text(cfg, "sampler.gauss_precision")[0] == '\0';
+    bool own = set->mean[0] == '\0' && set->precision[0] == '\0';
     return own ? "The Gaussian chain draws from the Gaussian at the posterior's mode (Laplace), "
                  "not "
                  "from the posterior itself."
@@ -260,10 +281,13 @@ const sgfs_sampler_kind sgfs_sampler_gauss = {
     .name = "gauss",
     .help = "the Gaussian chain of eq. 2: exact for a given Gaussian at every step size",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .full_data = true,
     .from_curvature = true,
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_gauss,
+    .advise = advise,
     .open = open_gauss,
     .step = step,
     .fields = sgfsi_no_fields,

@@ -35,34 +35,42 @@ enum { MOST_LOST = 30 }; /* iterations in a row whose trajectories led nowhere *
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", 1000, err);
-    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "run.draws", 1000, err);
-    if (status != SGFS_OK) return status;
-    bool fixed = !sgfsi_config_auto(cfg, "sampler.epsilon");
-    if (fixed && sgfsi_config_given(cfg, "sampler.target_accept")) {
+sgfs_status sgfsi_hamiltonian_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    sgfsi_hamiltonian_settings *set = plan->settings;
+    sgfsi_plan_lengths(plan, 1000, 1000, NAN);
+    if (!isnan(set->epsilon) && sgfsi_config_given(plan->cfg, "sampler.target_accept")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--epsilon fixes the step size and --target-accept adapts it: give one "
                           "of them.");
     }
-    if (!sgfsi_config_auto(cfg, "sampler.metric")) return SGFS_OK;
-    const char *metric = now->D <= SGFSI_MOST_AUTO_DENSE ? "dense" : "diag";
-    return sgfsi_config_resolve(cfg, "sampler.metric", metric, err);
+    if (strcmp(set->metric, "auto") == 0)
+        set->metric = now->D <= SGFSI_MOST_AUTO_DENSE ? "dense" : "diag";
+    return SGFS_OK;
 }
 
-static bool is_metric(const sgfs_config *cfg, const char *name) {
-    return strcmp(sgfsi_config_text(cfg, "sampler.metric"), name) == 0;
+static bool metric_adapts(const sgfsi_hamiltonian_settings *set) {
+    return strcmp(set->metric, "diag") == 0 || strcmp(set->metric, "dense") == 0;
 }
 
-static bool metric_adapts(const sgfs_config *cfg) {
-    return is_metric(cfg, "diag") || is_metric(cfg, "dense");
-}
-
-const char *sgfsi_hamiltonian_caution(const sgfs_config *cfg, const char *fisher) {
+const char *sgfsi_hamiltonian_caution(const sgfsi_plan *plan, const char *fisher) {
     (void)fisher;
-    if (!metric_adapts(cfg) || sgfsi_config_int(cfg, "run.warmup") >= 20) return NULL;
+    if (!metric_adapts(plan->settings) || plan->warmup >= 20) return NULL;
     return "A --warmup below 20 is too short to adapt the metric: the draws are exact, but may be "
            "slow to mix.";
+}
+
+int sgfsi_hamiltonian_advise(const sgfsi_plan *plan, const char *advice[2]) {
+    const sgfsi_hamiltonian_settings *set = plan->settings;
+    bool given = !isnan(set->epsilon);
+    advice[0] = given ? "a smaller --epsilon" : "a longer --warmup";
+    advice[1] = "a larger --target-accept";
+    return given ? 1 : 2;
+}
+
+const char *sgfsi_hamiltonian_stan_metric(const sgfsi_plan *plan) {
+    const sgfsi_hamiltonian_settings *set = plan->settings;
+    if (strcmp(set->metric, "identity") == 0) return "unit_e";
+    return strcmp(set->metric, "diag") == 0 ? "diag_e" : "dense_e";
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -111,10 +119,12 @@ static sgfs_status metric_at_mode(sgfsi_hamiltonian *h, sgfs_err *err) {
 
 static sgfs_status open_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
     sgfs_sampler *s = h->sampler;
-    bool fisher = is_metric(s->cfg, "fisher"), dense = fisher || is_metric(s->cfg, "dense");
+    const sgfsi_hamiltonian_settings *set = s->settings;
+    bool fisher = strcmp(set->metric, "fisher") == 0;
+    bool dense = fisher || strcmp(set->metric, "dense") == 0;
     const sgfs_fisher_kind *kind = dense ? &sgfs_fisher_full : &sgfs_fisher_diag;
     const sgfs_device *dev = s->model->ctx.device;
-    h->adapts = metric_adapts(s->cfg);
+    h->adapts = metric_adapts(set);
     sgfs_status status = sgfsi_sym_open(&h->W, kind, dev, s->layout, s->arena, err);
     if (status == SGFS_OK) status = sgfsi_sym_open(&h->C, kind, dev, s->layout, s->arena, err);
     if (status == SGFS_OK && h->adapts)
@@ -128,21 +138,21 @@ static sgfs_status open_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
 }
 
 sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_config *cfg = sampler->cfg;
+    const sgfsi_hamiltonian_settings *set = sampler->settings;
     h->sampler = sampler;
     h->mean = SGFSI_DOUBLES(sampler->arena, sampler->D);
     if (h->mean == NULL || !sgfsi_point_open(&h->here, sampler->D, sampler->arena) ||
         !sgfsi_point_open(&h->trial, sampler->D, sampler->arena)) {
         return sgfsi_fail_memory(err, "the sampler");
     }
-    h->given = sgfsi_config_num(cfg, "sampler.epsilon");
+    h->given = set->epsilon;
     /* a step is meant for the metric it was found with: while that is learned, warm-up finds its
      * own */
-    bool learns = metric_adapts(cfg) && sgfsi_config_int(cfg, "run.warmup") > 0;
+    bool learns = metric_adapts(set) && sampler->plan->warmup > 0;
     h->fixed = !isnan(h->given) && !learns;
     h->eps = h->fixed ? h->given : 1;
-    h->dual.target = sgfsi_config_num(cfg, "sampler.target_accept");
-    h->windows = sgfsi_windows_open(sgfsi_config_int(cfg, "run.warmup"));
+    h->dual.target = set->target_accept;
+    h->windows = sgfsi_windows_open(sampler->plan->warmup);
     return open_metric(h, err);
 }
 

@@ -48,9 +48,23 @@ typedef struct sgfsi_hamiltonian {
     sgfsi_point here, trial; /* the chain's place; where a trajectory is being tried */
 } sgfsi_hamiltonian;
 
-/* Defaults as Stan's: warm-up 1000, draws 1000, and the metric that "auto" stands for. */
-sgfs_status sgfsi_hamiltonian_resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err);
-const char *sgfsi_hamiltonian_caution(const sgfs_config *cfg, const char *fisher);
+/* What the settings of both kinds begin with. */
+typedef struct sgfsi_hamiltonian_settings {
+    double epsilon, target_accept; /* epsilon: NaN: found and adapted */
+    const char *metric;
+} sgfsi_hamiltonian_settings;
+
+#define SGFSI_HAMILTONIAN_SETTINGS(type)                                                           \
+    {"sampler.metric", offsetof(type, h.metric), "metric", false}, {                               \
+        "sampler.target_accept", offsetof(type, h.target_accept), "target acceptance", false       \
+    }
+
+/* Hooks of both kinds. Defaults as Stan's: warm-up 1000, draws 1000, and the metric that "auto"
+ * stands for. */
+sgfs_status sgfsi_hamiltonian_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
+const char *sgfsi_hamiltonian_caution(const sgfsi_plan *plan, const char *fisher);
+int sgfsi_hamiltonian_advise(const sgfsi_plan *plan, const char *advice[2]);
+const char *sgfsi_hamiltonian_stan_metric(const sgfsi_plan *plan);
 sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, sgfs_err *err);
 bool sgfsi_point_open(sgfsi_point *z, int64_t D, sgfsi_arena *arena);       /* false: no memory */
 void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* all but v */

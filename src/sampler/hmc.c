@@ -18,6 +18,19 @@
 /* Statistics of a draw. */
 enum { LP, ACCEPTANCE, STEP_SIZE, STEPS, DIVERGING, ENERGY, STATS };
 
+typedef struct settings {
+    sgfsi_hamiltonian_settings h; /* first: hamiltonian.c looks at it */
+    int64_t leapfrog;
+    double jitter;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    {"sampler.epsilon", offsetof(settings, h.epsilon), "epsilon", true},
+    {"sampler.leapfrog", offsetof(settings, leapfrog), "leapfrog", true},
+    SGFSI_HAMILTONIAN_SETTINGS(settings),
+    {"sampler.jitter", offsetof(settings, jitter), NULL, false},
+    SGFSI_SETTINGS_END};
+
 typedef struct hmc {
     sgfsi_hamiltonian h;
     int64_t leapfrog;
@@ -33,11 +46,12 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 
 static sgfs_status open_hmc(sgfs_sampler *sampler, sgfs_err *err) {
+    const settings *set = sampler->settings;
     hmc *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the sampler");
     sampler->state = s;
-    s->leapfrog = sgfsi_config_int(sampler->cfg, "sampler.leapfrog");
-    s->jitter = sgfsi_config_num(sampler->cfg, "sampler.jitter");
+    s->leapfrog = set->leapfrog;
+    s->jitter = set->jitter;
     return sgfsi_hamiltonian_open(&s->h, sampler, err);
 }
 
@@ -100,10 +114,14 @@ const sgfs_sampler_kind sgfs_sampler_hmc = {
     .name = "hmc",
     .help = "Hamiltonian Monte Carlo on the full data: exact, trajectories of fixed length",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .exact = true,
     .full_data = true,
     .stats = stats,
-    .resolve = sgfsi_hamiltonian_resolve,
+    .plan = sgfsi_hamiltonian_plan,
+    .advise = sgfsi_hamiltonian_advise,
+    .stan_metric = sgfsi_hamiltonian_stan_metric,
     .open = open_hmc,
     .step = step,
     .fields = fields,

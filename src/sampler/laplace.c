@@ -10,11 +10,22 @@
  * The statistic lp is the Gaussian's own log density, lp(mode) - z'z/2, not the posterior's at the
  * draw, which would cost a pass over the data each.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "posterior/mode.h"
 #include "sampler/sampler.h"
+
+typedef struct settings {
+    double tolerance;
+    int64_t most; /* -1: as the search itself does */
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    {"optimize.tolerance", offsetof(settings, tolerance), NULL, false},
+    {"optimize.max_iterations", offsetof(settings, most), NULL, false},
+    SGFSI_SETTINGS_END};
 
 typedef struct laplace {
     sgfsi_mode mode;
@@ -22,28 +33,30 @@ typedef struct laplace {
 } laplace;
 
 /* The sampler's options are complete before the model is looked at. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
+static sgfs_status plan_laplace(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     if (now->D > SGFSI_MOST_DENSE) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sampler laplace needs a %lld x %lld matrix, and makes none above %d: "
                           "use --sampler sgfs-d for many parameters.",
                           (long long)now->D, (long long)now->D, (int)SGFSI_MOST_DENSE);
     }
-    const char *flag = sgfsi_start_given(cfg);
+    const char *flag = sgfsi_start_given(plan);
     if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s has no meaning for sampler laplace: every draw is independent.",
                           flag);
     }
-    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", 0, err);
-    return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.draws", 1000, err) : status;
+    sgfsi_plan_lengths(plan, 0, 1000, NAN);
+    return SGFS_OK;
 }
 
 /* On all the threads that the chains will have between them. */
 static sgfs_status find_mode(sgfs_sampler *sampler, sgfsi_mode *mode, sgfs_err *err) {
-    sgfsi_mode_plan plan = sgfsi_mode_plan_of(sampler->cfg);
-    plan.method = "fisher";
-    plan.threads = sgfsi_config_int(sampler->cfg, "run.threads") * sampler->full.threads;
+    const settings *set = sampler->settings;
+    const sgfsi_mode_plan plan = {.method = "fisher",
+                                  .tolerance = set->tolerance,
+                                  .most = set->most > 0 ? set->most : 0,
+                                  .threads = sampler->plan->cores * sampler->full.threads};
     sgfs_status status = sgfsi_mode_search(sampler->model, &plan, sampler->arena, mode, err);
     if (status == SGFS_OK) sampler->full.rows_touched += mode->rows;
     return status;
@@ -80,14 +93,13 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-static double tau(const sgfs_config *cfg, double gamma) {
-    (void)cfg;
-    (void)gamma;
+static double tau(const sgfsi_plan *plan) {
+    (void)plan;
     return 1;
 }
 
-static const char *caution(const sgfs_config *cfg, const char *fisher) {
-    (void)cfg;
+static const char *caution(const sgfsi_plan *plan, const char *fisher) {
+    (void)plan;
     (void)fisher;
     return "Laplace is approximate: these are draws from the Gaussian at the posterior's mode, not "
            "from the posterior. Skewness and tails are missing, and the mean is off by a part of "
@@ -103,10 +115,12 @@ const sgfs_sampler_kind sgfs_sampler_laplace = {
     .name = "laplace",
     .help = "independent draws from the Gaussian at the posterior's mode",
     .options = sgfsi_mode_options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .full_data = true,
     .from_curvature = true,
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_laplace,
     .open = open_laplace,
     .step = step,
     .fields = sgfsi_no_fields,

@@ -26,6 +26,17 @@
 /* Statistics of a draw. */
 enum { LP, ACCEPTANCE, STEP_SIZE, DEPTH, STEPS, DIVERGING, ENERGY, STATS };
 
+typedef struct settings {
+    sgfsi_hamiltonian_settings h; /* first: hamiltonian.c looks at it */
+    int64_t max_depth;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    {"sampler.epsilon", offsetof(settings, h.epsilon), "epsilon", true},
+    SGFSI_HAMILTONIAN_SETTINGS(settings),
+    {"sampler.max_depth", offsetof(settings, max_depth), NULL, false},
+    SGFSI_SETTINGS_END};
+
 /* One end of a tree. */
 typedef struct edge {
     double *p, *v; /* D each */
@@ -81,7 +92,7 @@ static sgfs_status open_nuts(sgfs_sampler *sampler, sgfs_err *err) {
     nuts *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the sampler");
     sampler->state = s;
-    s->max_depth = sgfsi_config_int(sampler->cfg, "sampler.max_depth");
+    s->max_depth = ((const settings *)sampler->settings)->max_depth;
     s->level = sgfsi_arena_alloc(sampler->arena, s->max_depth, sizeof *s->level);
     bool room = s->level != NULL && open_tree(&s->whole, D, sampler->arena) &&
                 open_tree(&s->fresh, D, sampler->arena) &&
@@ -257,10 +268,14 @@ const sgfs_sampler_kind sgfs_sampler_nuts = {
     .name = "nuts",
     .help = "the no-U-turn sampler on the full data: exact, and nothing to tune",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .exact = true,
     .full_data = true,
     .stats = stats,
-    .resolve = sgfsi_hamiltonian_resolve,
+    .plan = sgfsi_hamiltonian_plan,
+    .advise = sgfsi_hamiltonian_advise,
+    .stan_metric = sgfsi_hamiltonian_stan_metric,
     .open = open_nuts,
     .step = step,
     .fields = fields,

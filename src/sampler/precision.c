@@ -12,9 +12,8 @@ enum { POWER_STEPS = 60 };
 
 sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err) {
     const sgfs_device *dev = sampler->model->ctx.device;
-    const sgfs_config *cfg = sampler->cfg;
     p->stiff = 1;
-    p->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
+    p->ridge = sampler->plan->fisher.ridge;
     sgfs_status status =
         sgfsi_sym_open(&p->A, sampler->fisher, dev, sampler->layout, sampler->arena, err);
     if (status != SGFS_OK) return status;

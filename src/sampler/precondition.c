@@ -17,10 +17,9 @@
 #include "base/matrix.h"
 #include "posterior/mode.h"
 
-sgfs_status sgfsi_precondition_resolve(sgfs_config *cfg, sgfs_err *err) {
-    const char *kind = sgfsi_config_text(cfg, "sampler.precondition");
-    bool has_file = sgfsi_config_text(cfg, "sampler.precondition_file")[0] != '\0';
-    bool by_file = strcmp(kind, "file") == 0;
+sgfs_status sgfsi_precondition_plan(sgfsi_precondition_settings *set, const sgfs_config *cfg,
+                                    sgfs_err *err) {
+    bool has_file = set->file[0] != '\0', by_file = strcmp(set->kind, "file") == 0;
     if (by_file && !has_file) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--precondition file needs --precondition-file with its name.");
@@ -30,13 +29,10 @@ sgfs_status sgfsi_precondition_resolve(sgfs_config *cfg, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--precondition %s and --precondition-file contradict each other: give "
                           "one of them.",
-                          kind);
+                          set->kind);
     }
-    return sgfsi_config_resolve(cfg, "sampler.precondition", "file", err);
-}
-
-bool sgfsi_precondition_given(const sgfs_config *cfg) {
-    return strcmp(sgfsi_config_text(cfg, "sampler.precondition"), "none") != 0;
+    set->kind = "file";
+    return SGFS_OK;
 }
 
 sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *what, double *mode,
@@ -55,32 +51,30 @@ sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *wha
                           "parameters); give a diagonal in a file (nuts, hmc: --metric diag).",
                           what, (long long)m->D, (long long)m->D, (int)SGFSI_MOST_DENSE);
     }
-    int64_t threads = sgfsi_config_int(sampler->cfg, "run.threads");
-    return sgfsi_mode_find(m, sampler->start, threads, mode, cov, passes, err);
+    return sgfsi_mode_find(m, sampler->start, sampler->plan->cores, mode, cov, passes, err);
 }
 
-static sgfs_status not_definite(const sgfs_sampler *sampler, int64_t minor, sgfs_err *err) {
+static sgfs_status not_definite(const sgfs_sampler *sampler, const char *path, int64_t minor,
+                                sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the matrix is not positive definite (it fails at row %lld, parameter "
                       "\"%s\"); a preconditioner must be.",
-                      sgfsi_config_text(sampler->cfg, "sampler.precondition_file"),
-                      (long long)minor, sampler->model->param[minor - 1]);
+                      path, (long long)minor, sampler->model->param[minor - 1]);
 }
 
-static sgfs_status open_file(sgfsi_precondition *c, const sgfs_sampler *sampler, sgfs_err *err) {
+static sgfs_status open_file(sgfsi_precondition *c, const sgfs_sampler *sampler, const char *path,
+                             sgfs_err *err) {
     sgfsi_matrix m;
-    sgfs_status status =
-        sgfsi_matrix_read(&m, sgfsi_config_text(sampler->cfg, "sampler.precondition_file"), c->D,
-                          sampler->arena, err);
+    sgfs_status status = sgfsi_matrix_read(&m, path, c->D, sampler->arena, err);
     if (status != SGFS_OK) return status;
     c->R = m.a;
     c->shape = m.diagonal ? SGFSI_DIAGONAL : SGFSI_DENSE;
     if (!m.diagonal) {
         int64_t failed = sgfsi_potrf(c->device, c->D, c->R);
-        return failed == 0 ? SGFS_OK : not_definite(sampler, failed, err);
+        return failed == 0 ? SGFS_OK : not_definite(sampler, path, failed, err);
     }
     for (int64_t j = 0; j < c->D; j++) {
-        if (!(m.a[j] > 0)) return not_definite(sampler, j + 1, err);
+        if (!(m.a[j] > 0)) return not_definite(sampler, path, j + 1, err);
         c->R[j] = sqrt(m.a[j]);
     }
     return SGFS_OK;
@@ -101,8 +95,8 @@ static sgfs_status open_curvature(sgfsi_precondition *c, const sgfs_sampler *sam
 }
 
 sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *sampler,
+                                    const sgfsi_precondition_settings *set,
                                     const sgfsi_precondition *shared, sgfs_err *err) {
-    const char *kind = sgfsi_config_text(sampler->cfg, "sampler.precondition");
     if (shared != NULL) {
         *c = *shared;
         c->passes = 0;
@@ -110,8 +104,8 @@ sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *s
     }
     *c = (sgfsi_precondition){
         .device = sampler->model->ctx.device, .D = sampler->D, .shape = SGFSI_IDENTITY};
-    if (strcmp(kind, "file") == 0) return open_file(c, sampler, err);
-    return strcmp(kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
+    if (strcmp(set->kind, "file") == 0) return open_file(c, sampler, set->file, err);
+    return strcmp(set->kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
 }
 
 void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x) {

@@ -25,11 +25,22 @@ typedef struct sgfsi_precondition {
      "D x D or D numbers, .npy or text (implies --precondition file)"}
 /* clang-format on */
 
+/* The `precondition` of a kind's own settings. */
+typedef struct sgfsi_precondition_settings {
+    const char *kind, *file; /* "none", "file" or "curvature" */
+} sgfsi_precondition_settings;
+
+#define SGFSI_PRECONDITION_SETTINGS(type)                                                          \
+    {"sampler.precondition", offsetof(type, precondition.kind), "preconditioned by", false}, {     \
+        "sampler.precondition_file", offsetof(type, precondition.file), NULL, false                \
+    }
+
 /* Settle which of the three it is; refuse contradictions. */
-sgfs_status sgfsi_precondition_resolve(sgfs_config *cfg, sgfs_err *err);
-bool sgfsi_precondition_given(const sgfs_config *cfg); /* after resolve: not the identity */
+sgfs_status sgfsi_precondition_plan(sgfsi_precondition_settings *set, const sgfs_config *cfg,
+                                    sgfs_err *err);
 /* shared: that of the run's first chain, or NULL. */
 sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *sampler,
+                                    const sgfsi_precondition_settings *set,
                                     const sgfsi_precondition *shared, sgfs_err *err);
 /* x = R x or R' x */
 void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x);

@@ -19,6 +19,17 @@
 #include "base/rng.h"
 #include "sampler/sampler.h"
 
+typedef struct settings {
+    sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
+    double beta, lambda;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    SGFSI_SCHEDULE_SETTINGS(settings),
+    {"sampler.rms_beta", offsetof(settings, beta), NULL, false},
+    {"sampler.rms_lambda", offsetof(settings, lambda), NULL, false},
+    SGFSI_SETTINGS_END};
+
 typedef struct psgld {
     sgfsi_schedule schedule;
     double beta, lambda;
@@ -35,24 +46,25 @@ static const sgfs_option options[] = {
      "added to the root of that average, so that no step is infinite"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
+static sgfs_status plan_psgld(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     double unit = 1 / (now->N * sqrt((double)now->n));
-    return sgfsi_schedule_resolve(cfg, now, unit, 0.5, err);
+    return sgfsi_schedule_plan(plan->settings, plan, now, unit, 0.5, err);
 }
 
 static sgfs_status open_psgld(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
+    const settings *set = sampler->settings;
     psgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (psgld){.schedule = sgfsi_schedule_open(sampler->cfg),
-                 .beta = sgfsi_config_num(sampler->cfg, "sampler.rms_beta"),
-                 .lambda = sgfsi_config_num(sampler->cfg, "sampler.rms_lambda"),
+    *s = (psgld){.schedule = set->schedule,
+                 .beta = set->beta,
+                 .lambda = set->lambda,
                  .G = room,
                  .z = room + D,
                  .V = room + 2 * D};
     sampler->state = s;
-    return sgfsi_cycle_check(sampler->cfg, err);
+    return sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
@@ -77,8 +89,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-static const char *caution(const sgfs_config *cfg, const char *fisher) {
-    (void)cfg;
+static const char *caution(const sgfsi_plan *plan, const char *fisher) {
+    (void)plan;
     (void)fisher;
     return "pSGLD is approximate: as in SGLD the gradient noise inflates the variances at a large "
            "--epsilon, and the drift that goes with its changing preconditioner is left out. "
@@ -97,8 +109,13 @@ const sgfs_sampler_kind sgfs_sampler_psgld = {
     .name = "psgld",
     .help = "SGLD with steps scaled by RMSprop (Li et al. 2016)",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_psgld,
+    .fixed_length = sgfsi_schedule_is_fixed,
+    .advise = sgfsi_schedule_advise,
+    .describe = sgfsi_schedule_describe,
     .open = open_psgld,
     .step = step,
     .fields = fields,

@@ -13,10 +13,45 @@
 #include "posterior/anchor.h"
 #include "posterior/posterior.h"
 
+/* The kinds of one run. Tests put their own in. */
+typedef struct sgfsi_kinds {
+    const sgfs_sampler_kind *sampler;
+    const sgfs_fisher_kind *fisher; /* NULL where the sampler uses none */
+    const sgfs_scheme_kind *scheme; /* NULL: chosen by sgfsi_plan_make */
+    const char *name;               /* as the user knows it: "sgfs-f" */
+} sgfsi_kinds;
+
+/* How a run will be made: filled once (chain/plan.c), read by everybody. While it is being made, NaN
+ * and -1 stand for what is still to be chosen. */
+typedef struct sgfsi_plan {
+    const sgfs_config *cfg; /* the user's, as it is: what was given */
+    const sgfsi_log *log;
+    sgfsi_kinds kinds;
+    int64_t batch;      /* rows of a minibatch, as an option; -1 where every iteration sees all */
+    const char *scheme; /* its name; "auto" there */
+    int64_t warmup, draws, thin, chains, seed;
+    int64_t cores;          /* threads of the whole run */
+    double ess;             /* the run goes on until every parameter has it; 0: it does not */
+    double init, max_time;  /* max_time: NaN without a limit */
+    int64_t n, chunk;       /* rows of an iteration; rows of a minibatch that are drawn together */
+    int64_t threads, inner; /* chains side by side; threads inside each, for passes over all rows */
+    double gamma, tau;      /* tau: predicted, 0 when not known */
+    double *start;          /* D, of --start, on the chain's scale; NULL: not given */
+    /* Found while the sampler was chosen, for the one that needs it, all in `found`: an anchor of all
+     * rows (NULL: it was not looked for), or the mode of the pilot with which its search begins. */
+    sgfsi_arena found;
+    const sgfsi_anchor *anchor;
+    sgfsi_anchor_search pilot;
+    sgfsi_fisher_settings fisher; /* where kinds.fisher is not NULL */
+    void *settings;               /* the sampler's own; NULL: it has none */
+} sgfsi_plan;
+
 struct sgfs_sampler {
     const sgfs_sampler_kind *kind;
     const sgfs_fisher_kind *fisher;
-    const sgfs_config *cfg;
+    const sgfsi_plan *plan;
+    const void *settings; /* the kind's own, of the plan */
+    const sgfsi_log *log;
     sgfsi_arena *arena; /* the chain's; used while opening only */
     const sgfs_model *model;
     const sgfs_layout *layout; /* of the Fisher matrix */
@@ -57,9 +92,9 @@ extern const sgfsi_sampler_name sgfsi_sampler_names[];          /* ends with a N
 const sgfsi_sampler_name *sgfsi_sampler_find(const char *name); /* NULL: there is none */
 const sgfs_sampler_kind *sgfsi_sampler_at(int64_t index); /* kinds, each once; NULL past the last */
 
-/* While opening: set s->anchor (anchored.c). SGFS_EUSAGE where the model has none, SGFS_ENUMERIC
- * where there is no mode. */
-sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, sgfs_err *err);
+/* While opening: set s->anchor (anchored.c). remembers: keep each row's scores there. SGFS_EUSAGE
+ * where the model has none, SGFS_ENUMERIC where there is no mode. */
+sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembers, sgfs_err *err);
 /* Room for an anchor of this chain's own, s->own. */
 sgfs_status sgfsi_sampler_own_anchor(sgfs_sampler *s, sgfs_err *err);
 /* While walking: that anchor at theta, by one pass over all rows on the chain's own thread; counted
@@ -82,9 +117,18 @@ sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
 
 /* "--init" or "--start", whichever the user gave; NULL: neither. */
-static inline const char *sgfsi_start_given(const sgfs_config *cfg) {
-    if (sgfsi_config_given(cfg, "run.init")) return "--init";
-    return sgfsi_config_given(cfg, "run.start") ? "--start" : NULL;
+static inline const char *sgfsi_start_given(const sgfsi_plan *plan) {
+    if (sgfsi_config_given(plan->cfg, "run.init")) return "--init";
+    return sgfsi_config_given(plan->cfg, "run.start") ? "--start" : NULL;
+}
+
+/* Lengths of the kind's own choice, where the user left them free (NaN: no choice). Thinning is
+ * chosen only together with the draws. */
+static inline void sgfsi_plan_lengths(sgfsi_plan *plan, double warmup, double draws, double thin) {
+    bool free_draws = plan->draws < 0;
+    if (plan->warmup < 0 && warmup >= 0) plan->warmup = (int64_t)warmup;
+    if (plan->thin < 0 && free_draws && thin >= 0) plan->thin = (int64_t)thin;
+    if (free_draws && draws >= 0) plan->draws = (int64_t)draws;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -124,9 +168,11 @@ typedef struct sgfsi_cycle {
     bool explores;
 } sgfsi_cycle;
 sgfsi_cycle sgfsi_cycle_at(int64_t cycles, double explore, int64_t t_after, int64_t draws);
-/* While opening, when run.draws and run.thin are known: some iteration must be kept. */
-sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err);
+/* While opening, when the plan is complete: some iteration must be kept. */
+sgfs_status sgfsi_cycle_check(int64_t cycles, double explore, const sgfsi_plan *plan,
+                              sgfs_err *err);
 
+/* Settings of these samplers: the `schedule` of their own struct. */
 typedef struct sgfsi_schedule {
     double constant;      /* used when a is not given */
     double a, b, delta;   /* eps_t = a (b + t)^-delta */
@@ -134,6 +180,16 @@ typedef struct sgfsi_schedule {
     int64_t cycles;
     double explore;
 } sgfsi_schedule;
+
+#define SGFSI_SCHEDULE_SETTINGS(type)                                                              \
+    {"sampler.epsilon", offsetof(type, schedule.constant), "epsilon", true},                       \
+        {"sampler.step_a", offsetof(type, schedule.a), "step a", true},                            \
+        {"sampler.step_b", offsetof(type, schedule.b), NULL, false},                               \
+        {"sampler.step_delta", offsetof(type, schedule.delta), NULL, false},                       \
+        {"sampler.warmup_factor", offsetof(type, schedule.warmup_factor), NULL, false},            \
+        {"sampler.cycles", offsetof(type, schedule.cycles), NULL, false}, {                        \
+        "sampler.cycle_explore", offsetof(type, schedule.explore), NULL, false                     \
+    }
 
 /* The step of one iteration. */
 typedef struct sgfsi_pace {
@@ -145,9 +201,12 @@ typedef struct sgfsi_pace {
  * tenth to the variance, with lengths to match. unit: half of the --epsilon that would be a whole
  * Newton step where a row has one unit of information; power: with which power of that information
  * it falls (0: not at all, the steps are shaped by a matrix). */
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_problem *now, double unit,
-                                   double power, sgfs_err *err);
-sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg);
+sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_problem *now,
+                                double unit, double power, sgfs_err *err);
+/* Hooks of kinds whose settings begin with their schedule. */
+bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan);
+int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]);
+void sgfsi_schedule_describe(const sgfs_sampler *s, char *out, size_t room);
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now);
 
 /* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the

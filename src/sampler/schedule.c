@@ -18,6 +18,8 @@
  * otherwise a start far away would take most of the run.
  */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "posterior/mode.h"
 #include "sampler/sampler.h"
@@ -28,9 +30,9 @@ static const double most_slow = 30;     /* times longer than the stiffest direct
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static sgfs_status check_given(const sgfs_config *cfg, sgfs_err *err) {
-    bool decays = !sgfsi_config_auto(cfg, "sampler.step_a");
-    if (decays && !sgfsi_config_auto(cfg, "sampler.epsilon")) {
+static sgfs_status check_given(const sgfsi_schedule *s, const sgfs_config *cfg, sgfs_err *err) {
+    bool decays = !isnan(s->a);
+    if (decays && !isnan(s->constant)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--epsilon is a constant step and --step-a a decaying one: give "
                           "one of them.");
@@ -39,58 +41,51 @@ static sgfs_status check_given(const sgfs_config *cfg, sgfs_err *err) {
                     sgfsi_config_given(cfg, "sampler.step_delta"))) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--step-b and --step-delta need --step-a.");
     }
-    if (sgfsi_config_given(cfg, "sampler.cycle_explore") &&
-        sgfsi_config_int(cfg, "sampler.cycles") == 0) {
+    if (sgfsi_config_given(cfg, "sampler.cycle_explore") && s->cycles == 0) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--cycle-explore needs --cycles.");
     }
     return SGFS_OK;
 }
 
-static bool is_chosen(const sgfs_config *cfg) {
-    return !sgfsi_config_auto(cfg, "sampler.step_a") || !sgfsi_config_auto(cfg, "sampler.epsilon");
-}
-
-/* Ten times e in warm-up, a hundred independent draws of each chain, a thousand of them kept: in
- * the softest direction, as far as that is reasonable. */
-static sgfs_status choose_lengths(sgfs_config *cfg, double h, double slow, sgfs_err *err) {
-    double draws = fmax(10000, ceil(100 * 2 / h * slow)), thin = ceil(draws / 1000);
-    bool draws_auto = sgfsi_config_auto(cfg, "run.draws");
-    double warmup = fmax(1000, ceil(fmin(10 / h * slow, draws / 2)));
-    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", warmup, err);
-    if (status == SGFS_OK && draws_auto) status = sgfsi_config_choose(cfg, "run.thin", thin, err);
-    return status == SGFS_OK ? sgfsi_config_choose(cfg, "run.draws", draws, err) : status;
-}
-
-sgfs_status sgfsi_schedule_resolve(sgfs_config *cfg, const sgfs_problem *now, double unit,
-                                   double power, sgfs_err *err) {
-    sgfs_status status = check_given(cfg, err);
+/* Lengths: ten times e in warm-up, a hundred independent draws of each chain, a thousand of them
+ * kept: in the softest direction, as far as that is reasonable. */
+sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_problem *now,
+                                double unit, double power, sgfs_err *err) {
+    sgfs_status status = check_given(s, plan->cfg, err);
     if (status != SGFS_OK) return status;
-    if (is_chosen(cfg)) return sgfsi_config_choose(cfg, "sampler.warmup_factor", 1, err);
+    if (!isnan(s->a) || !isnan(s->constant)) {
+        if (isnan(s->warmup_factor)) s->warmup_factor = 1;
+        return SGFS_OK;
+    }
     sgfsi_pilot pilot = {.stiff = 1, .soft = 1};
     if (power > 0) pilot = sgfsi_pilot_of(now->model);
     double h = 2 * excess / now->gamma, slow = fmin(pilot.stiff / pilot.soft, most_slow);
-    status = sgfsi_config_choose(cfg, "sampler.warmup_factor", fmax(1, warmup_step / h), err);
-    if (status == SGFS_OK) status = choose_lengths(cfg, h, slow, err);
-    if (status != SGFS_OK) return status;
-    return sgfsi_config_choose(cfg, "sampler.epsilon", 2 * h * unit / pow(pilot.stiff, power), err);
+    double draws = fmax(10000, ceil(100 * 2 / h * slow));
+    sgfsi_plan_lengths(plan, fmax(1000, ceil(fmin(10 / h * slow, draws / 2))), draws,
+                       ceil(draws / 1000));
+    if (isnan(s->warmup_factor)) s->warmup_factor = fmax(1, warmup_step / h);
+    s->constant = 2 * h * unit / pow(pilot.stiff, power);
+    return SGFS_OK;
+}
+
+bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan) {
+    return ((const sgfsi_schedule *)plan->settings)->cycles > 0;
+}
+
+int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]) {
+    const sgfsi_schedule *s = plan->settings;
+    advice[0] = isnan(s->a) ? "a smaller --epsilon" : "a smaller --step-a";
+    return 1;
+}
+
+void sgfsi_schedule_describe(const sgfs_sampler *s, char *out, size_t room) {
+    const sgfsi_schedule *set = s->settings;
+    size_t used = strlen(out);
+    if (set->cycles > 0)
+        snprintf(out + used, room - used, " in %lld cycles", (long long)set->cycles);
 }
 
 /* ---- stepping -------------------------------------------------------------------------------- */
-
-sgfsi_schedule sgfsi_schedule_open(const sgfs_config *cfg) {
-    sgfsi_schedule s = {
-        .constant = sgfsi_config_num(cfg, "sampler.epsilon"),
-        .a = sgfsi_config_num(cfg, "sampler.step_a"),
-        .b = sgfsi_config_num(cfg, "sampler.step_b"),
-        .delta = sgfsi_config_num(cfg, "sampler.step_delta"),
-        .warmup_factor = sgfsi_config_auto(cfg, "sampler.warmup_factor")
-                             ? 1
-                             : sgfsi_config_num(cfg, "sampler.warmup_factor"),
-        .cycles = sgfsi_config_int(cfg, "sampler.cycles"),
-        .explore = sgfsi_config_num(cfg, "sampler.cycle_explore"),
-    };
-    return s;
-}
 
 /* (cos(pi r/l) + 1)/2 = sin^2(pi/2 (l-r)/l), which rounding cannot make 0. */
 sgfsi_cycle sgfsi_cycle_at(int64_t cycles, double explore, int64_t t_after, int64_t draws) {
@@ -101,10 +96,9 @@ sgfsi_cycle sgfsi_cycle_at(int64_t cycles, double explore, int64_t t_after, int6
     return (sgfsi_cycle){root * root, (double)r < explore * (double)length};
 }
 
-sgfs_status sgfsi_cycle_check(const sgfs_config *cfg, sgfs_err *err) {
-    int64_t cycles = sgfsi_config_int(cfg, "sampler.cycles");
-    int64_t draws = sgfsi_config_int(cfg, "run.draws"), thin = sgfsi_config_int(cfg, "run.thin");
-    double explore = sgfsi_config_num(cfg, "sampler.cycle_explore");
+sgfs_status sgfsi_cycle_check(int64_t cycles, double explore, const sgfsi_plan *plan,
+                              sgfs_err *err) {
+    int64_t draws = plan->draws, thin = plan->thin;
     if (cycles < 1) return SGFS_OK;
     /* kept iterations repeat their places after lcm(thin, length); a million looks are enough to
      * believe */

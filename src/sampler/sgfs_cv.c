@@ -37,11 +37,29 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "context/device/device.h"
+#include "posterior/remembered.h"
 #include "sampler/corrected_step.h"
 #include "sampler/sgfs_matrix.h"
 
 /* Statistics of a draw beside those of every stochastic gradient. */
 enum { RIDGES = SGFSI_OWN_STATS, NOISE, ANCHORS, STATS };
+
+typedef struct settings {
+    sgfsi_corrected_settings step; /* first: corrected_step.c looks at it */
+    const char *curvature, *anchor, *anchor_cache;
+    double reanchor_at, tolerance;
+} settings;
+
+#define AT(field) offsetof(settings, field)
+static const sgfsi_setting setting_list[] = {
+    {"sampler.step", AT(step.step), NULL, false},
+    {"sampler.anchor", AT(anchor), "anchor", false},
+    {"sampler.curvature", AT(curvature), "curvature of the", false},
+    {"sampler.noise_matrix", AT(step.noise_matrix), "noise matrix", false},
+    {"sampler.reanchor_at", AT(reanchor_at), NULL, false},
+    {"sampler.anchor_tolerance", AT(tolerance), NULL, false},
+    {"sampler.anchor_cache", AT(anchor_cache), NULL, false},
+    SGFSI_SETTINGS_END};
 
 typedef struct sgfs_cv {
     sgfsi_corrected step;
@@ -84,10 +102,6 @@ static const double cheap = 1 << 26;
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
-static bool is(const sgfs_config *cfg, const char *key, const char *value) {
-    return strcmp(sgfsi_config_text(cfg, key), value) == 0;
-}
-
 /* An iteration costs about as much as two of SGFS with the same batch, and the noise falls as
  * 1/n: with 5 rows a parameter it is a fifth of the curvature, far from where it would limit the
  * step. (bench/cv.c: effective draws per second at several n.) */
@@ -96,7 +110,8 @@ static int64_t batch(int64_t W, int64_t D) {
     return n < most ? n : most;
 }
 
-static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
+static sgfs_status refuse_options(const sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    const settings *set = plan->settings;
     const char *const begins = "its chains begin with a draw of the Gaussian at the anchor",
                       *const matrix = "its matrix is the curvature at the anchor";
     const struct {
@@ -105,7 +120,6 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *no
         {"fisher.update", "fisher-update", matrix},
         {"fisher.fade", "fisher-fade", matrix},
         {"fisher.fill", "fisher-fill", matrix},
-        {"run.preset", "preset", "use --sampler sgfs-f for the paper's own settings"},
         {"run.init", "init", begins},
         {"run.start", "start", begins},
     };
@@ -117,8 +131,7 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *no
                           no_anchor, now->model->kind->name);
     }
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
-        if (!sgfsi_config_given(cfg, list[i].key)) continue;
-        if (strcmp(list[i].key, "run.preset") == 0 && !is(cfg, "run.preset", "paper")) continue;
+        if (!sgfsi_config_given(plan->cfg, list[i].key)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning for --sampler sgfs-cv: %s.",
                           list[i].flag, list[i].why);
     }
@@ -127,7 +140,7 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *no
                           "--sampler sgfs-cv injects noise by a factor of its matrix: --fisher "
                           "inverse has none (full, diag and block have).");
     }
-    if (is(cfg, "sampler.noise_matrix", "diag") && sgfsi_config_num(cfg, "fisher.ridge") > 0) {
+    if (strcmp(set->step.noise_matrix, "diag") == 0 && plan->fisher.ridge > 0) {
         return sgfsi_fail(
             err, SGFS_EUSAGE,
             "--noise-matrix diag and --fisher-ridge do not go together: leave one out.");
@@ -135,33 +148,28 @@ static sgfs_status refuse_options(const sgfs_config *cfg, const sgfs_problem *no
     return SGFS_OK;
 }
 
-/* By what h will come out as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature,
- * that of others more. A chain that begins with a draw of the Gaussian has little to forget. */
-static sgfs_status resolve_lengths(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    bool plain = is(cfg, "sampler.anchor", "off");
+/* Lengths: a chain that begins with a draw of the Gaussian has little to forget. What h will come out
+ * as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature, that of others more. */
+static sgfs_status plan_cv(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    settings *set = plan->settings;
+    sgfsi_fisher_settings *f = &plan->fisher;
+    sgfs_status status = refuse_options(plan, now, err);
+    if (status == SGFS_OK) status = sgfsi_sgfs_matrix_check(plan, now->fisher, err);
+    if (status != SGFS_OK) return status;
+    if (strcmp(f->update, "auto") == 0) f->update = "refactor";
+    if (f->turns.every < 0) f->turns.every = strcmp(now->fisher, "diag") == 0 ? 1 : 10;
+    if (isnan(f->ridge)) f->ridge = 0;
+    if (strcmp(set->anchor_cache, "auto") == 0)
+        set->anchor_cache = sgfsi_remembered_pays(now->model) ? "on" : "off";
+    bool plain = strcmp(set->anchor, "off") == 0;
     double s = plain ? now->gamma - 1 : 1.5 * (double)(now->D + 1) / (double)now->n;
-    double h = fmin(1, 2 / (1 + (1 + sgfsi_noise_margin) * s));
-    if (!sgfsi_config_auto(cfg, "sampler.step")) h = sgfsi_config_num(cfg, "sampler.step");
-    double tau = (2 - h) / h, warmup = 200 + 5 * tau;
-    double draws = fmax(1000, ceil(400 * tau)), thin = ceil(draws / 1000);
-    bool free_draws = sgfsi_config_auto(cfg, "run.draws");
-    sgfs_status status = sgfsi_config_choose(cfg, "run.warmup", ceil(warmup), err);
-    if (status == SGFS_OK && free_draws) status = sgfsi_config_choose(cfg, "run.thin", thin, err);
-    if (status != SGFS_OK || !free_draws) return status;
-    double kept = (double)sgfsi_config_int(cfg, "run.thin");
-    return sgfsi_config_choose(cfg, "run.draws", ceil(draws / kept) * kept, err);
-}
-
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    bool diag = strcmp(now->fisher, "diag") == 0;
-    sgfs_status status = refuse_options(cfg, now, err);
-    if (status == SGFS_OK) status = sgfsi_sgfs_matrix_check(cfg, now->fisher, err);
-    if (status == SGFS_OK && sgfsi_config_auto(cfg, "fisher.update"))
-        status = sgfsi_config_resolve(cfg, "fisher.update", "refactor", err);
-    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.every", diag ? 1 : 10, err);
-    if (status == SGFS_OK) status = sgfsi_config_choose(cfg, "fisher.ridge", 0, err);
-    if (status == SGFS_OK) status = sgfsi_anchor_resolve_cache(cfg, now->model, err);
-    return status == SGFS_OK ? resolve_lengths(cfg, now, err) : status;
+    double h =
+        isnan(set->step.step) ? fmin(1, 2 / (1 + (1 + sgfsi_noise_margin) * s)) : set->step.step;
+    double tau = (2 - h) / h, draws = fmax(1000, ceil(400 * tau));
+    sgfsi_plan_lengths(plan, ceil(200 + 5 * tau), NAN, ceil(draws / 1000));
+    double kept = (double)plan->thin;
+    sgfsi_plan_lengths(plan, NAN, ceil(draws / kept) * kept, NAN);
+    return SGFS_OK;
 }
 
 /* ---- around the anchor ----------------------------------------------------------------------- */
@@ -189,8 +197,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     double D = (double)e->D, n = (double)e->n, wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
     int64_t count = (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
     int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
-    sgfsi_ticker ticker =
-        sgfsi_ticker_start(sgfsi_config_log(sampler->cfg), "Measuring the gradient's noise");
+    sgfsi_ticker ticker = sgfsi_ticker_start(sampler->log, "Measuring the gradient's noise");
     sgfs_status status = SGFS_OK;
     sgfsi_average_restart(&g->I1);
     g->measured = 0;
@@ -266,28 +273,30 @@ static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
     sgfsi_json_num(sampler->report, "tau_predicted", tau);
     sgfsi_json_num(sampler->report, "noise", s->around);
     if (s->step.given || sampler->fallback[0] != '\0') return;
-    sgfsi_say(sgfsi_config_log(sampler->cfg), SGFS_NOTE,
+    sgfsi_say(sampler->log, SGFS_NOTE,
               "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
               s->around, h, tau);
 }
 
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_config *cfg = sampler->cfg;
+    const settings *set = sampler->settings;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 2 * sampler->D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
     sampler->state = s;
     s->G = room;
     s->mean = room + sampler->D;
-    s->anchored = is(cfg, "sampler.anchor", "on");
-    s->from_scores = is(cfg, "sampler.curvature", "scores");
-    s->turns = sgfsi_turns_open(cfg);
+    s->anchored = strcmp(set->anchor, "on") == 0;
+    s->from_scores = strcmp(set->curvature, "scores") == 0;
+    s->turns = sampler->plan->fisher.turns;
     double work = (double)sampler->eval.n * (double)sampler->D * (double)sampler->D;
     if (work >= cheap && s->turns.warmup_every < s->turns.every)
         s->turns.warmup_every = s->turns.every;
-    s->limit = sgfsi_config_num(cfg, "sampler.reanchor_at");
+    s->limit = set->reanchor_at;
     sgfs_status status = sgfsi_corrected_open(&s->step, sampler, err);
-    if (status == SGFS_OK) status = sgfsi_sampler_anchor(sampler, err);
+    if (status == SGFS_OK)
+        status = sgfsi_sampler_anchor(sampler, set->tolerance, strcmp(set->anchor_cache, "on") == 0,
+                                      err);
     if (status == SGFS_OK && s->anchored)
         status = sgfsi_eval_open_control(&sampler->eval, sampler->arena, err);
     if (status != SGFS_OK) return status;
@@ -372,29 +381,38 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
 
 /* ---- what theory says ------------------------------------------------------------------------ */
 
-static double tau(const sgfs_config *cfg, double gamma) {
-    (void)gamma;
-    if (sgfsi_config_auto(cfg, "sampler.step")) return 0; /* known when the first chain is open */
-    double h = sgfsi_config_num(cfg, "sampler.step");
-    return (2 - h) / h;
+static double tau(const sgfsi_plan *plan) {
+    double h = ((const settings *)plan->settings)->step.step;
+    return isnan(h) ? 0 : (2 - h) / h; /* 0: known when the first chain is open */
 }
 
-static const char *caution(const sgfs_config *cfg, const char *fisher) {
+static const char *caution(const sgfsi_plan *plan, const char *fisher) {
+    const settings *set = plan->settings;
     if (strcmp(fisher, "full") != 0) {
         return "sgfs-cv with less than the full matrix is approximate where parameters are "
                "correlated: means are right, variances are off by about --step. `sgfs audit RUN` "
                "measures it.";
     }
-    if (is(cfg, "sampler.noise_matrix", "diag")) {
+    if (strcmp(set->step.noise_matrix, "diag") == 0) {
         return "sgfs-cv --noise-matrix diag is approximate: the gradient's noise is taken for a "
                "multiple of the curvature. Compare with --noise-matrix full.";
     }
-    if (is(cfg, "sampler.curvature", "scores")) {
+    if (strcmp(set->curvature, "scores") == 0) {
         return "sgfs-cv --curvature scores is approximate: variances are off where the covariance "
                "of the scores is not the curvature.";
     }
     return "sgfs-cv is approximate where the posterior is not Gaussian: its bias is of the order "
            "of --step and shrinks with it. `sgfs audit RUN` measures it.";
+}
+
+static void describe(const sgfs_sampler *s, char *out, size_t room) {
+    char number[SGFSI_NUM_CHARS];
+    double h = sgfsi_json_get_num(s->report, "step", 0); /* chosen while opening */
+    bool less = s->fisher != &sgfs_fisher_full;
+    size_t used = strlen(out);
+    sgfsi_format_digits(number, h, 3);
+    snprintf(out + used, room - used, "%s%s%s%s", h > 0 ? ", step " : "", h > 0 ? number : "",
+             less ? ", matrix " : "", less ? s->fisher->name : "");
 }
 
 static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [NOISE] = "noise",
@@ -404,11 +422,14 @@ const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .name = "sgfs-cv",
     .help = "SGFS with control variates: an almost independent draw from each minibatch",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .anchored = true,
     .uses_fisher = true,
     .stats = stats,
     .batch = batch,
-    .resolve = resolve,
+    .plan = plan_cv,
+    .describe = describe,
     .open = open_cv,
     .step = step,
     .fields = fields,

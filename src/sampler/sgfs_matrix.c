@@ -27,14 +27,15 @@ static const double SHARE_MOST = 3, LEAST_LEFT = 0.4, SHARE_FIXED = 2;
 
 /* ---- options ---------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_sgfs_matrix_check(const sgfs_config *cfg, const char *fisher, sgfs_err *err) {
+sgfs_status sgfsi_sgfs_matrix_check(const sgfsi_plan *plan, const char *fisher, sgfs_err *err) {
     static const char *const of[][3] = {
         {"fisher.kappa_value", "kappa-value", "floor constant forget"},
         {"fisher.kappa_a", "kappa-a", "power"},
         {"fisher.kappa_b", "kappa-b", "power"},
         {"fisher.kappa_delta", "kappa-delta", "power"},
         {"fisher.window", "kappa-window", "window"}};
-    const char *kappa = sgfsi_config_text(cfg, "fisher.kappa");
+    const sgfs_config *cfg = plan->cfg;
+    const char *kappa = plan->fisher.kappa;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         if (!sgfsi_config_given(cfg, of[i][0]) || strstr(of[i][2], kappa) != NULL) continue;
         return sgfsi_fail(err, SGFS_EUSAGE, "--%s has no meaning with --kappa %s (only with: %s).",
@@ -51,7 +52,7 @@ sgfs_status sgfsi_sgfs_matrix_check(const sgfs_config *cfg, const char *fisher, 
 
 static sgfs_status open_average(const sgfs_sampler *sampler, sgfsi_average *a, sgfs_err *err) {
     return sgfsi_average_open(a, sampler->fisher, sampler->model->ctx.device, sampler->layout,
-                              sampler->eval.n, sampler->cfg, sampler->arena, err);
+                              sampler->eval.n, &sampler->plan->fisher, sampler->arena, err);
 }
 
 static sgfs_status open_sym(const sgfs_sampler *sampler, const sgfs_fisher_kind *kind, sgfs_sym *A,
@@ -95,14 +96,13 @@ static sgfs_status read_diag(sgfsi_injected *B, const sgfs_sampler *sampler, con
 }
 
 static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_config *cfg = sampler->cfg;
-    const char *kind = sgfsi_config_text(cfg, "sampler.b"),
-               *path = sgfsi_config_text(cfg, "sampler.b_file");
-    bool scaled = !sgfsi_config_auto(cfg, "sampler.b_scale");
+    const sgfsi_sgfs_settings *set = sampler->settings;
+    const char *kind = set->b, *path = set->b_file;
+    bool scaled = !isnan(set->b_scale);
     B->is_fisher = strcmp(kind, "fisher") == 0;
     B->identity = strcmp(kind, "identity") == 0;
     B->adapts = strcmp(kind, "diagonal") == 0 || (B->identity && !scaled);
-    B->scale = scaled ? sgfsi_config_num(cfg, "sampler.b_scale") : 1;
+    B->scale = scaled ? set->b_scale : 1;
     if (B->is_fisher) return SGFS_OK;
     B->diag = SGFSI_DOUBLES(sampler->arena, sampler->D);
     B->root = SGFSI_DOUBLES(sampler->arena, sampler->D);
@@ -121,17 +121,16 @@ static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_
 }
 
 static void open_counts(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler) {
-    const sgfs_config *cfg = sampler->cfg;
+    const sgfsi_sgfs_settings *set = sampler->settings;
+    const sgfsi_fisher_settings *f = &sampler->plan->fisher;
     const sgfsi_eval *e = &sampler->eval;
-    const char *by = sgfsi_config_text(cfg, "sampler.warmup_by"),
-               *update = sgfsi_config_text(cfg, "fisher.update");
-    k->ridge = sgfsi_config_auto(cfg, "fisher.ridge") ? 0 : sgfsi_config_num(cfg, "fisher.ridge");
-    k->turns = sgfsi_turns_open(cfg);
-    k->fill = (int64_t)ceil(sgfsi_config_num(cfg, "fisher.fill") * (double)e->D / (double)e->n);
-    k->by_model = e->model_y != NULL && strcmp(by, "model") == 0;
-    k->updates = strcmp(update, "refactor") != 0;
-    k->fades = k->updates || sgfsi_config_flag(cfg, "fisher.fade");
-    if (sgfsi_config_flag(cfg, "sampler.prior_in_matrix")) k->prior = sampler->model->precision;
+    k->ridge = f->ridge;
+    k->turns = f->turns;
+    k->fill = (int64_t)ceil(f->fill * (double)e->D / (double)e->n);
+    k->by_model = e->model_y != NULL && strcmp(set->warmup_by, "model") == 0;
+    k->updates = strcmp(f->update, "refactor") != 0;
+    k->fades = k->updates || f->fade;
+    if (set->prior_in_matrix) k->prior = sampler->model->precision;
 }
 
 sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err) {
@@ -141,7 +140,7 @@ sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
     if (status == SGFS_OK) status = open_injected(&k->B, sampler, err);
     if (status != SGFS_OK) return status;
     /* Woodbury: the same numbers, kept as their inverse */
-    bool woodbury = strcmp(sgfsi_config_text(sampler->cfg, "fisher.update"), "woodbury") == 0;
+    bool woodbury = strcmp(sampler->plan->fisher.update, "woodbury") == 0;
     return open_sym(sampler, woodbury ? &sgfs_fisher_inverse : sampler->fisher, &k->L, err);
 }
 

@@ -17,7 +17,17 @@
 #ifndef SGFSI_SGFS_MATRIX_H
 #define SGFSI_SGFS_MATRIX_H
 
-#include "sampler/sampler.h"
+#include "sampler/anneal.h"
+
+/* Settings of SGFS. */
+typedef struct sgfsi_sgfs_settings {
+    sgfsi_anneal anneal; /* alpha over the iterations */
+    double epsilon;      /* NaN: alpha is what counts */
+    const char *b, *b_file;
+    double b_scale; /* NaN: 1, or with "identity" by K's diagonal */
+    bool prior_in_matrix;
+    const char *warmup_by, *preset;
+} sgfsi_sgfs_settings;
 
 /* B of eq. 11 where it is not K itself. */
 typedef struct sgfsi_injected {
@@ -56,7 +66,7 @@ typedef struct sgfsi_sgfs_matrix {
 } sgfsi_sgfs_matrix;
 
 /* Options of the running average that only another option reads are refused. */
-sgfs_status sgfsi_sgfs_matrix_check(const sgfs_config *cfg, const char *fisher, sgfs_err *err);
+sgfs_status sgfsi_sgfs_matrix_check(const sgfsi_plan *plan, const char *fisher, sgfs_err *err);
 
 sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err);
 

@@ -27,6 +27,18 @@ enum { TEMPERATURE = SGFSI_OWN_STATS, STATS };
 
 enum { WINDOW = 50 }; /* batches that the noise estimate remembers in warm-up */
 
+typedef struct settings {
+    sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
+    double friction;
+    const char *noise_estimate;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    SGFSI_SCHEDULE_SETTINGS(settings),
+    {"sampler.friction", offsetof(settings, friction), "friction", false},
+    {"sampler.noise_estimate", offsetof(settings, noise_estimate), "noise estimate", false},
+    SGFSI_SETTINGS_END};
+
 typedef struct sghmc {
     sgfsi_schedule schedule;
     double friction;
@@ -47,9 +59,9 @@ static const sgfs_option options[] = {
      "inject less noise by what the minibatch brings, estimated from its scores"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    double unit = sgfsi_config_num(cfg, "sampler.friction") / now->N;
-    return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
+static sgfs_status plan_sghmc(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    settings *set = plan->settings;
+    return sgfsi_schedule_plan(&set->schedule, plan, now, set->friction / now->N, 1, err);
 }
 
 static sgfs_status open_estimate(sghmc *s, const sgfs_sampler *sampler, sgfs_err *err) {
@@ -63,17 +75,19 @@ static sgfs_status open_estimate(sghmc *s, const sgfs_sampler *sampler, sgfs_err
 
 static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
+    const settings *set = sampler->settings;
     sghmc *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sghmc){.schedule = sgfsi_schedule_open(sampler->cfg),
-                 .friction = sgfsi_config_num(sampler->cfg, "sampler.friction"),
+    *s = (sghmc){.schedule = set->schedule,
+                 .friction = set->friction,
                  .G = room,
                  .z = room + D,
                  .v = room + 2 * D};
-    s->estimates = strcmp(sgfsi_config_text(sampler->cfg, "sampler.noise_estimate"), "none") != 0;
+    s->estimates = strcmp(set->noise_estimate, "none") != 0;
     sampler->state = s;
-    sgfs_status status = sgfsi_cycle_check(sampler->cfg, err);
+    sgfs_status status =
+        sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
     return status == SGFS_OK && s->estimates ? open_estimate(s, sampler, err) : status;
 }
 
@@ -132,9 +146,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-static const char *caution(const sgfs_config *cfg, const char *fisher) {
+static const char *caution(const sgfsi_plan *plan, const char *fisher) {
+    const settings *set = plan->settings;
     (void)fisher;
-    if (strcmp(sgfsi_config_text(cfg, "sampler.noise_estimate"), "none") != 0) {
+    if (strcmp(set->noise_estimate, "none") != 0) {
         return "SGHMC is approximate: the gradient noise is taken away for each parameter alone; "
                "where columns are correlated some directions come out too narrow and others too "
                "wide, and R-hat and ESS do not see it. Compare with sgfs-f, or with half the step.";
@@ -160,8 +175,13 @@ const sgfs_sampler_kind sgfs_sampler_sghmc = {
     .name = "sghmc",
     .help = "stochastic gradient Hamiltonian Monte Carlo (Chen et al. 2014)",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_sghmc,
+    .fixed_length = sgfsi_schedule_is_fixed,
+    .advise = sgfsi_schedule_advise,
+    .describe = sgfsi_schedule_describe,
     .open = open_sghmc,
     .step = step,
     .fields = fields,

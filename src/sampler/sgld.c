@@ -12,9 +12,18 @@
  * iterates are not draws.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "sampler/precondition.h"
+
+typedef struct settings {
+    sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
+    sgfsi_precondition_settings precondition;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    SGFSI_SCHEDULE_SETTINGS(settings), SGFSI_PRECONDITION_SETTINGS(settings), SGFSI_SETTINGS_END};
 
 typedef struct sgld {
     sgfsi_schedule schedule;
@@ -26,24 +35,29 @@ static const sgfs_option options[] = {SGFSI_EPSILON_ROWS, SGFSI_CYCLE_ROWS, SGFS
                                       SGFSI_OPTIONS_END};
 
 /* A preconditioner is taken to be of the size of the posterior's covariance: eps of order 1. */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    sgfs_status status = sgfsi_precondition_resolve(cfg, err);
+static sgfs_status plan_sgld(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    settings *set = plan->settings;
+    sgfs_status status = sgfsi_precondition_plan(&set->precondition, plan->cfg, err);
     if (status != SGFS_OK) return status;
-    bool shaped = sgfsi_precondition_given(cfg);
-    return sgfsi_schedule_resolve(cfg, now, shaped ? 1 : 1 / now->N, shaped ? 0 : 1, err);
+    bool shaped = strcmp(set->precondition.kind, "none") != 0;
+    return sgfsi_schedule_plan(&set->schedule, plan, now, shaped ? 1 : 1 / now->N, shaped ? 0 : 1,
+                               err);
 }
 
 static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->eval.D;
+    const settings *set = sampler->settings;
     const sgld *first = sampler->first != NULL ? sampler->first->state : NULL;
     sgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 2 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgld){.schedule = sgfsi_schedule_open(sampler->cfg), .G = room, .z = room + D};
+    *s = (sgld){.schedule = set->schedule, .G = room, .z = room + D};
     sampler->state = s;
-    sgfs_status status = sgfsi_cycle_check(sampler->cfg, err);
+    sgfs_status status =
+        sgfsi_cycle_check(s->schedule.cycles, s->schedule.explore, sampler->plan, err);
     if (status != SGFS_OK) return status;
-    status = sgfsi_precondition_open(&s->C, sampler, first != NULL ? &first->C : NULL, err);
+    status = sgfsi_precondition_open(&s->C, sampler, &set->precondition,
+                                     first != NULL ? &first->C : NULL, err);
     sampler->eval.rows_touched += s->C.passes * sampler->model->data->N;
     return status;
 }
@@ -81,8 +95,8 @@ static sgfs_status step_sgd(sgfs_sampler *sampler, const sgfs_iteration *now, do
     return ascend(sampler, now, theta, stats, &pace, err);
 }
 
-static const char *caution_sgld(const sgfs_config *cfg, const char *fisher) {
-    (void)cfg;
+static const char *caution_sgld(const sgfsi_plan *plan, const char *fisher) {
+    (void)plan;
     (void)fisher;
     return "SGLD is approximate: at a large --epsilon the gradient noise inflates the variances, "
            "at a small one "
@@ -90,8 +104,8 @@ static const char *caution_sgld(const sgfs_config *cfg, const char *fisher) {
            "half the step.";
 }
 
-static const char *caution_sgd(const sgfs_config *cfg, const char *fisher) {
-    (void)cfg;
+static const char *caution_sgd(const sgfsi_plan *plan, const char *fisher) {
+    (void)plan;
     (void)fisher;
     return "SGD is an optimiser: its iterates are not draws from the posterior, and their spread "
            "is not an "
@@ -104,8 +118,13 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     .name = "sgld",
     .help = "stochastic gradient Langevin dynamics, constant or decaying step",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_sgld,
+    .fixed_length = sgfsi_schedule_is_fixed,
+    .advise = sgfsi_schedule_advise,
+    .describe = sgfsi_schedule_describe,
     .open = open_sgld,
     .step = step,
     .fields = sgfsi_no_fields,
@@ -116,9 +135,14 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .name = "sgd",
     .help = "stochastic gradient ascent: an optimiser, for comparison",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .optimiser = true,
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_sgld,
+    .fixed_length = sgfsi_schedule_is_fixed,
+    .advise = sgfsi_schedule_advise,
+    .describe = sgfsi_schedule_describe,
     .open = open_sgld,
     .step = step_sgd,
     .fields = sgfsi_no_fields,

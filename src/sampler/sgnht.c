@@ -28,6 +28,17 @@
 /* Statistics of a draw beside those of every stochastic gradient. */
 enum { TEMPERATURE = SGFSI_OWN_STATS, THERMOSTAT, STATS };
 
+typedef struct settings {
+    sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
+    double friction, mass;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    SGFSI_SCHEDULE_SETTINGS(settings),
+    {"sampler.friction", offsetof(settings, friction), "friction", false},
+    {"sampler.thermostat_mass", offsetof(settings, mass), NULL, false},
+    SGFSI_SETTINGS_END};
+
 typedef struct sgnht {
     sgfsi_schedule schedule;
     double noise, mass; /* a; mu, NaN: 5 eps/a^2 */
@@ -45,25 +56,26 @@ static const sgfs_option options[] = {
      "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
     SGFSI_OPTIONS_END};
 
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_problem *now, sgfs_err *err) {
-    double unit = sgfsi_config_num(cfg, "sampler.friction") / now->N;
-    return sgfsi_schedule_resolve(cfg, now, unit, 1, err);
+static sgfs_status plan_sgnht(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    settings *set = plan->settings;
+    return sgfsi_schedule_plan(&set->schedule, plan, now, set->friction / now->N, 1, err);
 }
 
 static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
+    const settings *set = sampler->settings;
     sgnht *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgnht){.schedule = sgfsi_schedule_open(sampler->cfg),
-                 .noise = sgfsi_config_num(sampler->cfg, "sampler.friction"),
-                 .mass = sgfsi_config_num(sampler->cfg, "sampler.thermostat_mass"),
+    *s = (sgnht){.schedule = set->schedule,
+                 .noise = set->friction,
+                 .mass = set->mass,
                  .G = room,
                  .z = room + D,
                  .v = room + 2 * D};
     s->friction = s->noise;
     sampler->state = s;
-    return sgfsi_cycle_check(sampler->cfg, err);
+    return sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
 }
 
 static sgfs_status regulate(sgnht *s, double temperature, double eta, sgfs_err *err) {
@@ -97,8 +109,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return large || pace.explores ? SGFS_OK : regulate(s, stats[TEMPERATURE], eta, err);
 }
 
-static const char *caution(const sgfs_config *cfg, const char *fisher) {
-    (void)cfg;
+static const char *caution(const sgfsi_plan *plan, const char *fisher) {
+    (void)plan;
     (void)fisher;
     return "SGNHT is approximate: its thermostat takes the gradient noise away on average, so that "
            "directions with more noise than others come out too wide and the rest too narrow, and "
@@ -119,8 +131,13 @@ const sgfs_sampler_kind sgfs_sampler_sgnht = {
     .name = "sgnht",
     .help = "stochastic gradient Nose-Hoover thermostat (Ding et al. 2014)",
     .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
     .stats = stats,
-    .resolve = resolve,
+    .plan = plan_sgnht,
+    .fixed_length = sgfsi_schedule_is_fixed,
+    .advise = sgfsi_schedule_advise,
+    .describe = sgfsi_schedule_describe,
     .open = open_sgnht,
     .step = step,
     .fields = fields,

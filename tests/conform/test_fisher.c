@@ -645,6 +645,13 @@ static sgfs_config *config(const char *kappa, const char *window, const char *di
     return cfg;
 }
 
+static const sgfsi_fisher_settings *settings_of(const sgfs_config *cfg, sgfsi_arena *arena) {
+    sgfsi_fisher_settings *set = sgfsi_arena_alloc(arena, 1, sizeof *set);
+    assert_non_null(set);
+    sgfsi_settings_read(set, sgfsi_fisher_setting_list, cfg);
+    return set;
+}
+
 /* Batches of two rows leave rank 1 each; 1,000 of them, with and without forgetting, are definite
  * in any structure, and stay so. */
 static void test_definite_after_1000_updates(void **state) {
@@ -657,7 +664,7 @@ static void test_definite_after_1000_updates(void **state) {
             sgfs_config *cfg = config(kappas[k], "50", "n-1");
             sgfsi_average a = {.updates = 0};
             assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(13, &arena), 2,
-                                                cfg, &arena, NULL),
+                                                settings_of(cfg, &arena), &arena, NULL),
                              SGFS_OK);
             for (uint64_t t = 0; t < 1000; t++) {
                 batch b;
@@ -713,8 +720,8 @@ static void run_average(const plan *p, void (*say)(const plan *p, int64_t t, dou
         sgfsi_arena arena = {NULL};
         sgfs_config *cfg = config_of(p);
         sgfsi_average a = {.updates = 0};
-        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(1, &arena), 2, cfg,
-                                            &arena, NULL),
+        assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(1, &arena), 2,
+                                            settings_of(cfg, &arena), &arena, NULL),
                          SGFS_OK);
         for (int64_t t = 1; t <= p->total; t++) {
             update_with(&a, variance_at(t), t <= p->warmup);
@@ -860,10 +867,10 @@ static void test_an_update_in_parts_is_the_update(void **state) {
         sgfs_config *cfg = config("window", "6", "n-1");
         sgfsi_average a = {.updates = 0}, parts = {.updates = 0};
         assert_int_equal(sgfsi_average_open(&a, f, &sgfs_device_blas, layout_of(13, &arena),
-                                            MOST_ROWS, cfg, &arena, NULL),
+                                            MOST_ROWS, settings_of(cfg, &arena), &arena, NULL),
                          SGFS_OK);
         assert_int_equal(sgfsi_average_open(&parts, f, &sgfs_device_blas, layout_of(13, &arena),
-                                            MOST_ROWS, cfg, &arena, NULL),
+                                            MOST_ROWS, settings_of(cfg, &arena), &arena, NULL),
                          SGFS_OK);
         sgfs_sym L = open_sym(&arena, f, 13);
         double *x = numbers(13, 92), y[MOST];

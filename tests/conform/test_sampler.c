@@ -40,12 +40,13 @@ typedef struct row {
 } row;
 
 static double number(const theory *t, const char *key) {
-    return sgfsi_config_num(t->cfg, key);
+    return sgfsi_plan_num(t->plan, key);
 }
 
 /* C by the option, as the sampler should have it. */
 static void preconditioner(const theory *t, double *C) {
-    const char *kind = sgfsi_config_text(t->cfg, "sampler.precondition");
+    char room[SGFSI_NUM_CHARS];
+    const char *kind = sgfsi_plan_text(t->plan, "sampler.precondition", room);
     memset(C, 0, DIM * DIM * sizeof *C);
     if (strcmp(kind, "curvature") == 0) memcpy(C, t->q->C, DIM * DIM * sizeof *C);
     if (strcmp(kind, "file") == 0) memcpy(C, matrix, DIM * DIM * sizeof *C);
@@ -81,7 +82,9 @@ static void predict_psgld(theory *t) {
 
 static void predict_sghmc(theory *t) {
     double a = number(t, "sampler.friction"), eta = number(t, "sampler.epsilon") / 2;
-    bool estimates = strcmp(sgfsi_config_text(t->cfg, "sampler.noise_estimate"), "scores") == 0;
+    char room[SGFSI_NUM_CHARS];
+    bool estimates =
+        strcmp(sgfsi_plan_text(t->plan, "sampler.noise_estimate", room), "scores") == 0;
     double inject[DIM], X2[4 * DIM * DIM];
     for (int j = 0; j < DIM; j++) {
         inject[j] = 2 * a * eta - (estimates ? eta * eta * t->S[j * DIM + j] : 0);
@@ -276,7 +279,7 @@ static estimate measure(const sgfs_draws *d, const double *X, int i, int j) {
 /* X and S(X) together: a few rounds are enough, S hardly depends on X. */
 static void predict(const session *s, const row *r, double *X) {
     double S[DIM * DIM];
-    theory t = {.q = &target, .gamma = s->run->plan.gamma, .S = S, .X = X, .cfg = s->run->cfg};
+    theory t = {.q = &target, .gamma = s->run->plan.gamma, .S = S, .X = X, .plan = &s->run->plan};
     memcpy(X, target.C, DIM * DIM * sizeof *X);
     for (int k = 0; k < 6 && r != NULL && r->predict != NULL; k++) {
         gradient_noise(&target, t.gamma, X, S);
@@ -497,7 +500,7 @@ static void the_gaussian_chain_is_exact_at_every_step(void **state) {
                              wanted);
             }
         }
-        theory t = {.q = &target, .cfg = s.run->cfg};
+        theory t = {.q = &target, .plan = &s.run->plan};
         preconditioner(&t, C);
         check_lag_one(&s, step, C);
         assert_int_equal(s.run->chain[1].sampler.full.rows_touched, 0);

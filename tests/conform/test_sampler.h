@@ -62,7 +62,7 @@ typedef struct theory {
     const problem *q;
     double gamma, n;
     double *S, *X;
-    const sgfs_config *cfg;
+    const sgfsi_plan *plan;
 } theory;
 
 static void gradient_noise(const problem *q, double gamma, const double *X, double *S) {

@@ -220,7 +220,7 @@ static inline sgfs_status run_on(const problem *q, const sgfs_model_kind *model,
     sgfs_model *m = sgfsi_model_create(model, data, cfg, NULL, &err);
     if (m == NULL) fail_msg("%s", err.text);
     sgfsi_kinds kinds;
-    if (sgfsi_choose_kinds(cfg, &kinds, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_choose_kinds(cfg, NULL, &kinds, &err) != SGFS_OK) fail_msg("%s", err.text);
     if (scheme != NULL) kinds.scheme = scheme;
     if (sampler != NULL) kinds.sampler = sampler;
     memset(o, 0, sizeof *o);

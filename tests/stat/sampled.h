@@ -28,7 +28,7 @@ static inline sampled sample_open_weighted(const sgfs_model_kind *kind, int64_t 
     if (s.data == NULL) fail_msg("%s", err.text);
     s.m = sgfsi_model_create(kind, s.data, s.cfg, NULL, &err);
     if (s.m == NULL) fail_msg("%s", err.text);
-    if (sgfsi_choose_kinds(s.cfg, &kinds, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_choose_kinds(s.cfg, NULL, &kinds, &err) != SGFS_OK) fail_msg("%s", err.text);
     s.run = sgfsi_run_open(s.m, s.cfg, &kinds, &err);
     if (s.run == NULL) fail_msg("%s", err.text);
     return s;

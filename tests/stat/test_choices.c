@@ -26,7 +26,7 @@ static opened open_with(int64_t N, int64_t D, const setting *settings,
     o.data = sgfs_data_wrap(&arrays, o.cfg, &err);
     o.m = sgfs_model_open("linear", o.data, o.cfg, &err);
     if (o.m == NULL) fail_msg("%s", err.text);
-    assert_int_equal(sgfsi_choose_kinds(o.cfg, &kinds, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(o.cfg, NULL, &kinds, &err), SGFS_OK);
     if (fisher != NULL) kinds.fisher = fisher;
     o.run = sgfsi_run_open(o.m, o.cfg, &kinds, &err);
     if (o.run == NULL) fail_msg("%s", err.text);
@@ -42,7 +42,8 @@ static void close_all(opened *o) {
 }
 
 static const char *value_of(const opened *o, const char *key) {
-    return sgfs_config_get(o->run->cfg, key);
+    static char room[SGFSI_NUM_CHARS];
+    return sgfsi_plan_text(&o->run->plan, key, room);
 }
 
 /* Prior outside K, kappa = 1/t, no filling, an update each time, alpha in warm-up, for SGFS-d the
@@ -74,7 +75,7 @@ static void test_epsilon_is_alpha(void **state) {
     (void)state;
     const setting settings[] = {{"sampler.epsilon", "0.64"}, {NULL, NULL}};
     opened o = open_with(300, 3, settings, NULL);
-    assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.alpha") - 2.5) < 1e-12);
+    assert_true(fabs(sgfsi_plan_num(&o.run->plan, "sampler.alpha") - 2.5) < 1e-12);
     close_all(&o);
 }
 
@@ -85,19 +86,19 @@ static void test_automatic_lengths(void **state) {
     const setting settings[] = {{NULL, NULL}};
     opened o = open_with(2000, 3, settings, NULL);
     assert_int_equal(o.run->plan.n, 500);
-    assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.alpha") - sqrt(3)) < 1e-9);
+    assert_true(fabs(sgfsi_plan_num(&o.run->plan, "sampler.alpha") - sqrt(3)) < 1e-9);
     assert_true(fabs(o.run->plan.tau - 19) < 1e-9);
     assert_true(o.run->plan.draws >= 400 * 19 && o.run->plan.draws < 400 * 19 + 10);
     assert_int_equal(o.run->plan.thin, 8);
-    assert_true(fabs(sgfsi_config_num(o.run->cfg, "sampler.warmup_alpha") - sqrt(3)) < 1e-9);
+    assert_true(fabs(sgfsi_plan_num(&o.run->plan, "sampler.warmup_alpha") - sqrt(3)) < 1e-9);
     assert_int_equal(o.run->plan.warmup, 1000);
     close_all(&o);
     const setting diag[] = {{"sampler.kind", "sgfs-d"}, {NULL, NULL}};
     o = open_with(50000, 3, diag, NULL); /* the diagonal is never trusted with the largest step */
-    assert_true(sgfsi_config_num(o.run->cfg, "sampler.alpha") == 2);
+    assert_true(sgfsi_plan_num(&o.run->plan, "sampler.alpha") == 2);
     close_all(&o);
     o = open_with(50000, 3, settings, NULL); /* many rows: the largest step */
-    assert_true(sgfsi_config_num(o.run->cfg, "sampler.alpha") == 0);
+    assert_true(sgfsi_plan_num(&o.run->plan, "sampler.alpha") == 0);
     assert_int_equal(o.run->plan.warmup, 1010);
     close_all(&o);
 }

@@ -201,7 +201,7 @@ static void too_much_noise_is_said_while_opening(void **state) {
         assert_non_null(run);
         print_message("%s\n", run->choice.fallback);
         assert_int_equal(run->choice.fallbacks, 1 - given);
-        assert_int_equal(strcmp(run->kinds.name, "sgfs-cv") == 0, given);
+        assert_int_equal(strcmp(run->plan.kinds.name, "sgfs-cv") == 0, given);
         assert_true(given || strstr(run->choice.fallback, "Control variates gain nothing") != NULL);
         sgfs_run_free(run);
         sgfs_model_free(m);

@@ -72,7 +72,7 @@ static void check(const char *sampler, int64_t N, uint64_t data_seed, const char
     sgfs_run *run = sgfs_run_open(m, cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
-    assert_string_equal(run->kinds.name, sampler_of(sampler));
+    assert_string_equal(run->plan.kinds.name, sampler_of(sampler));
     sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
     assert_non_null(s);
     reference(m, mean, sd);
@@ -134,7 +134,7 @@ static void check_rare(const char *sampler, const char *seed) {
     sgfs_run *run = sgfs_run_open(m, cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
-    assert_string_equal(run->kinds.name, sampler_of(sampler));
+    assert_string_equal(run->plan.kinds.name, sampler_of(sampler));
     sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     for (int64_t j = 0; j < s->dim; j++) {

@@ -37,7 +37,11 @@ static void bare_open(bare *b, const char *metric) {
     b->y = zeros(40);
     for (int64_t i = 0; i < 40; i++) b->y[i] = b->x[2 * i] + 0.385 * b->x[2 * i + 1] > 0.1;
     b->s = sample_open(&sgfs_model_logistic, 40, 2, b->x, b->y, settings);
-    b->sampler = (sgfs_sampler){.model = b->s.m, .cfg = b->s.run->cfg, .D = 2, .arena = &b->arena};
+    b->sampler = (sgfs_sampler){.model = b->s.m,
+                                .plan = &b->s.run->plan,
+                                .settings = b->s.run->plan.settings,
+                                .D = 2,
+                                .arena = &b->arena};
     b->sampler.layout = sgfsi_layout_open(2, 2, 1, NULL, &b->arena);
     assert_int_equal(sgfsi_full_open(&b->sampler.full, b->s.m, 1, true, &b->arena, &err), SGFS_OK);
     assert_int_equal(sgfsi_hamiltonian_open(&b->h, &b->sampler, &err), SGFS_OK);
@@ -283,7 +287,8 @@ static void test_adaptation_reaches_the_target(void **state) {
 }
 
 static const char *resolved(const sampled *s, const char *key) {
-    return sgfs_config_get(s->run->cfg, key);
+    static char room[SGFSI_NUM_CHARS];
+    return sgfsi_plan_text(&s->run->plan, key, room);
 }
 
 static void test_defaults(void **state) {
@@ -745,7 +750,7 @@ static void expect_refusal(const sgfs_model_kind *kind, const setting *settings,
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     sgfs_model *m = sgfsi_model_create(kind, data, cfg, NULL, &err);
     assert_non_null(m);
-    assert_int_equal(sgfsi_choose_kinds(cfg, &kinds, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(cfg, NULL, &kinds, &err), SGFS_OK);
     assert_null(sgfsi_run_open(m, cfg, &kinds, &err));
     assert_int_equal(err.code, SGFS_EUSAGE);
     assert_non_null(strstr(err.text, text));

@@ -301,15 +301,15 @@ static void test_the_choices_for_the_papers_net(void **state) {
     for (int i = 0; i < ROWS; i++) y[i] = i % 10;
     sampled net = sample_open(&sgfs_model_mlp, ROWS, COLS, x, y, plain);
     assert_int_equal(net.m->D, 940);
-    assert_int_equal(sgfsi_config_int(net.run->cfg, "run.batch"), 2000);
-    assert_true(sgfsi_config_num(net.run->cfg, "fisher.ridge") == 1e-3);
+    assert_int_equal((int64_t)sgfsi_plan_num(&net.run->plan, "run.batch"), 2000);
+    assert_true(sgfsi_plan_num(&net.run->plan, "fisher.ridge") == 1e-3);
     sample_free(&net);
     net = sample_open(&sgfs_model_mlp, ROWS, COLS, x, y, paper);
-    assert_true(sgfsi_config_num(net.run->cfg, "fisher.ridge") == 0);
+    assert_true(sgfsi_plan_num(&net.run->plan, "fisher.ridge") == 0);
     sample_free(&net);
     net = sample_open(&sgfs_model_linear, ROWS, COLS, x, y, plain);
-    assert_int_equal(sgfsi_config_int(net.run->cfg, "run.batch"), 500);
-    assert_true(sgfsi_config_num(net.run->cfg, "fisher.ridge") == 0);
+    assert_int_equal((int64_t)sgfsi_plan_num(&net.run->plan, "run.batch"), 500);
+    assert_true(sgfsi_plan_num(&net.run->plan, "fisher.ridge") == 0);
     sample_free(&net);
     free(x), free(y);
 }

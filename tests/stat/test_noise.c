@@ -294,7 +294,7 @@ static sgfs_status open_wrong(sgfs_sampler *s, sgfs_err *err) {
     w->z = SGFSI_DOUBLES(s->arena, e->D);
     s->state = w;
     sgfs_status status = sgfsi_average_open(&w->average, s->fisher, e->model->ctx.device, s->layout,
-                                            e->n, s->cfg, s->arena, err);
+                                            e->n, &s->plan->fisher, s->arena, err);
     return status != SGFS_OK
                ? status
                : sgfsi_sym_open(&w->L, s->fisher, e->model->ctx.device, s->layout, s->arena, err);
@@ -311,7 +311,7 @@ static sgfs_status step_wrong(sgfs_sampler *s, const sgfs_iteration *now, double
     wrong *w = s->state;
     sgfsi_eval *e = &s->eval;
     const sgfs_fisher_kind *f = s->fisher;
-    double alpha = now->t <= now->warmup ? 0 : sgfsi_config_num(s->cfg, "sampler.alpha");
+    double alpha = now->t <= now->warmup ? 0 : sgfsi_plan_num(s->plan, "sampler.alpha");
     if (made == HALVING) alpha *= pow(sqrt(2), (double)now->t / 2000);
     sgfs_status status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, w->G, NULL, err);
     if (status != SGFS_OK) return status;
@@ -448,17 +448,12 @@ static void test_sgfs_d_is_exact_without_correlation(void **state) {
 /* eps_t = a (b + t)^-delta, as the statistics record it. */
 static void test_decaying_steps(void **state) {
     (void)state;
-    sgfs_config *cfg = sgfs_config_new();
-    sgfs_config_set(cfg, "sampler.step_a", "0.3", NULL);
-    sgfs_config_set(cfg, "sampler.step_b", "17", NULL);
-    sgfs_config_set(cfg, "sampler.step_delta", "0.9", NULL);
-    sgfsi_schedule s = sgfsi_schedule_open(cfg);
+    const sgfsi_schedule s = {.constant = NAN, .a = 0.3, .b = 17, .delta = 0.9, .warmup_factor = 1};
     for (int64_t t = 1; t < 1000; t += 83) {
         double expected = 0.3 / pow(17 + (double)t, 0.9);
         sgfs_iteration now = {.t = t, .draws = 1000};
         assert_true(fabs(sgfsi_schedule_at(&s, &now).eps / expected - 1) < 1e-12);
     }
-    sgfs_config_free(cfg);
 }
 
 int main(void) {

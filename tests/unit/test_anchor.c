@@ -127,7 +127,8 @@ static void close_bench(bench *b) {
 static sgfsi_anchor found(const bench *b, int64_t threads, sgfsi_arena *arena) {
     sgfs_err err = {SGFS_OK, ""};
     sgfsi_anchor a;
-    if (sgfsi_anchor_find(&a, b->m, b->cfg, threads, arena, &err) != SGFS_OK)
+    if (sgfsi_anchor_find(&a, b->m, &(sgfsi_anchor_search){.tolerance = 0.01, .threads = threads},
+                          arena, &err) != SGFS_OK)
         fail_msg("%s: %s", b->m->kind->name, err.text);
     return a;
 }
@@ -417,7 +418,8 @@ static void test_separated_rows(void **state) {
             else if (i % 97 == 0) b.y[i] = 1 - b.y[i];
         }
         open_model(&b, &flat);
-        sgfs_status status = sgfsi_anchor_find(&a, b.m, b.cfg, 0, &arena, &err);
+        sgfs_status status = sgfsi_anchor_find(
+            &a, b.m, &(sgfsi_anchor_search){.tolerance = 0.01, .threads = 0}, &arena, &err);
         assert_int_equal(status, k == 0 ? SGFS_OK : SGFS_ENUMERIC);
         if (k == 0) assert_int_equal(a.pilot, 0);
         else assert_non_null(strstr(err.text, "does not exist"));
@@ -434,7 +436,10 @@ static void test_who_has_none(void **state) {
     sgfsi_anchor a;
     const setup is = {.kind = "logistic", .key = {"prior.kind"}, .value = {"laplace"}};
     bench b = opened(&is, 507, 61);
-    assert_int_equal(sgfsi_anchor_find(&a, b.m, b.cfg, 1, &arena, &err), SGFS_EUSAGE);
+    assert_int_equal(sgfsi_anchor_find(&a, b.m,
+                                       &(sgfsi_anchor_search){.tolerance = 0.01, .threads = 1},
+                                       &arena, &err),
+                     SGFS_EUSAGE);
     assert_non_null(strstr(err.text, "kink"));
     sgfsi_arena_free(&arena);
     close_bench(&b);
@@ -467,7 +472,10 @@ static void test_two_modes_have_no_anchor(void **state) {
         sgfs_err err = {SGFS_OK, ""};
         sgfsi_anchor a;
         bench b = three_rows(column, "student-t", "1e6", "0.86");
-        assert_int_equal(sgfsi_anchor_find(&a, b.m, b.cfg, 1, &arena, &err), SGFS_ENUMERIC);
+        assert_int_equal(sgfsi_anchor_find(&a, b.m,
+                                           &(sgfsi_anchor_search){.tolerance = 0.01, .threads = 1},
+                                           &arena, &err),
+                         SGFS_ENUMERIC);
         assert_non_null(strstr(err.text, "more than one mode"));
         assert_non_null(strstr(err.text, b.m->param[0]));
         assert_non_null(strstr(err.text, "near 3.66"));

@@ -293,12 +293,45 @@ static void test_config_suggests_the_key_that_was_meant(void **state) {
     sgfs_config_free(cfg);
 }
 
-static void test_config_resolves_and_copies(void **state) {
+/* Values go into a struct and come out as text: what is as it was keeps the user's spelling. */
+static void test_settings_are_read_and_written(void **state) {
+    (void)state;
+    typedef struct settings {
+        double alpha, free;
+        int64_t count;
+        bool loud;
+        const char *how;
+    } settings;
+    static const sgfsi_setting list[] = {{"a.alpha", offsetof(settings, alpha), NULL, false},
+                                         {"a.count", offsetof(settings, count), NULL, false},
+                                         {"b.free", offsetof(settings, free), NULL, false},
+                                         {"b.loud", offsetof(settings, loud), NULL, false},
+                                         {"b.how", offsetof(settings, how), NULL, false},
+                                         SGFSI_SETTINGS_END};
+    char room[SGFSI_NUM_CHARS];
+    settings set;
+    sgfs_config *cfg = sgfsi_config_new(two_sets);
+    accept(cfg, "b.free", "2.3850");
+    accept(cfg, "b.loud", "true");
+    sgfsi_settings_read(&set, list, cfg);
+    assert_true(isnan(set.alpha) && set.count == 4 && set.free == 2.385 && set.loud);
+    assert_string_equal(set.how, "with");
+    assert_string_equal(sgfsi_setting_text(&set, &list[0], cfg, room), "auto");
+    assert_string_equal(sgfsi_setting_text(&set, &list[2], cfg, room), "2.3850");
+    set = (settings){.alpha = 0.1, .free = 7, .count = -3, .how = "without"};
+    static const char *const texts[] = {"0.1", "-3", "7", "false", "without"};
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(sgfsi_setting_text(&set, &list[i], cfg, room), texts[i]);
+    assert_string_equal(sgfs_config_get(cfg, "a.alpha"), "auto"); /* the config stays as it is */
+    sgfs_config_free(cfg);
+}
+
+static void test_config_has_other_defaults_and_copies(void **state) {
     (void)state;
     sgfs_config *cfg = sgfsi_config_new(two_sets);
     accept(cfg, "b.text", "kept");
-    assert_int_equal(sgfsi_config_resolve_num(cfg, "a.alpha", 0.3, NULL), SGFS_OK);
-    assert_int_equal(sgfsi_config_resolve(cfg, "b.text", "resolved", NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_default(cfg, "a.alpha", "0.3", NULL), SGFS_OK);
+    assert_int_equal(sgfsi_config_default(cfg, "b.text", "resolved", NULL), SGFS_OK);
     assert_string_equal(sgfs_config_get(cfg, "a.alpha"), "0.3");
     assert_false(sgfsi_config_given(cfg, "a.alpha")); /* the program's choice, not the user's */
     assert_true(sgfsi_config_given(cfg, "b.text"));
@@ -727,7 +760,8 @@ int main(void) {
         cmocka_unit_test(test_config_defaults),
         cmocka_unit_test(test_config_checks_values),
         cmocka_unit_test(test_config_suggests_the_key_that_was_meant),
-        cmocka_unit_test(test_config_resolves_and_copies),
+        cmocka_unit_test(test_settings_are_read_and_written),
+        cmocka_unit_test(test_config_has_other_defaults_and_copies),
         cmocka_unit_test(test_the_programs_options_are_consistent),
         cmocka_unit_test(test_errors_are_sentences_that_fit),
         cmocka_unit_test(test_errors_speak_to_no_terminal),

@@ -61,7 +61,8 @@ static double from_all_rows(const bench *b) {
     sgfsi_anchor a;
     sgfsi_row_bounds psi;
     sgfs_err err;
-    if (sgfsi_anchor_find(&a, b->m, b->cfg, 0, &arena, &err) != SGFS_OK ||
+    if (sgfsi_anchor_find(&a, b->m, &(sgfsi_anchor_search){.tolerance = 0.01, .threads = 0}, &arena,
+                          &err) != SGFS_OK ||
         sgfsi_row_bounds_open(&psi, b->m, &a, sgfsi_row_bounds_radius(b->m->D), 1 << 20, 0, &arena,
                               &err) != SGFS_OK)
         fail_msg("%s", err.text);
@@ -71,9 +72,12 @@ static double from_all_rows(const bench *b) {
 }
 
 static sgfsi_forecast forecast(const bench *b, int64_t threads) {
+    const sgfsi_anchor_search how = {.tolerance = 0.01, .threads = threads};
+    sgfsi_arena arena = {NULL};
     sgfsi_forecast f;
     sgfs_err err;
-    if (sgfsi_forecast_exact(b->m, b->cfg, threads, &f, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_forecast_exact(b->m, &how, &arena, &f, &err) != SGFS_OK) fail_msg("%s", err.text);
+    sgfsi_arena_free(&arena);
     return f;
 }
 
@@ -127,17 +131,18 @@ static void test_weights_count_as_rows(void **state) {
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 static void expect(const bench *b, const char *name, const char *why) {
-    sgfsi_kinds kinds;
+    sgfsi_plan plan = {.tau = 0};
     sgfsi_choice choice;
     sgfs_err err;
-    sgfs_config *cfg = sgfsi_config_copy(b->cfg);
-    if (sgfsi_choose(cfg, b->m, &kinds, &choice, &err) != SGFS_OK) fail_msg("%s", err.text);
+    char room[SGFSI_NUM_CHARS];
+    if (sgfsi_plan_make(&plan, b->m, b->cfg, NULL, &choice, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
     print_message("%lld x %lld: %s\n", (long long)b->m->data->N, (long long)b->m->D, choice.text);
-    assert_string_equal(kinds.name, name);
-    assert_string_equal(sgfs_config_get(cfg, "sampler.kind"), name);
+    assert_string_equal(plan.kinds.name, name);
+    assert_string_equal(sgfsi_plan_text(&plan, "sampler.kind", room), name);
     assert_non_null(strstr(choice.text, why));
     assert_true(choice.automatic);
-    sgfs_config_free(cfg);
+    sgfsi_plan_free(&plan);
 }
 
 /* Hundreds of rows at N = 10,000 and 51 parameters are few enough; at a tenth of the rows a draw would
@@ -203,18 +208,18 @@ static void test_a_sampler_of_no_use(void **state) {
     set(b.cfg, "run.warmup", "50");
     set(b.cfg, "run.draws", "40");
     set(b.cfg, "run.chains", "2");
-    assert_int_equal(sgfsi_choose_kinds(b.cfg, &plain, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(b.cfg, NULL, &plain, &err), SGFS_OK);
     sgfs_run *reference = walked(&b, &plain);
     set(b.cfg, "sampler.kind", "sgfs-cv");
     set(b.cfg, "sampler.reanchor_at", "3");
-    assert_int_equal(sgfsi_choose_kinds(b.cfg, &kinds, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(b.cfg, NULL, &kinds, &err), SGFS_OK);
     sgfs_sampler_kind own = *kinds.sampler;
     own.open = open_of_no_use;
     kinds.sampler = &own;
     opened = 0;
     sgfs_run *run = walked(&b, &kinds);
     assert_int_equal(opened, 1);
-    assert_string_equal(run->kinds.name, "sgfs-f");
+    assert_string_equal(run->plan.kinds.name, "sgfs-f");
     assert_int_equal(run->plan.n, reference->plan.n);
     const sgfs_draws *was = reference->out.memory, *is = run->out.memory;
     for (int64_t c = 0; c < 2; c++) {
@@ -238,6 +243,35 @@ static void test_a_sampler_of_no_use(void **state) {
     close_bench(&b);
 }
 
+/* Of few rows the anchor itself is handed on, of many the mode of the sampler's own pilot: the draws
+ * are, bit for bit, those of the same sampler named by the user, which looks for both itself. */
+static void test_what_choosing_finds_is_handed_on(void **state) {
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        bench b = open_bench(many ? 90000 : 5000, 3, 78);
+        set(b.cfg, "run.warmup", "20");
+        set(b.cfg, "run.draws", "30");
+        set(b.cfg, "run.chains", "2");
+        sgfs_run *chosen = walked(&b, NULL);
+        const sgfsi_plan *plan = &chosen->plan;
+        assert_true(many ? plan->pilot.start != NULL && plan->pilot.pilot == 20000
+                         : plan->anchor != NULL && plan->anchor->passes > 0);
+        set(b.cfg, "sampler.kind", plan->kinds.name);
+        sgfs_run *named = walked(&b, NULL);
+        assert_true(named->plan.pilot.start == NULL && named->plan.anchor == NULL);
+        for (int64_t c = 0; c < 2; c++) {
+            assert_memory_equal(chosen->out.memory->chain[c].theta,
+                                named->out.memory->chain[c].theta,
+                                (size_t)(30 * b.m->D) * sizeof(double));
+            assert_int_equal(chosen->chain[c].sampler.full.rows_touched,
+                             named->chain[c].sampler.full.rows_touched);
+        }
+        sgfs_run_free(chosen);
+        sgfs_run_free(named);
+        close_bench(&b);
+    }
+}
+
 /* ---- the library ----------------------------------------------------------------------------- */
 
 static void test_a_config_that_says_nothing(void **state) {
@@ -247,7 +281,7 @@ static void test_a_config_that_says_nothing(void **state) {
     sgfs_run *run = sgfs_run_open(b.m, b.cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
-    assert_string_equal(run->kinds.name, "exact");
+    assert_string_equal(run->plan.kinds.name, "exact");
     assert_string_equal(sgfs_config_get(b.cfg, "sampler.kind"),
                         "auto"); /* the caller's own stays */
     sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
@@ -265,6 +299,7 @@ int main(void) {
                                        cmocka_unit_test(test_where_the_choice_turns),
                                        cmocka_unit_test(test_many_parameters),
                                        cmocka_unit_test(test_a_sampler_of_no_use),
+                                       cmocka_unit_test(test_what_choosing_finds_is_handed_on),
                                        cmocka_unit_test(test_a_config_that_says_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

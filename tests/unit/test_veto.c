@@ -58,7 +58,12 @@ static void start(const sgfs_model_kind *kind, int64_t N, bool weights) {
     q.m = sgfsi_model_create(kind, q.data, q.cfg, NULL, &err);
     if (q.m == NULL) fail_msg("%s", err.text);
     q.arena = (sgfsi_arena){NULL};
-    if (sgfsi_anchor_find(&q.a, q.m, q.cfg, 1, &q.arena, &err) != SGFS_OK) fail_msg("%s", err.text);
+    if (sgfsi_anchor_find(
+            &q.a, q.m,
+            &(sgfsi_anchor_search){.tolerance = sgfsi_config_num(q.cfg, "sampler.anchor_tolerance"),
+                                   .threads = 1},
+            &q.arena, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
 }
 
 static void make_table(double radius, int64_t most, int64_t threads) {
@@ -382,7 +387,13 @@ static void assert_adds_up(const char *prior, const char *tolerance, bool displa
     q.data = sgfs_data_wrap(&arrays, q.cfg, &err);
     q.m = sgfsi_model_create(&sgfs_model_logistic, q.data, q.cfg, NULL, &err);
     if (q.m == NULL) fail_msg("%s", err.text);
-    assert_int_equal(sgfsi_anchor_find(&q.a, q.m, q.cfg, 1, &q.arena, &err), SGFS_OK);
+    assert_int_equal(
+        sgfsi_anchor_find(
+            &q.a, q.m,
+            &(sgfsi_anchor_search){.tolerance = sgfsi_config_num(q.cfg, "sampler.anchor_tolerance"),
+                                   .threads = 1},
+            &q.arena, &err),
+        SGFS_OK);
     assert_true(displaced == (q.a.distance > 0.02));
     assert_int_equal(sgfsi_nongaussian_open(&rest, q.m, &q.a, &q.arena, &err), SGFS_OK);
     sgfsi_move move = move_of(&w, 0);

@@ -17,7 +17,7 @@
  *
  * The target starts out as numbers, and with --categorical auto so does every feature. The first
  * text sends the reader back to the start, with words in that column from then on: so 1, 2, many
- * are three words, whatever their order. The flow's user is told so (flow.h, `restarted`).
+ * are three words, whatever their order. The flow says so (flow.h, `restarted`).
  *
  * Memory: two blocks of text, and the rows of one block.
  */
@@ -177,7 +177,7 @@ static sgfs_status open_csv(csv **out, const char *path, const sgfsi_read_option
     c->plan.first.row = -1;
     if (options->first_text != NULL) c->plan.first = *options->first_text;
     c->plan.path = c->path;
-    c->plan.streaming = options->run != NULL;
+    c->plan.new_rows = options->run != NULL;
     c->plan.options = &c->options;
     c->plan.format = &c->format;
     return sgfsi_csv_sniff(path, options, &c->format, err);
@@ -211,22 +211,14 @@ static sgfs_status skip_header(csv *c, sgfs_err *err) {
     }
 }
 
-/* Where the columns of words are in a row. */
-static void place_words(csv *c) {
-    for (int64_t i = 0, place = 0; i < c->format.cols; i++) {
-        if (c->plan.words_of[i] >= 0) c->plan.words[c->plan.words_of[i]].place = place;
-        place += c->plan.role[i] != SGFSI_ROLE_NONE;
-    }
-}
-
 /* Pieces of a block. One thread is best off with text that stays in its cache. Several have to wait
  * for each other at the end of every block, the longer the busier the machine is: so blocks are
  * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no faster
  * than they are predicted. */
 static int64_t block_pieces(const csv *c) {
-    int64_t least = c->options.whole    ? 128
-                    : c->plan.streaming ? 16
-                                        : 32,
+    int64_t least = c->options.whole   ? 128
+                    : c->plan.new_rows ? 16
+                                       : 32,
             wanted = 4 * (int64_t)c->threads;
     if (c->threads == 1) return 16;
     return wanted < least ? least : wanted > MOST_PIECES ? MOST_PIECES : wanted;
@@ -234,7 +226,10 @@ static int64_t block_pieces(const csv *c) {
 
 /* Up to the first row of data, from wherever the reader is. */
 static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
-    place_words(c);
+    for (int64_t i = 0, place = 0; i < c->format.cols; i++) { /* of words in a row */
+        if (c->plan.words_of[i] >= 0) c->plan.words[c->plan.words_of[i]].place = place;
+        place += c->plan.role[i] != SGFSI_ROLE_NONE;
+    }
     sgfsi_text_close(&c->text);
     c->pieces = c->at = c->at_row = c->block_rows = c->rows = c->handed = 0;
     c->block_bytes = c->bytes_before = 0;
@@ -383,7 +378,7 @@ static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) 
 
 static void settle_rows(csv *c, sgfsi_csv_piece *p, int64_t line) {
     int64_t target = 0, row = c->plan.first.row - c->rows;
-    for (int64_t i = 0; i < p->rows && c->plan.streaming; i++) p->line[i] += line;
+    for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
     if (row >= 0 && row < p->rows && !c->restart) {
         while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
         c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
@@ -438,10 +433,6 @@ static void read_block(csv *c) {
 
 /* ---- rows one after another ------------------------------------------------------------------ */
 
-static sgfs_status fail_empty(const csv *c, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
-}
-
 static sgfs_status fail_here(const csv *c, sgfs_err *err) {
     if (err != NULL) *err = c->err;
     return c->status;
@@ -480,7 +471,7 @@ static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *blo
                        (size_t)(rows * kept) * sizeof *cells);
             for (int64_t i = 0; single && i < rows * kept; i++)
                 ((float *)block->cells)[first[k] * kept + i] = (float)cells[i];
-            if (block->line != NULL && c->plan.streaming)
+            if (block->line != NULL && c->plan.new_rows)
                 memcpy(block->line + first[k], p->line + at, (size_t)rows * sizeof *p->line);
         }
     }
@@ -510,7 +501,8 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
         block->n += n;
         c->handed += n;
     }
-    return c->ended && c->rows == 0 ? fail_empty(c, err) : SGFS_OK;
+    if (!c->ended || c->rows > 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s: has a header but no rows of data.", c->path);
 }
 
 /* ---- the head -------------------------------------------------------------------------------- */

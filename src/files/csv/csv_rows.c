@@ -76,7 +76,7 @@ static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *ce
                          "out with --features, or code it as numbers.";
     if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
     if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
-    if (c->streaming) advice = "the run had numbers there.";
+    if (c->new_rows) advice = "the run had numbers there.";
     if (comma)
         advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
                  "thousands are not understood.";
@@ -307,9 +307,9 @@ static sgfs_status make_room(reading *r, const char *begin, sgfs_err *err) {
         room += room / 8;
         double *cells = realloc(p->cells, (size_t)(room * kept) * sizeof *cells);
         if (cells != NULL) p->cells = cells;
-        int64_t *line = r->plan->streaming ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
+        int64_t *line = r->plan->new_rows ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
         if (line != NULL) p->line = line;
-        if (cells == NULL || (r->plan->streaming && line == NULL))
+        if (cells == NULL || (r->plan->new_rows && line == NULL))
             return sgfsi_fail_memory(err, "rows");
         p->room = room;
     }
@@ -354,7 +354,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
         status == SGFS_EDATA && stop != NULL && sgfsi_cell_count(delimiter, begin, end) != cols;
     if (shifted || (status == SGFS_OK && (s != NULL || col < cols)))
         return fail_ragged(r, begin, end, err);
-    if (status != SGFS_OK || !c->streaming || r->piece->text_row < 0) return status;
+    if (status != SGFS_OK || !c->new_rows || r->piece->text_row < 0) return status;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: the target holds \"%s\", and in the run it held numbers only.",
                       c->path, (long long)line_here(r), r->piece->text);
@@ -391,7 +391,7 @@ void sgfsi_csv_piece_read(const plan *c, piece *p) {
             p->status = read_row(&r, begin, end, &p->err);
         }
         if (p->status != SGFS_OK) break;
-        if (c->streaming) p->line[p->rows] = r.records.record_line;
+        if (c->new_rows) p->line[p->rows] = r.records.record_line;
         p->rows++;
     }
     p->lines = r.records.line;

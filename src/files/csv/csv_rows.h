@@ -27,7 +27,7 @@ typedef struct sgfsi_csv_plan {
     int64_t worded;         /* columns of words */
     sgfsi_csv_words *words; /* worded */
     bool automatic;         /* a feature with text becomes a column of words */
-    bool streaming;         /* rows for a run that is there already */
+    bool new_rows;          /* rows for a run that is there already */
     sgfsi_first_text first; /* of the target, as it was met; its row is -1 before */
 } sgfsi_csv_plan;
 

@@ -244,6 +244,7 @@ static bool probe_libsvm(const char *path, const unsigned char *head, size_t byt
 const sgfs_reader_kind sgfs_reader_libsvm = {
     .name = "libsvm",
     .help = "sparse text, label index:value ... (svmlight too), kept sparse; .gz too",
+    .flags = (const char *const[]){"columns", "zero-based", "dense", NULL},
     .probe = probe_libsvm,
     .text = true,
     .flow = flow_libsvm,

@@ -237,7 +237,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* New rows are found by name: two columns of one name could not be told apart then. */
+/* New rows are found by name: two columns of one name could not be saved apart then. */
 static sgfs_status refuse_twins(const sgfsi_recipe *r, sgfs_err *err) {
     int64_t n = r->inputs.cols;
     if (r->steps == 0 || !r->head->named || n < 2) return SGFS_OK;

@@ -86,11 +86,11 @@ sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r);
 void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room);
 /* The operations of such an array again, but for the first `done` elements, whose work is done.
  * SGFS_ERUNFILE where it makes no sense. */
-sgfs_status sgfsi_recipe_recall(sgfsi_recipe **r, const sgfsi_json *told, int64_t done,
+sgfs_status sgfsi_recipe_recall(sgfsi_recipe **r, const sgfsi_json *saved, int64_t done,
                                 sgfs_err *err);
-/* How many elements of told (a run's; NULL: none) were done to the columns of a file already, which
+/* How many elements of saved (a run's; NULL: none) were done to the columns of a file already, which
  * tells its own: done (NULL: nothing). -1: something else was done to it. */
-int64_t sgfsi_recipe_done(const sgfsi_json *told, const sgfsi_json *done);
+int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done);
 
 /* The columns a recalled recipe needs, and those it makes. Borrowed. */
 int64_t sgfsi_recipe_inputs(const sgfsi_recipe *r, const char *const **name);

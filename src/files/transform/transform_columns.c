@@ -95,8 +95,8 @@ static sgfs_status drop_entries(const sgfsi_transform *s, sgfsi_entries *e, int6
     return SGFS_OK;
 }
 
-static sgfs_status recall_columns(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *names = sgfsi_json_get(told, "names");
+static sgfs_status recall_columns(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_json *names = sgfsi_json_get(saved, "names");
     int64_t count = sgfsi_json_length(names);
     sgfs_status status = count < 0 ? sgfsi_fail(err, SGFS_ERUNFILE,
                                                 "The run does not say which columns it began with.")
@@ -139,10 +139,10 @@ static void tell_drop(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_transform_tell_names(s, ((const choice *)s->self)->hit, out);
 }
 
-static sgfs_status recall_drop(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+static sgfs_status recall_drop(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     sgfs_status status = make_choice(s, s->in.cols, err);
     if (status == SGFS_OK) {
-        status = sgfsi_transform_find_saved(s, sgfsi_json_get(told, "columns"),
+        status = sgfsi_transform_find_saved(s, sgfsi_json_get(saved, "columns"),
                                             ((choice *)s->self)->hit, err);
     }
     return status == SGFS_OK ? leave_out(s, err) : status;
@@ -174,10 +174,10 @@ static void tell_log1p(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_transform_tell_names(s, s->self, out);
 }
 
-static sgfs_status recall_log1p(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+static sgfs_status recall_log1p(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     unsigned char *hit = s->self = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
     if (hit == NULL) return sgfsi_fail_memory(err, "the columns");
-    sgfs_status status = sgfsi_transform_find_saved(s, sgfsi_json_get(told, "columns"), hit, err);
+    sgfs_status status = sgfsi_transform_find_saved(s, sgfsi_json_get(saved, "columns"), hit, err);
     return status == SGFS_OK ? sgfsi_features_like(s, err) : status;
 }
 
@@ -388,10 +388,10 @@ static void tell_words(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_put(out, "columns", columns);
 }
 
-static sgfs_status recall_column(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+static sgfs_status recall_column(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     const words *w = s->self;
-    const sgfsi_json *list = sgfsi_json_get(told, "words");
-    const char *name = sgfsi_json_get_text(told, "name", "");
+    const sgfsi_json *list = sgfsi_json_get(saved, "words");
+    const char *name = sgfsi_json_get_text(saved, "name", "");
     int64_t count = sgfsi_json_length(list), j = 0;
     while (j < s->in.cols && strcmp(s->in.name[j], name) != 0) j++;
     if (j == s->in.cols || count < 1)
@@ -409,13 +409,13 @@ static sgfs_status recall_column(sgfsi_transform *s, const sgfsi_json *told, sgf
     return SGFS_OK;
 }
 
-static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *columns = sgfsi_json_get(told, "columns");
+static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_json *columns = sgfsi_json_get(saved, "columns");
     sgfs_status status = make_words(s, err);
     if (status != SGFS_OK) return status;
     words *w = s->self;
-    w->onehot = strcmp(sgfsi_json_get_text(told, "coding", ""), "onehot") == 0;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(told, "reference"), &w->reference);
+    w->onehot = strcmp(sgfsi_json_get_text(saved, "coding", ""), "onehot") == 0;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(saved, "reference"), &w->reference);
     w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);
     if (w->dictionary == NULL) return sgfsi_fail_memory(err, "the words");
     for (int64_t k = 0; status == SGFS_OK && k < sgfsi_json_length(columns); k++)

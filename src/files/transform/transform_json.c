@@ -51,8 +51,8 @@ void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room) {
 
 /* ---- what was done already ------------------------------------------------------------------- */
 
-static const sgfsi_transform_kind *find_kind(const sgfsi_json *told) {
-    const char *op = sgfsi_json_get_text(told, "op", "");
+static const sgfsi_transform_kind *find_kind(const sgfsi_json *saved) {
+    const char *op = sgfsi_json_get_text(saved, "op", "");
     for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; *k != NULL; k++) {
         if (strcmp((*k)->op, op) == 0) return *k;
     }
@@ -67,8 +67,8 @@ static bool same(const sgfsi_json *a, const sgfsi_json *b) {
     return equal;
 }
 
-static bool chooses_rows(const sgfsi_json *told) {
-    const sgfsi_transform_kind *kind = find_kind(told);
+static bool chooses_rows(const sgfsi_json *saved) {
+    const sgfsi_transform_kind *kind = find_kind(saved);
     return kind != NULL && kind->keep != NULL;
 }
 
@@ -81,15 +81,15 @@ static bool changes(const sgfsi_json *list) {
     return false;
 }
 
-int64_t sgfsi_recipe_done(const sgfsi_json *told, const sgfsi_json *done) {
-    int64_t count = told != NULL ? sgfsi_json_length(told) : 0, others = sgfsi_json_length(done);
+int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done) {
+    int64_t count = saved != NULL ? sgfsi_json_length(saved) : 0, others = sgfsi_json_length(done);
     int64_t i = 0, k = 0;
     if (done == NULL || !changes(done)) return 0; /* columns are found by name */
     for (;; i++, k++) {
-        while (i < count && chooses_rows(sgfsi_json_at(told, i))) i++;
+        while (i < count && chooses_rows(sgfsi_json_at(saved, i))) i++;
         while (k < others && chooses_rows(sgfsi_json_at(done, k))) k++;
         if (k == others || i == count) break;
-        if (!same(sgfsi_json_at(told, i), sgfsi_json_at(done, k))) return -1;
+        if (!same(sgfsi_json_at(saved, i), sgfsi_json_at(done, k))) return -1;
     }
     return k == others ? i : -1;
 }
@@ -103,11 +103,11 @@ static sgfs_status damaged(sgfs_err *err) {
 }
 
 /* The columns that go in: all that the list begins with. */
-static sgfs_status recall_inputs(sgfsi_recipe *r, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *names = sgfsi_json_get(told, "names");
+static sgfs_status recall_inputs(sgfsi_recipe *r, const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_json *names = sgfsi_json_get(saved, "names");
     int64_t count = sgfsi_json_length(names);
-    if (find_kind(told) != &sgfsi_transform_columns || count < 0 ||
-        !sgfsi_json_as_flag(sgfsi_json_get(told, "named"), &r->named))
+    if (find_kind(saved) != &sgfsi_transform_columns || count < 0 ||
+        !sgfsi_json_as_flag(sgfsi_json_get(saved, "named"), &r->named))
         return damaged(err);
     r->inputs.cols = count;
     r->inputs.name = sgfsi_arena_alloc(&r->arena, count + 1, sizeof *r->inputs.name);
@@ -124,14 +124,14 @@ static sgfs_status recall_inputs(sgfsi_recipe *r, const sgfsi_json *told, sgfs_e
     return SGFS_OK;
 }
 
-static sgfs_status recall_steps(sgfsi_recipe *r, const sgfsi_json *told, int64_t first,
+static sgfs_status recall_steps(sgfsi_recipe *r, const sgfsi_json *saved, int64_t first,
                                 sgfs_err *err) {
-    int64_t count = sgfsi_json_length(told);
+    int64_t count = sgfsi_json_length(saved);
     sgfs_status status = SGFS_OK;
     r->step = sgfsi_arena_alloc(&r->arena, count + 1, sizeof *r->step);
     if (r->step == NULL) return sgfsi_fail_memory(err, "the transforms");
     for (int64_t i = first; i < count && status == SGFS_OK; i++) {
-        const sgfsi_json *o = sgfsi_json_at(told, i);
+        const sgfsi_json *o = sgfsi_json_at(saved, i);
         sgfsi_transform *s = &r->step[r->steps];
         *s = (sgfsi_transform){.kind = find_kind(o), .arena = &r->arena, .place = r->steps};
         if (s->kind == NULL) return damaged(err);
@@ -180,13 +180,14 @@ static void leave_away(sgfsi_recipe *r, int64_t steps) {
     r->named = r->named || !sgfsi_features_by_place(&r->inputs);
 }
 
-sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *told, int64_t done,
+sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *saved, int64_t done,
                                 sgfs_err *err) {
     sgfsi_recipe *r = *out = calloc(1, sizeof *r);
     if (r == NULL) return sgfsi_fail_memory(err, "the transforms");
-    sgfs_status status =
-        sgfsi_json_length(told) > 0 ? recall_inputs(r, sgfsi_json_at(told, 0), err) : damaged(err);
-    if (status == SGFS_OK) status = recall_steps(r, told, 1, err);
+    sgfs_status status = sgfsi_json_length(saved) > 0
+                             ? recall_inputs(r, sgfsi_json_at(saved, 0), err)
+                             : damaged(err);
+    if (status == SGFS_OK) status = recall_steps(r, saved, 1, err);
     if (status == SGFS_OK) leave_away(r, done - 1); /* the first element is no step */
     if (status == SGFS_OK) status = trace_needs(r, err);
     if (status == SGFS_OK) return status;

@@ -78,7 +78,7 @@ typedef struct sgfsi_transform_kind {
     sgfs_status (*open)(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err);
     void (*tell)(const sgfsi_transform *s, sgfsi_json *out);
     /* The opposite of tell; s->in is there, s->out is made by shape. */
-    sgfs_status (*recall)(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err);
+    sgfs_status (*recall)(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err);
     void (*brief)(const sgfsi_transform *s, char *out, size_t room); /* NULL: op and value */
 
     void (*rewind)(sgfsi_transform *s); /* rows will come from the first on */

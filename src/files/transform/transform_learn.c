@@ -104,11 +104,11 @@ static void tell_project(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_int(out, "seed", (int64_t)p->seed);
 }
 
-static sgfs_status recall_project(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+static sgfs_status recall_project(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     projection *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
     if (p == NULL) return sgfsi_fail_memory(err, "the projection");
-    int64_t seed = sgfsi_json_get_int(told, "seed", -1);
-    p->K = sgfsi_json_get_int(told, "columns", -1);
+    int64_t seed = sgfsi_json_get_int(saved, "seed", -1);
+    p->K = sgfsi_json_get_int(saved, "columns", -1);
     p->seed = (uint64_t)seed;
     if (p->K < 1 || p->K > 100000 || seed < 0)
         return sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"project\" is damaged.");
@@ -304,8 +304,9 @@ static void tell_standard(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_nums(out, "scale", s->in.cols, t->scale);
 }
 
-static sgfs_status recall_standard(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *shift = sgfsi_json_get(told, "shift"), *scale = sgfsi_json_get(told, "scale");
+static sgfs_status recall_standard(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_json *shift = sgfsi_json_get(saved, "shift"),
+                     *scale = sgfsi_json_get(saved, "scale");
     standard *t = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *t);
     sgfs_status status =
         t != NULL ? make_standard(s, err) : sgfsi_fail_memory(err, "the column scales");

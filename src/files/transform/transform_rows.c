@@ -162,8 +162,8 @@ static void tell_classes(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_put(out, "classes", list);
 }
 
-static sgfs_status recall_classes(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *list = sgfsi_json_get(told, "classes");
+static sgfs_status recall_classes(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_json *list = sgfsi_json_get(saved, "classes");
     int64_t count = sgfsi_json_length(list);
     if (count < 1) return lacks(s, err);
     sgfs_status status = make_classes(s, count, err);
@@ -217,10 +217,10 @@ static void tell_limit(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_int(out, "rows", ((const limit *)s->self)->most);
 }
 
-static sgfs_status recall_limit(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
+static sgfs_status recall_limit(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     limit *l = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *l);
     if (l == NULL) return sgfsi_fail_memory(err, "the limit");
-    l->most = sgfsi_json_get_int(told, "rows", -1);
+    l->most = sgfsi_json_get_int(saved, "rows", -1);
     return l->most > 0 ? SGFS_OK : lacks(s, err);
 }
 
@@ -330,15 +330,15 @@ static void tell_split(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_text(out, "part", part_names[p->part]);
 }
 
-static sgfs_status recall_split(sgfsi_transform *s, const sgfsi_json *told, sgfs_err *err) {
-    const sgfsi_json *shares = sgfsi_json_get(told, "shares");
+static sgfs_status recall_split(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_json *shares = sgfsi_json_get(saved, "shares");
     split *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
     if (p == NULL) return sgfsi_fail_memory(err, "the shares");
-    int64_t seed = sgfsi_json_get_int(told, "seed", -1);
+    int64_t seed = sgfsi_json_get_int(saved, "seed", -1);
     p->shares = sgfsi_json_length(shares);
     p->seed = (uint64_t)seed;
     if (p->shares < 2 || p->shares > 3 || seed < 0 ||
-        !sgfsi_split_part_find(sgfsi_json_get_text(told, "part", ""), &p->part))
+        !sgfsi_split_part_find(sgfsi_json_get_text(saved, "part", ""), &p->part))
         return lacks(s, err);
     for (int64_t k = 0; k < p->shares; k++) {
         bool good = sgfsi_json_as_num(sgfsi_json_at(shares, k), &p->share[k]);

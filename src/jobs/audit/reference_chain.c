@@ -56,7 +56,7 @@ static sgfs_status lend(const sgfsi_audit *a, sgfs_config *cfg, const char *key,
 static sgfs_status copy_settings(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                  sgfs_config *cfg, sgfs_err *err) {
     sgfsi_kinds kinds;
-    sgfs_status status = sgfsi_choose_kinds(cfg, &kinds, err);
+    sgfs_status status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
     if (status != SGFS_OK || a->way != SGFSI_AUDIT_STEP) return status;
     bool same = strcmp(p->sampler, a->sampler) == 0;
     if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
@@ -214,7 +214,7 @@ static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sg
 
 /* h as the sampler chose it. */
 static double step_of(const sgfs_run *run) {
-    const char *const *names = run->kinds.sampler->stats;
+    const char *const *names = run->plan.kinds.sampler->stats;
     for (int64_t s = 0; names[s] != NULL; s++) {
         if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
     }
@@ -222,7 +222,7 @@ static double step_of(const sgfs_run *run) {
 }
 
 static sgfs_status check_kind(const sgfsi_reference_chain *p, const sgfs_run *run, sgfs_err *err) {
-    if (strcmp(run->kinds.name, p->sampler) == 0 && run->chain[0].sampler.fallback[0] == '\0')
+    if (strcmp(run->plan.kinds.name, p->sampler) == 0 && run->chain[0].sampler.fallback[0] == '\0')
         return SGFS_OK;
     const char *why = run->chain[0].sampler.fallback;
     return sgfsi_fail(err, SGFS_EUSAGE, "--sampler %s gains nothing here%s%.300s", p->sampler,

@@ -3,6 +3,7 @@
  * the first run. What may be varied are options of the run, the sampler and its matrix: those of
  * data, model and prior change what is sampled, not how.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,8 +162,8 @@ static sgfs_status shares(sgfsi_tune *t, const sgfs_option *step, sgfs_err *err)
 }
 
 /* alpha where the sampler has one; else the step size that is in force once every "auto" is. */
-static sgfs_status default_grid(sgfsi_tune *t, const sgfs_config *resolved,
-                                const sgfsi_kinds *kinds, sgfs_err *err) {
+static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err *err) {
+    const sgfsi_kinds *kinds = &plan->kinds;
     static const char *const steps[] = {"sampler.epsilon", "sampler.step_a"};
     const sgfs_option *alpha = read_by(kinds->sampler, "sampler.alpha");
     if (alpha != NULL && !sgfsi_config_given(t->job.cfg, "sampler.epsilon")) {
@@ -172,8 +173,8 @@ static sgfs_status default_grid(sgfsi_tune *t, const sgfs_config *resolved,
     }
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const sgfs_option *step = read_by(kinds->sampler, steps[i]);
-        if (step == NULL || sgfsi_config_auto(resolved, steps[i])) continue;
-        return around(t, step, sgfsi_config_num(resolved, steps[i]), err);
+        double x = sgfsi_plan_num(plan, steps[i]);
+        if (step != NULL && !isnan(x)) return around(t, step, x, err);
     }
     const sgfs_option *share = read_by(kinds->sampler, "sampler.step");
     if (share != NULL) return shares(t, share, err);
@@ -185,43 +186,33 @@ static sgfs_status default_grid(sgfsi_tune *t, const sgfs_config *resolved,
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-/* As a run would: kinds, and a number in place of every "auto". */
-static sgfs_status resolve(sgfs_config *cfg, const sgfs_model *m, sgfsi_kinds *kinds,
-                           sgfsi_plan *plan, sgfs_err *err) {
-    sgfsi_choice choice;
-    sgfs_status status = sgfsi_choose(cfg, m, kinds, &choice, err);
-    return status == SGFS_OK ? sgfsi_plan_make(cfg, m, kinds, plan, err) : status;
-}
-
 /* Samplers that have nothing to tune would be chosen for most models. Whoever tunes and names none
  * means one that has: SGFS and its alpha, if the other options go with that. */
-static sgfs_config *with_something_to_tune(sgfsi_tune *t, const sgfs_model *m) {
-    sgfsi_kinds kinds;
-    sgfsi_plan plan = {0};
-    sgfs_config *tried = sgfsi_config_copy(t->job.cfg), *resolved = sgfsi_config_copy(t->job.cfg);
-    if (tried == NULL || resolved == NULL || !sgfsi_config_auto(t->job.cfg, "sampler.kind") ||
-        sgfsi_config_given(t->job.cfg, "sampler.epsilon")) {
-        sgfs_config_free(tried);
-        return resolved;
-    }
+static sgfs_status name_something_to_tune(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
+    sgfsi_choice choice;
+    sgfsi_plan plan = {.tau = 0};
+    if (!sgfsi_config_auto(t->job.cfg, "sampler.kind") ||
+        sgfsi_config_given(t->job.cfg, "sampler.epsilon"))
+        return SGFS_OK;
+    sgfs_config *tried = sgfsi_config_copy(t->job.cfg);
+    if (tried == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_config_on_message(tried, NULL, NULL);
+    sgfs_status status = SGFS_OK;
     if (sgfs_config_set(tried, "sampler.alpha", "1", NULL) == SGFS_OK &&
-        resolve(tried, m, &kinds, &plan, NULL) == SGFS_OK &&
-        sgfsi_config_resolve(t->job.cfg, "sampler.kind", kinds.name, NULL) == SGFS_OK) {
-        (void)sgfsi_config_resolve(resolved, "sampler.kind", kinds.name, NULL);
-    }
+        sgfsi_plan_make(&plan, m, tried, NULL, &choice, NULL) == SGFS_OK)
+        status = sgfsi_config_default(t->job.cfg, "sampler.kind", plan.kinds.name, err);
+    sgfsi_plan_free(&plan);
     sgfs_config_free(tried);
-    return resolved;
+    return status;
 }
 
 static sgfs_status choose_grid(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
-    sgfsi_kinds kinds;
-    sgfsi_plan plan = {0};
-    sgfs_config *resolved = with_something_to_tune(t, m);
-    if (resolved == NULL) return sgfsi_fail_memory(err, "the grid");
-    sgfs_status status = resolve(resolved, m, &kinds, &plan, err);
-    if (status == SGFS_OK) status = default_grid(t, resolved, &kinds, err);
-    sgfs_config_free(resolved);
+    sgfsi_choice choice;
+    sgfsi_plan plan = {.tau = 0};
+    sgfs_status status = name_something_to_tune(t, m, err);
+    if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->job.cfg, NULL, &choice, err);
+    if (status == SGFS_OK) status = default_grid(t, &plan, err);
+    sgfsi_plan_free(&plan);
     return status;
 }
 
@@ -244,22 +235,19 @@ static sgfs_status set_values(sgfsi_tune *t, sgfsi_trial *trial, int64_t index, 
                                                        : sgfsi_fail_memory(err, "the grid");
 }
 
-/* A run with this setting would be refused: say so now, and which one it is. */
+/* A run with this setting would be refused: say so now, and which one it is. One sampler for all
+ * folds, and the one that the winner will be run with. */
 static sgfs_status check(sgfsi_trial *trial, const sgfs_model *m, sgfs_err *err) {
     sgfs_err cause = {SGFS_OK, ""};
-    sgfsi_kinds kinds;
-    sgfsi_plan plan = {0};
-    sgfs_config *copy = sgfsi_config_copy(trial->cfg);
-    if (copy == NULL) return sgfsi_fail_memory(err, "the grid");
-    sgfs_status status = resolve(copy, m, &kinds, &plan, &cause);
-    sgfs_config_free(copy);
-    if (status != SGFS_OK)
-        return sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
-    /* one sampler for all folds, and the one that the winner will be run with */
-    status = sgfsi_config_resolve(trial->cfg, "sampler.kind", kinds.name, err);
-    if (status != SGFS_OK) return status;
+    sgfsi_choice choice;
+    sgfsi_plan plan = {.tau = 0};
+    sgfs_status status = sgfsi_plan_make(&plan, m, trial->cfg, NULL, &choice, &cause);
+    if (status == SGFS_OK)
+        status = sgfsi_config_default(trial->cfg, "sampler.kind", plan.kinds.name, &cause);
+    if (status != SGFS_OK) sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
     trial->work = (double)(plan.warmup + plan.draws) * (double)plan.chains;
-    return SGFS_OK;
+    sgfsi_plan_free(&plan);
+    return status;
 }
 
 static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m, sgfs_err *err) {
@@ -270,7 +258,9 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
     if (trial->cfg == NULL || trial->loss == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_config_on_message(trial->cfg, NULL, NULL);
     /* settings are compared at their own lengths */
-    sgfs_status status = sgfsi_config_choose(trial->cfg, "run.ess", 0, err);
+    sgfs_status status = sgfsi_config_auto(trial->cfg, "run.ess")
+                             ? sgfsi_config_default(trial->cfg, "run.ess", "0", err)
+                             : SGFS_OK;
     if (status == SGFS_OK) status = set_values(t, trial, index, err);
     return status == SGFS_OK ? check(trial, m, err) : status;
 }
