@@ -56,7 +56,7 @@ static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const 
 static void invert(const sgfs_model *m, const double *L, double *C) {
     int64_t D = m->D;
     for (int64_t i = 0; i < D * D; i++) C[i] = L[i];
-    sgfsi_potri(m->ctx.device, D, C);
+    sgfsi_potri(m->ctx.near, D, C);
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
     }

@@ -194,9 +194,8 @@ extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first i
 extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
 const sgfs_device *sgfsi_device_find(const char *name);
 
-/* The device of that name, ready to work; SGFS_EUSAGE where there is none. A device without `open`
- * is its row of the table. */
-sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err);
+/* A device of that kind, ready to work; without `open`, a kind is its own device. */
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err);
 void sgfsi_device_close(const sgfs_device *dev); /* takes NULL */
 
 /* Can it work with matrices of this many rows or columns? SGFS_EUSAGE with a sentence. */
