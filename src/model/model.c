@@ -129,6 +129,7 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
 }
 
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
+    if (m->ctx.near == m->ctx.device) return m;
     sgfs_model *other = sgfsi_arena_alloc(arena, 1, sizeof *other);
     if (other == NULL) return NULL;
     *other = *m;

@@ -106,6 +106,8 @@ sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, co
                                   sgfs_err *err) {
     sgfsi_arena mine = {NULL}; /* what only the pass needs */
     double before = sgfsi_now();
+    m = sgfsi_model_near(m, arena);
+    if (m == NULL) return sgfsi_fail_memory(err, "the table of rows");
     *psi = (sgfsi_row_bounds){
         .model = m, .anchor = a->theta, .N = m->data->N, .block = 1, .radius = radius};
     while (psi->block < SGFSI_FULL_BLOCK && psi->N / psi->block > most) psi->block *= 2;

@@ -289,6 +289,7 @@ static void write_rows(void) {
 typedef struct settings {
     const char *sampler, *update, *standardize;
     bool keeps; /* the device keeps the rows and gathers */
+    bool near;  /* the host does the work: passes over all rows, and single ones */
 } settings;
 
 /* The model's device is another from now on. */
@@ -302,16 +303,18 @@ static void move_to_far(sgfs_model *model, const sgfs_device *kind) {
 
 /* The draws of both chains, on blas (kind NULL) or on another device. malloc'ed. */
 static double *draws_of(const settings *is, const sgfs_device *kind) {
-    const char *const set[][2] = {{"data.target", "y"},
-                                  {"sampler.kind", is->sampler},
-                                  {"run.warmup", "60"},
-                                  {"run.draws", "50"},
-                                  {"run.thin", "1"},
-                                  {"run.chains", "2"},
-                                  {"run.threads", "1"},
-                                  {"run.batch", "60"},
-                                  {"data.standardize", is->standardize},
-                                  {"fisher.update", is->update}};
+    const char *const set[][2] = {
+        {"data.target", "y"},
+        {"sampler.kind", is->sampler},
+        {"run.warmup", "60"},
+        {"run.draws", "50"},
+        {"run.thin", "1"},
+        {"run.chains", "2"},
+        {"run.threads", "1"},
+        {"run.batch", is->near ? NULL : "60"},
+        {"data.standardize", is->standardize},
+        {"fisher.update", is->update},
+        {"sampler.epsilon", strcmp(is->sampler, "sgld") == 0 ? "1e-4" : NULL}};
     sgfs_config *cfg = sgfs_config_new();
     sgfs_err err;
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
@@ -349,10 +352,10 @@ static void compare(settings is) {
     int64_t iterations = 2 * (WARMUP + DRAWS);
     assert_memory_equal(here, there, 2 * DRAWS * 4 * sizeof *here);
     assert_true(far.opened == 1 && far.closed == 1);
-    if (is.keeps) assert_true(far.gathered >= iterations);
+    if (is.keeps && !is.near) assert_true(far.gathered >= iterations);
     else assert_int_equal(far.gathered, 0);
-    assert_true(far.linked >= iterations);
-    assert_true(far.products >= 2 * iterations); /* X beta and X'residual at least */
+    assert_true(is.near || far.linked >= iterations);
+    assert_true(is.near || far.products >= 2 * iterations); /* X beta and X'residual at least */
     free(here);
     free(there);
 }
@@ -383,6 +386,14 @@ static void test_other_samplers_with_minibatches(void **state) {
     compare((settings){.sampler = "sgfs-d", .keeps = true});
     compare((settings){.sampler = "sgfs-b", .keeps = true});
     compare((settings){.sampler = "sgfs-cv", .keeps = true});
+    compare((settings){.sampler = "sgld", .keeps = true});
+}
+
+static void test_samplers_that_look_at_all_rows(void **state) {
+    (void)state;
+    compare((settings){.sampler = "laplace", .keeps = true, .near = true});
+    compare((settings){.sampler = "exact", .keeps = true, .near = true});
+    compare((settings){.sampler = "nuts", .keeps = true, .near = true});
 }
 
 static int setup(void **state) {
@@ -403,6 +414,7 @@ int main(void) {
         cmocka_unit_test(test_a_device_without_gather_is_handed_the_rows),
         cmocka_unit_test(test_a_factor_that_is_kept_up_to_date),
         cmocka_unit_test(test_other_samplers_with_minibatches),
+        cmocka_unit_test(test_samplers_that_look_at_all_rows),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
