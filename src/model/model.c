@@ -104,7 +104,9 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     m->restored = saved;
     m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK && set_up(m, err) == SGFS_OK)
+    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK &&
+             sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+             set_up(m, err) == SGFS_OK)
         return m;
     sgfs_model_free(m);
     return NULL;
@@ -113,6 +115,7 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     sgfs_model other = *m;
     other.data = data;
+    other.gatherer.kept = NULL; /* these may have another scale */
     return other;
 }
 
@@ -135,6 +138,7 @@ void sgfs_model_free(sgfs_model *model) {
     sgfsi_json_free(model->warnings);
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
+    sgfsi_context_close(&model->ctx);
     sgfsi_user_free(model->own_kind);
     free(model);
 }
