@@ -10,22 +10,16 @@
  */
 #include "rows/rows.h"
 
-/* Entries of the largest batch, intercepts included. */
-static int64_t most_entries(const sgfs_data *d, const sgfsi_rows_plan *plan) {
-    const sgfsi_table *t = &d->table;
-    int64_t longest = 0, all = t->csr.start[t->rows];
-    for (int64_t i = 0; i < t->rows; i++) {
-        int64_t length = t->csr.start[i + 1] - t->csr.start[i];
-        if (length > longest) longest = length;
-    }
-    int64_t most = plan->n * longest;
-    if (!plan->repeats && most > all) most = all;
-    return most + plan->n;
-}
-
 static bool open_sparse(sgfsi_rows *r, const sgfs_data *d, const sgfsi_rows_plan *plan,
                         sgfsi_arena *arena) {
-    int64_t entries = most_entries(d, plan);
+    const int64_t *start = d->table.csr.start;
+    int64_t longest = 0, rows = d->table.rows;
+    for (int64_t i = 0; i < rows; i++) {
+        if (start[i + 1] - start[i] > longest) longest = start[i + 1] - start[i];
+    }
+    int64_t entries = plan->n * longest; /* of the largest batch, */
+    if (!plan->repeats && entries > start[rows]) entries = start[rows];
+    entries += plan->n; /* intercepts included */
     r->start = sgfsi_arena_alloc(arena, plan->n + 1, sizeof *r->start);
     r->col = sgfsi_arena_alloc(arena, entries, sizeof *r->col);
     r->value = SGFSI_DOUBLES(arena, entries);

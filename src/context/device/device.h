@@ -14,9 +14,12 @@
  *              them all;
  *   optional   NULL means that there is no need for it.
  *
- * Sparse rows stay with the host.
+ * With memory of its own a device does the work on minibatches of the generalised linear models
+ * with one predictor. Other models write scores in loops of their own, so the host has to be able to
+ * reach the device's memory for them (managed memory does). Sparse rows, passes over all rows, the
+ * mode and predictions stay with the host (context.h, `near`).
  *
- * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
+ * tests/conform/test_far_device.c has such a device. The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c.
  */
 #ifndef SGFSI_DEVICE_H
