@@ -25,6 +25,12 @@ void sgfsi_context_close(sgfsi_context *ctx) {
     ctx->device = NULL;
 }
 
+void sgfsi_context_stay_near(sgfsi_context *ctx) {
+    if (ctx->device == ctx->near) return;
+    sgfsi_device_close(ctx->device);
+    ctx->device = ctx->near;
+}
+
 sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,
                                 bool passes) {
     if (passes && ctx->comm->size > 1) chains = 1;

@@ -14,13 +14,12 @@
  *              them all;
  *   optional   NULL means that there is no need for it.
  *
- * With memory of its own a device does the work on minibatches of the generalised linear models
- * with one predictor. Other models write scores in loops of their own, so the host has to be able to
- * reach the device's memory for them (managed memory does). Sparse rows, passes over all rows, the
- * mode and predictions stay with the host (context.h, `near`).
+ * With memory of its own a device does the work on minibatches of dense rows for models that say
+ * so (`far` in stages.h). Other models, sparse rows, passes over all rows, the mode and predictions
+ * stay with the host (`near` in context.h).
  *
- * tests/conform/test_far_device.c has such a device. The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
- * host.c.
+ * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
+ * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
  */
 #ifndef SGFSI_DEVICE_H
 #define SGFSI_DEVICE_H
