@@ -54,26 +54,6 @@ sgfs_status sgfsi_ascent_curvature(sgfsi_ascent *a, sgfs_err *err) {
     return evaluate(a, a->theta, &a->lp, a->G, a->A, err);
 }
 
-static sgfs_status start(sgfsi_ascent *a, const double *from, sgfs_err *err) {
-    sgfs_err cause;
-    a->m->kind->start(a->m, a->theta, a->spread);
-    if (from != NULL) memcpy(a->theta, from, (size_t)a->m->D * sizeof *from);
-    for (int64_t j = 0; j < a->m->D; j++) {
-        if (!(a->spread[j] > 0)) a->spread[j] = 1;
-        if (a->m->precision[j] == 0) a->open = true;
-    }
-    sgfs_status status = sgfsi_ascent_curvature(a, &cause);
-    if (status == SGFS_OK) return SGFS_OK;
-    if (status == SGFS_ENUMERIC) {
-        return sgfsi_fail(err, status,
-                          "The search for the mode cannot begin: at its start %.200s. Columns of "
-                          "extreme size? --standardize helps then.",
-                          cause.text);
-    }
-    if (err != NULL) *err = cause;
-    return status;
-}
-
 sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *from, bool curvature,
                               sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model *m = full->model;
@@ -92,7 +72,23 @@ sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *f
                         .spread = room + 5 * m->D,
                         .A = A};
     a->ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking for the mode");
-    return start(a, from, err);
+    sgfs_err cause;
+    a->m->kind->start(a->m, a->theta, a->spread);
+    if (from != NULL) memcpy(a->theta, from, (size_t)a->m->D * sizeof *from);
+    for (int64_t j = 0; j < a->m->D; j++) {
+        if (!(a->spread[j] > 0)) a->spread[j] = 1;
+        if (a->m->precision[j] == 0) a->open = true;
+    }
+    sgfs_status status = sgfsi_ascent_curvature(a, &cause);
+    if (status == SGFS_OK) return SGFS_OK;
+    if (status == SGFS_ENUMERIC) {
+        return sgfsi_fail(err, status,
+                          "The search for the mode cannot begin: at its start %.200s. Columns of "
+                          "extreme size? --standardize helps then.",
+                          cause.text);
+    }
+    if (err != NULL) *err = cause;
+    return status;
 }
 
 void sgfsi_ascent_tell(sgfsi_ascent *a, double distance) {
@@ -132,16 +128,6 @@ static double between(const place *low, const place *high) {
     return low->size + fmin(fmax(share, 0.1), 0.9) * width;
 }
 
-static void accept(sgfsi_ascent *a, const place *at) {
-    double *theta = a->theta, *G = a->G;
-    a->theta = a->old_theta;
-    a->G = a->old_G;
-    a->old_theta = theta;
-    a->old_G = G;
-    a->lp = at->lp;
-    a->iterations++;
-}
-
 sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
     place low = {.lp = a->lp, .slope = a->slope, .finite = true}, high = {.size = INFINITY}, at;
     double size = 1;
@@ -154,7 +140,13 @@ sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
         } else if (wolfe && at.slope > fall * a->slope) {
             low = at;
         } else {
-            accept(a, &at);
+            double *theta = a->theta, *G = a->G;
+            a->theta = a->old_theta;
+            a->G = a->old_G;
+            a->old_theta = theta;
+            a->old_G = G;
+            a->lp = at.lp;
+            a->iterations++;
             return first || a->A == NULL ? SGFS_OK : sgfsi_ascent_curvature(a, err);
         }
         size = isinf(high.size) ? 2 * size : between(&low, &high);

@@ -76,15 +76,6 @@ static sgfs_status choose_way(sgfsi_audit *a, sgfs_err *err) {
                       a->path);
 }
 
-static sgfs_status check_model(const sgfsi_audit *a, sgfs_err *err) {
-    const char *why = sgfsi_anchor_refuses(a->model);
-    if (why == NULL) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "Model %.60s has no anchor (%.200s), and an audit needs one. Instead: sample "
-                      "with --sampler nuts, then sgfs compare RUN --reference NUTS_RUN.",
-                      a->model->kind->name, why);
-}
-
 static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char *data,
                             sgfs_err *err) {
     a->run = sgfs_draws_open(a->path, err);
@@ -95,7 +86,12 @@ static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char 
     else status = sgfsi_reopen_check(a->run, model, err);
     if (status != SGFS_OK) return status;
     a->model = model != NULL ? model : a->reopened.model;
-    return check_model(a, err);
+    const char *why = sgfsi_anchor_refuses(a->model);
+    if (why == NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "Model %.60s has no anchor (%.200s), and an audit needs one. Instead: sample "
+                      "with --sampler nuts, then sgfs compare RUN --reference NUTS_RUN.",
+                      a->model->kind->name, why);
 }
 
 sgfs_job *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
@@ -225,19 +221,6 @@ static sgfs_status walk_steps(sgfsi_audit *a, sgfs_err *err) {
 
 /* ---- the run's own draws --------------------------------------------------------------------- */
 
-/* Relative error of the sd from the squares' own autocorrelations. */
-static void load_squares(sgfsi_trace *t, const sgfs_draws *d, const sgfsi_used *used, int64_t j,
-                         double mean, double **square) {
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *theta = d->chain[used->chain[c]].theta + j;
-        for (int64_t i = 0; i < used->draws; i++) {
-            double x = theta[i * d->D] - mean;
-            square[c][i] = x * x;
-        }
-    }
-    sgfsi_trace_load(t, (const double *const *)square, 1);
-}
-
 static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *err) {
     const sgfs_draws *d = a->run;
     sgfsi_used used;
@@ -253,7 +236,15 @@ static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *er
     for (int64_t c = 0; made && c < used.chains; c++) square[c] = room + c * used.draws;
     for (int64_t j = 0; made && j < d->D; j++) {
         const sgfs_summary_row *row = &s->row[j];
-        load_squares(t, d, &used, j, row->mean, square);
+        /* Relative error of the sd from the squares' own autocorrelations. */
+        for (int64_t c = 0; c < used.chains; c++) {
+            const double *theta = d->chain[used.chain[c]].theta + j;
+            for (int64_t i = 0; i < used.draws; i++) {
+                double x = theta[i * d->D] - row->mean;
+                square[c][i] = x * x;
+            }
+        }
+        sgfsi_trace_load(t, (const double *const *)square, 1);
         a->drawn[j] = (sgfsi_estimate){.mean = row->mean,
                                        .sd = row->sd,
                                        .mean_error = row->mcse,

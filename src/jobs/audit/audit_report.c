@@ -81,22 +81,6 @@ static known column_of(const sgfsi_audit *a, const side *s, int64_t k) {
     return s->at[k == 0 ? SGFSI_REFERENCE_HALF : SGFSI_REFERENCE_QUARTER];
 }
 
-static void fill_row(const sgfsi_audit *a, int64_t j, sgfs_audit_row *row) {
-    const sgfs_audit_report *r = &a->report;
-    side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
-    row->name = a->run->param[j];
-    row->mean = reference_of(a, &mean).x;
-    row->sd = exp(reference_of(a, &sd).x);
-    for (int64_t k = 0; k < r->columns; k++) {
-        known f = audited_of(a, &mean), g = column_of(a, &mean, k);
-        known w = audited_of(a, &sd), u = column_of(a, &sd, k);
-        row->change[k] = (sgfs_audit_change){.mean = (f.x - g.x) / row->sd,
-                                             .mean_error = sqrt(f.v + g.v) / row->sd,
-                                             .sd = w.x - u.x,
-                                             .sd_error = sqrt(w.v + u.v)};
-    }
-}
-
 /* ---- what they amount to --------------------------------------------------------------------- */
 
 /* One of the two numbers of each row, against the reference. */
@@ -165,44 +149,6 @@ static const char *remedy_of(const sgfsi_audit *a) {
     return a->way == SGFSI_AUDIT_DRAWS ? "a run with more draws" : "a smaller --precision";
 }
 
-static sgfs_status put_verdict(sgfsi_audit *a, sgfs_err *err) {
-    sgfs_audit_report *r = &a->report;
-    char mean[160], sd[160], text[900], bound[200];
-    const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
-    const char *both = r->mean_differs && r->sd_differs ? "means and spread are"
-                       : r->mean_differs                ? "means are"
-                                                        : "the spread is";
-    describe(r, mean, sd);
-    snprintf(bound, sizeof bound,
-             "With %.0f %% confidence every mean is within %.2g sd and every sd within %.2g %%.",
-             100 * r->confidence, r->mean_within, percent(r->sd_within));
-    if (r->mean_differs || r->sd_differs) {
-        snprintf(text, sizeof text,
-                 "Biased: %s off by more than chance. Largest differences from %s: a mean %s, an "
-                 "sd %s. %s",
-                 both, against, mean, sd, bound);
-    } else if (!is_meaningful(r)) {
-        snprintf(
-            text, sizeof text,
-            "Too imprecise to say: errors are up to %.2g sd, and a bias of that size would not "
-            "show. Use %s. Largest differences from %s: a mean %s, an sd %s. %s",
-            r->reached, remedy_of(a), against, mean, sd, bound);
-    } else {
-        snprintf(text, sizeof text,
-                 "No bias found: not distinguishable from 0 at %.2g sd. Largest differences from "
-                 "%s: a mean %s, an sd %s. %s",
-                 r->reached, against, mean, sd, bound);
-    }
-    r->verdict = sgfsi_arena_text(&a->job.arena, text);
-    snprintf(text, sizeof text, "means off by at most %s, sds by %s%s; against %s", mean, sd,
-             r->mean_differs || r->sd_differs ? ""
-             : is_meaningful(r)               ? ", which may be chance"
-                                              : ", too imprecise to say more",
-             against);
-    r->brief = sgfsi_arena_text(&a->job.arena, text);
-    return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
-}
-
 static int64_t least_freedom(const sgfsi_audit *a) {
     int64_t least = INT64_MAX;
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
@@ -256,9 +202,56 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     r->needed = true;
     r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
     if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
-    for (int64_t j = 0; j < r->dim; j++) fill_row(a, j, &r->row[j]);
+    for (int64_t j = 0; j < r->dim; j++) {
+        sgfs_audit_row *row = &r->row[j];
+        side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
+        row->name = a->run->param[j];
+        row->mean = reference_of(a, &mean).x;
+        row->sd = exp(reference_of(a, &sd).x);
+        for (int64_t k = 0; k < r->columns; k++) {
+            known f = audited_of(a, &mean), g = column_of(a, &mean, k);
+            known w = audited_of(a, &sd), u = column_of(a, &sd, k);
+            row->change[k] = (sgfs_audit_change){.mean = (f.x - g.x) / row->sd,
+                                                 .mean_error = sqrt(f.v + g.v) / row->sd,
+                                                 .sd = w.x - u.x,
+                                                 .sd_error = sqrt(w.v + u.v)};
+        }
+    }
     judge(a, r);
-    return put_verdict(a, err);
+    char mean[160], sd[160], text[900], bound[200];
+    const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
+    const char *both = r->mean_differs && r->sd_differs ? "means and spread are"
+                       : r->mean_differs                ? "means are"
+                                                        : "the spread is";
+    describe(r, mean, sd);
+    snprintf(bound, sizeof bound,
+             "With %.0f %% confidence every mean is within %.2g sd and every sd within %.2g %%.",
+             100 * r->confidence, r->mean_within, percent(r->sd_within));
+    if (r->mean_differs || r->sd_differs) {
+        snprintf(text, sizeof text,
+                 "Biased: %s off by more than chance. Largest differences from %s: a mean %s, an "
+                 "sd %s. %s",
+                 both, against, mean, sd, bound);
+    } else if (!is_meaningful(r)) {
+        snprintf(
+            text, sizeof text,
+            "Too imprecise to say: errors are up to %.2g sd, and a bias of that size would not "
+            "show. Use %s. Largest differences from %s: a mean %s, an sd %s. %s",
+            r->reached, remedy_of(a), against, mean, sd, bound);
+    } else {
+        snprintf(text, sizeof text,
+                 "No bias found: not distinguishable from 0 at %.2g sd. Largest differences from "
+                 "%s: a mean %s, an sd %s. %s",
+                 r->reached, against, mean, sd, bound);
+    }
+    r->verdict = sgfsi_arena_text(&a->job.arena, text);
+    snprintf(text, sizeof text, "means off by at most %s, sds by %s%s; against %s", mean, sd,
+             r->mean_differs || r->sd_differs ? ""
+             : is_meaningful(r)               ? ", which may be chance"
+                                              : ", too imprecise to say more",
+             against);
+    r->brief = sgfsi_arena_text(&a->job.arena, text);
+    return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
 sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err) {
@@ -295,29 +288,6 @@ static sgfsi_json *row_json(const sgfs_audit_report *r, const sgfs_audit_row *ro
     return o;
 }
 
-static void put_worst(sgfsi_json *o, const sgfs_audit_report *r) {
-    sgfsi_json *mean = change_json(last_of(r, r->worst_mean)),
-               *sd = change_json(last_of(r, r->worst_sd));
-    sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
-    sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
-    sgfsi_json_put(o, "largest_mean", mean);
-    sgfsi_json_put(o, "largest_sd", sd);
-    sgfsi_json_flag(o, "mean_differs", r->mean_differs);
-    sgfsi_json_flag(o, "sd_differs", r->sd_differs);
-    sgfsi_json_num(o, "confidence", r->confidence);
-    sgfsi_json_num(o, "z", r->z);
-    sgfsi_json_num(o, "mean_within", r->mean_within);
-    sgfsi_json_num(o, "sd_within", r->sd_within);
-}
-
-static void put_rows(sgfsi_json *o, const sgfs_audit_report *r) {
-    sgfsi_json *columns = sgfsi_json_array(), *rows = sgfsi_json_array();
-    for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
-    for (int64_t j = 0; j < r->dim; j++) sgfsi_json_put(rows, NULL, row_json(r, &r->row[j]));
-    sgfsi_json_put(o, "columns", columns);
-    sgfsi_json_put(o, "params", rows);
-}
-
 sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
     const sgfs_audit_report *r = &((const sgfsi_audit *)job)->report;
     sgfsi_json *o = sgfsi_json_object();
@@ -334,10 +304,25 @@ sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
         if (!r->exact) sgfsi_json_text(o, "not_exact", r->not_exact);
         sgfsi_json_num(o, "precision", r->precision);
         sgfsi_json_num(o, "reached", r->reached);
-        put_worst(o, r);
+        sgfsi_json *mean = change_json(last_of(r, r->worst_mean)),
+                   *sd = change_json(last_of(r, r->worst_sd));
+        sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
+        sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
+        sgfsi_json_put(o, "largest_mean", mean);
+        sgfsi_json_put(o, "largest_sd", sd);
+        sgfsi_json_flag(o, "mean_differs", r->mean_differs);
+        sgfsi_json_flag(o, "sd_differs", r->sd_differs);
+        sgfsi_json_num(o, "confidence", r->confidence);
+        sgfsi_json_num(o, "z", r->z);
+        sgfsi_json_num(o, "mean_within", r->mean_within);
+        sgfsi_json_num(o, "sd_within", r->sd_within);
         sgfsi_json_num(o, "seconds", r->seconds);
         sgfsi_json_num(o, "rows_touched", r->rows_touched);
-        put_rows(o, r);
+        sgfsi_json *columns = sgfsi_json_array(), *rows = sgfsi_json_array();
+        for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
+        for (int64_t j = 0; j < r->dim; j++) sgfsi_json_put(rows, NULL, row_json(r, &r->row[j]));
+        sgfsi_json_put(o, "columns", columns);
+        sgfsi_json_put(o, "params", rows);
     }
     return o;
 }

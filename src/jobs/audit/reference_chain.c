@@ -52,26 +52,24 @@ static sgfs_status lend(const sgfsi_audit *a, sgfs_config *cfg, const char *key,
     return sgfs_config_set(cfg, key, sgfsi_config_text(a->job.cfg, key), err);
 }
 
-/* What the run's sampler and this one have in common, as the run had it. */
-static sgfs_status copy_settings(const sgfsi_audit *a, const sgfsi_reference_chain *p,
-                                 sgfs_config *cfg, sgfs_err *err) {
-    sgfsi_kinds kinds;
-    sgfs_status status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
-    if (status != SGFS_OK || a->way != SGFSI_AUDIT_STEP) return status;
-    bool same = strcmp(p->sampler, a->sampler) == 0;
-    if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
-    if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
-    for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
-        if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
-        status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
-    }
-    return status;
-}
-
 static sgfs_status set_options(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                sgfs_config *cfg, sgfs_err *err) {
     sgfs_status status = sgfs_config_set(cfg, "sampler.kind", p->sampler, err);
-    if (status == SGFS_OK) status = copy_settings(a, p, cfg, err);
+    if (status != SGFS_OK) return status;
+    /* What the run's sampler and this one have in common, as the run had it. */
+    sgfsi_kinds kinds;
+    status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
+    if (status != SGFS_OK) return status;
+    if (a->way == SGFSI_AUDIT_STEP) {
+        bool same = strcmp(p->sampler, a->sampler) == 0;
+        if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
+        if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
+        for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
+            if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
+            status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
+        }
+        if (status != SGFS_OK) return status;
+    }
     if (status == SGFS_OK && isfinite(p->h))
         status = sgfsi_config_set_num(cfg, "sampler.step", p->h, err);
     if (status == SGFS_OK) status = lend(a, cfg, "run.chains", err);
@@ -83,12 +81,6 @@ static sgfs_status set_options(const sgfsi_audit *a, const sgfsi_reference_chain
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */
-
-/* done: iterations of these chains. */
-static void report(sgfsi_audit *a, const sgfsi_reference_chain *p, double done) {
-    double fraction = a->total > 0 ? (a->done + fmin(done, p->work)) / a->total : 0;
-    sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
-}
 
 /* The draws of one chain since the last look go into the sums and are not kept. */
 static void add_draws(void *sums, int64_t chain, int64_t draws, const double *theta) {
@@ -109,7 +101,10 @@ static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_
         sgfsi_run_take_draws(run, add_draws, b);
         double after =
             run->chain[0].t > run->plan.warmup ? (double)(run->chain[0].t - run->plan.warmup) : 0;
-        report(a, p, after * (double)run->plan.chains);
+        double fraction =
+            a->total > 0 ? (a->done + fmin(after * (double)run->plan.chains, p->work)) / a->total
+                         : 0;
+        sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
         if (sgfsi_job_stopping(&a->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
         if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;

@@ -74,21 +74,6 @@ static void score_group(scorer *s, int64_t group) {
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
-    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
-    sgfs_status status = SGFS_OK;
-    s->room = sgfsi_arena_alloc(arena, threads, sizeof *s->room);
-    for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {
-        room *r = &s->room[k];
-        status = sgfsi_rows_open(&r->rows, s->m->data, plan, arena, err);
-        if (status == SGFS_OK)
-            status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, arena, err);
-    }
-    for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++)
-        status = sgfsi_tally_open(&s->tally[g], &s->m->labels, arena, err);
-    return s->room != NULL ? status : sgfsi_fail_memory(err, "held-out rows");
-}
-
 /* A group whose rows all have weight 0 says nothing and is left out. */
 static sgfs_status collect(const scorer *s, sgfsi_heldout *out, sgfs_err *err) {
     double loss = 0, wrong = 0, total = 0;
@@ -124,7 +109,18 @@ static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
 
 static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
-    sgfs_status status = make_room(s, threads, &arena, err);
+    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
+    sgfs_status status = SGFS_OK;
+    s->room = sgfsi_arena_alloc(&arena, threads, sizeof *s->room);
+    for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {
+        room *r = &s->room[k];
+        status = sgfsi_rows_open(&r->rows, s->m->data, plan, &arena, err);
+        if (status == SGFS_OK)
+            status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, &arena, err);
+    }
+    for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++)
+        status = sgfsi_tally_open(&s->tally[g], &s->m->labels, &arena, err);
+    status = s->room != NULL ? status : sgfsi_fail_memory(err, "held-out rows");
     if (status == SGFS_OK) {
         sgfsi_scope scope = sgfsi_context_enter(&s->m->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
