@@ -20,28 +20,29 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
-                       sgfs_err *err) {
+static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
+                               sgfs_err *err) {
     const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
     if (name == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t j = 0; j < r->data->features; j++) name[j] = r->data->feature[j].name;
     bool given = !sgfsi_config_auto(cfg, "data.target"), named = false;
     (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "named"), &named);
     const char *target = given ? sgfsi_config_text(cfg, "data.target") : r->data->target.name;
-    r->asked = (sgfsi_wanted){.features = r->data->features,
-                              .feature = name,
-                              .named = named,
-                              .target = target[0] != '\0' ? target : NULL,
-                              .target_needed = given,
-                              .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
-                              .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
-                              .recipe = sgfsi_json_get(origin->data, "recipe")};
+    r->wanted = (sgfsi_wanted){.features = r->data->features,
+                               .feature = name,
+                               .named = named,
+                               .target = target[0] != '\0' ? target : NULL,
+                               .target_needed = given,
+                               .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
+                               .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
+                               .recipe = sgfsi_json_get(origin->data, "recipe")};
     /* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
     const char *part = sgfsi_config_text(cfg, "data.part");
     bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
-    r->asked.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
-    r->asked.part = all ? NULL : part;
-    if (!sgfsi_config_auto(cfg, "data.limit")) r->asked.limit = sgfsi_config_int(cfg, "data.limit");
+    r->wanted.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
+    r->wanted.part = all ? NULL : part;
+    if (!sgfsi_config_auto(cfg, "data.limit"))
+        r->wanted.limit = sgfsi_config_int(cfg, "data.limit");
     /* The labels of the run, and whether they are texts. */
     const sgfsi_json *labels = sgfsi_json_get(origin->info, "labels");
     int64_t count = labels != NULL ? sgfsi_json_length(labels) : 0;
@@ -58,17 +59,17 @@ static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_
         texts = texts || !sgfsi_text_num(level[k], &number);
     }
     if (!texts) return SGFS_OK;
-    r->asked.level = level;
-    r->asked.levels = count;
+    r->wanted.level = level;
+    r->wanted.levels = count;
     return SGFS_OK;
 }
 
-static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
-    if (r->known || r->asked.target == NULL || strcmp(r->asked.target, "none") == 0) return;
+static void note_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
+    if (r->known || r->wanted.target == NULL || strcmp(r->wanted.target, "none") == 0) return;
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
               "%s: has no column \"%.60s\" (--target names another; labels of IDX images come with "
               "--labels): predictions only.",
-              path, r->asked.target);
+              path, r->wanted.target);
 }
 
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
@@ -87,12 +88,13 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     }
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return err->code;
-    sgfs_status status = ask(r, origin, cfg, err);
-    if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->asked, &options, err);
+    sgfs_status status = fill_wanted(r, origin, cfg, err);
+    if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
     if (status != SGFS_OK) return status;
     r->known = sgfsi_newdata_have_target(r->rows);
-    tell_target(r, sgfsi_newdata_shown(r->rows), cfg);
-    if (r->known) status = sgfsi_data_recall_target(r->data, r->asked.levels, r->asked.level, err);
+    note_target(r, sgfsi_newdata_shown(r->rows), cfg);
+    if (r->known)
+        status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;
     sgfs_config *silent = sgfsi_config_copy(origin->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model");
@@ -173,9 +175,9 @@ static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offs
     char where[SGFSI_WHERE];
     for (int64_t i = 0; i < n; i++) {
         if (!(offset[i] > 0)) {
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                              sgfsi_newdata_where(r->rows, i, where), r->asked.exposure, offset[i]);
+            return sgfsi_fail(
+                err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
+                sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, offset[i]);
         }
         offset[i] = log(offset[i]);
     }
@@ -185,7 +187,7 @@ static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offs
 sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfs_err *err) {
     const sgfs_data *d = r->data;
-    bool exposure = r->asked.exposure != NULL;
+    bool exposure = r->wanted.exposure != NULL;
     sgfsi_newdata_block raw = {.stride = d->p,
                                .x = block->x + (d->p - d->features),
                                .y = block->y,

@@ -28,7 +28,7 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
                           sgfsi_newdata_shown(a->source.rows),
-                          a->source.asked.target != NULL ? a->source.asked.target : "");
+                          a->source.wanted.target != NULL ? a->source.wanted.target : "");
     }
     sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
     while (status == SGFS_OK) {

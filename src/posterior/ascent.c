@@ -91,7 +91,7 @@ sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *f
     return status;
 }
 
-void sgfsi_ascent_tell(sgfsi_ascent *a, double distance) {
+void sgfsi_ascent_report(sgfsi_ascent *a, double distance) {
     snprintf(a->note, sizeof a->note,
              "Looking for the mode: step %lld, about %.2g standard deviations to go",
              (long long)a->iterations, distance);

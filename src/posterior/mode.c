@@ -119,7 +119,7 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
         if (runs_away(*distance, before)) return sgfsi_ascent_no_mode(err);
         if (is_short(a, *distance, before)) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
-        sgfsi_ascent_tell(a, *distance);
+        sgfsi_ascent_report(a, *distance);
         status = sgfsi_ascent_move(a, false, err);
         if (status == SGFS_OK) status = factor(a, true, work, err);
     }

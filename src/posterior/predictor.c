@@ -206,7 +206,7 @@ double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i) {
 }
 
 /* The means take the place of the last draw's outputs, which nobody needs any more. */
-void sgfsi_predictor_tell(sgfsi_predictor *p, sgfsi_tally *tally) {
+void sgfsi_predictor_tally(sgfsi_predictor *p, sgfsi_tally *tally) {
     for (int64_t i = 0; i < p->batch.n; i++) {
         double *mean = p->width > 0 ? p->out + i * p->width : NULL;
         double weight = p->batch.weight != NULL ? p->batch.weight[i] : 1;

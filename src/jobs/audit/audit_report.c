@@ -51,7 +51,7 @@ static known of_sd(const sgfsi_estimate *e) {
 static side side_of(const sgfsi_audit *a, int64_t j, known (*of)(const sgfsi_estimate *e)) {
     side s = {.drawn = {NAN, NAN}};
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
-        const sgfsi_estimate *e = a->probe[i].estimate;
+        const sgfsi_estimate *e = a->reference[i].estimate;
         s.at[i] = e != NULL ? of(&e[j]) : (known){NAN, NAN};
     }
     if (a->drawn != NULL) s.drawn = of(&a->drawn[j]);
@@ -96,7 +96,7 @@ static const sgfs_audit_change *last_of(const sgfs_audit_report *r, int64_t j) {
 }
 
 /* The largest that is no chance; where there is none, the largest. */
-static extreme look(const sgfs_audit_report *r, bool means) {
+static extreme find_extreme(const sgfs_audit_report *r, bool means) {
     extreme e = {0, false, 0, 0};
     double largest = -1;
     for (int64_t j = 0; j < r->dim; j++) {
@@ -154,8 +154,8 @@ static int64_t least_freedom(const sgfsi_audit *a) {
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         bool audited = i == SGFSI_REFERENCE_H && a->way == SGFSI_AUDIT_STEP;
         bool enters = audited || a->exact == (i == SGFSI_REFERENCE_EXACT);
-        if (a->probe[i].estimate == NULL || !enters) continue;
-        if (a->probe[i].freedom < least) least = a->probe[i].freedom;
+        if (a->reference[i].estimate == NULL || !enters) continue;
+        if (a->reference[i].freedom < least) least = a->reference[i].freedom;
     }
     return least;
 }
@@ -163,7 +163,7 @@ static int64_t least_freedom(const sgfsi_audit *a) {
 static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
     r->confidence = confidence;
     r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
-    extreme mean = look(r, true), sd = look(r, false);
+    extreme mean = find_extreme(r, true), sd = find_extreme(r, false);
     r->worst_mean = mean.row;
     r->worst_sd = sd.row;
     r->mean_differs = mean.differs;
@@ -192,7 +192,7 @@ static void put_facts(sgfsi_audit *a) {
     r->not_exact = a->not_exact;
     r->dim = a->run->D;
     r->precision = sgfsi_config_num(a->job.cfg, "audit.precision");
-    for (int i = 0; i < SGFSI_REFERENCES; i++) r->rows_touched += (double)a->probe[i].rows;
+    for (int i = 0; i < SGFSI_REFERENCES; i++) r->rows_touched += (double)a->reference[i].rows;
 }
 
 sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {

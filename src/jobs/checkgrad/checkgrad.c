@@ -116,7 +116,8 @@ void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end
 }
 
 /* The gradient a little beside theta, made once for each point and neighbour. */
-static sgfs_status look_beside(sgfsi_check *c, sgfsi_neighbour *n, int64_t which, sgfs_err *err) {
+static sgfs_status evaluate_beside(sgfsi_check *c, sgfsi_neighbour *n, int64_t which,
+                                   sgfs_err *err) {
     double lp = 0;
     if (n->at == c->point) return SGFS_OK;
     sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 1 + which, SGFSI_START);
@@ -166,7 +167,7 @@ static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *ou
         sgfsi_neighbour *n = &c->beside[i];
         sgfsi_slopes at = c->slopes;
         if (!is_open(&out[0]) && !is_open(&out[1])) break;
-        if (look_beside(c, n, i, NULL) != SGFS_OK) continue; /* no numbers there */
+        if (evaluate_beside(c, n, i, NULL) != SGFS_OK) continue; /* no numbers there */
         at.theta = n->theta;
         at.gradient[0] = n->G;
         at.gradient[1] = n->prior;
@@ -221,7 +222,7 @@ static double gap_of(const sgfsi_verdict *v) {
 
 /* A direction over all parameters disagrees: halve it, keep the half that is further off, until one
  * parameter is left, and compare that one. */
-static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
+static sgfs_status find_by_halves(sgfsi_check *c, int64_t which, sgfs_err *err) {
     int64_t from = 0, end = c->part.D;
     while (end - from > 1) {
         int64_t middle = from + (end - from) / 2;
@@ -288,7 +289,7 @@ static int64_t bad_row(sgfsi_check *c) {
 }
 
 /* Log density and gradient at theta; false: not numbers, which is noted. */
-static sgfs_status look(sgfsi_check *c, bool *usable, sgfs_err *err) {
+static sgfs_status evaluate(sgfsi_check *c, bool *usable, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
     int64_t bad = 0;
     c->lp = 0;
@@ -325,9 +326,9 @@ static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
         double away = c->point > 1 ? c->radius * (2 * c->room[j] - 1) : 0;
         c->theta[j] = c->start[j] + away * c->spread[j];
     }
-    sgfs_status status = look(c, &usable, err);
+    sgfs_status status = evaluate(c, &usable, err);
     if (status != SGFS_OK || !usable) return status;
-    c->spot = look_beside(c, &c->beside[0], 0, NULL) == SGFS_OK ? c->beside[0].theta : c->theta;
+    c->spot = evaluate_beside(c, &c->beside[0], 0, NULL) == SGFS_OK ? c->beside[0].theta : c->theta;
     status = sgfsi_check_sample(c, &usable, err);
     if (status != SGFS_OK || !usable) return status;
     /* One by one, then along directions over all: a mistake found is not looked for twice. */
@@ -345,7 +346,7 @@ static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
         if (status != SGFS_OK) return status;
         sgfsi_note(&c->found.direction, seen.is, seen.error, c->point, 0);
         if (seen.is < SGFSI_WRONG || found) continue;
-        status = corner(c, d, err);
+        status = find_by_halves(c, d, err);
         found = true;
     }
     return status;

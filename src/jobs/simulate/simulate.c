@@ -185,9 +185,9 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (status == SGFS_OK)
         status = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
     if (status == SGFS_OK && o->truth != NULL) { /* refuse before an hour of writing, not after */
-        sgfsi_outfile probe;
-        status = sgfsi_outfile_open(&probe, o->truth, overwrite, false, err);
-        if (status == SGFS_OK) sgfsi_outfile_abandon(&probe);
+        sgfsi_outfile trial;
+        status = sgfsi_outfile_open(&trial, o->truth, overwrite, false, err);
+        if (status == SGFS_OK) sgfsi_outfile_abandon(&trial);
     }
     if (status == SGFS_OK) status = sgfsi_check_model_options(cfg, s.kind, err);
     if (status == SGFS_OK) status = open_model(&s, cfg, &job->arena, err);

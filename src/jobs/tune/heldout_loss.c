@@ -59,7 +59,7 @@ static sgfs_status score_block(scorer *s, room *r, int64_t first, int64_t n, int
             if (status != SGFS_OK) return status;
         }
     }
-    sgfsi_predictor_tell(&r->predictor, &s->tally[group]);
+    sgfsi_predictor_tally(&r->predictor, &s->tally[group]);
     return SGFS_OK;
 }
 
@@ -135,7 +135,7 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
     return status;
 }
 
-static sgfs_model *open_again(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
+static sgfs_model *copy_model(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     sgfs_config_on_message(silent, NULL, NULL);
@@ -151,7 +151,7 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     if (err == NULL) err = &own;
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
-    sgfs_model *user = plain != NULL ? open_again(m, plain, err) : NULL;
+    sgfs_model *user = plain != NULL ? copy_model(m, plain, err) : NULL;
     if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,

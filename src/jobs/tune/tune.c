@@ -147,7 +147,7 @@ static double spread_of(const sgfs_summary *s) {
     return count > 0 ? exp(sum / count) : NAN;
 }
 
-static sgfs_status look_at_chains(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
+static sgfs_status add_diagnostics(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
     sgfs_summary *s = sgfsi_summary_new(run->out.memory, err);
     if (s == NULL) return err->code;
     trial->ess += s->ess_min;
@@ -189,14 +189,14 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
         return SGFS_OK;
     }
     sgfs_status status = f != NULL ? score(t, trial, run, f, err) : compare(t, trial, run, err);
-    if (status == SGFS_OK) status = look_at_chains(trial, run, err);
+    if (status == SGFS_OK) status = add_diagnostics(trial, run, err);
     trial->runs += status == SGFS_OK;
     return status;
 }
 
 /* A chain that left the numbers is a result; a stop by --max-time leaves fewer draws. */
-static sgfs_status walk(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
-                        sgfs_err *err) {
+static sgfs_status run_trial(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
+                             sgfs_err *err) {
     sgfs_run_on_progress(run, on_run_progress, t);
     sgfs_status status = sgfs_run_all(run, err);
     trial->seconds += run->seconds;
@@ -221,7 +221,7 @@ static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds
         t->at_hand = trial;
         if (!trial->diverged && !trial->empty) {
             t->running = sgfs_run_open(m, trial->cfg, err);
-            status = t->running != NULL ? walk(t, trial, t->running, f, err) : err->code;
+            status = t->running != NULL ? run_trial(t, trial, t->running, f, err) : err->code;
             sgfs_run_free(t->running);
             t->running = NULL;
         }
