@@ -11,7 +11,13 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
     *ctx = (sgfsi_context){.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
                            .comm = sgfsi_comm_find(),
                            .log = sgfsi_config_log(cfg)};
-    return sgfsi_device_open(&ctx->device, sgfsi_config_text(cfg, "run.backend"), err);
+    const char *name = sgfsi_config_text(cfg, "run.backend");
+    const sgfs_device *kind = sgfsi_device_find(name);
+    if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+    sgfs_status status = sgfsi_device_open(&ctx->device, kind, err);
+    if (status == SGFS_OK)
+        ctx->near = ctx->device->ops->alloc == NULL ? ctx->device : sgfsi_devices[0];
+    return status;
 }
 
 void sgfsi_context_close(sgfsi_context *ctx) {

@@ -17,6 +17,8 @@
 typedef struct sgfsi_context {
     int64_t threads;           /* that may work at the same time (base/threads.h) */
     const sgfs_device *device; /* what does the arithmetic */
+    const sgfs_device *near;   /* the same for matrices in the host's memory: the device itself,
+                                  unless its memory is another */
     const sgfsi_comm *comm;    /* the processes that share the work */
     const sgfsi_log *log;      /* where notes and warnings go */
 } sgfsi_context;

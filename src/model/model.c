@@ -119,6 +119,16 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     return other;
 }
 
+const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
+    if (m->ctx.near == m->ctx.device) return m;
+    sgfs_model *other = sgfsi_arena_alloc(arena, 1, sizeof *other);
+    if (other == NULL) return NULL;
+    *other = *m;
+    other->ctx.device = m->ctx.near;
+    other->gatherer = (sgfsi_gatherer){.device = m->ctx.near};
+    return other;
+}
+
 sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
     m->param = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->param);
     return m->param != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the parameter names");

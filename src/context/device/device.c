@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err) {
-    const sgfs_device *kind = *out = sgfsi_device_find(name);
-    if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err) {
+    *out = kind;
     if (kind->ops->open == NULL) return SGFS_OK;
     sgfs_device *dev = malloc(sizeof *dev);
     *out = NULL;

@@ -14,9 +14,12 @@
  *              them all;
  *   optional   NULL means that there is no need for it.
  *
- * Sparse rows stay with the host.
+ * With memory of its own a device does the work on minibatches of the generalised linear models
+ * with one predictor. Other models write scores in loops of their own, so the host has to be able to
+ * reach the device's memory for them (managed memory does). Sparse rows, passes over all rows, the
+ * mode and predictions stay with the host (context.h, `near`).
  *
- * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
+ * tests/conform/test_far_device.c has such a device. The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c.
  */
 #ifndef SGFSI_DEVICE_H
@@ -194,9 +197,8 @@ extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first i
 extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
 const sgfs_device *sgfsi_device_find(const char *name);
 
-/* The device of that name, ready to work; SGFS_EUSAGE where there is none. A device without `open`
- * is its row of the table. */
-sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err);
+/* A device of that kind, ready to work; without `open`, a kind is its own device. */
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err);
 void sgfsi_device_close(const sgfs_device *dev); /* takes NULL */
 
 /* Can it work with matrices of this many rows or columns? SGFS_EUSAGE with a sentence. */
