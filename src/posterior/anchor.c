@@ -85,7 +85,7 @@ static void unfold(const sgfs_model *m, sgfsi_anchor *a) {
         double prior = a->info[i * D + i];
         for (int64_t j = 0; j <= i; j++) {
             a->info[i * D + j] = a->info[j * D + i] =
-                sgfsi_dot(m->ctx.device, j + 1, a->L + i * D, a->L + j * D);
+                sgfsi_dot(m->ctx.near, j + 1, a->L + i * D, a->L + j * D);
         }
         a->info[i * D + i] -= prior;
     }
@@ -130,8 +130,8 @@ static sgfs_status climb(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan p
 static double apart(const sgfs_model *m, const double *L, const double *x, const double *y,
                     double *gap) {
     for (int64_t j = 0; j < m->D; j++) gap[j] = x[j] - y[j];
-    sgfsi_trmv(m->ctx.device, m->D, L, true, gap);
-    return sqrt(sgfsi_dot(m->ctx.device, m->D, gap, gap));
+    sgfsi_trmv(m->ctx.near, m->D, L, true, gap);
+    return sqrt(sgfsi_dot(m->ctx.near, m->D, gap, gap));
 }
 
 /* No longer than a sentence that goes into another one may be. */
@@ -276,7 +276,7 @@ static sgfs_status complete(sgfsi_anchor *a, const sgfs_model *m, sgfs_err *err)
     }
     memcpy(a->L, a->info, (size_t)(D * D) * sizeof *a->L);
     sgfsi_prior_add_curvature(m, a->theta, a->L);
-    int64_t failed = sgfsi_potrf(m->ctx.device, D, a->L);
+    int64_t failed = sgfsi_potrf(m->ctx.near, D, a->L);
     if (failed != 0) {
         return sgfsi_fail(err, SGFS_ENUMERIC,
                           "the information at a new anchor is singular at parameter \"%s\"",
@@ -286,8 +286,8 @@ static sgfs_status complete(sgfsi_anchor *a, const sgfs_model *m, sgfs_err *err)
     a->lp = a->loglik;
     sgfs_status status = sgfsi_prior_add(m, a->theta, &a->lp, a->G_post, err);
     memcpy(a->work, a->G_post, (size_t)D * sizeof *a->work);
-    sgfsi_trsv(m->ctx.device, D, a->L, false, a->work);
-    a->distance = sqrt(sgfsi_dot(m->ctx.device, D, a->work, a->work));
+    sgfsi_trsv(m->ctx.near, D, a->L, false, a->work);
+    a->distance = sqrt(sgfsi_dot(m->ctx.near, D, a->work, a->work));
     return status;
 }
 

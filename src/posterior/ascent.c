@@ -103,7 +103,7 @@ void sgfsi_ascent_report(sgfsi_ascent *a, double distance) {
 
 /* The trial lands in old_theta and old_G: after acceptance the pairs change names. */
 static sgfs_status try_size(sgfsi_ascent *a, double size, double *A, place *at, sgfs_err *err) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     int64_t D = a->m->D;
     memcpy(a->old_theta, a->theta, (size_t)D * sizeof *a->theta);
     sgfsi_axpy(dev, D, size, a->direction, a->old_theta);

@@ -48,7 +48,7 @@ static void scale(const sgfsi_ascent *a, double k, double *x) {
 
 /* direction = H G. Before the first pair: a step of one spread at most. */
 static void choose_direction(sgfsi_ascent *a, memory *h) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     int64_t D = a->m->D, oldest = h->count > PAIRS ? h->count - PAIRS : 0;
     double *d = a->direction, alpha[PAIRS];
     memcpy(d, a->G, (size_t)D * sizeof *d);

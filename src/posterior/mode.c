@@ -55,7 +55,7 @@ static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal,
     int64_t D = a->m->D, bad = -1;
     double least = 64 * (double)D * 0x1p-52;
     for (int64_t j = 0; j < D; j++) diagonal[j] = a->A[j * D + j];
-    int64_t failed = sgfsi_potrf(a->m->ctx.device, D, a->A);
+    int64_t failed = sgfsi_potrf(a->m->ctx.near, D, a->A);
     if (failed != 0) bad = failed - 1;
     for (int64_t j = 0; j < D && bad < 0; j++) {
         double pivot = a->A[j * D + j];
@@ -73,7 +73,7 @@ static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal,
 
 /* direction = A^-1 G; returns |L^-1 G|. A is L. */
 static double newton_step(sgfsi_ascent *a) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     int64_t D = a->m->D;
     memcpy(a->direction, a->G, (size_t)D * sizeof *a->G);
     sgfsi_trsv(dev, D, a->A, false, a->direction);
@@ -87,7 +87,7 @@ static double newton_step(sgfsi_ascent *a) {
 /* Length of the step in the start's standard deviations; without L0 there is no need to know. work:
  * D. */
 static double length_before(const sgfsi_ascent *a, const double *L0, double *work) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     if (L0 == NULL) return 0;
     memcpy(work, a->direction, (size_t)a->m->D * sizeof *work);
     sgfsi_trmv(dev, a->m->D, L0, true, work);
@@ -226,7 +226,7 @@ sgfs_status sgfsi_mode_find(const sgfs_model *m, const double *start, int64_t th
     sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
     if (status == SGFS_OK) {
         memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
-        sgfsi_invert_factor(m->ctx.device, m->D, mode.L, cov);
+        sgfsi_invert_factor(m->ctx.near, m->D, mode.L, cov);
     }
     if (passes != NULL) *passes = mode.passes;
     sgfsi_arena_free(&arena);
@@ -245,7 +245,7 @@ static sgfs_status log_det(const sgfs_model *m, surroundings *s, double *out, sg
     double lp;
     sgfs_status status = sgfsi_full_eval(&s->full, s->place, &lp, s->G, s->A, err);
     if (status != SGFS_OK) return status;
-    if (sgfsi_potrf(m->ctx.device, m->D, s->A) != 0) {
+    if (sgfsi_potrf(m->ctx.near, m->D, s->A) != 0) {
         return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix is singular near the mode.");
     }
     *out = 0;
@@ -269,7 +269,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
         if (status == SGFS_OK) s->change[k] = -0.5 * (high - low) / (2 * step);
     }
     for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
-        mean[i] = mode[i] + sgfsi_dot(m->ctx.device, m->D, cov + i * m->D, s->change);
+        mean[i] = mode[i] + sgfsi_dot(m->ctx.near, m->D, cov + i * m->D, s->change);
     }
     return status;
 }

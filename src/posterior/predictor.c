@@ -56,6 +56,8 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
                                  int64_t keep, sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model_kind *kind = m->kind;
     bool classes = m->labels.count > 0;
+    m = sgfsi_model_near(m, arena);
+    if (m == NULL) return sgfsi_fail_memory(err, "predictions");
     *p = (sgfsi_predictor){.m = m, .most = most, .keep = keep, .stride = stride_of(keep)};
     p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
     p->drawn = !classes && kind->resample != NULL;

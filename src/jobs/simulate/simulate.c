@@ -101,7 +101,7 @@ static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, 
     sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
     sgfsi_context_leave(scope);
     if (status != SGFS_OK) return status;
-    sgfsi_invert_factor(m->ctx.device, m->D, mode.L, cov);
+    sgfsi_invert_factor(m->ctx.near, m->D, mode.L, cov);
     /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
     if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode.theta, cov, mean, err);
     memcpy(mean, mode.theta, (size_t)m->D * sizeof *mean);
