@@ -107,7 +107,7 @@ sgfs_status sgfsi_lbfgs(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, s
         if (runs_away(a, &h)) return sgfsi_ascent_no_mode(err);
         if (*distance < a->tolerance) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
-        sgfsi_ascent_tell(a, *distance);
+        sgfsi_ascent_report(a, *distance);
         status = sgfsi_ascent_move(a, true, err);
         if (status == SGFS_OK) remember(a, &h);
     }
