@@ -156,7 +156,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     const sgfsi_kinds *k = &run->plan.kinds;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "format", 1);
-    sgfsi_json_text(o, "sgfs_version", sgfs_version());
+    sgfsi_json_text(o, "sgfs_version", SGFS_VERSION_TEXT);
     put_time(o);
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
