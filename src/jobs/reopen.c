@@ -166,9 +166,21 @@ static sgfs_status check_column(const sgfs_data *d, const sgfsi_column *now, con
     return fail_other(d, what, err);
 }
 
-static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
-    const sgfsi_json *features = sgfsi_json_get(header, "features");
+static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
     char what[128];
+    int64_t rows = sgfsi_json_get_int(header, "rows", -1);
+    double total = sgfsi_json_get_num(header, "total_weight", (double)rows);
+    if (rows != d->N) {
+        snprintf(what, sizeof what, "there are %lld, and there were %lld", (long long)d->N,
+                 (long long)rows);
+        return fail_other(d, what, err);
+    }
+    if (!is_near(d->total, total, 0)) {
+        snprintf(what, sizeof what, "their weights are %.6g in all, and were %.6g", d->total,
+                 total);
+        return fail_other(d, what, err);
+    }
+    const sgfsi_json *features = sgfsi_json_get(header, "features");
     if (sgfsi_json_length(features) != d->features) {
         snprintf(what, sizeof what, "there are %lld columns, and there were %lld",
                  (long long)d->features, (long long)sgfsi_json_length(features));
@@ -185,23 +197,6 @@ static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *header, s
     return check_column(d, &d->target, sgfsi_json_get_text(header, "target", ""),
                         sgfsi_json_get_num(header, "target_mean", NAN),
                         sgfsi_json_get_num(header, "target_sd", NAN), err);
-}
-
-static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
-    char what[128];
-    int64_t rows = sgfsi_json_get_int(header, "rows", -1);
-    double total = sgfsi_json_get_num(header, "total_weight", (double)rows);
-    if (rows != d->N) {
-        snprintf(what, sizeof what, "there are %lld, and there were %lld", (long long)d->N,
-                 (long long)rows);
-        return fail_other(d, what, err);
-    }
-    if (!is_near(d->total, total, 0)) {
-        snprintf(what, sizeof what, "their weights are %.6g in all, and were %.6g", d->total,
-                 total);
-        return fail_other(d, what, err);
-    }
-    return check_columns(d, header, err);
 }
 
 sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err) {
