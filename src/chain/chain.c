@@ -35,7 +35,7 @@ static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
  * columns far from 0. room: D. */
 static void widen(sgfsi_chain *w, double *room) {
     const sgfsi_anchor *a = w->sampler.anchor;
-    const sgfs_device *dev = w->sampler.model->ctx.device;
+    const sgfs_device *dev = w->sampler.model->ctx.near;
     if (a == NULL || a->L == NULL || w->D > 1000) return;
     for (int64_t j = 0; j < w->D; j++) {
         memset(room, 0, (size_t)w->D * sizeof *room);
@@ -99,7 +99,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
     w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
     if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
-        !sgfsi_chain_moments_open(&w->moments, model->ctx.device, D, full_moments, &w->arena))
+        !sgfsi_chain_moments_open(&w->moments, model->ctx.near, D, full_moments, &w->arena))
         return sgfsi_fail_memory(err, "a chain");
     w->theta = vectors;
     w->user = vectors + D;

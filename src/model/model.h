@@ -22,6 +22,7 @@ struct sgfs_model {
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
     sgfsi_context ctx;
+    sgfsi_gatherer gatherer; /* of the rows of its batches */
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;
@@ -56,6 +57,10 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
 /* The same model looking at other rows of its own data: parameters, prior and scale are those of m,
  * from which it borrows everything. Not freed. */
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
+
+/* The same model with its rows in the host's memory, for sums that are there: m, where they are
+ * anyway, else from the arena. NULL when memory is out. */
+const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);
 
 /* For the kinds, while opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,

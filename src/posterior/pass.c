@@ -44,7 +44,8 @@ static void weigh(sgfs_scores *s, const double *weight) {
 
 static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool curvature,
                              sgfsi_arena *arena, sgfs_err *err) {
-    const sgfsi_rows_plan plan = {.n = FULL_BLOCK, .sparse = m->kind->sparse};
+    const sgfsi_rows_plan plan = {
+        .n = FULL_BLOCK, .sparse = m->kind->sparse, .gatherer = m->gatherer};
     sgfs_status status = sgfsi_rows_open(&f->rows, m->data, plan, arena, err);
     if (status != SGFS_OK) return status;
     int64_t scratch = m->scratch_per_row;
@@ -64,6 +65,8 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
     if (threads <= 0) threads = m->ctx.threads;
     while (curvature && parts > 1 && parts * D * D > MOST_SUMS) parts /= 2;
+    m = sgfsi_model_near(m, arena);
+    if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
     *f = (sgfsi_full){.model = m,
                       .N = m->data->N,
                       .D = D,
