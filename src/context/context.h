@@ -28,6 +28,9 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
 /* For whoever opened it, once, after all memory of the device is back. Takes a zeroed one. */
 void sgfsi_context_close(sgfsi_context *ctx);
 
+/* From now on the device is `near`. */
+void sgfsi_context_stay_near(sgfsi_context *ctx);
+
 /* How threads are shared out: `chains` of them at the same time, each with `inside` threads for its
  * passes over all rows. Passes talk to other processes where there are some, and have to do so in
  * the same order everywhere: then chains that make passes go one after another, with all threads

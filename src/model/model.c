@@ -104,10 +104,12 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     m->restored = saved;
     m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK &&
-             sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
-             set_up(m, err) == SGFS_OK)
-        return m;
+    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
+        if (!kind->far || sgfsi_data_is_sparse(data)) sgfsi_context_stay_near(&m->ctx);
+        if (sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+            set_up(m, err) == SGFS_OK)
+            return m;
+    }
     sgfs_model_free(m);
     return NULL;
 }

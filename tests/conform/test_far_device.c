@@ -396,6 +396,20 @@ static void test_samplers_that_look_at_all_rows(void **state) {
     compare((settings){.sampler = "nuts", .keeps = true, .near = true});
 }
 
+static void test_a_model_that_needs_the_host_stays_there(void **state) {
+    const sgfs_device kind = {.name = "far", .ops = &far_ops, .most = INT64_MAX};
+    sgfsi_context ctx = {.near = blas};
+    sgfs_err err;
+    (void)state;
+    assert_true(sgfs_model_logistic.far && !sgfs_model_mlp.far);
+    assert_int_equal(sgfsi_device_open(&ctx.device, &kind, &err), SGFS_OK);
+    sgfsi_context_stay_near(&ctx);
+    assert_ptr_equal(ctx.device, blas);
+    assert_true(far.opened == 1 && far.closed == 1);
+    sgfsi_context_stay_near(&ctx);
+    sgfsi_context_close(&ctx);
+}
+
 static int setup(void **state) {
     (void)state;
     write_rows();
@@ -415,6 +429,7 @@ int main(void) {
         cmocka_unit_test(test_a_factor_that_is_kept_up_to_date),
         cmocka_unit_test(test_other_samplers_with_minibatches),
         cmocka_unit_test(test_samplers_that_look_at_all_rows),
+        cmocka_unit_test(test_a_model_that_needs_the_host_stays_there),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
