@@ -48,15 +48,6 @@ sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sg
                       sampler->model->param[failed - 1]);
 }
 
-/* y = L^-1 (Lfull Lfull') L^-T x */
-static void apply(const sgfsi_precision *p, const double *full, double *x) {
-    const sgfs_device *dev = p->A.device;
-    p->L.kind->solve(&p->L, true, x);
-    sgfsi_trmv(dev, p->A.D, full, true, x);
-    sgfsi_trmv(dev, p->A.D, full, false, x);
-    p->L.kind->solve(&p->L, false, x);
-}
-
 /* By the power method, from a vector that no one chose; a tenth is added, for it comes from below.
  */
 static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
@@ -68,7 +59,10 @@ static double stiffness(const sgfsi_precision *p, const double *full, uint64_t s
     for (int k = 0; k < POWER_STEPS; k++) {
         double size = sqrt(sgfsi_dot(dev, D, x, x));
         for (int64_t j = 0; j < D; j++) x[j] /= size;
-        apply(p, full, x);
+        p->L.kind->solve(&p->L, true, x); /* x = L^-1 (Lfull Lfull') L^-T x */
+        sgfsi_trmv(dev, D, full, true, x);
+        sgfsi_trmv(dev, D, full, false, x);
+        p->L.kind->solve(&p->L, false, x);
         largest = sqrt(sgfsi_dot(dev, D, x, x));
     }
     return largest < 1.001 ? 1 : 1.1 * largest;
