@@ -228,6 +228,7 @@ const sgfs_model_kind sgfs_model_poisson = {
     .sparse = true,
     .exposure = true,
     .one_mode = true,
+    .far = true,
     .open = open_poisson,
     .scores = scores,
     .predict = predict,

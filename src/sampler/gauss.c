@@ -69,7 +69,7 @@ static sgfs_status plan_gauss(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
 static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
     const char *mean = set->mean, *precision = set->precision;
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D, passes = 0;
     sgfs_status status = SGFS_OK;
     if (mean[0] == '\0' || precision[0] == '\0') {
@@ -133,7 +133,7 @@ static double largest_eigenvalue(const sgfs_device *dev, int64_t D, const double
 
 /* M = R'P R -> the step; drift = eps/2 C P and F F' = eps I - eps^2/4 M. */
 static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, sgfs_err *err) {
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
     times_factor(&s->C, false, s->drift); /* P R */
@@ -213,7 +213,7 @@ static sgfs_status open_gauss(sgfs_sampler *sampler, sgfs_err *err) {
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     gauss *s = sampler->state;
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     (void)err;
     if (now->t == 1) { /* theta = theta0 + L^-T z */

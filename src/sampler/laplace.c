@@ -81,7 +81,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
                         double *stats, sgfs_err *err) {
     (void)err;
     const laplace *s = sampler->state;
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     stats[0] = s->mode.lp - 0.5 * sgfsi_dot(dev, D, s->z, s->z);

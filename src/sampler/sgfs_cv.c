@@ -181,13 +181,12 @@ static void compare_with_anchor(sgfs_sampler *sampler, sgfs_cv *s) {
 }
 
 /* A draw of the Gaussian there. */
-static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, int64_t t, uint32_t purpose,
-                       double *theta) {
-    const sgfs_sym *L = &s->step.P.L;
+static void draw_place(const sgfs_sampler *sampler, int64_t t, uint32_t purpose, double *theta) {
+    const sgfs_device *dev = sampler->model->ctx.near;
     const sgfsi_anchor *a = sampler->anchor;
     sgfsi_sampler_normals(sampler, t, purpose, theta);
-    sgfsi_trsv(L->device, sampler->D, a->L, true, theta);
-    sgfsi_axpy(L->device, sampler->D, 1.0, a->theta, theta);
+    sgfsi_trsv(dev, sampler->D, a->L, true, theta);
+    sgfsi_axpy(dev, sampler->D, 1.0, a->theta, theta);
 }
 
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
@@ -202,7 +201,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     sgfsi_average_restart(&g->I1);
     g->measured = 0;
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        draw_place(sampler, s, SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE, s->mean);
+        draw_place(sampler, SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE, s->mean);
         status =
             sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
         sgfsi_sampler_normals(sampler, SGFSI_PROBE_SIGNS + first + i, SGFSI_PROBE, g->z);
@@ -330,7 +329,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     sgfs_cv *s = sampler->state;
     sgfsi_corrected *g = &s->step;
     double before = (double)sampler->interventions;
-    if (!s->begun) draw_place(sampler, s, 1, SGFSI_START, theta);
+    if (!s->begun) draw_place(sampler, 1, SGFSI_START, theta);
     s->begun = true;
     compare_with_anchor(sampler, s);
     sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, g->z);
