@@ -31,8 +31,10 @@ static sgfs_status take_option(sgfs_config *cfg, const sgfs_draws *run, const ch
     return sgfs_config_set(cfg, key, value, err);
 }
 
-sgfs_status sgfsi_reopen_options(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
-                                 sgfs_err *err) {
+/* Those of one stage that are not the default: what the header holds of the others nobody asked
+ * for. */
+static sgfs_status take_stage(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
+                              sgfs_err *err) {
     const sgfs_option *row;
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
@@ -48,7 +50,7 @@ sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const 
     const sgfs_option *row;
     sgfs_config *checked = sgfs_config_new();
     if (checked == NULL) return sgfsi_fail_memory(err, "the options");
-    sgfs_status status = sgfsi_reopen_options(checked, run, stage, err);
+    sgfs_status status = take_stage(checked, run, stage, err);
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(checked, i)) != NULL; i++) {
         if (!sgfsi_config_given(checked, row->key)) continue;
         status = sgfsi_config_default(cfg, row->key, sgfsi_config_text(checked, row->key), err);
@@ -67,7 +69,7 @@ static sgfs_status take_options(sgfs_config *cfg, const sgfs_draws *run, sgfs_er
     }
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof stages / sizeof stages[0] && status == SGFS_OK; i++)
-        status = sgfsi_reopen_options(cfg, run, stages[i], err);
+        status = take_stage(cfg, run, stages[i], err);
     if (status != SGFS_OK) return status;
     /* What is set later is applied later. */
     const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(run->header, "data"), "recipe");

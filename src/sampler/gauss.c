@@ -83,7 +83,7 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     }
     sampler->full.rows_touched += passes * sampler->full.N;
     if (status == SGFS_OK && mean[0] != '\0') {
-        status = sgfsi_vector_read(s->mean, mean, D, sampler->arena, err);
+        status = sgfsi_vector_read(s->mean, mean, D, err);
     }
     if (status == SGFS_OK && precision[0] != '\0') {
         sgfsi_matrix m;
