@@ -284,26 +284,7 @@ static sgfs_status cut_block(csv *c, const char **rest, sgfs_err *err) {
     }
 }
 
-/* Every piece, and the text that comes next, at the same time. */
-static void read_pieces(csv *c, const char *rest) {
-    bool more = !c->text.ended;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
-    for (int64_t k = -1; k < c->pieces; k++) {
-        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
-        else if (more) sgfsi_text_ahead(&c->text, rest);
-    }
-}
-
 /* ---- a block: settled in order --------------------------------------------------------------- */
-
-/* Cells of a column of words that count from `known` on are numbers of the piece's own words. */
-static void renumber(const csv *c, sgfsi_csv_piece *p, const sgfsi_csv_words *words, int64_t known,
-                     const int64_t *number) {
-    for (int64_t i = 0; i < p->rows; i++) {
-        double *cell = &p->cells[i * c->plan.kept + words->place];
-        if (*cell >= (double)known) *cell = (double)number[(int64_t)*cell - known];
-    }
-}
 
 /* Words that are one too many end the piece before the row that has the first of them. */
 static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t k, int64_t line) {
@@ -340,24 +321,14 @@ static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int6
                 p->rows = 0;
             }
         }
-        if (fresh->count > 0) renumber(c, p, words, before[w], number);
+        if (fresh->count > 0) {
+            /* Cells of a column of words that count from `known` on are numbers of the piece's own words. */
+            for (int64_t i = 0; i < p->rows; i++) {
+                double *cell = &p->cells[i * c->plan.kept + words->place];
+                if (*cell >= (double)before[w]) *cell = (double)number[(int64_t)*cell - before[w]];
+            }
+        }
     }
-}
-
-static void settle_missing(csv *c, const sgfsi_csv_piece *p, int64_t line) {
-    const sgfsi_csv_missing *from = &p->missing;
-    sgfsi_csv_missing *m = &c->missing;
-    if (from->cells == 0 || p->missing_row >= p->rows) return;
-    if (m->cells == 0) {
-        m->col = from->col;
-        m->too_large = from->too_large;
-        memcpy(m->text, from->text, sizeof m->text);
-    }
-    for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
-        if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
-    }
-    m->cells += from->cells;
-    m->lines += from->lines;
 }
 
 /* Columns of numbers in which the piece found text hold words from the next pass on. */
@@ -376,17 +347,6 @@ static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) 
     return status;
 }
 
-static void settle_rows(csv *c, sgfsi_csv_piece *p, int64_t line) {
-    int64_t target = 0, row = c->plan.first.row - c->rows;
-    for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
-    if (row >= 0 && row < p->rows && !c->restart) {
-        while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
-        c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
-    }
-    c->rows += p->rows;
-    c->block_rows += p->rows;
-}
-
 /* Piece by piece up to the first fault. Rows in front of it count, words and all; what is behind
  * it does not. */
 static sgfs_status settle_block(csv *c, const char *rest) {
@@ -400,8 +360,29 @@ static sgfs_status settle_block(csv *c, const char *rest) {
         sgfsi_csv_piece *p = &c->piece[k];
         if (!c->restart) settle_words(c, p, before, line);
         status = settle_found(c, p, line);
-        settle_missing(c, p, line);
-        settle_rows(c, p, line);
+        const sgfsi_csv_missing *from = &p->missing;
+        sgfsi_csv_missing *m = &c->missing;
+        if (from->cells != 0 && p->missing_row < p->rows) {
+            if (m->cells == 0) {
+                m->col = from->col;
+                m->too_large = from->too_large;
+                memcpy(m->text, from->text, sizeof m->text);
+            }
+            for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
+                if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
+            }
+            m->cells += from->cells;
+            m->lines += from->lines;
+        }
+
+        int64_t target = 0, row = c->plan.first.row - c->rows;
+        for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
+        if (row >= 0 && row < p->rows && !c->restart) {
+            while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
+            c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
+        }
+        c->rows += p->rows;
+        c->block_rows += p->rows;
         line += p->lines;
         if (status == SGFS_OK && p->status != SGFS_OK) {
             status = p->status;
@@ -427,7 +408,13 @@ static void read_block(csv *c) {
     if (c->status != SGFS_OK) c->pieces = 0;
     c->ended = c->status == SGFS_OK && c->pieces == 0;
     if (c->pieces == 0) return;
-    read_pieces(c, rest);
+    /* Every piece, and the text that comes next, at the same time. */
+    bool more = !c->text.ended;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
+    for (int64_t k = -1; k < c->pieces; k++) {
+        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
+        else if (more) sgfsi_text_ahead(&c->text, rest);
+    }
     c->status = settle_block(c, rest);
 }
 
@@ -436,13 +423,6 @@ static void read_block(csv *c) {
 static sgfs_status fail_here(const csv *c, sgfs_err *err) {
     if (err != NULL) *err = c->err;
     return c->status;
-}
-
-/* To the end, for the number of missing cells. */
-static sgfs_status fail_missing(csv *c, sgfs_err *err) {
-    while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
-    if (c->status != SGFS_OK) return fail_here(c, err);
-    return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
 }
 
 /* Rows of the block at hand, n of them from c->at on, to row `to` of the caller's cells; so are
@@ -493,7 +473,12 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
             const sgfsi_csv_piece *p = &c->piece[k];
             int64_t from = k == c->at ? c->at_row : 0, left = p->rows - from,
                     take = wanted - n < left ? wanted - n : left;
-            if (p->missing_row >= from && p->missing_row < from + take) return fail_missing(c, err);
+            if (p->missing_row >= from && p->missing_row < from + take) {
+                /* To the end, for the number of missing cells. */
+                while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
+                if (c->status != SGFS_OK) return fail_here(c, err);
+                return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
+            }
             n += take;
         }
         if (n == 0) c->at = c->pieces; /* blank lines only */

@@ -99,14 +99,6 @@ static sgfs_status fail_ragged(const reading *r, const char *begin, const char *
                       row_names ? " If the rows have names, give their column a name too." : "");
 }
 
-static sgfs_status fail_quote(const reading *r, int64_t col, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: text follows the closing quote of column %lld (\"%.40s\"); a quote "
-                      "inside a quoted cell is written twice.",
-                      r->plan->path, (long long)line_here(r), (long long)col + 1,
-                      r->plan->format->names[col]);
-}
-
 sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const char *word,
                                  sgfs_err *err) {
     const char *name = c->format->names[col];
@@ -323,7 +315,14 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
     const plan *c = r->plan;
     sgfsi_cell cell;
     *stop = sgfsi_cell_scan(c->format->delimiter, s, end, &cell);
-    if (*stop == NULL) return fail_quote(r, col, err);
+    if (*stop == NULL) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s:%lld: text follows the closing quote of column %lld (\"%.40s\"); a quote "
+            "inside a quoted cell is written twice.",
+            r->plan->path, (long long)line_here(r), (long long)col + 1,
+            r->plan->format->names[col]);
+    }
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
     if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
     return c->words_of[col] >= 0 ? word_cell(r, col, &cell, err) : number_cell(r, col, &cell, err);

@@ -96,33 +96,29 @@ static sgfs_status try_delimiter(const char *path, char delimiter, cut *found, s
     return SGFS_OK;
 }
 
-static sgfs_status sniff_delimiter(const char *path, char *delimiter, sgfs_err *err) {
-    static const char candidates[] = {'\t', ';', '|', ',', ' '};
-    int64_t most = 1;
-    *delimiter = ',';
-    for (size_t i = 0; i < sizeof candidates; i++) {
-        cut found;
-        sgfs_status status = try_delimiter(path, candidates[i], &found, err);
-        if (status != SGFS_OK) return status;
-        if (found.even && found.first > 1) {
-            *delimiter = candidates[i];
-            return SGFS_OK;
-        }
-        /* Blanks stand inside text too: only where nothing else splits, and never a title of
-         * several words over one column. */
-        bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
-        if (found.first > most && !doubtful) {
-            most = found.first;
-            *delimiter = candidates[i];
-        }
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status choose_delimiter(const char *path, const char *option, char *delimiter,
                                     sgfs_err *err) {
     if (option[0] == '\0' || strcmp(option, "auto") == 0) {
-        return sniff_delimiter(path, delimiter, err);
+        static const char candidates[] = {'\t', ';', '|', ',', ' '};
+        int64_t most = 1;
+        *delimiter = ',';
+        for (size_t i = 0; i < sizeof candidates; i++) {
+            cut found;
+            sgfs_status status = try_delimiter(path, candidates[i], &found, err);
+            if (status != SGFS_OK) return status;
+            if (found.even && found.first > 1) {
+                *delimiter = candidates[i];
+                return SGFS_OK;
+            }
+            /* Blanks stand inside text too: only where nothing else splits, and never a title of
+         * several words over one column. */
+            bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
+            if (found.first > most && !doubtful) {
+                most = found.first;
+                *delimiter = candidates[i];
+            }
+        }
+        return SGFS_OK;
     }
     bool one = strlen(option) == 1 && strchr("\"\n\r.+-0123456789", option[0]) == NULL;
     if (strcmp(option, "tab") == 0 || strcmp(option, "\\t") == 0) {
