@@ -122,29 +122,6 @@ static void join_stats(sgfsi_column_stats *a, const sgfsi_column_stats *b) {
     a->count += b->count;
 }
 
-/* What all files say of their columns, in the first table; nothing where one of them is silent. */
-static sgfs_status join_columns(maps *m, sgfs_err *err) {
-    sgfsi_table *a = &m->table[0];
-    bool stats = !m->renumbered, values = !m->renumbered;
-    for (int64_t i = 0; i < m->count; i++) {
-        stats = stats && m->table[i].stats != NULL;
-        values = values && m->table[i].values > 0;
-        a->shuffled = a->shuffled && m->table[i].shuffled;
-    }
-    if (!stats) {
-        free(a->stats);
-        a->stats = NULL;
-    }
-    if (!values) forget_values(a);
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 1; i < m->count && status == SGFS_OK; i++) {
-        for (int64_t col = 0; stats && col < a->cols; col++)
-            join_stats(&a->stats[col], &m->table[i].stats[col]);
-        if (values) status = join_values(a, &m->table[i], err);
-    }
-    return status;
-}
-
 /* The rows of all tables as parts of the first; they are theirs no longer. */
 static sgfs_status join_rows(maps *m, sgfs_err *err) {
     sgfsi_table *a = &m->table[0];
@@ -214,8 +191,28 @@ static sgfs_status map_files(maps *m, sgfs_err *err) {
     free(from);
     if (status != SGFS_OK || !m->alike) return status;
     status = join_levels(m, err);
-    if (status == SGFS_OK) status = join_columns(m, err);
-    return status == SGFS_OK ? join_rows(m, err) : status;
+    if (status != SGFS_OK) return status;
+    /* What all files say of their columns, in the first table; nothing where one of them is
+     * silent. */
+    sgfsi_table *a = &m->table[0];
+    bool stats = !m->renumbered, values = !m->renumbered;
+    for (int64_t i = 0; i < m->count; i++) {
+        stats = stats && m->table[i].stats != NULL;
+        values = values && m->table[i].values > 0;
+        a->shuffled = a->shuffled && m->table[i].shuffled;
+    }
+    if (!stats) {
+        free(a->stats);
+        a->stats = NULL;
+    }
+    if (!values) forget_values(a);
+    for (int64_t i = 1; i < m->count && status == SGFS_OK; i++) {
+        for (int64_t col = 0; stats && col < a->cols; col++)
+            join_stats(&a->stats[col], &m->table[i].stats[col]);
+        if (values) status = join_values(a, &m->table[i], err);
+    }
+    if (status != SGFS_OK) return status;
+    return join_rows(m, err);
 }
 
 /* *done: the files are the table. */

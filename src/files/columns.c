@@ -47,18 +47,6 @@ static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t
 
 /* ---- one column ------------------------------------------------------------------------------ */
 
-static sgfs_status fail_unknown(const sgfsi_columns *c, const char *flag, const char *asked,
-                                sgfs_err *err) {
-    char hint[256];
-    suggest(c, asked, hint, sizeof hint);
-    const char *name = c->names[0];
-    return sgfsi_fail(
-        err, SGFS_EUSAGE,
-        "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
-        "\"%.40s\")%s%s",
-        c->path, flag, asked, (long long)c->cols, name, hint, hint[0] ? "?" : ".");
-}
-
 static bool column_number(const sgfsi_columns *c, const char *text, int64_t *index) {
     int64_t number;
     if (!sgfsi_text_int(text, &number) || number < 1 || number > c->cols) return false;
@@ -80,7 +68,16 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const c
         }
         found = i;
     }
-    if (found < 0 && !column_number(c, asked, &found)) return fail_unknown(c, flag, asked, err);
+    if (found < 0 && !column_number(c, asked, &found)) {
+        char hint[256];
+        suggest(c, asked, hint, sizeof hint);
+        const char *name = c->names[0];
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
+            "\"%.40s\")%s%s",
+            c->path, flag, asked, (long long)c->cols, name, hint, hint[0] ? "?" : ".");
+    }
     *index = found;
     return SGFS_OK;
 }

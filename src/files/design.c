@@ -65,21 +65,17 @@ const sgfs_option sgfsi_data_options[] = {
 
 /* ---- which columns --------------------------------------------------------------------------- */
 
-/* Features in table order, gathered in spans of neighbours. */
-static void lay_out(sgfs_data *d) {
+static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
+    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
+    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
+    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
+    /* Features in table order, gathered in spans of neighbours. */
     for (int64_t j = 0; j < d->table.cols; j++) {
         if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
         if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
         d->feature[d->features++].name = d->table.names[j];
         sgfsi_data_add_feature(d, j);
     }
-}
-
-static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
-    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
-    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
-    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
-    lay_out(d);
     if (d->target_col >= 0) {
         d->has_target = true;
         d->target.name = d->table.names[d->target_col];
@@ -300,19 +296,6 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
     return d;
 }
 
-/* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
-static sgfs_status name_columns(sgfsi_table *table, const char *const *names, sgfs_err *err) {
-    table->names = sgfsi_names_made_up(table->cols);
-    if (table->names == NULL) return sgfsi_fail_memory(err, "the column names");
-    for (int64_t j = 0; names != NULL && j < table->cols; j++) {
-        free(table->names[j]);
-        table->names[j] = strdup(names[j]);
-        if (table->names[j] == NULL) return sgfsi_fail_memory(err, "the column names");
-    }
-    table->named = names != NULL;
-    return SGFS_OK;
-}
-
 /* The columns of one sparse row: in range, in order, finite. */
 static sgfs_status check_csr_row(const sgfs_arrays *a, int64_t i, sgfs_err *err) {
     int64_t before = -1;
@@ -380,8 +363,16 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     d->target.name = sgfsi_arena_text(&d->arena, a->target_name != NULL ? a->target_name : "y");
     d->weight_name = "weights";
     d->exposure_name = "exposure";
-    status = name_columns(&d->table, a->names, err);
-    return status == SGFS_OK ? finish(d, a->weights, a->exposure, cfg, err) : status;
+    /* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
+    d->table.names = sgfsi_names_made_up(d->table.cols);
+    if (d->table.names == NULL) return sgfsi_fail_memory(err, "the column names");
+    for (int64_t j = 0; a->names != NULL && j < d->table.cols; j++) {
+        free(d->table.names[j]);
+        d->table.names[j] = strdup(a->names[j]);
+        if (d->table.names[j] == NULL) return sgfsi_fail_memory(err, "the column names");
+    }
+    d->table.named = a->names != NULL;
+    return finish(d, a->weights, a->exposure, cfg, err);
 }
 
 sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err) {

@@ -177,12 +177,6 @@ static sgfs_status match_target(finder *f, const sgfsi_wanted *asked, sgfsi_run_
     return SGFS_OK;
 }
 
-/* New rows are predicted one by one: how often they count is no news, nor is it needed. */
-static void pass_over_weights(finder *f, const sgfsi_wanted *asked) {
-    int64_t at = asked->weights != NULL ? find(f, asked->weights) : ABSENT;
-    if (at >= 0) f->taken[at] = 1;
-}
-
 static void tell_extra(const finder *f, const sgfsi_log *log) {
     list extra = {{0}, 0, 0};
     for (int64_t i = 0; i < f->file->cols; i++) {
@@ -194,25 +188,6 @@ static void tell_extra(const finder *f, const sgfsi_log *log) {
     sgfsi_say(log, SGFS_NOTE, "%s: %lld column%s that the run does not know %s ignored: %s%s.",
               f->file->path, (long long)extra.count, extra.count == 1 ? "" : "s",
               extra.count == 1 ? "is" : "are", extra.text, extra.count > SHOWN ? ", ..." : "");
-}
-
-static sgfs_status find_all(const sgfsi_columns *file, const sgfsi_wanted *asked,
-                            const sgfsi_log *log, sgfsi_run_columns *found, sgfs_err *err) {
-    finder f = {
-        .file = file, .asked_named = asked->named, .taken = calloc((size_t)file->cols + 1, 1)};
-    list missing = {{0}, 0, 0};
-    sgfs_status status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
-    if (status == SGFS_OK && file->named) status = index_names(&f, err);
-    if (status == SGFS_OK) status = match_features(&f, asked, &missing, found, err);
-    if (status == SGFS_OK) status = match_exposure(&f, asked, &missing, found, err);
-    if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
-    if (status == SGFS_OK) status = match_target(&f, asked, found, err);
-    if (status == SGFS_OK) pass_over_weights(&f, asked);
-    if (status == SGFS_OK) tell_extra(&f, log);
-    sgfsi_words_free(&f.names);
-    free(f.col);
-    free(f.taken);
-    return status;
 }
 
 /* ---- the run's transforms -------------------------------------------------------------------- */
@@ -270,7 +245,25 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
                                      const sgfsi_log *log, unsigned char *role, sgfs_err *err) {
     bool first = !c->chosen, had_target = c->target_name != NULL;
     sgfs_status status = take_recipe(c, file->path, file->recipe, err);
-    if (status == SGFS_OK) status = find_all(file, &c->wanted, log, c, err);
+    if (status != SGFS_OK) return status;
+    finder f = {
+        .file = file, .asked_named = c->wanted.named, .taken = calloc((size_t)file->cols + 1, 1)};
+    list missing = {{0}, 0, 0};
+    status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
+    if (status == SGFS_OK && file->named) status = index_names(&f, err);
+    if (status == SGFS_OK) status = match_features(&f, &c->wanted, &missing, c, err);
+    if (status == SGFS_OK) status = match_exposure(&f, &c->wanted, &missing, c, err);
+    if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
+    if (status == SGFS_OK) status = match_target(&f, &c->wanted, c, err);
+    if (status == SGFS_OK) {
+        /* New rows are predicted one by one: how often they count is no news, nor is it needed. */
+        int64_t at = c->wanted.weights != NULL ? find(&f, c->wanted.weights) : ABSENT;
+        if (at >= 0) f.taken[at] = 1;
+    }
+    if (status == SGFS_OK) tell_extra(&f, log);
+    sgfsi_words_free(&f.names);
+    free(f.col);
+    free(f.taken);
     if (status != SGFS_OK) return status;
     c->chosen = true;
     if (!first && had_target != (c->target >= 0)) {
@@ -361,37 +354,33 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
-/* Words and numbers are where the run had them. */
-static sgfs_status check_words(const sgfsi_run_columns *c, const char *path,
-                               const sgfsi_table *head, sgfs_err *err) {
+sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
+                                    int64_t *from, sgfs_err *err) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < c->wanted.features + 2; k++)
+        if (c->place[k] >= 0) from[n++] = c->place[k];
+    /* Words and numbers are where the run had them. */
     for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features; j++) {
-        if (sgfsi_recipe_words(c->recipe, j) == NULL || head->dictionary != NULL) continue;
+        if (sgfsi_recipe_words(c->recipe, j) == NULL || file->table->dictionary != NULL) continue;
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: holds numbers only, and column \"%.60s\" of the run words; give the "
                           "rows as CSV, or packed as the run's were.",
-                          path, c->wanted.feature[j]);
+                          file->path, c->wanted.feature[j]);
     }
-    bool text = head->text_col >= 0 && head->role[head->text_col] == SGFSI_ROLE_TARGET;
+    bool text =
+        file->table->text_col >= 0 && file->table->role[file->table->text_col] == SGFSI_ROLE_TARGET;
     if (c->target < 0 || text == (c->wanted.levels > 0)) return SGFS_OK;
     if (text) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "%s: the target holds words (\"%.40s\", ...), and that of the run numbers; "
             "say --target none for predictions alone.",
-            path, head->levels > 0 ? head->level[0] : "");
+            file->path, file->table->levels > 0 ? file->table->level[0] : "");
     }
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: holds numbers only, and the run's target is text (\"%.40s\", ...); "
                       "leave the target out for predictions alone.",
-                      path, c->wanted.level[0]);
-}
-
-sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
-                                    int64_t *from, sgfs_err *err) {
-    int64_t n = 0;
-    for (int64_t k = 0; k < c->wanted.features + 2; k++)
-        if (c->place[k] >= 0) from[n++] = c->place[k];
-    return check_words(c, file->path, file->table, err);
+                      file->path, c->wanted.level[0]);
 }
 
 void sgfsi_run_columns_free(sgfsi_run_columns *c) {

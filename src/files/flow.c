@@ -485,20 +485,6 @@ static sgfs_status count_columns(joined *j, sgfs_err *err) {
                       1e-9 * memory);
 }
 
-/* Words known before the first row become ours. */
-static sgfs_status adopt_words(joined *j, sgfsi_table *head, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t k = head->dictionary != NULL ? 0 : head->cols; k <= head->cols; k++) {
-        const sgfsi_dictionary levels = {head->levels, head->level},
-                               *d = k < head->cols ? &head->dictionary[k] : &levels;
-        if (status == SGFS_OK) status = number_words(&j->words[k], d->count, d->word, err);
-        j->words[k].known = 0;
-        sgfsi_names_free(d->word, d->count);
-    }
-    hide_words(head);
-    return status == SGFS_OK ? show_words(j, head, err) : status;
-}
-
 /* The first file says what the columns are. */
 static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
     sgfsi_file_columns own;
@@ -529,7 +515,16 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
         j->words[k].holds_words = sgfsi_file_columns_words(&j->first, k) != NULL;
     }
     j->sources.options.words = j->sources.options.words || (run != NULL && head->text_col >= 0);
-    return adopt_words(j, head, err);
+    /* Words known before the first row become ours. */
+    for (int64_t k = head->dictionary != NULL ? 0 : head->cols; k <= head->cols; k++) {
+        const sgfsi_dictionary levels = {head->levels, head->level},
+                               *d = k < head->cols ? &head->dictionary[k] : &levels;
+        if (status == SGFS_OK) status = number_words(&j->words[k], d->count, d->word, err);
+        j->words[k].known = 0;
+        sgfsi_names_free(d->word, d->count);
+    }
+    hide_words(head);
+    return status == SGFS_OK ? show_words(j, head, err) : status;
 }
 
 /* The others have its columns too; then the first one again, to begin with. */

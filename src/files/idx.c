@@ -108,10 +108,13 @@ static sgfs_status check_size(idx *a, sgfs_err *err) {
                       have < header + bytes ? "cut off" : "damaged, or has something behind it");
 }
 
-static sgfs_status read_header(idx *a, sgfs_err *err) {
+static sgfs_status open_idx(idx *a, const char *path, sgfs_err *err) {
+    *a = (idx){.path = path};
+    sgfs_status status = sgfsi_bytes_open(&a->bytes, path, err);
+    if (status != SGFS_OK) return status;
     unsigned char head[4 + 4 * MOST_DIMS] = {0};
     size_t got = 0, wanted = 0;
-    sgfs_status status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
+    status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
     if (status == SGFS_OK) status = check_magic(a, head, got, err);
     if (status != SGFS_OK) return status;
     wanted = 4 * (size_t)a->dims;
@@ -124,13 +127,7 @@ static sgfs_status read_header(idx *a, sgfs_err *err) {
         const unsigned char *b = head + 4 + 4 * k;
         a->size[k] = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
     }
-    return check_size(a, err);
-}
-
-static sgfs_status open_idx(idx *a, const char *path, sgfs_err *err) {
-    *a = (idx){.path = path};
-    sgfs_status status = sgfsi_bytes_open(&a->bytes, path, err);
-    if (status == SGFS_OK) status = read_header(a, err);
+    status = check_size(a, err);
     if (status != SGFS_OK) return status;
     int64_t row_bytes = a->cols * (int64_t)sgfsi_dtype_size(a->type);
     a->block = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;

@@ -210,15 +210,6 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
     return sgfsi_fail(err, was.code, "%s: %s", sgfsi_newdata_where(d, first + bad, here), was.text);
 }
 
-/* Of the file whose rows came last. */
-static void tell_left_out(sgfsi_newdata *d, int64_t file) {
-    if (d->other_class > 0)
-        sgfsi_say(d->log, SGFS_NOTE,
-                  "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
-                  d->files.name[file], (long long)d->other_class, d->other_class == 1 ? "" : "s");
-    d->other_class = 0;
-}
-
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err) {
     const int64_t limit = d->columns.wanted.limit;
@@ -231,7 +222,15 @@ sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_blo
         if (limit == 0 || d->taken < limit)
             status = sgfsi_flow_next(&d->flow, most - block->n, d->cells, d->line, &n, err);
         if (status != SGFS_OK) break;
-        if (n == 0 || d->flow.file != file) tell_left_out(d, file);
+        if (n == 0 || d->flow.file != file) {
+            /* Of the file whose rows came last. */
+            if (d->other_class > 0)
+                sgfsi_say(
+                    d->log, SGFS_NOTE,
+                    "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
+                    d->files.name[file], (long long)d->other_class, d->other_class == 1 ? "" : "s");
+            d->other_class = 0;
+        }
         if (n > 0) status = hand_over(d, choose_rows(d, n), block, err);
     }
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);

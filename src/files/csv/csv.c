@@ -105,44 +105,26 @@ static sgfs_status add_categorical(csv *c, const unsigned char *mark, sgfs_err *
     return SGFS_OK;
 }
 
-/* Columns in which an earlier reading of the file found words. */
-static sgfs_status add_known(csv *c, sgfs_err *err) {
-    const sgfsi_table *known = c->options.known;
-    sgfs_status status = SGFS_OK;
-    if (known == NULL || known->dictionary == NULL) return SGFS_OK;
-    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
-        int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
-        while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
-        if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
-    }
-    return status;
-}
-
 static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
     const char *list = c->options.categorical;
     if (list == NULL || list[0] == '\0') return SGFS_OK;
     c->plan.automatic = strcmp(list, "auto") == 0;
-    if (c->plan.automatic) return add_known(c, err);
+    if (c->plan.automatic) {
+        /* Columns in which an earlier reading of the file found words. */
+        const sgfsi_table *known = c->options.known;
+        sgfs_status status = SGFS_OK;
+        if (known == NULL || known->dictionary == NULL) return SGFS_OK;
+        for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+            int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
+            while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
+            if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
+        }
+        return status;
+    }
     unsigned char *mark = calloc((size_t)columns->cols, 1);
     if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
     sgfs_status status = sgfsi_columns_mark(columns, "categorical", list, mark, err);
     if (status == SGFS_OK) status = add_categorical(c, mark, err);
-    free(mark);
-    return status;
-}
-
-/* Features that --drop will leave out keep their place, so that numbers still count the file's
- * columns, and may hold anything. */
-static sgfs_status pass_over_dropped(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
-    const char *list = c->options.drop;
-    if (list == NULL || list[0] == '\0') return SGFS_OK;
-    unsigned char *mark = calloc((size_t)columns->cols, 1);
-    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
-    sgfs_status status = sgfsi_columns_mark_some(columns, list, mark, err);
-    for (int64_t i = 0; i < columns->cols; i++) {
-        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
-        if (mark[i] && numbers) c->plan.words_of[i] = -2;
-    }
     free(mark);
     return status;
 }
@@ -161,7 +143,20 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
         if (words) status = add_words(c, i, err);
     }
     if (status == SGFS_OK) status = choose_words(c, &columns, err);
-    return status == SGFS_OK ? pass_over_dropped(c, &columns, err) : status;
+    if (status != SGFS_OK) return status;
+    /* Features that --drop will leave out keep their place, so that numbers still count the
+     * file's columns, and may hold anything. */
+    const char *list = c->options.drop;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns.cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    status = sgfsi_columns_mark_some(&columns, list, mark, err);
+    for (int64_t i = 0; i < columns.cols; i++) {
+        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
+        if (mark[i] && numbers) c->plan.words_of[i] = -2;
+    }
+    free(mark);
+    return status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -322,7 +317,8 @@ static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int6
             }
         }
         if (fresh->count > 0) {
-            /* Cells of a column of words that count from `known` on are numbers of the piece's own words. */
+            /* Cells of a column of words that count from `known` on are numbers of the piece's
+             * own words. */
             for (int64_t i = 0; i < p->rows; i++) {
                 double *cell = &p->cells[i * c->plan.kept + words->place];
                 if (*cell >= (double)before[w]) *cell = (double)number[(int64_t)*cell - before[w]];
@@ -374,7 +370,6 @@ static sgfs_status settle_block(csv *c, const char *rest) {
             m->cells += from->cells;
             m->lines += from->lines;
         }
-
         int64_t target = 0, row = c->plan.first.row - c->rows;
         for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
         if (row >= 0 && row < p->rows && !c->restart) {

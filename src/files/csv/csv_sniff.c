@@ -111,7 +111,7 @@ static sgfs_status choose_delimiter(const char *path, const char *option, char *
                 return SGFS_OK;
             }
             /* Blanks stand inside text too: only where nothing else splits, and never a title of
-         * several words over one column. */
+             * several words over one column. */
             bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
             if (found.first > most && !doubtful) {
                 most = found.first;

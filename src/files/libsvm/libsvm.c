@@ -72,23 +72,6 @@ typedef struct reading {
     int64_t *start;
 } reading;
 
-/* Only the target y, and every feature: nothing else can be chosen from sparse rows. */
-static sgfs_status check_choice(const char *path, const sgfsi_read_options *o, sgfs_err *err) {
-    const char *target = strcmp(o->target, "y") == 0 ? "" : o->target;
-    const char *const given[][2] = {{"target", target},
-                                    {"features", o->features},
-                                    {"weights", o->weights},
-                                    {"exposure", o->exposure}};
-    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
-        if (given[i][1] == NULL || given[i][1][0] == '\0') continue;
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: --%s chooses a column, and sparse rows have none but features (the "
-                          "label is the target, y); say --dense for columns x1, x2, ..., y.",
-                          path, given[i][0]);
-    }
-    return SGFS_OK;
-}
-
 /* At most `most` rows, as many as fit into a block. */
 static sgfs_status next_sparse(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
                                sgfs_err *err) {
@@ -176,8 +159,19 @@ static void flow_close(sgfsi_flow *flow) {
 
 static sgfs_status open_sparse(reading *r, sgfsi_flow *flow, const char *path,
                                const sgfsi_read_options *options, sgfs_err *err) {
-    sgfs_status status = check_choice(path, options, err);
-    if (status != SGFS_OK) return status;
+    /* Only the target y, and every feature: nothing else can be chosen from sparse rows. */
+    const char *target = strcmp(options->target, "y") == 0 ? "" : options->target;
+    const char *const given[][2] = {{"target", target},
+                                    {"features", options->features},
+                                    {"weights", options->weights},
+                                    {"exposure", options->exposure}};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        if (given[i][1] == NULL || given[i][1][0] == '\0') continue;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: --%s chooses a column, and sparse rows have none but features (the "
+                          "label is the target, y); say --dense for columns x1, x2, ..., y.",
+                          path, given[i][0]);
+    }
     flow->head = (sgfsi_table){.type = SGFSI_CSR, .text_col = -1};
     flow->next = next_sparse;
     r->y = malloc(BLOCK_ROWS * sizeof *r->y);

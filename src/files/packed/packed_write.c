@@ -189,15 +189,17 @@ static void count_value(values *v, double x) {
     }
 }
 
-static void count_values(sgfsi_packer *p, int64_t n) {
-    const double *y = p->block + p->target;
-    for (int64_t i = 0; i < n && !p->values.given_up; i++) count_value(&p->values, y[i * p->cols]);
-}
-
 /* ---- a block --------------------------------------------------------------------------------- */
 
-/* Rows of the block into chunks. */
-static sgfs_status place_rows(sgfsi_packer *p, int64_t n, sgfs_err *err) {
+static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
+    int64_t n = p->waiting;
+    if (n == 0) return SGFS_OK;
+    p->waiting = 0;
+    p->rows += n;
+    sgfsi_column_stats_add(p->stats, n, p->cols, p->block);
+    const double *y = p->block + p->target;
+    for (int64_t i = 0; i < n && !p->values.given_up; i++) count_value(&p->values, y[i * p->cols]);
+    /* Rows of the block into chunks. */
     int64_t row_bytes = p->cols * (int64_t)sgfsi_dtype_size(p->type), left = n;
     const double *from = p->block;
     while (left > 0) {
@@ -211,16 +213,6 @@ static sgfs_status place_rows(sgfsi_packer *p, int64_t n, sgfs_err *err) {
         if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
-}
-
-static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
-    int64_t n = p->waiting;
-    if (n == 0) return SGFS_OK;
-    p->waiting = 0;
-    p->rows += n;
-    sgfsi_column_stats_add(p->stats, n, p->cols, p->block);
-    count_values(p, n);
-    return place_rows(p, n, err);
 }
 
 sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err) {
@@ -297,24 +289,6 @@ static int by_value(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-static void describe_values(const sgfsi_packer *p, sgfsi_json *o) {
-    double pair[MOST_VALUES][2];
-    const values *v = &p->values;
-    if (v->given_up) return;
-    for (int64_t k = 0; k < v->count; k++) {
-        pair[k][0] = v->value[k];
-        pair[k][1] = v->rows[k];
-    }
-    qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
-    sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
-    for (int64_t k = 0; k < v->count; k++) {
-        sgfsi_json_num(value, NULL, pair[k][0]);
-        sgfsi_json_num(rows, NULL, pair[k][1]);
-    }
-    sgfsi_json_put(o, "values", value);
-    sgfsi_json_put(o, "value_rows", rows);
-}
-
 static char *describe(const sgfsi_packer *p) {
     sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
     sgfsi_json_text(o, "format", "sgfs packed rows");
@@ -328,7 +302,22 @@ static char *describe(const sgfsi_packer *p) {
             sgfsi_json_text(levels, NULL, p->head->level[k]);
         sgfsi_json_put(o, "levels", levels); /* of the target */
     }
-    describe_values(p, o);
+    double pair[MOST_VALUES][2];
+    const values *v = &p->values;
+    if (!v->given_up) {
+        for (int64_t k = 0; k < v->count; k++) {
+            pair[k][0] = v->value[k];
+            pair[k][1] = v->rows[k];
+        }
+        qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
+        sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
+        for (int64_t k = 0; k < v->count; k++) {
+            sgfsi_json_num(value, NULL, pair[k][0]);
+            sgfsi_json_num(rows, NULL, pair[k][1]);
+        }
+        sgfsi_json_put(o, "values", value);
+        sgfsi_json_put(o, "value_rows", rows);
+    }
     if (p->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(p->recipe));
     char *text = sgfsi_json_dump(o, false);
     sgfsi_json_free(o);
@@ -379,20 +368,16 @@ static sgfs_status write_tail(sgfsi_packer *p, const char *json, sgfs_err *err) 
     return write_head(p, &h, err);
 }
 
-/* The last chunk is filled up with zeros; the end of every other one was never touched. */
-static sgfs_status finish_chunks(sgfsi_packer *p, sgfs_err *err) {
+static sgfs_status finish(sgfsi_packer *p, sgfs_err *err) {
+    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
+    /* The last chunk is filled up with zeros; the end of every other one was never touched. */
     sgfs_status status = finish_block(p, err);
     if (status == SGFS_OK && p->row > 0) {
         int64_t used = p->row * p->cols * (int64_t)sgfsi_dtype_size(p->type);
         memset(p->buffer + p->full * p->chunk_bytes + used, 0, (size_t)(p->chunk_bytes - used));
         status = complete_chunk(p, err);
     }
-    return status == SGFS_OK ? write_buffer(p, err) : status;
-}
-
-static sgfs_status finish(sgfsi_packer *p, sgfs_err *err) {
-    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
-    sgfs_status status = finish_chunks(p, err);
+    if (status == SGFS_OK) status = write_buffer(p, err);
     if (status != SGFS_OK) return status;
     if (p->rows == 0)
         return sgfsi_fail(err, SGFS_EDATA, "%s: there are no rows to write.", p->out.path);

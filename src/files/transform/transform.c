@@ -33,19 +33,17 @@ enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
 
-/* Are there words? Those of a flow (which has no rows yet) are still to come. */
-static bool has_words(const sgfsi_table *head) {
-    bool any = head->dictionary != NULL && head->rows == 0;
-    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
-        any = any || head->dictionary[j].count > 0;
-    return any;
-}
-
 static bool asked_for(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
     const char *value = sgfsi_config_text(cfg, kind->key);
-    if (kind == &sgfsi_transform_categorical && strcmp(value, "auto") == 0) return has_words(head);
+    if (kind == &sgfsi_transform_categorical && strcmp(value, "auto") == 0) {
+        /* Are there words? Those of a flow (which has no rows yet) are still to come. */
+        bool any = head->dictionary != NULL && head->rows == 0;
+        for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+            any = any || head->dictionary[j].count > 0;
+        return any;
+    }
     if (kind == &sgfsi_transform_standardize) return sgfsi_config_flag(cfg, kind->key);
     return !sgfsi_config_auto(cfg, kind->key);
 }
@@ -140,10 +138,6 @@ static sgfs_status open_steps(sgfsi_recipe *r, const sgfs_config *cfg, bool keep
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static bool is_feature(const sgfsi_table *head, int64_t j) {
-    return head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE;
-}
-
 /* Names of the head, copied: a table that is replaced takes its own away. */
 static sgfs_status copy_names(sgfsi_recipe *r, sgfs_err *err) {
     const sgfsi_table *h = r->head;
@@ -175,7 +169,7 @@ static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *
     in->base = &r->base;
     r->target = r->weights = -1;
     for (int64_t j = 0; j < h->cols; j++) {
-        if (is_feature(h, j)) {
+        if (h->role == NULL || h->role[j] == SGFSI_ROLE_FEATURE) {
             in->name[in->cols] = r->base.name[j];
             in->origin[in->cols++] = j;
         } else if (h->role[j] != SGFSI_ROLE_NONE) {

@@ -213,14 +213,10 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r) {
 
 /* ---- new rows -------------------------------------------------------------------------------- */
 
-static const sgfsi_transform *first_columns(const sgfsi_recipe *r) {
+const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
     int64_t i = 0;
     while (i < r->steps && sgfsi_transform_rows(&r->step[i])) i++;
-    return i < r->steps ? &r->step[i] : NULL;
-}
-
-const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
-    const sgfsi_transform *s = first_columns(r);
+    const sgfsi_transform *s = i < r->steps ? &r->step[i] : NULL;
     if (s == NULL || s->kind != &sgfsi_transform_categorical) return NULL;
     return sgfsi_words_of(s, r->input_col[input]);
 }

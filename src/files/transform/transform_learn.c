@@ -183,22 +183,21 @@ static void widen(standard *t, int64_t j, double x) {
     t->max[j] = x > t->max[j] ? x : t->max[j];
 }
 
-static void add_row(standard *t, int64_t cols, const double *x, double w) {
-    t->count += w;
-    t->rows++;
-    double share = w / t->count;
-    for (int64_t j = 0; j < cols; j++) {
-        sgfsi_moments_add(w, share, x[j], &t->mean[j], &t->ss[j]);
-        widen(t, j, x[j]);
-    }
-}
-
 static sgfs_status look_standard(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
     standard *t = s->self;
     sgfs_status status = t->mean == NULL ? make_standard(s, err) : SGFS_OK;
     for (int64_t i = 0; status == SGFS_OK && i < seen->n; i++) {
         double w = seen->weight != NULL ? seen->weight[i] : 1;
-        if (w > 0) add_row(t, s->in.cols, seen->x + i * s->in.cols, w);
+        const double *x = seen->x + i * s->in.cols;
+        if (w > 0) {
+            t->count += w;
+            t->rows++;
+            double share = w / t->count;
+            for (int64_t j = 0; j < s->in.cols; j++) {
+                sgfsi_moments_add(w, share, x[j], &t->mean[j], &t->ss[j]);
+                widen(t, j, x[j]);
+            }
+        }
     }
     return status;
 }

@@ -213,38 +213,6 @@ static sgfs_status copy_head(const sgfsi_table *head, char ***names, unsigned ch
     return sgfsi_fail_memory(err, "the columns");
 }
 
-/* A target beside the table, of the rows that stay. */
-static void shorten(double *y, const rows *list) {
-    for (int64_t i = 0; y != NULL && list->row != NULL && i < list->n; i++) y[i] = y[list->row[i]];
-}
-
-static sgfs_status rebuild(work *w, const rows *list, bool single, sgfs_err *err) {
-    sgfsi_table *t = w->table;
-    void *cells = NULL;
-    char **names = NULL;
-    unsigned char *role = NULL;
-    sgfs_status status = learn_all(w, err);
-    if (status != SGFS_OK) return status;
-    const sgfsi_table *head = sgfsi_recipe_head(w->r);
-    status = make_cells(list->n, head->cols, single, &cells, err);
-    w->cells = cells;
-    w->single = single;
-    if (status == SGFS_OK) status = fill_cells(w, err);
-    if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
-    if (status != SGFS_OK) return free(cells), status;
-    shorten(t->y, list);
-    sgfsi_table_forget_cells(t);
-    t->rows = list->n;
-    t->cols = t->row_stride = head->cols;
-    t->type = single ? SGFSI_F32 : SGFSI_F64;
-    t->cells = t->owned = cells;
-    t->names = names;
-    t->role = role;
-    t->named = head->named;
-    t->text_col = head->text_col;
-    return SGFS_OK;
-}
-
 /* ---- roles and entries ----------------------------------------------------------------------- */
 
 bool sgfsi_recipe_selects(const sgfsi_recipe *r) {
@@ -341,17 +309,32 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
                   "These transforms fill up sparse rows: they are kept with all their zeros.");
     }
     *copied = true;
-    return rebuild(w, list, single, err);
-}
-
-/* What the file said of all its rows is not true of some of them. */
-static void forget_stats(sgfsi_table *t) {
-    free(t->stats);
-    free(t->value);
-    free(t->value_rows);
-    t->stats = NULL;
-    t->value = t->value_rows = NULL;
-    t->values = 0;
+    sgfsi_table *t = w->table;
+    void *cells = NULL;
+    char **names = NULL;
+    unsigned char *role = NULL;
+    sgfs_status status = learn_all(w, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_table *head = sgfsi_recipe_head(w->r);
+    status = make_cells(list->n, head->cols, single, &cells, err);
+    w->cells = cells;
+    w->single = single;
+    if (status == SGFS_OK) status = fill_cells(w, err);
+    if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
+    if (status != SGFS_OK) return free(cells), status;
+    /* A target beside the table, of the rows that stay. */
+    for (int64_t i = 0; t->y != NULL && list->row != NULL && i < list->n; i++)
+        t->y[i] = t->y[list->row[i]];
+    sgfsi_table_forget_cells(t);
+    t->rows = list->n;
+    t->cols = t->row_stride = head->cols;
+    t->type = single ? SGFSI_F32 : SGFSI_F64;
+    t->cells = t->owned = cells;
+    t->names = names;
+    t->role = role;
+    t->named = head->named;
+    t->text_col = head->text_col;
+    return SGFS_OK;
 }
 
 static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs_err *err) {
@@ -371,7 +354,15 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
         free(list.row);
         return status;
     }
-    if (list.row != NULL || w->r->steps_columns) forget_stats(w->table);
+    if (list.row != NULL || w->r->steps_columns) {
+        /* What the file said of all its rows is not true of some of them. */
+        free(w->table->stats);
+        free(w->table->value);
+        free(w->table->value_rows);
+        w->table->stats = NULL;
+        w->table->value = w->table->value_rows = NULL;
+        w->table->values = 0;
+    }
     done->row = list.row;
     done->rows = list.n;
     return SGFS_OK;
