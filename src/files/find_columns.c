@@ -84,25 +84,7 @@ static const char *nearest(const finder *f, const char *name) {
     return near ? best : NULL;
 }
 
-typedef struct list {
-    char text[400];
-    size_t used;
-    int64_t count;
-} list;
-
-/* One more name for a message; past the first few they are only counted. */
-static void list_name(list *l, const char *name, const char *near) {
-    size_t room = sizeof l->text - l->used;
-    if (l->count++ >= SHOWN || room < 64) return;
-    int n = snprintf(l->text + l->used, room, "%s\"%.40s\"", l->count == 1 ? "" : ", ", name);
-    l->used += (size_t)n < room ? (size_t)n : room - 1;
-    room = sizeof l->text - l->used;
-    if (near == NULL || room < 64) return;
-    n = snprintf(l->text + l->used, room, " (did you mean \"%.40s\"?)", near);
-    l->used += (size_t)n < room ? (size_t)n : room - 1;
-}
-
-static sgfs_status fail_missing(const finder *f, const list *missing, sgfs_err *err) {
+static sgfs_status fail_missing(const finder *f, const sgfsi_name_list *missing, sgfs_err *err) {
     const char *more = missing->count > SHOWN ? ", ..." : "", *s = missing->count == 1 ? "" : "s";
     if (f->file->named) {
         return sgfsi_fail(err, SGFS_EDATA,
@@ -118,7 +100,7 @@ static sgfs_status fail_missing(const finder *f, const list *missing, sgfs_err *
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, list *missing,
+static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, sgfsi_name_list *missing,
                                   sgfsi_run_columns *found, sgfs_err *err) {
     for (int64_t j = 0; j < asked->features; j++) {
         int64_t at = found->feature[j] = find(f, asked->feature[j]);
@@ -127,19 +109,19 @@ static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, list *mi
     }
     for (int64_t j = 0; j < asked->features; j++) { /* now that all that fit are taken */
         const char *name = asked->feature[j];
-        if (found->feature[j] == ABSENT) list_name(missing, name, nearest(f, name));
+        if (found->feature[j] == ABSENT) sgfsi_name_list_add(missing, name, nearest(f, name));
     }
     return SGFS_OK;
 }
 
-static sgfs_status match_exposure(finder *f, const sgfsi_wanted *asked, list *missing,
+static sgfs_status match_exposure(finder *f, const sgfsi_wanted *asked, sgfsi_name_list *missing,
                                   sgfsi_run_columns *found, sgfs_err *err) {
     found->exposure = ABSENT;
     if (asked->exposure == NULL) return SGFS_OK;
     found->exposure = find(f, asked->exposure);
     if (found->exposure == TWICE) return fail_twice(f, asked->exposure, err);
     if (found->exposure >= 0) f->taken[found->exposure] = 1;
-    else list_name(missing, asked->exposure, nearest(f, asked->exposure));
+    else sgfsi_name_list_add(missing, asked->exposure, nearest(f, asked->exposure));
     return SGFS_OK;
 }
 
@@ -178,11 +160,12 @@ static sgfs_status match_target(finder *f, const sgfsi_wanted *asked, sgfsi_run_
 }
 
 static void tell_extra(const finder *f, const sgfsi_log *log) {
-    list extra = {{0}, 0, 0};
+    sgfsi_name_list extra = {.shown = SHOWN};
     for (int64_t i = 0; i < f->file->cols; i++) {
         char place[24];
         snprintf(place, sizeof place, "x%lld", (long long)i + 1);
-        if (!f->taken[i]) list_name(&extra, f->file->named ? f->file->names[i] : place, NULL);
+        if (!f->taken[i])
+            sgfsi_name_list_add(&extra, f->file->named ? f->file->names[i] : place, NULL);
     }
     if (extra.count == 0) return;
     sgfsi_say(log, SGFS_NOTE, "%s: %lld column%s that the run does not know %s ignored: %s%s.",
@@ -248,7 +231,7 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
     if (status != SGFS_OK) return status;
     finder f = {
         .file = file, .asked_named = c->wanted.named, .taken = calloc((size_t)file->cols + 1, 1)};
-    list missing = {{0}, 0, 0};
+    sgfsi_name_list missing = {.shown = SHOWN};
     status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
     if (status == SGFS_OK && file->named) status = index_names(&f, err);
     if (status == SGFS_OK) status = match_features(&f, &c->wanted, &missing, c, err);
@@ -313,15 +296,6 @@ sgfs_status sgfsi_run_columns_last_place(sgfsi_run_columns *c, const char *path,
 
 /* ---- for the flow ---------------------------------------------------------------------------- */
 
-static bool copy_words(char ***to, int64_t count, const char *const *word) {
-    *to = calloc((size_t)count + 1, sizeof **to);
-    for (int64_t i = 0; *to != NULL && i < count; i++) {
-        (*to)[i] = strdup(word[i]);
-        if ((*to)[i] == NULL) return false;
-    }
-    return *to != NULL;
-}
-
 sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head, sgfs_err *err) {
     int64_t features = c->wanted.features, all = features + 2;
     *head = (sgfsi_table){.text_col = -1, .named = c->wanted.named};
@@ -335,13 +309,14 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
         head->names[head->cols++] = strdup(c->wanted.feature[j]);
         made = head->names[j] != NULL;
         if (d == NULL || !made) continue;
-        head->dictionary[j].count = d->count;
-        made = copy_words(&head->dictionary[j].word, d->count, (const char *const *)d->word);
+        head->dictionary[j] = (sgfsi_dictionary){d->count, sgfsi_names_copy(d->word, d->count)};
+        made = head->dictionary[j].word != NULL;
     }
     if (made && c->target >= 0) {
         if (c->wanted.levels > 0) head->text_col = head->cols;
         head->levels = c->wanted.levels;
-        made = copy_words(&head->level, c->wanted.levels, c->wanted.level);
+        head->level = sgfsi_names_copy((char *const *)c->wanted.level, c->wanted.levels);
+        made = head->level != NULL;
         head->role[head->cols] = SGFSI_ROLE_TARGET;
         head->names[head->cols++] = strdup(c->target_name);
         made = made && head->names[head->cols - 1] != NULL;

@@ -27,6 +27,7 @@
 #include "files/columns.h"
 #include "files/find_columns.h"
 #include "files/libsvm/libsvm.h"
+#include "files/packed/packed_cells.h"
 #include "files/same_columns.h"
 #include "files/sources.h"
 
@@ -222,11 +223,7 @@ static void hide_words(sgfsi_table *head) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Cell `at` of cells of a type, and another number in its place: the type is F64 or F32 then. */
-static double get(sgfsi_dtype type, const void *cells, int64_t at) {
-    return sgfsi_table_cell(type, cells, at);
-}
-
+/* Another number in place of cell `at`: the type is F64 or F32. */
 static void put(sgfsi_dtype type, void *cells, int64_t at, double x) {
     if (type == SGFSI_F64) ((double *)cells)[at] = x;
     else ((float *)cells)[at] = (float)x;
@@ -242,7 +239,7 @@ static sgfs_status translate(const joined *j, const sgfsi_table *head, int64_t k
     if (!level && !l->holds_words) return SGFS_OK;
     for (int64_t i = 0; i < block->n; i++) {
         int64_t at = i * j->first.wanted + k;
-        double x = get(head->type, block->cells, at);
+        double x = sgfsi_table_cell(head->type, block->cells, at);
         if (!(x >= 0 && x < (double)l->known)) {
             return sgfsi_fail(err, SGFS_EDATA,
                               "%.150s: row %lld holds a number that stands for none of its words: "
@@ -260,7 +257,7 @@ static sgfs_status check_finite(const joined *j, const sgfsi_table *head,
     bool whole = head->type != SGFSI_F64 && head->type != SGFSI_F32;
     if (whole || j->sources.reader[j->at]->text) return SGFS_OK;
     for (int64_t i = 0; i < block->n * head->cols; i++) {
-        if (isfinite(get(head->type, block->cells, i))) continue;
+        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
                           "fill them in first.",
@@ -281,7 +278,9 @@ static void spread_out(const joined *j, const sgfsi_table *head, sgfsi_flow_bloc
             if (type == head->type)
                 memcpy((char *)block->cells + (size_t)(i * wanted + k) * size,
                        (char *)j->room + (size_t)(i * cols + col) * size, size);
-            else put(SGFSI_F64, block->cells, i * wanted + k, get(type, j->room, i * cols + col));
+            else
+                put(SGFSI_F64, block->cells, i * wanted + k,
+                    sgfsi_table_cell(type, j->room, i * cols + col));
         }
     }
 }
@@ -400,9 +399,6 @@ static sgfs_status next_block(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *
     return SGFS_OK;
 }
 
-#define CONVERT(type)                                                                              \
-    for (int64_t i = 0; i < count; i++) cells[i] = (double)((const type *)flow->room)[i]
-
 sgfs_status sgfsi_flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64_t *line,
                             int64_t *n, sgfs_err *err) {
     sgfsi_flow_block block = {.cells = cells, .line = line};
@@ -416,18 +412,7 @@ sgfs_status sgfsi_flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64
     sgfs_status status = flow->next(flow, most, &block, err);
     if (status != SGFS_OK) return status;
     *n = block.n;
-    const int64_t count = block.n * flow->head.cols;
-    switch (doubles ? SGFSI_CSR : flow->head.type) {
-    case SGFSI_F32: CONVERT(float); break;
-    case SGFSI_I64: CONVERT(int64_t); break;
-    case SGFSI_I32: CONVERT(int32_t); break;
-    case SGFSI_I16: CONVERT(int16_t); break;
-    case SGFSI_I8: CONVERT(int8_t); break;
-    case SGFSI_U8: CONVERT(uint8_t); break;
-    case SGFSI_U16: CONVERT(uint16_t); break;
-    case SGFSI_U32: CONVERT(uint32_t); break;
-    default: break;
-    }
+    if (!doubles) sgfsi_cells_to(flow->head.type, block.n * flow->head.cols, block.cells, cells);
     return SGFS_OK;
 }
 

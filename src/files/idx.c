@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "files/columns.h"
 #include "files/flow.h"
+#include "files/packed/packed_cells.h"
 
 enum { MOST_DIMS = 4, BLOCK_BYTES = SGFSI_BLOCK_BYTES / 4 };
 
@@ -188,20 +189,6 @@ static void turn(size_t size, int64_t n, const unsigned char *from, unsigned cha
     }
 }
 
-#define CONVERT(type)                                                                              \
-    for (int64_t j = 0; j < n; j++) out[j] = (double)((const type *)from)[j]
-
-static void to_double(sgfsi_dtype type, int64_t n, const void *from, double *out) {
-    switch (type) {
-    case SGFSI_U8: CONVERT(uint8_t); break;
-    case SGFSI_I8: CONVERT(int8_t); break;
-    case SGFSI_I16: CONVERT(int16_t); break;
-    case SGFSI_I32: CONVERT(int32_t); break;
-    case SGFSI_F32: CONVERT(float); break;
-    default: CONVERT(double); break;
-    }
-}
-
 /* Row i of raw as cells of type `to`: the file's own, F32 or F64. */
 static void put_row(idx *a, int64_t i, sgfsi_dtype to, void *out) {
     size_t size = sgfsi_dtype_size(a->type);
@@ -211,13 +198,10 @@ static void put_row(idx *a, int64_t i, sgfsi_dtype to, void *out) {
     if (to == a->type) {
         memcpy(out, a->row, (size_t)a->cols * size);
     } else if (to == SGFSI_F64) {
-        to_double(a->type, a->cols, a->row, out);
+        sgfsi_cells_to(a->type, a->cols, a->row, out);
     } else {
-        for (int64_t j = 0; j < a->cols; j++) {
-            double v;
-            to_double(a->type, 1, a->row + (size_t)j * size, &v);
-            ((float *)out)[j] = (float)v;
-        }
+        for (int64_t j = 0; j < a->cols; j++)
+            ((float *)out)[j] = (float)sgfsi_table_cell(a->type, (const char *)a->row, j);
     }
 }
 
@@ -297,7 +281,7 @@ static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options
     const bool label = p->labelled || options->run == NULL;
     const sgfsi_columns columns = {
         .path = p->data.path, .cols = label ? all : all - 1, .names = t->names};
-    sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
+    sgfs_status status = sgfsi_columns_select(&columns, NULL, options, t->role, err);
     if (p->labelled) return status;
     free(t->names[all - 1]);
     t->names[all - 1] = NULL;

@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/words.h"
+#include "files/columns.h"
 
 enum { SHOWN = 4 };
 
@@ -62,19 +63,6 @@ const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-typedef struct list {
-    char text[260];
-    size_t used;
-    int64_t count;
-} list;
-
-static void list_name(list *l, const char *name) {
-    size_t room = sizeof l->text - l->used;
-    if (l->count++ >= SHOWN) return;
-    int n = snprintf(l->text + l->used, room, "%s\"%.40s\"", l->count == 1 ? "" : ", ", name);
-    l->used += (size_t)n < room ? (size_t)n : room - 1;
-}
-
 static sgfs_status fail_role(const sgfsi_file_columns *first, int64_t k,
                              const sgfsi_file_columns *next, int64_t at, sgfs_err *err) {
     return sgfsi_fail(
@@ -118,15 +106,16 @@ static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_word_list 
 static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
                            const sgfsi_word_list *firsts, const sgfsi_word_list *nexts,
                            int64_t *from, sgfs_err *err) {
-    list lacks = {{0}, 0, 0}, extra = {{0}, 0, 0};
+    sgfsi_name_list lacks = {.shown = SHOWN}, extra = {.shown = SHOWN};
     for (int64_t k = 0; k < first->wanted; k++) {
         const char *name = sgfsi_file_columns_name(first, k);
         from[k] = sgfsi_words_find(nexts, name, strlen(name));
-        if (from[k] < 0) list_name(&lacks, name);
+        if (from[k] < 0) sgfsi_name_list_add(&lacks, name, NULL);
     }
     for (int64_t k = 0; k < next->wanted; k++) {
         const char *name = sgfsi_file_columns_name(next, k);
-        if (sgfsi_words_find(firsts, name, strlen(name)) < 0) list_name(&extra, name);
+        if (sgfsi_words_find(firsts, name, strlen(name)) < 0)
+            sgfsi_name_list_add(&extra, name, NULL);
     }
     if (lacks.count + extra.count > 0) {
         bool both = lacks.count > 0 && extra.count > 0;

@@ -133,7 +133,8 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
                                    NULL};
     sgfs_status status = make_columns(c, err);
-    if (status == SGFS_OK) status = sgfsi_columns_select(&columns, &c->options, c->plan.role, err);
+    if (status == SGFS_OK)
+        status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
     if (status != SGFS_OK) return status;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
@@ -150,7 +151,7 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     if (list == NULL || list[0] == '\0') return SGFS_OK;
     unsigned char *mark = calloc((size_t)columns.cols, 1);
     if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
-    status = sgfsi_columns_mark_some(&columns, list, mark, err);
+    status = sgfsi_columns_mark(&columns, NULL, list, mark, err);
     for (int64_t i = 0; i < columns.cols; i++) {
         bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
         if (mark[i] && numbers) c->plan.words_of[i] = -2;

@@ -104,7 +104,7 @@ static sgfs_status name_columns(const char *path, const sgfsi_read_options *opti
     if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "the columns");
     memcpy(t->names[t->cols - 1], "y", 2);
     const sgfsi_columns columns = {.path = path, .cols = t->cols, .names = t->names};
-    return sgfsi_columns_select(&columns, options, t->role, err);
+    return sgfsi_columns_select(&columns, NULL, options, t->role, err);
 }
 
 /* Cell `col` of a row of zeros. */

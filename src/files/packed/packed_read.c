@@ -259,12 +259,9 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
     if (recipe != NULL && t->recipe == NULL) return sgfsi_fail_memory(err, "the transforms");
     /* Roles by the options, as stored where they are silent. */
     const sgfsi_columns columns = {f->path, t->cols, t->names, t->named, t->recipe};
-    status = sgfsi_columns_reselect(&columns, stored, options, t->role, err);
+    status = sgfsi_columns_select(&columns, stored, options, t->role, err);
     if (status != SGFS_OK || t->role[target] == SGFSI_ROLE_TARGET) return status;
-    free(t->value); /* they are of another column */
-    free(t->value_rows);
-    t->value = t->value_rows = NULL;
-    t->values = 0;
+    sgfsi_table_forget_values(t); /* they are of another column */
     if (t->text_col < 0 || t->role[t->text_col] == SGFSI_ROLE_NONE) return SGFS_OK;
     return sgfsi_fail(
         err, SGFS_EUSAGE,

@@ -200,13 +200,9 @@ static sgfs_status fill_cells(work *w, sgfs_err *err) {
 /* Names and roles of what comes out, as a table owns them. */
 static sgfs_status copy_head(const sgfsi_table *head, char ***names, unsigned char **role,
                              sgfs_err *err) {
-    *names = calloc((size_t)head->cols + 1, sizeof **names);
+    *names = sgfsi_names_copy(head->names, head->cols);
     *role = malloc((size_t)head->cols + 1);
     bool made = *names != NULL && *role != NULL;
-    for (int64_t j = 0; made && j < head->cols; j++) {
-        (*names)[j] = strdup(head->names[j]);
-        made = (*names)[j] != NULL;
-    }
     if (made) return memcpy(*role, head->role, (size_t)head->cols), SGFS_OK;
     if (*names != NULL) sgfsi_names_free(*names, head->cols);
     free(*role);
