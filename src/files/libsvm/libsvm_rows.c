@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/number.h"
 #include "files/libsvm/libsvm.h"
 
@@ -229,17 +230,6 @@ static sgfs_status refuse_token(const sgfsi_libsvm *s, const place *p, int64_t b
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-static sgfs_status grow(sgfsi_libsvm *s, sgfs_err *err) {
-    int64_t held = s->held > 0 ? 2 * s->held : ENTRIES;
-    int32_t *col = realloc(s->col, (size_t)held * sizeof *col);
-    if (col != NULL) s->col = col;
-    double *value = realloc(s->value, (size_t)held * sizeof *value);
-    if (value != NULL) s->value = value;
-    if (col == NULL || value == NULL) return sgfsi_fail_memory(err, "the sparse rows");
-    s->held = held;
-    return SGFS_OK;
-}
-
 /* One entry at p->token; *after is where it ends, *before its index. */
 static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, const char **after,
                               sgfs_err *err) {
@@ -273,7 +263,13 @@ static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, 
         return SGFS_OK;
     }
     if (value == 0) return SGFS_OK;
-    if (s->used == s->held && grow(s, err) != SGFS_OK) return SGFS_ENOMEM;
+    if (s->used == s->held) {
+        int64_t held = s->held > 0 ? 2 * s->held : ENTRIES;
+        if (!sgfsi_resize(&s->col, held, sizeof *s->col) ||
+            !sgfsi_resize(&s->value, held, sizeof *s->value))
+            return sgfsi_fail_memory(err, "the sparse rows");
+        s->held = held;
+    }
     s->col[s->used] = (int32_t)((int64_t)index - s->first);
     s->value[s->used++] = value;
     return SGFS_OK;

@@ -407,10 +407,8 @@ static sgfs_status choose(sgfsi_recipe *r, int64_t n, const double *cells, int64
         for (int64_t j = 0; j < r->inputs.cols; j++) {
             x[j] = cell[r->input_col[j]];
             if (!r->unchecked || isfinite(x[j])) continue;
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "row %lld, column \"%s\" is not a finite number; remove such rows or "
-                              "fill them in first.",
-                              (long long)(r->at + i) + 1, r->inputs.name[j]);
+            return sgfsi_fail_finite(err, "row %lld, column \"%s\"", (long long)(r->at + i) + 1,
+                                     r->inputs.name[j]);
         }
         double weight = beside->weights != NULL ? beside->weights[r->at + i] : 1;
         b->weight[b->n] = r->weights >= 0 ? cell[r->weights] : weight;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
@@ -42,23 +43,6 @@ typedef struct rows {
 
 /* ---- which rows ------------------------------------------------------------------------------ */
 
-static sgfs_status append(rows *list, int64_t *room, int64_t row, sgfs_err *err) {
-    if (list->n == *room) {
-        int64_t more = *room > 0 ? 2 * *room : LIST;
-        int64_t *grown = realloc(list->row, (size_t)more * sizeof *grown);
-        if (grown == NULL) {
-            return sgfsi_fail(
-                err, SGFS_ENOMEM,
-                "There is no memory for a list of the rows that are used: `sgfs pack` "
-                "writes them to a file of their own.");
-        }
-        list->row = grown;
-        *room = more;
-    }
-    list->row[list->n++] = row;
-    return SGFS_OK;
-}
-
 /* Rows that stay by the row steps before `place`; list->row is NULL where none is left out. */
 static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list, sgfs_err *err) {
     int64_t N = w->table->rows, room = 0;
@@ -74,7 +58,14 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
         if (target) sgfsi_data_rows_range(&w->data, first, n, NULL, y);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
             const sgfsi_row row = {first + i, target ? y[i] : NAN, learning};
-            if (sgfsi_recipe_keep(w->r, &row, place)) status = append(list, &room, first + i, err);
+            if (!sgfsi_recipe_keep(w->r, &row, place)) continue;
+            if (sgfsi_grow(&list->row, &room, list->n + 1, sizeof *list->row))
+                list->row[list->n++] = first + i;
+            else
+                status =
+                    sgfsi_fail(err, SGFS_ENOMEM,
+                               "There is no memory for a list of the rows that are used: `sgfs "
+                               "pack` writes them to a file of their own.");
         }
         if (!learning && sgfsi_recipe_full(w->r, INT64_MAX)) break;
         sgfsi_tick(&w->ticker, (double)first / (double)N);
