@@ -162,21 +162,6 @@ static sgfs_status add_file(gatherer *g, const char *path, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EIO, "%s: is not a regular file, and no pipe either.", path);
 }
 
-/* The name in `folder` that is most like what was asked, or "". */
-static void find_nearest(DIR *folder, const char *asked, char *out, size_t room) {
-    int64_t least = INT64_MAX;
-    struct dirent *entry;
-    out[0] = '\0';
-    for (int64_t i = 0; i < MOST_LOOKED_AT && (entry = readdir(folder)) != NULL; i++) {
-        if (entry->d_name[0] == '.') continue;
-        int64_t d = sgfsi_distance(asked, entry->d_name);
-        if (d > least || (d == least && strcmp(entry->d_name, out) >= 0)) continue;
-        least = d;
-        snprintf(out, room, "%s", entry->d_name);
-    }
-    if (out[0] != '\0' && !sgfsi_is_near(asked, least)) out[0] = '\0';
-}
-
 static sgfs_status fail_pattern(const char *pattern, sgfs_err *err) {
     char where[512], near[300] = "";
     const char *slash = strrchr(pattern, '/'), *base = slash != NULL ? slash + 1 : pattern;
@@ -187,7 +172,18 @@ static sgfs_status fail_pattern(const char *pattern, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EIO, "%s: no file fits this pattern: cannot open %s: %s.",
                           pattern, where, strerror(errno));
     }
-    if (folder != NULL) find_nearest(folder, base, near, sizeof near);
+    /* The name in the folder that is most like what was asked. */
+    int64_t least = INT64_MAX;
+    struct dirent *entry;
+    for (int64_t i = 0; folder != NULL && i < MOST_LOOKED_AT; i++) {
+        if ((entry = readdir(folder)) == NULL) break;
+        int64_t d = entry->d_name[0] == '.' ? INT64_MAX : sgfsi_distance(base, entry->d_name);
+        if (d == INT64_MAX || d > least || (d == least && strcmp(entry->d_name, near) >= 0))
+            continue;
+        least = d;
+        snprintf(near, sizeof near, "%s", entry->d_name);
+    }
+    if (near[0] != '\0' && !sgfsi_is_near(base, least)) near[0] = '\0';
     if (folder != NULL) closedir(folder);
     return sgfsi_fail(err, SGFS_EIO, "%s: no file fits this pattern%s%s%s", pattern,
                       near[0] != '\0' ? "; did you mean \"" : ".", near,
@@ -300,25 +296,22 @@ void sgfsi_files_close(sgfsi_files *files) {
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-/* Every `path` in text by `name`; /proc/self/fd/7 is not the beginning of /proc/self/fd/71. */
-static void replace(char *text, size_t room, const char *path, const char *name) {
-    size_t old = strlen(path), new = strlen(name);
-    for (char *at = strstr(text, path); at != NULL; at = strstr(at, path)) {
-        size_t rest = strlen(at + old);
-        bool longer = at[old] >= '0' && at[old] <= '9';
-        if (longer || (size_t)(at - text) + new + rest + 1 > room) {
-            at += old;
-            continue;
-        }
-        memmove(at + new, at + old, rest + 1);
-        for (const char *c = name; *c != '\0'; c++) *at++ = *c;
-    }
-}
-
+/* Every path in text by its name; /proc/self/fd/7 is not the beginning of /proc/self/fd/71. */
 static void tidy(const sgfsi_files *files, char *text, size_t room) {
     for (int64_t i = 0; i < files->count; i++) {
-        if (strcmp(files->path[i], files->name[i]) != 0)
-            replace(text, room, files->path[i], files->name[i]);
+        const char *path = files->path[i], *name = files->name[i];
+        size_t old = strlen(path), new = strlen(name);
+        char *at = strcmp(path, name) != 0 ? strstr(text, path) : NULL;
+        for (; at != NULL; at = strstr(at, path)) {
+            size_t rest = strlen(at + old);
+            bool longer = at[old] >= '0' && at[old] <= '9';
+            if (longer || (size_t)(at - text) + new + rest + 1 > room) {
+                at += old;
+                continue;
+            }
+            memmove(at + new, at + old, rest + 1);
+            for (const char *c = name; *c != '\0'; c++) *at++ = *c;
+        }
     }
 }
 

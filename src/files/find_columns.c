@@ -44,21 +44,16 @@ static sgfs_status index_names(finder *f, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* x17 is the 17th column. */
-static int64_t find_place(const finder *f, const char *name) {
-    int64_t number;
-    bool place = name[0] == 'x' && name[1] >= '1' && name[1] <= '9' &&
-                 sgfsi_text_int(name + 1, &number) && number <= f->file->cols;
-    return place ? number - 1 : ABSENT;
-}
-
 /* Columns that had names are not found by place: nobody says that they stand in the same order. */
 static int64_t find(const finder *f, const char *name) {
     if (f->file->named) {
         int64_t k = sgfsi_words_find(&f->names, name, strlen(name));
         return k < 0 ? ABSENT : f->col[k];
     }
-    return f->asked_named ? ABSENT : find_place(f, name);
+    int64_t number; /* x17 is the 17th column */
+    bool place = !f->asked_named && name[0] == 'x' && name[1] >= '1' && name[1] <= '9' &&
+                 sgfsi_text_int(name + 1, &number) && number <= f->file->cols;
+    return place ? number - 1 : ABSENT;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */

@@ -38,33 +38,28 @@ typedef struct idx {
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static bool type_of(unsigned code, sgfsi_dtype *type) {
+static sgfs_status check_magic(idx *a, const unsigned char *magic, size_t got, sgfs_err *err) {
     static const struct {
         unsigned code;
         sgfsi_dtype type;
     } types[] = {{0x08, SGFSI_U8},  {0x09, SGFSI_I8},  {0x0B, SGFSI_I16},
                  {0x0C, SGFSI_I32}, {0x0D, SGFSI_F32}, {0x0E, SGFSI_F64}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (types[i].code != code) continue;
-        *type = types[i].type;
-        return true;
-    }
-    return false;
-}
-
-static sgfs_status check_magic(idx *a, const unsigned char *magic, size_t got, sgfs_err *err) {
+    enum { TYPES = sizeof types / sizeof types[0] };
+    size_t k = 0;
     if (got < 4 || magic[0] != 0 || magic[1] != 0) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: is no IDX file (the format of MNIST): those start with two bytes 0 "
                           "and have a header of at least 8.",
                           a->path);
     }
-    if (!type_of(magic[2], &a->type)) {
+    while (k < TYPES && types[k].code != magic[2]) k++;
+    if (k == TYPES) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: its third byte is 0x%02x, which is no type of an IDX file (08, 09, "
                           "0B to 0E).",
                           a->path, magic[2]);
     }
+    a->type = types[k].type;
     a->dims = magic[3];
     if (a->dims >= 1 && a->dims <= MOST_DIMS) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
@@ -235,22 +230,6 @@ static sgfs_status check_pair(const pair *p, sgfs_err *err) {
                       a->path, (long long)a->rows, b->path, (long long)b->rows);
 }
 
-static sgfs_status open_pair(pair *p, const char *path, const char *labels, sgfs_err *err) {
-    *p = (pair){.labelled = labels != NULL && labels[0] != '\0'};
-    sgfs_status status = open_idx(&p->data, path, err);
-    if (status == SGFS_OK && p->labelled) status = open_idx(&p->labels, labels, err);
-    if (status == SGFS_OK) status = check_pair(p, err);
-    p->cols = p->data.cols + (p->labelled ? 1 : 0);
-    return status;
-}
-
-/* A type that holds both exactly. */
-static sgfsi_dtype common_type(const pair *p) {
-    sgfsi_dtype a = p->data.type, b = p->labelled ? p->labels.type : a;
-    bool wide = a == SGFSI_F64 || b == SGFSI_F64 || a == SGFSI_I32 || b == SGFSI_I32;
-    return a == b ? a : wide ? SGFSI_F64 : SGFSI_F32; /* 24 bits hold all of 16 */
-}
-
 /* The next rows of both, at most `most`, side by side: *n x cols cells. */
 static sgfs_status take_pair(pair *p, int64_t most, sgfsi_dtype to, char *cells, int64_t *n,
                              sgfs_err *err) {
@@ -323,17 +302,21 @@ static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read
     pair *p = calloc(1, sizeof *p);
     *flow =
         (sgfsi_flow){.self = p, .next = flow_next, .fraction = flow_fraction, .close = flow_close};
-    sgfs_status status =
-        p != NULL ? open_pair(p, path, options->labels, err) : sgfsi_fail_memory(err, "a reader");
+    if (p == NULL) return sgfsi_fail_memory(err, "a reader");
+    p->labelled = options->labels != NULL && options->labels[0] != '\0';
     flow->head.text_col = -1;
+    sgfs_status status = open_idx(&p->data, path, err);
+    if (status == SGFS_OK && p->labelled) status = open_idx(&p->labels, options->labels, err);
+    if (status == SGFS_OK) status = check_pair(p, err);
     if (status == SGFS_OK) status = name_columns(p, options, &flow->head, err);
-    if (status == SGFS_OK) {
-        flow->head.rows = p->data.rows;
-        flow->head.type = common_type(p);
-        return SGFS_OK;
-    }
-    sgfsi_flow_close(flow);
-    return status;
+    if (status != SGFS_OK) return sgfsi_flow_close(flow), status;
+    /* A type that holds both exactly; 24 bits hold all of 16. */
+    sgfsi_dtype a = p->data.type, b = p->labelled ? p->labels.type : a;
+    bool wide = a == SGFSI_F64 || b == SGFSI_F64 || a == SGFSI_I32 || b == SGFSI_I32;
+    flow->head.type = a == b ? a : wide ? SGFSI_F64 : SGFSI_F32;
+    flow->head.rows = p->data.rows;
+    p->cols = p->data.cols + (p->labelled ? 1 : 0);
+    return SGFS_OK;
 }
 
 /* ---- the kind -------------------------------------------------------------------------------- */

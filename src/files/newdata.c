@@ -139,13 +139,6 @@ static sgfs_status make_room(sgfsi_newdata *d, int64_t most, sgfs_err *err) {
     return made ? SGFS_OK : sgfsi_fail_memory(err, "rows");
 }
 
-static bool has_class(const sgfsi_newdata *d, const double *cell) {
-    if (d->columns.recipe == NULL || d->target < 0) return true;
-    double y = cell[d->target];
-    const char *text = d->columns.wanted.levels > 0 ? d->flow.head.level[(int64_t)y] : NULL;
-    return sgfsi_recipe_keeps_class(d->columns.recipe, y, text);
-}
-
 /* Rows of the part that was asked for, of the run's classes, up to the limit: listed in at[]. */
 static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
     const sgfsi_recipe *recipe = d->columns.recipe;
@@ -153,9 +146,12 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
     int64_t chosen = 0;
     for (int64_t i = 0; i < n && (limit == 0 || d->taken < limit); i++) {
         if (recipe != NULL && !sgfsi_recipe_in_part(recipe, d->read + i)) continue;
-        if (!has_class(d, d->cells + i * d->flow.head.cols)) {
-            d->other_class++;
-            continue;
+        if (recipe != NULL && d->target >= 0) {
+            double y = d->cells[i * d->flow.head.cols + d->target];
+            const char *text = d->columns.wanted.levels > 0 ? d->flow.head.level[(int64_t)y] : NULL;
+            bool ours = sgfsi_recipe_keeps_class(recipe, y, text);
+            d->other_class += !ours;
+            if (!ours) continue;
         }
         d->at[chosen++] = i;
         d->taken++;

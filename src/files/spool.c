@@ -76,13 +76,6 @@ static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_lo
     return status;
 }
 
-/* Can the file be opened again without a name? */
-static bool is_same(int fd, const char *path) {
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 static sgfs_status make_file(const char *called, int *fd, char **path, bool *leftover,
                              sgfs_err *err) {
     char *name = NULL, again[64];
@@ -93,7 +86,10 @@ static sgfs_status make_file(const char *called, int *fd, char **path, bool *lef
                           called, folder(), strerror(errno));
     }
     snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);
-    *leftover = !is_same(*fd, again);
+    /* Can the file be opened again without a name? */
+    struct stat a, b;
+    *leftover =
+        fstat(*fd, &a) != 0 || stat(again, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino;
     *path = name;
     if (*leftover) return SGFS_OK;
     unlink(name);

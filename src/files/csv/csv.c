@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/threads.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
@@ -64,24 +65,10 @@ typedef struct csv {
 static sgfs_status add_words(csv *c, int64_t col, sgfs_err *err) {
     sgfsi_csv_plan *plan = &c->plan;
     if (plan->words_of[col] >= 0) return SGFS_OK;
-    sgfsi_csv_words *bigger =
-        realloc(plan->words, ((size_t)plan->worded + 1) * sizeof *plan->words);
-    if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
-    plan->words = bigger;
-    sgfsi_csv_words *w = &plan->words[plan->worded];
-    memset(w, 0, sizeof *w);
-    w->col = col;
+    if (!sgfsi_resize(&plan->words, plan->worded + 1, sizeof *plan->words))
+        return sgfsi_fail_memory(err, "the words of a column");
+    plan->words[plan->worded] = (sgfsi_csv_words){.col = col};
     plan->words_of[col] = (int32_t)plan->worded++;
-    return SGFS_OK;
-}
-
-static sgfs_status make_columns(csv *c, sgfs_err *err) {
-    size_t cols = (size_t)c->format.cols;
-    c->plan.role = calloc(cols, 1);
-    c->plan.words_of = malloc(cols * sizeof *c->plan.words_of);
-    if (c->plan.role == NULL || c->plan.words_of == NULL)
-        return sgfsi_fail_memory(err, "column roles");
-    for (size_t i = 0; i < cols; i++) c->plan.words_of[i] = -1;
     return SGFS_OK;
 }
 
@@ -132,9 +119,12 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
                                    NULL};
-    sgfs_status status = make_columns(c, err);
-    if (status == SGFS_OK)
-        status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
+    c->plan.role = calloc((size_t)c->format.cols, 1);
+    c->plan.words_of = malloc((size_t)c->format.cols * sizeof *c->plan.words_of);
+    if (c->plan.role == NULL || c->plan.words_of == NULL)
+        return sgfsi_fail_memory(err, "column roles");
+    for (int64_t i = 0; i < c->format.cols; i++) c->plan.words_of[i] = -1;
+    sgfs_status status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
     if (status != SGFS_OK) return status;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
@@ -162,25 +152,7 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status open_csv(csv **out, const char *path, const sgfsi_read_options *options,
-                            sgfs_err *err) {
-    csv *c = *out = calloc(1, sizeof *c);
-    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
-    c->path = strdup(path);
-    if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
-    c->options = *options;
-    c->threads = (int)sgfsi_threads(options->threads);
-    c->plan.first.row = -1;
-    if (options->first_text != NULL) c->plan.first = *options->first_text;
-    c->plan.path = c->path;
-    c->plan.new_rows = options->run != NULL;
-    c->plan.options = &c->options;
-    c->plan.format = &c->format;
-    return sgfsi_csv_sniff(path, options, &c->format, err);
-}
-
 static void close_csv(csv *c) {
-    if (c == NULL) return;
     sgfsi_text_close(&c->text);
     for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
     free(c->piece);
@@ -240,14 +212,10 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
 /* ---- a block: cut and read ------------------------------------------------------------------- */
 
 static sgfs_status add_piece(csv *c, const char *begin, const char *end, sgfs_err *err) {
-    if (c->pieces == c->piece_room) {
-        int64_t room = c->piece_room == 0 ? 16 : 2 * c->piece_room;
-        sgfsi_csv_piece *bigger = realloc(c->piece, (size_t)room * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "pieces of text");
-        memset(bigger + c->piece_room, 0, (size_t)(room - c->piece_room) * sizeof *bigger);
-        c->piece = bigger;
-        c->piece_room = room;
-    }
+    int64_t had = c->piece_room;
+    if (!sgfsi_grow(&c->piece, &c->piece_room, c->pieces + 1, sizeof *c->piece))
+        return sgfsi_fail_memory(err, "pieces of text");
+    memset(c->piece + had, 0, (size_t)(c->piece_room - had) * sizeof *c->piece);
     sgfsi_csv_piece *p = &c->piece[c->pieces++];
     p->block = c->text.at;
     p->block_line = c->text.line;
@@ -491,12 +459,10 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
 /* Words of w that are not in the list yet are copied to it. */
 static bool copy_words(const sgfsi_word_list *w, int64_t *count, char ***list) {
     if (*count == w->count) return true;
-    char **bigger = realloc(*list, (size_t)w->count * sizeof *bigger);
-    if (bigger == NULL) return false;
-    *list = bigger;
+    if (!sgfsi_resize(list, w->count, sizeof **list)) return false;
     for (; *count < w->count; ++*count) {
-        bigger[*count] = strdup(w->text[*count]);
-        if (bigger[*count] == NULL) return false;
+        (*list)[*count] = strdup(w->text[*count]);
+        if ((*list)[*count] == NULL) return false;
     }
     return true;
 }
@@ -583,21 +549,29 @@ static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *b
 }
 
 static void close_flow(sgfsi_flow *flow) {
-    close_csv(flow->self);
+    if (flow->self != NULL) close_csv(flow->self);
     flow->self = NULL;
 }
 
 static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
                             sgfs_err *err) {
-    csv *c;
+    csv *c = calloc(1, sizeof *c);
     *flow = (sgfsi_flow){.next = next_rows, .fraction = fraction_of, .close = close_flow};
-    sgfs_status status = open_csv(&c, path, options, err);
+    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->path = strdup(path);
+    c->options = *options;
+    c->threads = (int)sgfsi_threads(options->threads);
+    c->plan = (sgfsi_csv_plan){.path = c->path,
+                               .new_rows = options->run != NULL,
+                               .options = &c->options,
+                               .format = &c->format,
+                               .first.row = -1};
+    if (options->first_text != NULL) c->plan.first = *options->first_text;
+    sgfs_status status = c->path != NULL ? sgfsi_csv_sniff(path, options, &c->format, err)
+                                         : sgfsi_fail_memory(err, "a reader");
     if (status == SGFS_OK) status = choose_columns(c, err);
     if (status == SGFS_OK) status = start_flow(c, flow, err);
-    if (status != SGFS_OK) {
-        close_csv(c);
-        return status;
-    }
+    if (status != SGFS_OK) return close_csv(c), status;
     flow->self = c;
     flow->lines = true;
     flow->first_text = c->plan.first;

@@ -96,17 +96,6 @@ static sgfs_status next_sparse(sgfsi_flow *flow, int64_t most, sgfsi_flow_block 
 
 /* ---- dense ----------------------------------------------------------------------------------- */
 
-/* x1, x2, ..., y and their roles; cols counts y. */
-static sgfs_status name_columns(const char *path, const sgfsi_read_options *options, sgfsi_table *t,
-                                sgfs_err *err) {
-    t->names = sgfsi_names_made_up(t->cols);
-    t->role = malloc((size_t)t->cols);
-    if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "the columns");
-    memcpy(t->names[t->cols - 1], "y", 2);
-    const sgfsi_columns columns = {.path = path, .cols = t->cols, .names = t->names};
-    return sgfsi_columns_select(&columns, NULL, options, t->role, err);
-}
-
 /* Cell `col` of a row of zeros. */
 static sgfs_status put(const sgfsi_libsvm *s, const sgfsi_table *head, void *row, int64_t col,
                        double v, sgfs_err *err) {
@@ -200,7 +189,14 @@ static sgfs_status open_dense(reading *r, sgfsi_flow *flow, const char *path,
     flow->head = (sgfsi_table){.rows = rows, .cols = cols + 1, .text_col = -1};
     if (options->whole && options->single) flow->head.type = SGFSI_F32;
     flow->next = next_dense;
-    status = name_columns(path, options, &flow->head, err);
+    /* x1, x2, ..., y and their roles. */
+    flow->head.names = sgfsi_names_made_up(cols + 1);
+    flow->head.role = malloc((size_t)cols + 1);
+    if (flow->head.names == NULL || flow->head.role == NULL)
+        return sgfsi_fail_memory(err, "the columns");
+    memcpy(flow->head.names[cols], "y", 2);
+    const sgfsi_columns columns = {.path = path, .cols = cols + 1, .names = flow->head.names};
+    status = sgfsi_columns_select(&columns, NULL, options, flow->head.role, err);
     if (status == SGFS_OK) status = sgfsi_libsvm_open(&r->rows, path, &own, err);
     r->rows.cols = cols; /* as they were counted, should the file be another now */
     return status;
@@ -220,17 +216,13 @@ static sgfs_status flow_libsvm(sgfsi_flow *flow, const char *path,
 
 /* ---- the kind -------------------------------------------------------------------------------- */
 
-/* Named so, with or without .gz behind it. */
-static bool is_called(const char *path, const char *ending) {
-    size_t n = strlen(path), m = strlen(ending);
-    if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
-    return n > m && strncasecmp(path + n - m, ending, m) == 0;
-}
-
 static bool probe_libsvm(const char *path, const unsigned char *head, size_t bytes) {
     static const char *const endings[] = {".libsvm", ".svmlight", ".svm"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (is_called(path, endings[i])) return true;
+        /* Named so, with or without .gz behind it. */
+        size_t n = strlen(path), m = strlen(endings[i]);
+        if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
+        if (n > m && strncasecmp(path + n - m, endings[i], m) == 0) return true;
     }
     return sgfsi_libsvm_looks((const char *)head, bytes);
 }

@@ -179,13 +179,6 @@ static sgfs_status take_columns(const file *f, const sgfsi_json *o, sgfsi_table 
     return good ? SGFS_OK : damaged(f, "its columns share a role that only one can have", err);
 }
 
-static int64_t find_role(const unsigned char *role, int64_t cols, int wanted) {
-    for (int64_t j = 0; j < cols; j++) {
-        if (role[j] == wanted) return j;
-    }
-    return -1;
-}
-
 /* The target's words. */
 static sgfs_status take_levels(const file *f, const sgfsi_json *o, int64_t target, sgfsi_table *t,
                                sgfs_err *err) {
@@ -249,7 +242,8 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
                              const sgfsi_read_options *options, sgfsi_table *t, sgfs_err *err) {
     sgfs_status status = take_columns(f, o, t, stored, err);
     if (status != SGFS_OK) return status;
-    int64_t target = find_role(stored, t->cols, SGFSI_ROLE_TARGET);
+    int64_t target = 0; /* there is one */
+    while (stored[target] != SGFSI_ROLE_TARGET) target++;
     status = take_levels(f, o, target, t, err);
     if (status == SGFS_OK) status = take_values(f, o, t, err);
     if (status != SGFS_OK) return status;
@@ -306,22 +300,6 @@ static sgfs_status read_text(const file *f, const sgfsi_read_options *options, s
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-/* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
-static sgfs_status map_file(const file *f, sgfsi_part *part, sgfs_err *err) {
-    const sgfsi_packed_head *h = &f->head;
-    void *map = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
-    if (map == MAP_FAILED)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", f->path, strerror(errno));
-    part->map = map;
-    part->map_bytes = (size_t)f->bytes;
-    part->cells = (const char *)map + SGFSI_PAGE;
-    (void)madvise((char *)map + SGFSI_PAGE, (size_t)(h->crc_at - SGFSI_PAGE), MADV_RANDOM);
-    const uint32_t *crc = (const uint32_t *)(const void *)((const char *)map + h->crc_at);
-    part->packed->crc = crc;
-    if (sgfsi_crc32(0, crc, (size_t)h->chunks * sizeof *crc) == h->crc_crc) return SGFS_OK;
-    return damaged(f, "the checksum of its list of checksums is wrong", err);
-}
-
 static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_table *t,
                               sgfs_err *err) {
     if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
@@ -354,8 +332,18 @@ static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_
     f->fd = -1;
     part->packed->seen = calloc((size_t)(h->chunks / 8) + 1, 1);
     if (part->packed->seen == NULL) return sgfsi_fail_memory(err, "the rows");
-    const file again = {.path = f->path, .fd = part->packed->fd, .bytes = f->bytes, .head = *h};
-    return map_file(&again, part, err);
+    /* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
+    void *map = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_SHARED, part->packed->fd, 0);
+    if (map == MAP_FAILED)
+        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", f->path, strerror(errno));
+    part->map = map;
+    part->map_bytes = (size_t)f->bytes;
+    part->cells = (const char *)map + SGFSI_PAGE;
+    (void)madvise((char *)map + SGFSI_PAGE, (size_t)(h->crc_at - SGFSI_PAGE), MADV_RANDOM);
+    const uint32_t *crc = (const uint32_t *)(const void *)((const char *)map + h->crc_at);
+    part->packed->crc = crc;
+    if (sgfsi_crc32(0, crc, (size_t)h->chunks * sizeof *crc) == h->crc_crc) return SGFS_OK;
+    return damaged(f, "the checksum of its list of checksums is wrong", err);
 }
 
 static sgfs_status read_packed(const char *path, const sgfsi_read_options *options,

@@ -36,24 +36,6 @@ static sgfs_status open_project(sgfsi_transform *s, const sgfs_config *cfg, sgfs
     return SGFS_OK;
 }
 
-/* p1 ... pK, which are what numbers count from here on. */
-static sgfs_status name_projected(sgfsi_transform *s, sgfs_err *err) {
-    projection *p = s->self;
-    s->out = (sgfsi_feature_list){.cols = p->K, .base = &p->base};
-    s->out.name = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.name);
-    s->out.origin = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.origin);
-    char *text = sgfsi_arena_alloc(s->arena, p->K, 16);
-    if (s->out.name == NULL || s->out.origin == NULL || text == NULL)
-        return sgfsi_fail_memory(err, "the projection");
-    for (int64_t k = 0; k < p->K; k++) {
-        snprintf(text + 16 * k, 16, "p%d", (int)k + 1);
-        s->out.name[k] = text + 16 * k;
-        s->out.origin[k] = k;
-    }
-    p->base = (sgfsi_base){.cols = p->K, .name = s->out.name, .named = true};
-    return SGFS_OK;
-}
-
 static sgfs_status shape_project(sgfsi_transform *s, sgfs_err *err) {
     projection *p = s->self;
     double d = (double)s->in.cols;
@@ -71,7 +53,20 @@ static sgfs_status shape_project(sgfsi_transform *s, sgfs_err *err) {
         sgfsi_normals(&stream, p->K, row);
         for (int64_t k = 0; k < p->K; k++) row[k] /= sqrt(d);
     }
-    return name_projected(s, err);
+    /* p1 ... pK, which are what numbers count from here on. */
+    s->out = (sgfsi_feature_list){.cols = p->K, .base = &p->base};
+    s->out.name = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.name);
+    s->out.origin = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.origin);
+    char *text = sgfsi_arena_alloc(s->arena, p->K, 16);
+    if (s->out.name == NULL || s->out.origin == NULL || text == NULL)
+        return sgfsi_fail_memory(err, "the projection");
+    for (int64_t k = 0; k < p->K; k++) {
+        snprintf(text + 16 * k, 16, "p%d", (int)k + 1);
+        s->out.name[k] = text + 16 * k;
+        s->out.origin[k] = k;
+    }
+    p->base = (sgfsi_base){.cols = p->K, .name = s->out.name, .named = true};
+    return SGFS_OK;
 }
 
 static sgfs_status apply_project(const sgfsi_transform *s, int64_t n, const double *in, double *out,
@@ -320,10 +315,6 @@ static sgfs_status recall_standard(sgfsi_transform *s, const sgfsi_json *saved, 
                 : sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"standardize\" is damaged.");
 }
 
-static void need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {
-    for (int64_t j = 0; j < s->in.cols; j++) in[j] |= out[j];
-}
-
 void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift,
                               const double **scale) {
     const standard *t = s->self;
@@ -353,5 +344,5 @@ const sgfsi_transform_kind sgfsi_transform_standardize = {
     .sparse = sparse_standard,
     .learn_sparse = learn_entries,
     .apply_sparse = scale_entries,
-    .need = need_same,
+    .need = sgfsi_need_same,
 };

@@ -121,19 +121,18 @@ static sgfs_status look_block(work *w, int64_t n, const double *cells, bool *don
     return *done ? SGFS_OK : sgfsi_recipe_look(w->r, w->look, n, cells, err);
 }
 
-static sgfs_status look_dense(work *w, int64_t k, sgfs_err *err) {
-    w->look = k;
-    sgfs_status status = each_block(w, look_block, err);
-    if (status != SGFS_OK || w->r->chosen > 0) return status;
-    return sgfsi_fail(err, SGFS_EDATA, "no rows are left to learn from in the training part.");
-}
-
 /* Learn what the k-th step that looks wants to know; entries: where the table stays sparse. */
 static sgfs_status learn(work *w, int64_t k, const sgfsi_entries *entries, sgfs_err *err) {
     sgfsi_transform *s = sgfsi_recipe_looker(w->r, k);
     rows list = {NULL, 0};
     sgfs_status status = SGFS_OK;
-    if (s->kind->look != NULL && entries == NULL) status = look_dense(w, k, err);
+    if (s->kind->look != NULL && entries == NULL) {
+        w->look = k;
+        status = each_block(w, look_block, err);
+        if (status == SGFS_OK && w->r->chosen == 0)
+            status =
+                sgfsi_fail(err, SGFS_EDATA, "no rows are left to learn from in the training part.");
+    }
     if (s->kind->look != NULL && entries != NULL) {
         status = choose_rows(w, s->place, true, &list, err);
         const sgfsi_chosen chosen = {list.n, list.row, w->r->beside.weights};
