@@ -119,6 +119,7 @@ void cli_print_mode(const sgfs_mode *m);
 void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
+bool cli_is_terminal(void); /* can the progress line be drawn over itself? */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */
 /* All of a job that can be stopped, with progress; job NULL: err says why there is none. */

@@ -16,7 +16,7 @@ static void stop(void *work) {
 
 /* Sample, close the file whatever happened, and report the first thing that went wrong. */
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
-    double due = 2;
+    double due = cli_is_terminal() ? 0 : 2; /* seconds until the first line of progress */
     if (!args->quiet) {
         fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
         sgfs_run_on_progress(run, cli_progress, &due);

@@ -13,7 +13,7 @@
 
 static bool line_open = false; /* a progress line stands on the terminal */
 
-static bool is_terminal(void) {
+bool cli_is_terminal(void) {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
 }
@@ -41,7 +41,7 @@ static void format_time(double seconds, char out[32]) {
 void cli_progress(const sgfs_progress *p, void *user) {
     double *due = user;
     char eta[32];
-    bool live = is_terminal();
+    bool live = cli_is_terminal();
     if (p->seconds < *due) return;
     *due = p->seconds + (live ? 0.1 : 10);
     format_time(p->eta, eta);

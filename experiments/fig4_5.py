@@ -101,7 +101,6 @@ def settings(n):
         yield "sgld", f"epsilon {e:g}", ["--sampler", "sgld", "--epsilon", f"{e:g}", *rows], 170
     yield "literal", "alpha 10", ["--preset", "paper", "--sampler", "sgfs-f", "--alpha", 10, "--batch", n], 1
     yield "sgfs-f default", "alpha 0", ["--sampler", "sgfs-f", "--alpha", 0, *rows], 200
-    yield "sgfs-cv", "default", ["--sampler", "sgfs-cv", *rows], 400
 
 
 def mode(lab, data, name, *more):

@@ -4,8 +4,7 @@ import numpy as np
 
 from text import digits, table
 
-SHOWN = {"sgfs-f": "SGFS-f", "sgld": "SGLD", "literal": "SGFS-f to the letter", "sgfs-f default": "SGFS-f by default (ours)",
-         "sgfs-cv": "sgfs-cv (ours)"}
+SHOWN = {"sgfs-f": "SGFS-f", "sgld": "SGLD", "literal": "SGFS-f to the letter", "sgfs-f default": "SGFS-f by default (ours)"}
 NEAR = 0.1  # a pair's score: an ellipse that the eye hardly tells from the truth's
 RHAT, ENOUGH = 1.05, 1000  # over the runs of HMC, and their effective draws: the limits of a truth
 PAPERS = ("sgfs-f", "sgld")

@@ -24,9 +24,16 @@ WHOLE = re.compile(r"`[^`]{1,60}`|!?\[[^]]{0,40}\]\([^) ]*\)")  # code and links
 MARKER = re.compile(r" (?=(?:[*+-]|#+|\d+[.)]|>\S*|\|\S*)( |$))")  # not to begin a line with
 
 
+def command(line):
+    """A long command over several lines, as a shell reads it."""
+    parts = textwrap.wrap(line.strip(), WIDTH - 2, initial_indent=" " * 4, break_on_hyphens=False,
+                          subsequent_indent=" " * 9, break_long_words=False)
+    return line if len(line) <= WIDTH or "#" in line else " \\\n".join(parts)
+
+
 def wrapped(text):
     """Markdown with its paragraphs and list items in lines of at most WIDTH columns. Headings, tables,
-    pictures, comments and code stay as they are."""
+    pictures, comments and code stay as they are; only long commands are continued."""
     lines, words, lead, fenced = [], [], "", False
 
     def close():
@@ -42,7 +49,7 @@ def wrapped(text):
         as_it_is = re.match(r"\s*(\|[ -]|#|<!--|!\[|$)", line) or (line.startswith("    ") and not words)
         if fence or fenced or (as_it_is and not (item and words)):
             close()
-            lines.append(line)
+            lines.append(command(line) if line.startswith("    sgfs ") else line)
             fenced ^= fence
             continue
         if item or not words:

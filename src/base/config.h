@@ -91,7 +91,8 @@ sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *
                                  sgfs_err *err);
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg); /* less "data.path" */
 
-/* config_file.c: every option of a JSON file, or of the JSON value `all` that was read from path. */
+/* config_file.c: every option of a JSON file, or of the JSON value `all` that was read from
+ * path. */
 sgfs_status sgfsi_config_load_json(sgfs_config *cfg, const char *path, sgfs_err *err);
 sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const char *path,
                               sgfs_err *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * err.c: error values and the message callback.
  *
- * Sentences quote files: names of columns, cells, paths. Whatever those hold, a sentence is one line
- * of UTF-8 without control characters, so that a hostile file cannot speak to a terminal; what is
- * neither becomes a question mark.
+ * Sentences quote files: names of columns, cells, paths. Whatever those hold, a sentence is one
+ * line of UTF-8 without control characters, so that a hostile file cannot speak to a terminal; what
+ * is neither becomes a question mark.
  */
 #include "base/err.h"
 
@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* Bytes of the UTF-8 character at s; 0 where there is none, or one that prints nothing: a control
- * character, C0 or C1 (U+0080 to U+009F). s is zero-terminated, so no byte beyond it is looked at. */
+ * character, C0 or C1 (U+0080 to U+009F). s is zero-terminated, so no byte beyond it is looked
+ * at. */
 static size_t character(const unsigned char *s) {
     if (s[0] < 0x80) return s[0] >= 32 && s[0] != 127;
     size_t n = s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;

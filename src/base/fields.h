@@ -46,7 +46,8 @@ typedef struct sgfsi_fields {
     bool failed;                   /* memory ran out, or a name is too long */
 } sgfsi_fields;
 
-/* One more array of `count` elements. An array that this run does not have (at NULL) is left out. */
+/* One more array of `count` elements. An array that this run does not have (at NULL) is left
+ * out. */
 void sgfsi_fields_add(sgfsi_fields *list, const char *name, void *at, int64_t count,
                       sgfsi_field_type type);
 /* The names to come begin with this one and a dot, until sgfsi_fields_leave. */
@@ -71,7 +72,8 @@ void sgfsi_fields_free(sgfsi_fields *list);
 const sgfsi_field *sgfsi_fields_find(const sgfsi_fields *list, const char *name);
 
 /* The fields of `from` whose names begin with `prefix` ("": all), into those of `to` of the same
- * names. SGFS_ERUNFILE where `to` has no field of that name, count and type; nothing is written then. */
+ * names. SGFS_ERUNFILE where `to` has no field of that name, count and type; nothing is written
+ * then. */
 sgfs_status sgfsi_fields_copy(const sgfsi_fields *to, const sgfsi_fields *from, const char *prefix,
                               sgfs_err *err);
 
@@ -79,8 +81,8 @@ sgfs_status sgfsi_fields_copy(const sgfsi_fields *to, const sgfsi_fields *from, 
 
 size_t sgfsi_fields_bytes(const sgfsi_fields *list);
 void sgfsi_fields_save(const sgfsi_fields *list, void *out); /* sgfsi_fields_bytes of room */
-/* Every field from what was saved. SGFS_ERUNFILE, with a sentence that names the field, where names,
- * counts or types are not those of the list; nothing is written then. */
+/* Every field from what was saved. SGFS_ERUNFILE, with a sentence that names the field, where
+ * names, counts or types are not those of the list; nothing is written then. */
 sgfs_status sgfsi_fields_load(const sgfsi_fields *list, const void *saved, size_t bytes,
                               sgfs_err *err);
 /* One integer of what was saved, before anything is loaded; `fallback` where there is none. */

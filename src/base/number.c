@@ -120,7 +120,7 @@ static const char *scan_word(const char *s, const char *end, double *out) {
     return NULL;
 }
 
-/* ---- the ways ---------------------------------------------------------------------------------- */
+/* ---- the ways -------------------------------------------------------------------------------- */
 
 static double convert_slowly(const decimal *d) {
     char text[MAX_DIGITS + 40];

@@ -2,10 +2,10 @@
  * scratch.c: blocks in a file without a name.
  *
  * Whatever happens to the process, nothing is left of the file, which never has a name or loses it
- * at once. It lies beside the result, since that is where the user has room. Blocks are appended as they come, so that writing is sequential whichever
- * bucket a block belongs to. Those dropped are used again, and their space goes back to the disk
- * where the file system can punch holes: rows that move from here to the result then need room
- * once, not twice.
+ * at once. It lies beside the result, since that is where the user has room. Blocks are appended as
+ * they come, so that writing is sequential whichever bucket a block belongs to. Those dropped are
+ * used again, and their space goes back to the disk where the file system can punch holes: rows
+ * that move from here to the result then need room once, not twice.
  */
 #ifdef __linux__
 #define _GNU_SOURCE /* fallocate */

@@ -8,13 +8,15 @@
 #include "base/threads.h"
 
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err) {
-    const char *name = sgfsi_config_text(cfg, "run.backend");
     *ctx = (sgfsi_context){.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
-                           .device = sgfsi_device_find(name),
                            .comm = sgfsi_comm_find(),
                            .log = sgfsi_config_log(cfg)};
-    if (ctx->device != NULL) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+    return sgfsi_device_open(&ctx->device, sgfsi_config_text(cfg, "run.backend"), err);
+}
+
+void sgfsi_context_close(sgfsi_context *ctx) {
+    sgfsi_device_close(ctx->device);
+    ctx->device = NULL;
 }
 
 sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,

@@ -23,6 +23,8 @@ typedef struct sgfsi_context {
 
 /* The config must outlive it: its log is the config's. */
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err);
+/* For whoever opened it, once, after all memory of the device is back. Takes a zeroed one. */
+void sgfsi_context_close(sgfsi_context *ctx);
 
 /* How threads are shared out: `chains` of them at the same time, each with `inside` threads for its
  * passes over all rows. Passes talk to other processes where there are some, and have to do so in

@@ -288,7 +288,8 @@ static void judge_divergent(list *out) {
     const sgfs_summary *s = out->summary;
     double total = (double)s->chains * (double)s->draws, bad = s->trajectories.divergent;
     if (!(bad > 0)) return;
-    /* What set the step, what it is now, and what to try: --target-accept, or a step that was given. */
+    /* What set the step, what it is now, and what to try: --target-accept, or a step that was
+     * given. */
     double now = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN), next = now / 2;
     bool by_warmup = isnan(now);
     if (by_warmup) {

@@ -17,8 +17,9 @@
  * Batches that are not long enough are found out: the same variance of m from groups of GROUP
  * batches is larger then, by a ratio that is 1 up to chance otherwise. Its mean over all parameters
  * enlarges every error, where it is above 1. An error that owes something to the groups is known no
- * better than theirs are: a batch of L draws understates the squared error by about tau/(2 L) of it,
- * so with fewer than LONG effective draws in a batch the degrees of freedom are those of groups.
+ * better than theirs are: a batch of L draws understates the squared error by about tau/(2 L) of
+ * it, so with fewer than LONG effective draws in a batch the degrees of freedom are those of
+ * groups.
  */
 #include "diagnostics/batchmeans.h"
 
@@ -109,8 +110,8 @@ static sgfsi_estimate estimate_one(const sgfsi_batchmeans *b, int64_t j) {
                             .sd_error = sqrt(ww / share) / (2 * variance)};
 }
 
-/* Squared error of the mean of parameter j from groups of neighbouring batches; m: its mean less the
- * centre. */
+/* Squared error of the mean of parameter j from groups of neighbouring batches; m: its mean less
+ * the centre. */
 static double squared_error(const sgfsi_batchmeans *b, int64_t j, double m) {
     double sum = 0, all = 0;
     for (int64_t c = 0; c < b->chains; c++) {

@@ -34,9 +34,9 @@ sgfsi_batchmeans *sgfsi_batchmeans_new(sgfsi_arena *arena, int64_t chains, int64
 void sgfsi_batchmeans_add(sgfsi_batchmeans *b, int64_t chain, int64_t count, const double *theta);
 /* Whole batches of all chains. */
 int64_t sgfsi_batchmeans_batches(const sgfsi_batchmeans *b);
-/* Degrees of freedom of the errors, where the largest error of a mean is `reached` sd: of batches that
- * are long for the autocorrelation their number less 1, of shorter ones that of the groups that
- * enlarge them. 0: there are too few to know whether they are long. */
+/* Degrees of freedom of the errors, where the largest error of a mean is `reached` sd: of
+ * batches that are long for the autocorrelation their number less 1, of shorter ones that of the
+ * groups that enlarge them. 0: there are too few to know whether they are long. */
 int64_t sgfsi_batchmeans_freedom(const sgfsi_batchmeans *b, double reached);
 /* estimate: D. What is in unfinished batches is left out. NaN with fewer than 2 batches. */
 void sgfsi_batchmeans_estimate(const sgfsi_batchmeans *b, sgfsi_estimate *estimate);

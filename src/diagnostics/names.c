@@ -71,7 +71,7 @@ sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *con
                       first, lacks > 0 && more > 0 ? "; " : "", second, j->what);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 sgfs_status sgfsi_naming_file(const sgfsi_naming *j, sgfsi_json **json) {
     size_t length;

@@ -79,7 +79,8 @@ sgfs_status sgfsi_average_open(sgfsi_average *a, const sgfs_fisher_kind *kind,
                                sgfs_err *err) {
     sgfs_status status = sgfsi_sym_open(&a->I1, kind, dev, layout, arena, err);
     if (status != SGFS_OK) return status;
-    a->work = SGFSI_DOUBLES(arena, kind->work(layout, n));
+    a->work = kind->host ? SGFSI_DOUBLES(arena, kind->work(layout, n))
+                         : sgfsi_device_room(dev, kind->work(layout, n), arena);
     if (a->work == NULL)
         return sgfsi_fail_memory(err, "the scores of a batch (a smaller --batch helps)");
     a->schedule = sgfsi_kappa_find(set->kappa);

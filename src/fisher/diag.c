@@ -15,7 +15,8 @@ static int64_t size(const sgfs_layout *layout) {
 }
 
 /* Squared factors of a block of several rows are made for some rows of the batch at a time: D + 1
- * numbers do for one (rows + cols <= rows*cols + 1 <= D + 1), and many more would not stay in cache.
+ * numbers do for one (rows + cols <= rows*cols + 1 <= D + 1), and many more would not stay in
+ * cache.
  */
 enum { MOST_ROOM = 1 << 18 };
 

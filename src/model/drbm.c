@@ -56,37 +56,6 @@ typedef struct drbm {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* One more than the columns, as in the paper (41 for 40), but not more than MOST_AUTOMATIC. A model
- * that is opened again has as many as it had. */
-static sgfs_status count_units(const sgfs_model *m, int64_t *H, sgfs_err *err) {
-    const char *text = sgfsi_config_text(m->cfg, "model.hidden");
-    int64_t columns = m->data->features;
-    int64_t units;
-    *H = columns < MOST_AUTOMATIC ? columns + 1 : MOST_AUTOMATIC;
-    if (m->restored != NULL) *H = sgfsi_json_get_int(m->restored, "hidden", *H);
-    if (m->restored != NULL || sgfsi_config_auto(m->cfg, "model.hidden")) return SGFS_OK;
-    if (!sgfsi_text_int(text, &units) || units < 1 || units > MOST_HIDDEN) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--hidden %.60s: model drbm has one layer of hidden units and takes one "
-                          "whole number from 1 to %d, for example --hidden 41.",
-                          text, MOST_HIDDEN);
-    }
-    *H = units;
-    return SGFS_OK;
-}
-
-static sgfs_status declare(sgfs_model *m, drbm *s, sgfs_err *err) {
-    const sgfs_block *W = sgfsi_model_add_block(m, "W", s->H, s->p, SGFS_SCORE_INPUT);
-    const sgfs_block *U = sgfsi_model_add_block(m, "U", s->H, s->K, SGFS_SCORE_DENSE);
-    if (W == NULL || U == NULL) return sgfsi_fail_memory(err, "the model");
-    s->U = U->offset;
-    if (!m->data->intercept) return SGFS_OK;
-    const sgfs_block *d = sgfsi_model_add_block(m, "d", 1, s->K, SGFS_SCORE_DENSE);
-    if (d == NULL) return sgfsi_fail_memory(err, "the model");
-    s->d = d->offset;
-    return SGFS_OK;
-}
-
 /* "U[3,smurf]", or "d[smurf]" and "c[3]" with one of the two left out (unit 0, of NULL). */
 static void name(sgfs_model *m, int64_t i, const char *block, int64_t unit, const char *of) {
     size_t room = 32 + strlen(block) + (of != NULL ? strlen(of) : 0);
@@ -99,27 +68,8 @@ static void name(sgfs_model *m, int64_t i, const char *block, int64_t unit, cons
     m->param[i] = text;
 }
 
-static sgfs_status name_all(sgfs_model *m, const drbm *s, sgfs_err *err) {
-    const sgfs_data *data = m->data;
-    int64_t first = s->p - data->features;
-    sgfs_status status = sgfsi_model_room_for_names(m, err);
-    if (status != SGFS_OK) return status;
-    for (int64_t j = 0; j < s->H; j++) {
-        if (data->intercept) name(m, j * s->p, "c", j + 1, NULL);
-        for (int64_t i = 0; i < data->features; i++) {
-            name(m, j * s->p + first + i, "W", j + 1, data->feature[i].name);
-        }
-        for (int64_t k = 0; k < s->K; k++) {
-            name(m, s->U + j * s->K + k, "U", j + 1, m->labels.name[k]);
-        }
-    }
-    for (int64_t k = 0; s->d > 0 && k < s->K; k++) name(m, s->d + k, "d", 0, m->labels.name[k]);
-    return SGFS_OK;
-}
-
 static void caution(sgfs_model *m, const drbm *s) {
     const sgfsi_log *log = sgfsi_config_log(m->cfg);
-    if (m->restored != NULL) return;
     sgfsi_warn(m->warnings, log,
                "Hidden units can be exchanged or mirrored without changing any prediction, and "
                "chains may do so differently: single weights have no meaning of their own, and "
@@ -139,20 +89,51 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     drbm *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
-    sgfs_status status = count_units(m, &s->H, err);
-    if (status == SGFS_OK) status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
+    /* One more than the columns, as in the paper (41 for 40), but not more than MOST_AUTOMATIC. A
+     * model that is opened again has as many as it had. */
+    const sgfs_data *data = m->data;
+    const char *text = sgfsi_config_text(m->cfg, "model.hidden");
+    s->H = data->features < MOST_AUTOMATIC ? data->features + 1 : MOST_AUTOMATIC;
+    if (m->restored != NULL) s->H = sgfsi_json_get_int(m->restored, "hidden", s->H);
+    else if (!sgfsi_config_auto(m->cfg, "model.hidden") &&
+             (!sgfsi_text_int(text, &s->H) || s->H < 1 || s->H > MOST_HIDDEN)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--hidden %.60s: model drbm has one layer of hidden units and takes one "
+                          "whole number from 1 to %d, for example --hidden 41.",
+                          text, MOST_HIDDEN);
+    }
+    sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
     if (status != SGFS_OK) return status;
-    s->p = m->data->p;
+    s->p = data->p;
     s->K = m->outputs = m->labels.count;
-    status = declare(m, s, err);
-    if (status == SGFS_OK) status = name_all(m, s, err);
+    /* The blocks W, U and, with an intercept, d. */
+    const sgfs_block *W = sgfsi_model_add_block(m, "W", s->H, s->p, SGFS_SCORE_INPUT);
+    const sgfs_block *U = sgfsi_model_add_block(m, "U", s->H, s->K, SGFS_SCORE_DENSE);
+    if (W == NULL || U == NULL) return sgfsi_fail_memory(err, "the model");
+    s->U = U->offset;
+    const sgfs_block *d = W;
+    if (data->intercept) d = sgfsi_model_add_block(m, "d", 1, s->K, SGFS_SCORE_DENSE);
+    if (d == NULL) return sgfsi_fail_memory(err, "the model");
+    s->d = d->offset; /* that of W, the first block, is 0 */
+    int64_t first = s->p - data->features;
+    status = sgfsi_model_room_for_names(m, err);
     if (status != SGFS_OK) return status;
+    for (int64_t j = 0; j < s->H; j++) {
+        if (data->intercept) name(m, j * s->p, "c", j + 1, NULL);
+        for (int64_t i = 0; i < data->features; i++) {
+            name(m, j * s->p + first + i, "W", j + 1, data->feature[i].name);
+        }
+        for (int64_t k = 0; k < s->K; k++) {
+            name(m, s->U + j * s->K + k, "U", j + 1, m->labels.name[k]);
+        }
+    }
+    for (int64_t k = 0; s->d > 0 && k < s->K; k++) name(m, s->d + k, "d", 0, m->labels.name[k]);
     m->scratch_per_row = s->H;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = s->K;
     sgfsi_json_int(m->saved, "hidden", s->H);
     sgfsi_json_flag(m->saved, "exchangeable", true); /* diagnostics/advice.c */
-    caution(m, s);
+    if (m->restored == NULL) caution(m, s);
     return SGFS_OK;
 }
 
@@ -210,15 +191,6 @@ static void look_at(const sgfs_model *m, const double *theta, place *out) {
     if (out->known) both_powers(m->ctx.device, HK, U, out->up, out->down);
 }
 
-/* t = exp(-|a|), units x K */
-static void half_exp(const sgfs_device *dev, const tile *is, double *t) {
-    int64_t K = is->K;
-    for (int64_t j = 0; j < is->units; j++) {
-        for (int64_t k = 0; k < K; k++) t[j * K + k] = -fabs(is->s[j] + is->U[j * K + k]);
-    }
-    exp_lanes(dev, is->units * K, t);
-}
-
 /* Classes k .. k+lanes-1: l = sum_j max(a_j, 0), 1 + q = prod_j (1 + t_j), and the sigmoids. Units
  * come in pairs (a, t and b, u): one division serves both, 1/(1+t) = (1+u)/((1+t)(1+u)), and the
  * sums wait half as often for what was just added. The last of an odd number is paired with itself,
@@ -273,26 +245,22 @@ static inline void sum_classes(const tile *is, int how, double *l, double *q) {
 /* The classes' logits l (K) gain what the units of the tile add. */
 static void add_tile(const sgfs_device *dev, tile *is, double *l) {
     double t[TILE], up[TILE], positive[TILE], q[TILE];
+    int64_t K = is->K;
     bool product = is->U_up != NULL;
     if (product) both_powers(dev, is->units, is->s, up, t);
-    else half_exp(dev, is, t);
+    for (int64_t j = 0; !product && j < is->units; j++) {
+        for (int64_t k = 0; k < K; k++) t[j * K + k] = -fabs(is->s[j] + is->U[j * K + k]);
+    }
+    if (!product) exp_lanes(dev, is->units * K, t); /* t = exp(-|a|), units x K */
     is->s_up = up;
     is->s_down = is->t = t;
     if (product && is->sigmoid != NULL) sum_classes(is, PRODUCT | SIGMOID, positive, q);
     else if (product) sum_classes(is, PRODUCT, positive, q);
     else if (is->sigmoid != NULL) sum_classes(is, SIGMOID, positive, q);
     else sum_classes(is, 0, positive, q);
-    for (int64_t k = is->K; k < whole_lanes(is->K); k++) q[k] = 0;
-    sgfsi_log1p(dev, whole_lanes(is->K), q, q);
-    for (int64_t k = 0; k < is->K; k++) l[k] += positive[k] + q[k];
-}
-
-/* Logits are known up to a constant; here it makes the largest 0, so that differences of large ones
- * are exact. */
-static void level(int64_t K, double *l) {
-    double largest = l[0];
-    for (int64_t k = 1; k < K; k++) largest = l[k] > largest ? l[k] : largest;
-    for (int64_t k = 0; k < K; k++) l[k] -= largest;
+    for (int64_t k = K; k < whole_lanes(K); k++) q[k] = 0;
+    sgfsi_log1p(dev, whole_lanes(K), q, q);
+    for (int64_t k = 0; k < K; k++) l[k] += positive[k] + q[k];
 }
 
 /* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from
@@ -315,7 +283,11 @@ static void fill_logits(const sgfs_model *m, const place *at, const double *s, c
         now.sigmoid = sigmoid != NULL ? sigmoid + j * K : NULL;
         add_tile(m->ctx.device, &now, l);
     }
-    level(K, l);
+    /* Logits are known up to a constant; here it makes the largest 0, so that differences of large
+     * ones are exact. */
+    double largest = l[0];
+    for (int64_t k = 1; k < K; k++) largest = l[k] > largest ? l[k] : largest;
+    for (int64_t k = 0; k < K; k++) l[k] -= largest;
 }
 
 /* Level l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
@@ -390,13 +362,6 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
     }
 }
 
-/* The first class whose cumulated probability passes u. */
-static int64_t choose(int64_t K, const double *P, double u) {
-    int64_t k = 0;
-    for (double sum = P[0]; k < K - 1 && u >= sum; sum += P[k]) k++;
-    return k;
-}
-
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     const drbm *is = m->state;
@@ -407,7 +372,9 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
     for (int64_t i = 0; i < b->n; i++) {
         fill_logits(m, &at, NULL, b->x + i * is->p, P, NULL);
         normalise(m->ctx.device, is->K, P);
-        y[i] = m->labels.value[choose(is->K, P, uniform[i])];
+        int64_t k = 0; /* the first class whose cumulated probability passes the uniform number */
+        for (double sum = P[0]; k < is->K - 1 && uniform[i] >= sum; sum += P[k]) k++;
+        y[i] = m->labels.value[k];
     }
 }
 
@@ -418,34 +385,24 @@ static void start(const sgfs_model *m, double *theta, double *spread) {
     uint64_t seed = (uint64_t)sgfsi_config_int(m->cfg, "run.seed");
     /* no chain has this number: chains are spread by streams of their own */
     sgfsi_stream stream = sgfsi_stream_at(seed, UINT32_MAX, 0, SGFSI_START);
+    for (int64_t i = 0; i < m->D; i++) spread[i] = 1;
+    sgfsi_glm_start(m, theta, spread);
     sgfsi_uniforms(&stream, m->D, theta);
-    for (int64_t i = 0; i < m->D; i++) {
-        theta[i] = 2 * theta[i] - 1;
-        spread[i] = 1;
-    }
-    for (int64_t j = 0; j < is->H; j++) {
-        sgfsi_glm_spread(m, spread + j * p);
-        for (int64_t i = 0; i < p; i++) {
-            theta[j * p + i] *= i < first ? 0 : W_size * spread[j * p + i];
-        }
-    }
+    for (int64_t i = 0; i < m->D; i++) theta[i] = 2 * theta[i] - 1;
+    for (int64_t i = 0; i < is->H * p; i++) theta[i] *= i % p < first ? 0 : W_size * spread[i];
     for (int64_t i = 0; i < HK; i++) theta[is->U + i] *= U_size;
     for (int64_t k = 0; is->d > 0 && k < is->K; k++) theta[is->d + k] = 0;
 }
 
 static void to_user(const sgfs_model *m, const double *theta, double *user) {
     const drbm *is = m->state;
-    for (int64_t j = 0; j < is->H; j++) {
-        sgfsi_glm_to_user(m, theta + j * is->p, 1.0, user + j * is->p);
-    }
+    sgfsi_glm_to_user(m, theta, user);
     memcpy(user + is->U, theta + is->U, (size_t)(m->D - is->U) * sizeof *user);
 }
 
 static void from_user(const sgfs_model *m, const double *user, double *theta) {
     const drbm *is = m->state;
-    for (int64_t j = 0; j < is->H; j++) {
-        sgfsi_glm_from_user(m, user + j * is->p, 1.0, theta + j * is->p);
-    }
+    sgfsi_glm_from_user(m, user, theta);
     memcpy(theta + is->U, user + is->U, (size_t)(m->D - is->U) * sizeof *theta);
 }
 

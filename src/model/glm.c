@@ -11,11 +11,7 @@
 
 #include <math.h>
 
-sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err) {
-    return sgfsi_glm_open_rows(m, 1, err);
-}
-
-sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err) {
+sgfs_status sgfsi_glm_open(sgfs_model *m, int64_t rows, sgfs_err *err) {
     if (sgfsi_model_add_block(m, "beta", rows, m->data->p, SGFS_SCORE_INPUT) == NULL) {
         return sgfsi_fail_memory(err, "the model");
     }
@@ -119,15 +115,16 @@ int64_t sgfsi_glm_scratch(const sgfs_model *m) {
     return m->kind->sparse && sgfsi_data_is_sparse(m->data) ? 0 : m->data->p;
 }
 
-/* Only pairs of entries: O(entries^2) for each row. Columns increase within a row, so that j is
- * never before k. */
-static void sparse_curvature(const sgfs_model *m, const sgfs_batch *b, const double *weight,
+/* Only pairs of entries that are not 0: O(entries^2) for each row. Columns increase within a row, so
+ * that no k is past j in the lower triangle. A: the p x p block, in rows of length D. */
+static void sparse_curvature(const sgfs_batch *b, const double *weight, bool lower, int64_t D,
                              double *A) {
     const sgfs_csr *x = b->sparse;
     for (int64_t i = 0; i < b->n; i++) {
         for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
-            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * m->D;
-            for (int64_t k = x->start[i]; k <= j; k++) row[x->col[k]] += left * x->value[k];
+            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * D;
+            int64_t end = lower ? j + 1 : x->start[i + 1];
+            for (int64_t k = x->start[i]; k < end; k++) row[x->col[k]] += left * x->value[k];
         }
     }
 }
@@ -137,7 +134,7 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
     for (int64_t i = 0; b->weight != NULL && i < b->n; i++)
         weight[i] = b->weight[i] > 0 ? weight[i] * b->weight[i] : 0; /* whatever it was */
     if (b->sparse != NULL) {
-        sparse_curvature(m, b, weight, A);
+        sparse_curvature(b, weight, true, m->D, A);
         return;
     }
     /* beta is the leading block of the matrix: the other columns are 0 */
@@ -176,44 +173,24 @@ void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *
     }
 }
 
-/* Rows first .. first+n-1 of the p x p matrix X' diag(weight) X, to `out` (n x p). scaled: b->n x
- * n. */
-static void weighted_squares(const sgfs_model *m, const sgfs_batch *b, const double *weight,
-                             int64_t first, int64_t n, double *scaled, double *out) {
-    for (int64_t i = 0; i < b->n; i++) {
-        const double *x = b->x + i * b->p + first;
-        for (int64_t j = 0; j < n; j++) scaled[i * n + j] = weight[i] * x[j];
-    }
-    sgfsi_gemm_tn(m->ctx.device, b->n, n, b->p, 1.0, scaled, b->x, 0.0, out);
-}
-
-/* Only pairs of entries that are not 0; columns increase within a row. A: the p x p block, in rows
- * of length D. */
-static void sparse_pair(const sgfs_batch *b, const double *weight, bool lower, int64_t D,
-                        double *A) {
-    const sgfs_csr *x = b->sparse;
-    for (int64_t i = 0; i < b->n; i++) {
-        for (int64_t j = x->start[i]; j < x->start[i + 1]; j++) {
-            double left = weight[i] * x->value[j], *row = A + (int64_t)x->col[j] * D;
-            int64_t end = lower ? j + 1 : x->start[i + 1];
-            for (int64_t k = x->start[i]; k < end; k++) row[x->col[k]] += left * x->value[k];
-        }
-    }
-}
-
 /* A product has no room in A, whose rows are longer: it is made in strips beside it, of as many
  * rows as the scratch of a small batch can hold, and added. */
 void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const double *weight,
                               int64_t r, int64_t c, double *A, double *scratch) {
     int64_t p = b->p, strip = p < b->n ? p : b->n;
     if (b->sparse != NULL) {
-        sparse_pair(b, weight, r == c, m->D, A + r * p * m->D + c * p);
+        sparse_curvature(b, weight, r == c, m->D, A + r * p * m->D + c * p);
         return;
     }
     double *scaled = scratch, *product = scratch + b->n * p;
     for (int64_t first = 0; first < p; first += strip) {
         int64_t n = p - first < strip ? p - first : strip;
-        weighted_squares(m, b, weight, first, n, scaled, product);
+        /* Rows first .. first+n-1 of X' diag(weight) X. */
+        for (int64_t i = 0; i < b->n; i++) {
+            const double *x = b->x + i * b->p + first;
+            for (int64_t j = 0; j < n; j++) scaled[i * n + j] = weight[i] * x[j];
+        }
+        sgfsi_gemm_tn(m->ctx.device, b->n, n, b->p, 1.0, scaled, b->x, 0.0, product);
         for (int64_t j = 0; j < n; j++) {
             double *to = A + (r * p + first + j) * m->D + c * p;
             int64_t length = r == c ? first + j + 1 : p; /* the lower triangle */
@@ -243,38 +220,45 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     }
 }
 
-void sgfsi_glm_spread(const sgfs_model *m, double *spread) {
+void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread) {
     const sgfs_data *d = m->data;
     int64_t first = d->p - d->features;
-    if (d->intercept) spread[0] = 1;
-    for (int64_t j = 0; j < d->features; j++) {
+    for (int64_t i = 0; i < m->block[0].rows * d->p; i++) {
+        int64_t j = i % d->p - first;
+        theta[i] = 0;
+        spread[i] = 1;
+        if (j < 0) continue;
         double shift = d->shift != NULL ? d->shift[j] : 0,
                scale = d->scale != NULL ? d->scale[j] : 1;
         double size = hypot(d->feature[j].sd, d->feature[j].mean - shift) * scale;
-        spread[first + j] = size > 0 ? 1 / size : 1;
+        if (size > 0) spread[i] = 1 / size;
     }
 }
 
-void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, double *user) {
+void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double *user) {
     const sgfs_data *d = m->data;
     int64_t first = d->p - d->features;
-    double moved = 0;
-    for (int64_t j = 0; j < d->features; j++) {
-        double slope = theta[first + j] * (d->scale != NULL ? d->scale[j] : 1);
-        if (d->shift != NULL) moved += slope * d->shift[j];
-        user[first + j] = unit * slope;
+    for (int64_t r = 0; r < m->block[0].rows; r++, theta += d->p, user += d->p) {
+        double moved = 0;
+        for (int64_t j = 0; j < d->features; j++) {
+            double slope = theta[first + j] * (d->scale != NULL ? d->scale[j] : 1);
+            if (d->shift != NULL) moved += slope * d->shift[j];
+            user[first + j] = slope;
+        }
+        if (d->intercept) user[0] = theta[0] - moved;
     }
-    if (d->intercept) user[0] = unit * (theta[0] - moved);
 }
 
-void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double unit, double *theta) {
+void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double *theta) {
     const sgfs_data *d = m->data;
     int64_t first = d->p - d->features;
-    double moved = 0;
-    for (int64_t j = 0; j < d->features; j++) {
-        double slope = user[first + j] / unit;
-        if (d->shift != NULL) moved += slope * d->shift[j];
-        theta[first + j] = slope / (d->scale != NULL ? d->scale[j] : 1);
+    for (int64_t r = 0; r < m->block[0].rows; r++, theta += d->p, user += d->p) {
+        double moved = 0;
+        for (int64_t j = 0; j < d->features; j++) {
+            double slope = user[first + j];
+            if (d->shift != NULL) moved += slope * d->shift[j];
+            theta[first + j] = slope / (d->scale != NULL ? d->scale[j] : 1);
+        }
+        if (d->intercept) theta[0] = user[0] + moved;
     }
-    if (d->intercept) theta[0] = user[0] / unit + moved;
 }

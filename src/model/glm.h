@@ -7,10 +7,8 @@
 
 #include "model/model.h"
 
-/* While opening: a block "beta" of p coefficients. */
-sgfs_status sgfsi_glm_open(sgfs_model *m, sgfs_err *err);
-/* The same for `rows` predictors: beta is rows x p. */
-sgfs_status sgfsi_glm_open_rows(sgfs_model *m, int64_t rows, sgfs_err *err);
+/* While opening: a block "beta", rows x p, for as many predictors. */
+sgfs_status sgfsi_glm_open(sgfs_model *m, int64_t rows, sgfs_err *err);
 /* Refuse a target of texts (`needs`: "linear regression needs numbers"), or one that never changes
  * where its noise is to be estimated (--sigma). */
 sgfs_status sgfsi_glm_check_numbers(const sgfs_model *m, const char *needs, sgfs_err *err);
@@ -48,13 +46,13 @@ double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, in
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
  * centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);
-/* What moves the predictor by about 1: 1 / root mean square of the column as the chain sees it (1
- * for a column of zeros). Not 1 / sd: a year of 1990 to 2020 would start with predictors off by
- * hundreds. */
-void sgfsi_glm_spread(const sgfs_model *m, double *spread);
-/* Coefficients for the user's columns, times `unit` (the target's own scale). */
-void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double unit, double *user);
+/* Coefficients of 0 for all rows of beta, and what moves a predictor by about 1: 1 / root mean square
+ * of the column as the chain sees it (1 for a column of zeros). Not 1 / sd: a year of 1990 to 2020
+ * would start with predictors off by hundreds. */
+void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread);
+/* All rows of the first block (beta) for the user's columns. */
+void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double *user);
 /* And back; user and theta may be the same place. */
-void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double unit, double *theta);
+void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double *theta);
 
 #endif

@@ -164,22 +164,6 @@ static void count_events(sgfs_model *m) {
     free(rows);
 }
 
-/* Two labels other than 0 and 1: say which is which. */
-static void tell(const sgfs_model *m) {
-    const sgfsi_labels *l = &m->labels;
-    if (l->count != 2 || (strcmp(l->name[0], "0") == 0 && strcmp(l->name[1], "1") == 0)) return;
-    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE, "Target \"%s\": %s counts as 0, %s as 1.",
-              m->data->target.name, l->name[0], l->name[1]);
-}
-
-/* Data that are yet to be made have labels 0, 1, 2, ..., as many as are asked for and may be. */
-static int64_t make_up(sgfs_model *m, int64_t most, label *l) {
-    int64_t asked = sgfsi_json_get_int(m->restored, "classes", 0),
-            count = asked < most ? asked : most;
-    for (int64_t k = 0; k < count; k++) l[k] = (label){(double)k, name_number(m, (double)k)};
-    return count;
-}
-
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
     const sgfsi_json *before = m->restored != NULL ? sgfsi_json_get(m->restored, "labels") : NULL;
     int64_t count = before != NULL ? sgfsi_json_length(before) : 0;
@@ -191,15 +175,25 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
         l[k].value = value_of(m->data, l[k].name, k);
     }
     bool made_up = m->restored != NULL && sgfsi_json_get(m->restored, "classes") != NULL;
-    if (status == SGFS_OK && made_up) count = make_up(m, most, l);
-    else if (status == SGFS_OK && before == NULL) status = look(m, most, l, &count, err);
+    if (status == SGFS_OK && made_up) { /* data that are yet to be made: labels 0, 1, 2, ... */
+        int64_t wanted = sgfsi_json_get_int(m->restored, "classes", 0);
+        count = wanted < most ? wanted : most;
+        for (int64_t k = 0; k < count; k++) l[k] = (label){(double)k, name_number(m, (double)k)};
+    } else if (status == SGFS_OK && before == NULL) {
+        status = look(m, most, l, &count, err);
+    }
     if (status == SGFS_OK) status = keep(m, l, count, err);
     free(l);
     if (status != SGFS_OK) return status;
     sgfsi_json *names = sgfsi_json_array();
-    for (int64_t k = 0; k < count; k++) sgfsi_json_text(names, NULL, m->labels.name[k]);
+    const char **name = m->labels.name;
+    for (int64_t k = 0; k < count; k++) sgfsi_json_text(names, NULL, name[k]);
     sgfsi_json_put(m->saved, "labels", names);
-    if (before == NULL && !made_up) tell(m);
+    bool found = before == NULL && !made_up;
+    if (found && count == 2 && (strcmp(name[0], "0") != 0 || strcmp(name[1], "1") != 0)) {
+        sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE, "Target \"%s\": %s counts as 0, %s as 1.",
+                  m->data->target.name, name[0], name[1]);
+    }
     if (m->data->has_target) count_events(m);
     return SGFS_OK;
 }

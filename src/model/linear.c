@@ -21,15 +21,6 @@ typedef struct linear {
     double y_mean, y_sd; /* (0, 1) unless standardised */
 } linear;
 
-static void standardize_target(const sgfs_model *m, linear *s) {
-    const sgfsi_column *y = &m->data->target;
-    s->y_mean = 0;
-    s->y_sd = 1;
-    if (m->data->scale == NULL) return;
-    if (m->data->intercept) s->y_mean = y->mean;
-    if (y->sd > 0) s->y_sd = y->sd;
-}
-
 static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     linear *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
@@ -37,10 +28,13 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = 1;
     m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m); /* a column more: log_sigma */
     sgfs_status status = sgfsi_glm_check_numbers(m, "linear regression needs numbers", err);
-    if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
+    if (status == SGFS_OK) status = sgfsi_glm_open(m, 1, err);
     if (status != SGFS_OK) return status;
-    standardize_target(m, s);
-    sgfsi_glm_judge_prior(m, m->data->target.sd, m->data->target.mean);
+    const sgfsi_column *y = &m->data->target;
+    bool standardized = m->data->scale != NULL;
+    s->y_mean = standardized && m->data->intercept ? y->mean : 0;
+    s->y_sd = standardized && y->sd > 0 ? y->sd : 1;
+    sgfsi_glm_judge_prior(m, y->sd, y->mean);
     s->known = !sgfsi_config_auto(m->cfg, "model.sigma");
     if (s->known) {
         s->log_sigma = log(sgfsi_config_num(m->cfg, "model.sigma") / s->y_sd);
@@ -136,8 +130,7 @@ static void start(const sgfs_model *m, double *theta, double *spread) {
     const linear *s = m->state;
     const sgfsi_column *y = &m->data->target;
     double sd = y->sd > 0 ? y->sd / s->y_sd : 1;
-    memset(theta, 0, (size_t)m->D * sizeof *theta);
-    sgfsi_glm_spread(m, spread);
+    sgfsi_glm_start(m, theta, spread);
     for (int64_t j = 0; j < m->data->p; j++) spread[j] *= sd;
     if (m->data->intercept) theta[0] = (y->mean - s->y_mean) / s->y_sd;
     if (s->known) return;
@@ -147,14 +140,16 @@ static void start(const sgfs_model *m, double *theta, double *spread) {
 
 static void to_user(const sgfs_model *m, const double *theta, double *user) {
     const linear *s = m->state;
-    sgfsi_glm_to_user(m, theta, s->y_sd, user);
+    sgfsi_glm_to_user(m, theta, user);
+    for (int64_t j = 0; j < m->data->p; j++) user[j] *= s->y_sd;
     if (m->data->intercept) user[0] += s->y_mean;
     if (!s->known) user[m->D - 1] = theta[m->D - 1] + log(s->y_sd);
 }
 
 static void from_user(const sgfs_model *m, const double *user, double *theta) {
     const linear *s = m->state;
-    sgfsi_glm_from_user(m, user, s->y_sd, theta);
+    for (int64_t j = 0; j < m->data->p; j++) theta[j] = user[j] / s->y_sd;
+    sgfsi_glm_from_user(m, theta, theta);
     if (m->data->intercept) theta[0] -= s->y_mean / s->y_sd;
     if (!s->known) theta[m->D - 1] = user[m->D - 1] - log(s->y_sd);
 }

@@ -7,7 +7,6 @@
  * any kind (0/1, -1/1, two texts); the second one, in the order of labels.h, counts as 1.
  */
 #include <math.h>
-#include <string.h>
 
 #include "model/glm.h"
 #include "model/taylor_remainder.h"
@@ -17,7 +16,7 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = 2;
     m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);
-    sgfs_status status = sgfsi_glm_open(m, err);
+    sgfs_status status = sgfsi_glm_open(m, 1, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, 2, err);
     if (status == SGFS_OK) sgfsi_glm_judge_prior(m, 1.0, 0.0);
@@ -118,19 +117,6 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
         y[i] = uniform[i] < 1 / (1 + exp(-y[i])) ? label[1] : label[0];
 }
 
-static void start(const sgfs_model *m, double *theta, double *spread) {
-    memset(theta, 0, (size_t)m->D * sizeof *theta);
-    sgfsi_glm_spread(m, spread);
-}
-
-static void to_user(const sgfs_model *m, const double *theta, double *user) {
-    sgfsi_glm_to_user(m, theta, 1.0, user);
-}
-
-static void from_user(const sgfs_model *m, const double *user, double *theta) {
-    sgfsi_glm_from_user(m, user, 1.0, theta);
-}
-
 const sgfs_model_kind sgfs_model_logistic = {
     .name = "logistic",
     .help = "logistic regression, two classes of any name",
@@ -144,7 +130,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .third = bound_third,
     .remainder = remainders,
     .resample = resample,
-    .start = start,
-    .to_user = to_user,
-    .from_user = from_user,
+    .start = sgfsi_glm_start,
+    .to_user = sgfsi_glm_to_user,
+    .from_user = sgfsi_glm_from_user,
 };

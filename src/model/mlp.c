@@ -72,13 +72,6 @@ static const sgfsi_readout *choose_readout(const sgfs_model *m) {
     return labels ? &sgfsi_readout_softmax : &sgfsi_readout_gaussian;
 }
 
-static void standardize_target(const sgfs_model *m, sgfsi_mlp *s) {
-    const sgfsi_column *y = &m->data->target;
-    if (m->data->scale == NULL || !m->data->has_target) return;
-    if (last_layer(s)->bias) s->y_mean = y->mean;
-    if (y->sd > 0) s->y_sd = y->sd;
-}
-
 /* As in glm.c, for the layer that has to reach the target. */
 static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
@@ -141,18 +134,6 @@ static sgfs_status read_hidden(const char *text, int64_t *units, int64_t *count,
     }
 }
 
-static sgfs_status add_layer(sgfs_model *m, sgfsi_network *net, int64_t in, bool bias, int64_t out,
-                             sgfs_err *err) {
-    char name[24];
-    int64_t l = net->layers++;
-    snprintf(name, sizeof name, "W%lld", (long long)net->layers);
-    const sgfs_block *block = sgfsi_model_add_block(m, sgfsi_arena_text(&m->arena, name), out, in,
-                                                    l == 0 ? SGFS_SCORE_INPUT : SGFS_SCORE_OUTER);
-    if (block == NULL || block->name == NULL) return sgfsi_fail_memory(err, "the layers");
-    net->layer[l] = (sgfsi_layer){in, out, bias, block->offset};
-    return SGFS_OK;
-}
-
 static sgfs_status add_layers(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     int64_t units[MOST_HIDDEN + 1], hidden, in = m->data->p;
     sgfs_status status =
@@ -160,15 +141,22 @@ static sgfs_status add_layers(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     s->net.activation = sgfsi_activation_find(sgfsi_config_text(m->cfg, "model.activation"));
     units[hidden] = s->readout->units > 0 ? s->readout->units : m->labels.count;
-    for (int64_t l = 0; l <= hidden && status == SGFS_OK; l++) {
-        status = add_layer(m, &s->net, in, l > 0 || m->data->intercept, units[l], err);
+    for (int64_t l = 0; l <= hidden; l++) {
+        char name[24];
+        snprintf(name, sizeof name, "W%lld", (long long)l + 1);
+        const sgfs_block *block =
+            sgfsi_model_add_block(m, sgfsi_arena_text(&m->arena, name), units[l], in,
+                                  l == 0 ? SGFS_SCORE_INPUT : SGFS_SCORE_OUTER);
+        if (block == NULL || block->name == NULL) return sgfsi_fail_memory(err, "the layers");
+        s->net.layer[s->net.layers++] =
+            (sgfsi_layer){in, units[l], l > 0 || m->data->intercept, block->offset};
         if (l < hidden && units[l] > s->net.widest) s->net.widest = units[l];
         in = units[l] + 1;
     }
-    if (status == SGFS_OK && is_gaussian(s) && !s->known &&
+    if (is_gaussian(s) && !s->known &&
         sgfsi_model_add_block(m, "log_sigma", 1, 1, SGFS_SCORE_DENSE) == NULL)
         return sgfsi_fail_memory(err, "the layers");
-    return status;
+    return SGFS_OK;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -192,25 +180,6 @@ static const char *unit_name(const sgfs_model *m, const sgfsi_mlp *s, int64_t l,
     return room;
 }
 
-/* W1[3,height], W2[setosa,3], W2[setosa,intercept]; the only unit of a last layer needs no number:
- * W2[3]. */
-static sgfs_status name_weights(sgfs_model *m, const sgfsi_mlp *s, sgfs_err *err) {
-    sgfs_status status = sgfsi_model_room_for_names(m, err);
-    for (int64_t l = 0; status == SGFS_OK && l < s->net.layers; l++) {
-        const sgfsi_layer *at = &s->net.layer[l];
-        bool alone = l == s->net.layers - 1 && s->readout->units == 1;
-        for (int64_t k = 0; k < at->out * at->in; k++) {
-            char text[600], unit[24], from[24];
-            const char *source = source_name(m, s, l, k % at->in, from, sizeof from);
-            const char *name = unit_name(m, s, l, k / at->in, unit, sizeof unit);
-            snprintf(text, sizeof text, "W%lld[%.250s%s%.250s]", (long long)(l + 1),
-                     alone ? "" : name, alone ? "" : ",", source);
-            sgfsi_model_name(m, at->offset + k, text);
-        }
-    }
-    return status;
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static void finish(sgfs_model *m, sgfsi_mlp *s) {
@@ -219,7 +188,10 @@ static void finish(sgfs_model *m, sgfsi_mlp *s) {
     m->outcomes = is_gaussian(s) ? SGFSI_NORMAL_OUTCOMES : m->labels.count;
     bool plain = s->net.layers == 1;
     if (is_gaussian(s)) {
-        standardize_target(m, s);
+        const sgfsi_column *y = &m->data->target;
+        bool standardized = m->data->scale != NULL && m->data->has_target;
+        if (standardized && last_layer(s)->bias) s->y_mean = y->mean;
+        if (standardized && y->sd > 0) s->y_sd = y->sd;
         if (s->known) s->log_sigma = log(sgfsi_config_num(m->cfg, "model.sigma") / s->y_sd);
         sgfsi_json_num(m->saved, "y_mean", s->y_mean);
         sgfsi_json_num(m->saved, "y_sd", s->y_sd);
@@ -242,7 +214,22 @@ static sgfs_status open_mlp(sgfs_model *m, sgfs_err *err) {
     m->state = s;
     sgfs_status status = open_target(m, s, err);
     if (status == SGFS_OK) status = add_layers(m, s, err);
-    if (status == SGFS_OK) status = name_weights(m, s, err);
+    if (status != SGFS_OK) return status;
+    /* W1[3,height], W2[setosa,3], W2[setosa,intercept]; the only unit of a last layer needs no
+     * number: W2[3]. */
+    status = sgfsi_model_room_for_names(m, err);
+    for (int64_t l = 0; status == SGFS_OK && l < s->net.layers; l++) {
+        const sgfsi_layer *at = &s->net.layer[l];
+        bool alone = l == s->net.layers - 1 && s->readout->units == 1;
+        for (int64_t k = 0; k < at->out * at->in; k++) {
+            char text[600], unit[24], from[24];
+            const char *source = source_name(m, s, l, k % at->in, from, sizeof from);
+            const char *name = unit_name(m, s, l, k / at->in, unit, sizeof unit);
+            snprintf(text, sizeof text, "W%lld[%.250s%s%.250s]", (long long)(l + 1),
+                     alone ? "" : name, alone ? "" : ",", source);
+            sgfsi_model_name(m, at->offset + k, text);
+        }
+    }
     if (status == SGFS_OK) finish(m, s);
     return status;
 }
@@ -308,14 +295,14 @@ static void start(const sgfs_model *m, double *theta, double *spread) {
     uint64_t seed = (uint64_t)sgfsi_config_int(m->cfg, "run.seed");
     /* chains take iteration 0 of this purpose */
     sgfsi_stream stream = sgfsi_stream_at(seed, 0, 1, SGFSI_START);
+    sgfsi_glm_start(m, theta, spread);
     sgfsi_uniforms(&stream, m->D, theta);
-    sgfsi_glm_spread(m, spread); /* of the first unit; the others follow it */
     for (int64_t l = 0; l < s->net.layers; l++) {
         const sgfsi_layer *at = &s->net.layer[l];
         double r = sqrt(6 / (double)(at->in - at->bias + at->out));
         if (l == s->net.layers - 1) r *= unit;
-        for (int64_t k = at->out * at->in - 1; k >= 0; k--) { /* backwards: the first unit last */
-            double column = l == 0 ? spread[k % at->in] : 1;
+        for (int64_t k = 0; k < at->out * at->in; k++) {
+            double column = l == 0 ? spread[k] : 1;
             bool bias = at->bias && k % at->in == 0;
             double *value = &theta[at->offset + k];
             *value = bias ? 0 : (2 * *value - 1) * r * column;
@@ -332,11 +319,9 @@ static void start(const sgfs_model *m, double *theta, double *spread) {
 
 static void to_user(const sgfs_model *m, const double *theta, double *user) {
     const sgfsi_mlp *s = m->state;
-    const sgfsi_layer *first = &s->net.layer[0], *last = last_layer(s);
+    const sgfsi_layer *last = last_layer(s);
     memcpy(user, theta, (size_t)m->D * sizeof *user);
-    for (int64_t r = 0; r < first->out; r++) {
-        sgfsi_glm_to_user(m, theta + r * first->in, 1.0, user + r * first->in);
-    }
+    sgfsi_glm_to_user(m, theta, user);
     if (!is_gaussian(s)) return;
     for (int64_t k = 0; k < last->in; k++) user[last->offset + k] *= s->y_sd;
     if (last->bias) user[last->offset] += s->y_mean;
@@ -346,16 +331,14 @@ static void to_user(const sgfs_model *m, const double *theta, double *user) {
 /* Step by step backwards: without hidden layers the first layer is the last. */
 static void from_user(const sgfs_model *m, const double *user, double *theta) {
     const sgfsi_mlp *s = m->state;
-    const sgfsi_layer *first = &s->net.layer[0], *last = last_layer(s);
+    const sgfsi_layer *last = last_layer(s);
     memcpy(theta, user, (size_t)m->D * sizeof *theta);
     if (is_gaussian(s)) {
         if (!s->known) theta[m->D - 1] -= log(s->y_sd);
         if (last->bias) theta[last->offset] -= s->y_mean;
         for (int64_t k = 0; k < last->in; k++) theta[last->offset + k] /= s->y_sd;
     }
-    for (int64_t r = 0; r < first->out; r++) {
-        sgfsi_glm_from_user(m, theta + r * first->in, 1.0, theta + r * first->in);
-    }
+    sgfsi_glm_from_user(m, theta, theta);
 }
 
 static const sgfs_option options[] = {

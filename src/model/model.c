@@ -26,46 +26,8 @@ void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name) {
     m->param[i] = sgfsi_arena_text(&m->arena, name);
 }
 
-/* "beta[3]" or "W[2,5]" for what the kind left unnamed; a block of one carries the block's name. */
-static void default_names(sgfs_model *m) {
-    for (int64_t b = 0; b < m->blocks; b++) {
-        const sgfs_block *k = &m->block[b];
-        for (int64_t i = 0; i < k->rows * k->cols; i++) {
-            char text[256];
-            long long r = (long long)(i / k->cols + 1), c = (long long)(i % k->cols + 1);
-            if (m->param[k->offset + i] != NULL) continue;
-            if (k->rows * k->cols == 1) snprintf(text, sizeof text, "%s", k->name);
-            else if (k->rows == 1) snprintf(text, sizeof text, "%s[%lld]", k->name, c);
-            else snprintf(text, sizeof text, "%s[%lld,%lld]", k->name, r, c);
-            sgfsi_model_name(m, k->offset + i, text);
-        }
-    }
-}
-
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Two parameters of one name could not be told apart in any output. */
-static sgfs_status check_names(const sgfs_model *m, sgfs_err *err) {
-    char **sorted = malloc((size_t)m->D * sizeof *sorted);
-    if (sorted == NULL) return sgfsi_fail_memory(err, "the parameter names");
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
-        sorted[i] = m->param[i];
-        if (sorted[i] == NULL) status = sgfsi_fail_memory(err, "the parameter names");
-    }
-    if (status == SGFS_OK) qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
-    for (int64_t i = 1; i < m->D && status == SGFS_OK; i++) {
-        if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
-        status = sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s: two parameters would be called \"%s\"; rename a column in the data or leave "
-            "one out with --features.",
-            m->data->path, sorted[i]);
-    }
-    free(sorted);
-    return status;
 }
 
 static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
@@ -92,8 +54,37 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     }
     status = sgfsi_device_fits(m->ctx.device, m->D, "parameters", err);
     if (status != SGFS_OK) return status;
-    default_names(m);
-    status = check_names(m, err);
+    /* Names for what the kind left unnamed: beta[3] or W[2,5], or the name of a block of one. */
+    for (int64_t b = 0; b < m->blocks; b++) {
+        const sgfs_block *k = &m->block[b];
+        for (int64_t i = 0; i < k->rows * k->cols; i++) {
+            char text[256];
+            long long r = (long long)(i / k->cols + 1), c = (long long)(i % k->cols + 1);
+            if (m->param[k->offset + i] != NULL) continue;
+            if (k->rows * k->cols == 1) snprintf(text, sizeof text, "%s", k->name);
+            else if (k->rows == 1) snprintf(text, sizeof text, "%s[%lld]", k->name, c);
+            else snprintf(text, sizeof text, "%s[%lld,%lld]", k->name, r, c);
+            sgfsi_model_name(m, k->offset + i, text);
+        }
+    }
+    /* Two parameters of one name could not be told apart in any output. */
+    char **sorted = malloc((size_t)m->D * sizeof *sorted);
+    if (sorted == NULL) return sgfsi_fail_memory(err, "the parameter names");
+    status = SGFS_OK;
+    for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
+        sorted[i] = m->param[i];
+        if (sorted[i] == NULL) status = sgfsi_fail_memory(err, "the parameter names");
+    }
+    if (status == SGFS_OK) qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
+    for (int64_t i = 1; i < m->D && status == SGFS_OK; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
+        status = sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s: two parameters would be called \"%s\"; rename a column in the data or leave "
+            "one out with --features.",
+            m->data->path, sorted[i]);
+    }
+    free(sorted);
     return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
 }
 
@@ -113,7 +104,9 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     m->restored = saved;
     m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK && set_up(m, err) == SGFS_OK)
+    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK &&
+             sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+             set_up(m, err) == SGFS_OK)
         return m;
     sgfs_model_free(m);
     return NULL;
@@ -122,6 +115,7 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     sgfs_model other = *m;
     other.data = data;
+    other.gatherer.kept = NULL; /* these may have another scale */
     return other;
 }
 
@@ -144,6 +138,7 @@ void sgfs_model_free(sgfs_model *model) {
     sgfsi_json_free(model->warnings);
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
+    sgfsi_context_close(&model->ctx);
     sgfsi_user_free(model->own_kind);
     free(model);
 }

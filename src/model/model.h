@@ -22,6 +22,7 @@ struct sgfs_model {
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
     sgfsi_context ctx;
+    sgfsi_gatherer gatherer; /* of the rows of its batches */
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;

@@ -74,7 +74,7 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     for (int64_t k = 1; k < TABLE; k++) s->log_factorial[k] = (double)(sum += logl((long double)k));
     sgfs_status status = sgfsi_data_refuse_text(m->data, "Poisson regression needs counts", err);
     if (status == SGFS_OK) status = check_counts(m, err);
-    if (status == SGFS_OK) status = sgfsi_glm_open(m, err);
+    if (status == SGFS_OK) status = sgfsi_glm_open(m, 1, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status != SGFS_OK) return status;
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
@@ -82,19 +82,6 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
-
-static sgfs_status check_batch(const sgfs_model *m, const sgfs_batch *b, sgfs_err *err) {
-    int64_t bad = 0, i = 0;
-    for (int64_t k = 0; k < b->n; k++) bad += !is_count(b->y[k]);
-    if (bad == 0) return SGFS_OK;
-    while (is_count(b->y[i])) i++;
-    char number[SGFSI_NUM_CHARS];
-    sgfsi_format_num(number, b->y[i]);
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: a row's target \"%s\" is %s; Poisson regression needs counts, 0, 1, 2, "
-                      "and so on.",
-                      m->data->path, m->data->target.name, number);
-}
 
 static double log_factorial(const poisson *s, double y) {
     if (y < TABLE) return s->log_factorial[(int64_t)y];
@@ -105,8 +92,17 @@ static double log_factorial(const poisson *s, double y) {
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     double *eta = scratch, *mu = scratch + b->n; /* n each */
-    sgfs_status status = check_batch(m, b, err);
-    if (status != SGFS_OK) return status;
+    int64_t bad = 0, i = 0;
+    for (int64_t k = 0; k < b->n; k++) bad += !is_count(b->y[k]);
+    if (bad > 0) {
+        char number[SGFSI_NUM_CHARS];
+        while (is_count(b->y[i])) i++;
+        sgfsi_format_num(number, b->y[i]);
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: a row's target \"%s\" is %s; Poisson regression needs counts, 0, 1, "
+                          "2, and so on.",
+                          m->data->path, m->data->target.name, number);
+    }
     sgfsi_glm_predictor(m, theta, b, eta);
     const sgfsi_pointwise p = {.n = b->n,
                                .eta = eta,
@@ -115,7 +111,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
                                .loglik = s->loglik,
                                .work = mu};
     sgfsi_link_of(m->ctx.device, SGFSI_LOG, &p);
-    for (int64_t i = 0; s->loglik != NULL && i < b->n; i++)
+    for (i = 0; s->loglik != NULL && i < b->n; i++)
         s->loglik[i] -= log_factorial(m->state, b->y[i]);
     return SGFS_OK;
 }
@@ -220,18 +216,9 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
  * a linear model, are off by about the noise of one row, 1/sqrt(mean) on the scale of logs. */
 static void start(const sgfs_model *m, double *theta, double *spread) {
     double mean = fmax(m->data->target.mean, 0.5 / (double)m->data->N);
-    memset(theta, 0, (size_t)m->D * sizeof *theta);
-    sgfsi_glm_spread(m, spread);
+    sgfsi_glm_start(m, theta, spread);
     for (int64_t j = 0; j < m->D; j++) spread[j] /= sqrt(fmax(1, mean));
     if (m->data->intercept) theta[0] = log(mean / sgfsi_data_mean_exposure(m->data));
-}
-
-static void to_user(const sgfs_model *m, const double *theta, double *user) {
-    sgfsi_glm_to_user(m, theta, 1.0, user);
-}
-
-static void from_user(const sgfs_model *m, const double *user, double *theta) {
-    sgfsi_glm_from_user(m, user, 1.0, theta);
 }
 
 const sgfs_model_kind sgfs_model_poisson = {
@@ -250,6 +237,6 @@ const sgfs_model_kind sgfs_model_poisson = {
     .remainder = remainders,
     .resample = resample,
     .start = start,
-    .to_user = to_user,
-    .from_user = from_user,
+    .to_user = sgfsi_glm_to_user,
+    .from_user = sgfsi_glm_from_user,
 };

@@ -167,24 +167,6 @@ static sgfs_status take_item(reading *r, const item *i, const char *end, sgfs_er
     return SGFS_OK;
 }
 
-static sgfs_status read_list(const sgfs_model *m, const char *text, double *precision,
-                             sgfs_err *err) {
-    reading r = {.m = m, .precision = precision, .rest = NAN};
-    const char *end = text + strlen(text);
-    item i = {.next = text};
-    r.from = calloc((size_t)m->D, sizeof *r.from);
-    sgfs_status status = r.from != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the prior");
-    do { /* a comma at the end wants something behind it */
-        if (status == SGFS_OK) status = next_item(i.next, end, &i, err);
-        if (status == SGFS_OK) status = take_item(&r, &i, end, err);
-    } while (status == SGFS_OK && (i.next < end || end[-1] == ','));
-    for (int64_t j = 0; status == SGFS_OK && j < m->D; j++) {
-        if (r.from[j] == BY_REST) precision[j] = isnan(r.rest) ? rest_by_default : r.rest;
-    }
-    free(r.from);
-    return status;
-}
-
 sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err) {
     const char *end = text + strlen(text);
     item i = {.next = text};
@@ -228,5 +210,19 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
     const char *path = sgfsi_config_text(m->cfg, "prior.file");
     if (recall(m, precision)) return SGFS_OK;
     if (path[0] != '\0' && m->restored == NULL) return read_file(m, path, precision, err);
-    return read_list(m, sgfsi_config_text(m->cfg, "prior.precision"), precision, err);
+    const char *text = sgfsi_config_text(m->cfg, "prior.precision");
+    reading r = {.m = m, .precision = precision, .rest = NAN};
+    const char *end = text + strlen(text);
+    item i = {.next = text};
+    r.from = calloc((size_t)m->D, sizeof *r.from);
+    sgfs_status status = r.from != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the prior");
+    do { /* a comma at the end wants something behind it */
+        if (status == SGFS_OK) status = next_item(i.next, end, &i, err);
+        if (status == SGFS_OK) status = take_item(&r, &i, end, err);
+    } while (status == SGFS_OK && (i.next < end || end[-1] == ','));
+    for (int64_t j = 0; status == SGFS_OK && j < m->D; j++) {
+        if (r.from[j] == BY_REST) precision[j] = isnan(r.rest) ? rest_by_default : r.rest;
+    }
+    free(r.from);
+    return status;
 }

@@ -60,18 +60,6 @@ static sgfs_status check_options(const sgfs_config *cfg, const sgfsi_prior_kind 
     return SGFS_OK;
 }
 
-/* What the options cannot say is left to the model; its curvature is not known unless it has put
- * it into m->precision. */
-static sgfs_status open_own(sgfs_model *m, sgfs_err *err) {
-    for (const sgfs_option *r = sgfsi_prior_options; r->key != NULL && m->restored == NULL; r++) {
-        if (!sgfsi_config_given(m->cfg, r->key)) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE, "Model %.150s has a prior of its own: leave out --%s.",
-                          m->kind->name, r->flag);
-    }
-    if (m->precision == NULL) m->precision = SGFSI_DOUBLES(&m->arena, m->D);
-    return m->precision != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the prior");
-}
-
 static bool are_same(int64_t n, const double *x) {
     int64_t j = 1;
     while (j < n && x[j] == x[0]) j++;
@@ -122,9 +110,15 @@ static void judge(sgfs_model *m) {
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
-    if (m->kind->log_prior != NULL) return open_own(m, err);
+    bool own = m->kind->log_prior != NULL;
+    for (const sgfs_option *r = sgfsi_prior_options; own && r->key != NULL; r++) {
+        if (m->restored != NULL || !sgfsi_config_given(m->cfg, r->key)) continue;
+        return sgfsi_fail(err, SGFS_EUSAGE, "Model %.150s has a prior of its own: leave out --%s.",
+                          m->kind->name, r->flag);
+    }
+    if (m->precision == NULL) m->precision = SGFSI_DOUBLES(&m->arena, m->D);
+    if (own && m->precision != NULL) return SGFS_OK; /* zeros where the model does not know it */
     sgfsi_prior *p = sgfsi_arena_alloc(&m->arena, 1, sizeof *p);
-    m->precision = SGFSI_DOUBLES(&m->arena, m->D);
     if (p != NULL) p->precision = SGFSI_DOUBLES(&m->arena, m->D);
     if (p == NULL || p->precision == NULL || m->precision == NULL)
         return sgfsi_fail_memory(err, "the prior");

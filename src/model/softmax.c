@@ -68,10 +68,17 @@ static sgfs_status take_reference(sgfs_model *m, softmax *s, sgfs_err *err) {
                       l->count > 2 ? ", ..." : ".");
 }
 
-/* "setosa: intercept", "setosa: petal width" */
-static sgfs_status name_all(sgfs_model *m, const softmax *s, sgfs_err *err) {
+static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
+    softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
+    if (s == NULL) return sgfsi_fail_memory(err, "the model");
+    m->state = s;
+    sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
+    if (status == SGFS_OK) status = take_reference(m, s, err);
+    if (status == SGFS_OK) status = sgfsi_glm_open(m, s->rows, err);
+    if (status != SGFS_OK) return status;
+    /* "setosa: intercept", "setosa: petal width" */
     const sgfs_data *d = m->data;
-    sgfs_status status = sgfsi_model_room_for_names(m, err);
+    status = sgfsi_model_room_for_names(m, err);
     for (int64_t i = 0; status == SGFS_OK && i < m->D; i++) {
         char text[NAME];
         int64_t j = i % d->p - (d->p - d->features);
@@ -79,43 +86,25 @@ static sgfs_status name_all(sgfs_model *m, const softmax *s, sgfs_err *err) {
                  j < 0 ? "intercept" : d->feature[j].name);
         sgfsi_model_name(m, i, text);
     }
-    return status;
-}
-
-static void judge_prior(sgfs_model *m, const softmax *s) {
-    sgfsi_glm_judge_prior(m, 1.0, 0.0);
-    if (s->reference >= 0 || m->restored != NULL || !sgfsi_prior_is_flat(m->cfg)) return;
-    sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
-               "Without a prior the coefficients have no place of their own: one number added "
-               "to those of every class changes nothing, and the posterior cannot be "
-               "normalised. Use --reference-class %.60s, or a prior.",
-               m->labels.name[0]);
-}
-
-static void tell_reference(const sgfs_model *m, const softmax *s) {
-    if (s->reference < 0 || m->restored != NULL) return;
-    sgfsi_say(
-        sgfsi_config_log(m->cfg), SGFS_NOTE,
-        "Coefficients are differences to label \"%.60s\" (--reference-class names another, or "
-        "none).",
-        m->labels.name[s->reference]);
-}
-
-static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
-    softmax *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
-    if (s == NULL) return sgfsi_fail_memory(err, "the model");
-    m->state = s;
-    sgfs_status status = sgfsi_labels_open(m, SGFSI_MOST_LABELS, err);
-    if (status == SGFS_OK) status = take_reference(m, s, err);
-    if (status == SGFS_OK) status = sgfsi_glm_open_rows(m, s->rows, err);
-    if (status == SGFS_OK) status = name_all(m, s, err);
     if (status != SGFS_OK) return status;
     m->outputs = m->labels.count;
     m->scratch_per_row = s->rows + 3;
     m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + 3 * s->rows + s->rows * sgfsi_glm_scratch(m);
-    judge_prior(m, s);
-    tell_reference(m, s);
+    sgfsi_glm_judge_prior(m, 1.0, 0.0);
+    if (m->restored != NULL) return SGFS_OK;
+    if (s->reference >= 0) {
+        sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
+                  "Coefficients are differences to label \"%.60s\" (--reference-class names "
+                  "another, or none).",
+                  m->labels.name[s->reference]);
+    } else if (sgfsi_prior_is_flat(m->cfg)) {
+        sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+                   "Without a prior the coefficients have no place of their own: one number added "
+                   "to those of every class changes nothing, and the posterior cannot be "
+                   "normalised. Use --reference-class %.60s, or a prior.",
+                   m->labels.name[0]);
+    }
     return SGFS_OK;
 }
 
@@ -133,8 +122,12 @@ static outlook lay_out(int64_t n, double *P, double *scratch) {
     return (outlook){P, scratch, scratch + n, scratch + 2 * n};
 }
 
-/* eta -= max; the place of the largest goes to `rest` (-1: the class without coefficients). */
-static void take_off_largest(const softmax *s, int64_t n, const outlook *o) {
+/* Probabilities of rows first .. first+n-1 of b. */
+static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, int64_t first,
+                 int64_t n, const double *y, const outlook *o) {
+    const softmax *s = m->state;
+    sgfsi_glm_predictors(m, theta, b, first, n, o->P);
+    /* eta -= max; the place of the largest goes to `rest` (-1: the class without coefficients). */
     for (int64_t i = 0; i < n; i++) {
         double *eta = o->P + i * s->rows, largest = s->reference >= 0 ? 0 : eta[0];
         int64_t at = s->reference >= 0 ? -1 : 0;
@@ -147,21 +140,15 @@ static void take_off_largest(const softmax *s, int64_t n, const outlook *o) {
         o->base[i] = -largest;
         o->rest[i] = (double)at;
     }
-}
-
-/* y NULL: nothing is said of the rows' own classes. A label the model does not know has
- * probability 0. */
-static void note_own(const sgfs_model *m, int64_t n, const double *y, const outlook *o) {
-    const softmax *s = m->state;
+    /* A label the model does not know has probability 0. Without y nothing is said of own classes. */
     for (int64_t i = 0; y != NULL && i < n; i++) {
         int64_t class = sgfsi_labels_class(&m->labels, y[i]), row = row_of(s, class);
         if (class < 0) o->own[i] = -INFINITY;
         else o->own[i] = row >= 0 ? o->P[i * s->rows + row] : o->base[i];
     }
-}
-
-/* Divide by the sum of all. */
-static void normalise(const softmax *s, int64_t n, const outlook *o) {
+    sgfsi_exp(m->ctx.device, n * s->rows, o->P, o->P);
+    if (s->reference >= 0) sgfsi_exp(m->ctx.device, n, o->base, o->base);
+    /* Divide by the sum of all. */
     for (int64_t i = 0; i < n; i++) {
         double *P = o->P + i * s->rows, rest = 0;
         int64_t at = (int64_t)o->rest[i];
@@ -172,18 +159,6 @@ static void normalise(const softmax *s, int64_t n, const outlook *o) {
         o->base[i] *= scale;
         o->rest[i] = rest;
     }
-}
-
-/* Probabilities of rows first .. first+n-1 of b. */
-static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, int64_t first,
-                 int64_t n, const double *y, const outlook *o) {
-    const softmax *s = m->state;
-    sgfsi_glm_predictors(m, theta, b, first, n, o->P);
-    take_off_largest(s, n, o);
-    note_own(m, n, y, o);
-    sgfsi_exp(m->ctx.device, n * s->rows, o->P, o->P);
-    if (s->reference >= 0) sgfsi_exp(m->ctx.device, n, o->base, o->base);
-    normalise(s, n, o);
 }
 
 /* ---- the hooks ------------------------------------------------------------------------------- */
@@ -272,28 +247,6 @@ static void note_row(const softmax *s, int64_t i, int64_t k, const double *P, co
     w->sum[i] = fmax(w->sum[i], sum + rounding);
 }
 
-/* scratch: n x D for rows that are not sparse. */
-static void measure(const sgfs_model *m, const sgfs_batch *b, const double *C, const double *P,
-                    const widths *w, double *scratch) {
-    const softmax *s = m->state;
-    int64_t p = b->p, D = m->D;
-    for (int64_t i = 0; i < b->n; i++) w->range[i] = w->trace[i] = w->sum[i] = 0;
-    for (int64_t k = 0; k < s->rows; k++) {
-        const double *strip = C + k * p * D; /* p x D: the blocks C_k1, C_k2, ... side by side */
-        if (b->sparse == NULL)
-            sgfsi_gemm_nn(m->ctx.device, b->n, D, p, 1.0, b->x, strip, 0.0, scratch);
-        for (int64_t i = 0; i < b->n; i++) {
-            for (int64_t l = 0; l < s->rows; l++) {
-                w->row[l] =
-                    b->sparse != NULL
-                        ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
-                        : sgfsi_dot(m->ctx.device, p, b->x + i * p, scratch + i * D + l * p);
-            }
-            note_row(s, i, k, P + i * s->rows, w);
-        }
-    }
-}
-
 static void bound_third(const sgfs_model *m, const double *anchor, const double *C, double radius,
                         const sgfs_batch *b, double *third, double *growth, double *scratch) {
     const softmax *s = m->state;
@@ -302,7 +255,22 @@ static void bound_third(const sgfs_model *m, const double *anchor, const double 
     double *own = o.P + b->n * s->rows, *row = own + b->n * s->rows, *room = row + b->n * s->rows;
     widths w = {.range = third, .trace = o.own, .sum = o.rest, .own = own, .row = row};
     look(m, anchor, b, 0, b->n, NULL, &o);
-    measure(m, b, C, o.P, &w, room);
+    /* R^2 and the two bounds of Var(u) of every row; room: n x D for rows that are not sparse. */
+    int64_t p = b->p, D = m->D;
+    for (int64_t i = 0; i < b->n; i++) w.range[i] = w.trace[i] = w.sum[i] = 0;
+    for (int64_t k = 0; k < s->rows; k++) {
+        const double *strip = C + k * p * D; /* p x D: the blocks C_k1, C_k2, ... side by side */
+        if (b->sparse == NULL)
+            sgfsi_gemm_nn(m->ctx.device, b->n, D, p, 1.0, b->x, strip, 0.0, room);
+        for (int64_t i = 0; i < b->n; i++) {
+            for (int64_t l = 0; l < s->rows; l++) {
+                w.row[l] = b->sparse != NULL
+                               ? sgfsi_glm_sparse_square(b->sparse, i, strip + l * p, D)
+                               : sgfsi_dot(m->ctx.device, p, b->x + i * p, room + i * D + l * p);
+            }
+            note_row(s, i, k, o.P + i * s->rows, &w);
+        }
+    }
     for (int64_t i = 0; i < b->n; i++) {
         double R = sqrt(third[i]), anywhere = highest * R * R * R;
         double near = R * fmin(w.trace[i], w.sum[i]) * exp(R * radius);
@@ -375,19 +343,6 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
     }
 }
 
-static void start(const sgfs_model *m, double *theta, double *spread) {
-    memset(theta, 0, (size_t)m->D * sizeof *theta);
-    for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_spread(m, spread + k);
-}
-
-static void to_user(const sgfs_model *m, const double *theta, double *user) {
-    for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_to_user(m, theta + k, 1.0, user + k);
-}
-
-static void from_user(const sgfs_model *m, const double *user, double *theta) {
-    for (int64_t k = 0; k < m->D; k += m->data->p) sgfsi_glm_from_user(m, user + k, 1.0, theta + k);
-}
-
 static const sgfs_option options[] = {
     {"model.reference_class", "reference-class", SGFS_TEXT, "auto", 1, 0, NULL,
      "label whose coefficients are 0 (auto: the first; none: all classes alike)"},
@@ -406,7 +361,7 @@ const sgfs_model_kind sgfs_model_softmax = {
     .third = bound_third,
     .remainder = remainders,
     .resample = resample,
-    .start = start,
-    .to_user = to_user,
-    .from_user = from_user,
+    .start = sgfsi_glm_start,
+    .to_user = sgfsi_glm_to_user,
+    .from_user = sgfsi_glm_from_user,
 };

@@ -227,24 +227,6 @@ static sgfs_status log_prior(const sgfs_model *m, const double *theta, double *l
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status name_parameters(sgfs_model *m, sgfs_err *err) {
-    const sgfs_user_model *u = calls_of(m);
-    const sgfs_data *d = m->data;
-    sgfs_status status = sgfsi_model_room_for_names(m, err);
-    const char **column = sgfsi_arena_alloc(&m->arena, d->p, sizeof *column);
-    if (status == SGFS_OK && column == NULL) status = sgfsi_fail_memory(err, "the column names");
-    if (status != SGFS_OK || u->param_name == NULL) return status;
-    column[0] = "intercept";
-    for (int64_t j = 0; j < d->features; j++) column[d->p - d->features + j] = d->feature[j].name;
-    for (int64_t j = 0; j < m->D; j++) {
-        char text[256] = "";
-        u->param_name(j, d->p, column, text, sizeof text, u->user);
-        text[sizeof text - 1] = '\0';
-        if (text[0] != '\0') sgfsi_model_name(m, j, text);
-    }
-    return SGFS_OK;
-}
-
 /* Rows of the data for `start`, evenly spaced. */
 static sgfs_status pick_rows(const sgfs_model *m, sgfsi_arena *arena, sgfs_rows *out,
                              sgfs_err *err) {
@@ -313,21 +295,6 @@ static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_er
     return code == 0 ? SGFS_OK : fail_code(m, "log_prior", code, err);
 }
 
-static sgfs_status add_parameters(sgfs_model *m, sgfs_err *err) {
-    const sgfs_user_model *u = calls_of(m);
-    char name[NAME_CHARS];
-    int64_t D = u->dim(m->data->p, u->user);
-    if (D < 1 || D > MOST_DIM) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "`dim` of model %s says %lld parameters for rows of %lld columns; it "
-                          "must be between 1 and %d.",
-                          short_name(m, name), (long long)D, (long long)m->data->p, (int)MOST_DIM);
-    }
-    return sgfsi_model_add_block(m, "theta", 1, D, SGFS_SCORE_DENSE) != NULL
-               ? name_parameters(m, err)
-               : sgfsi_fail_memory(err, "the model");
-}
-
 static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
     char name[NAME_CHARS];
@@ -341,8 +308,29 @@ static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
                           "each text a number in the file.",
                           m->data->path, m->data->target.name, short_name(m, name));
     }
-    sgfs_status status = add_parameters(m, err);
-    if (status == SGFS_OK) status = choose_start(m, state, err);
+    int64_t D = u->dim(m->data->p, u->user);
+    if (D < 1 || D > MOST_DIM) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "`dim` of model %s says %lld parameters for rows of %lld columns; it "
+                          "must be between 1 and %d.",
+                          short_name(m, name), (long long)D, (long long)m->data->p, (int)MOST_DIM);
+    }
+    if (sgfsi_model_add_block(m, "theta", 1, D, SGFS_SCORE_DENSE) == NULL)
+        return sgfsi_fail_memory(err, "the model");
+    const sgfs_data *d = m->data;
+    sgfs_status status = sgfsi_model_room_for_names(m, err);
+    const char **column = sgfsi_arena_alloc(&m->arena, d->p, sizeof *column);
+    if (status == SGFS_OK && column == NULL) status = sgfsi_fail_memory(err, "the column names");
+    if (status != SGFS_OK) return status;
+    if (d->intercept) column[0] = "intercept";
+    for (int64_t j = 0; j < d->features; j++) column[d->p - d->features + j] = d->feature[j].name;
+    for (int64_t j = 0; u->param_name != NULL && j < D; j++) {
+        char text[256] = "";
+        u->param_name(j, d->p, column, text, sizeof text, u->user);
+        text[sizeof text - 1] = '\0';
+        if (text[0] != '\0') sgfsi_model_name(m, j, text);
+    }
+    status = choose_start(m, state, err);
     if (status == SGFS_OK && u->log_prior != NULL) status = measure_prior(m, state, err);
     if (status == SGFS_OK && m->data->scale != NULL) {
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
@@ -375,20 +363,6 @@ static sgfs_status check_calls(const sgfs_user_model *calls, const char *what, s
                       what, calls->dim == NULL ? "dim" : "scores");
 }
 
-static void fill_kind(user_kind *u) {
-    const sgfs_user_model *c = &u->calls;
-    u->kind = (sgfs_model_kind){.name = u->name,
-                                .help = "a model of your own",
-                                .options = sgfsi_no_options,
-                                .open = open_user,
-                                .scores = scores,
-                                .predict = c->predict != NULL ? predict : NULL,
-                                .resample = c->draw != NULL ? resample : NULL,
-                                .start = start,
-                                .log_prior = c->log_prior != NULL ? log_prior : NULL,
-                                .user = u};
-}
-
 /* Takes the library over, whatever happens. */
 static const sgfs_model_kind *make_kind(const sgfs_user_model *calls, const char *name,
                                         sgfsi_library *library, sgfs_err *err) {
@@ -404,7 +378,17 @@ static const sgfs_model_kind *make_kind(const sgfs_user_model *calls, const char
     u->name = copy;
     u->library = library;
     memcpy(&u->calls, calls, calls->size);
-    fill_kind(u);
+    const sgfs_user_model *c = &u->calls;
+    u->kind = (sgfs_model_kind){.name = u->name,
+                                .help = "a model of your own",
+                                .options = sgfsi_no_options,
+                                .open = open_user,
+                                .scores = scores,
+                                .predict = c->predict != NULL ? predict : NULL,
+                                .resample = c->draw != NULL ? resample : NULL,
+                                .start = start,
+                                .log_prior = c->log_prior != NULL ? log_prior : NULL,
+                                .user = u};
     return &u->kind;
 }
 

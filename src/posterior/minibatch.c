@@ -22,7 +22,8 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     e->n = n;
     e->total = model->data->total;
     e->D = model->D;
-    const sgfsi_rows_plan plan = {.n = n, .sparse = model->kind->sparse, .parameters = model->D};
+    const sgfsi_rows_plan plan = {
+        .n = n, .sparse = model->kind->sparse, .parameters = model->D, .gatherer = model->gatherer};
     sgfs_status status = sgfsi_device_fits(model->ctx.device, n, "rows of a minibatch", err);
     if (status != SGFS_OK) return status;
     status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
@@ -60,7 +61,7 @@ static sgfs_status open_differences(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err 
         sgfs_score_block *o = &e->scores.block[k];
         if (m->block[k].form != SGFS_SCORE_OUTER) continue;
         *o = (sgfs_score_block){.offset = o->offset, .rows = o->rows, .cols = o->cols};
-        o->dense = SGFSI_DOUBLES(arena, e->n * o->rows * o->cols);
+        o->dense = sgfsi_device_room(m->ctx.device, e->n * o->rows * o->cols, arena);
         if (o->dense == NULL) return sgfsi_fail_memory(err, "differences of scores");
     }
     return SGFS_OK;

@@ -44,7 +44,8 @@ static void weigh(sgfs_scores *s, const double *weight) {
 
 static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool curvature,
                              sgfsi_arena *arena, sgfs_err *err) {
-    const sgfsi_rows_plan plan = {.n = FULL_BLOCK, .sparse = m->kind->sparse};
+    const sgfsi_rows_plan plan = {
+        .n = FULL_BLOCK, .sparse = m->kind->sparse, .gatherer = m->gatherer};
     sgfs_status status = sgfsi_rows_open(&f->rows, m->data, plan, arena, err);
     if (status != SGFS_OK) return status;
     int64_t scratch = m->scratch_per_row;

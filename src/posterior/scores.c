@@ -8,6 +8,7 @@
 
 sgfs_status sgfsi_scores_open(sgfs_scores *s, const sgfs_model *m, int64_t n, sgfsi_arena *arena,
                               sgfs_err *err) {
+    const sgfs_device *dev = m->ctx.device;
     s->n = n;
     s->D = m->D;
     s->blocks = m->blocks;
@@ -18,9 +19,10 @@ sgfs_status sgfsi_scores_open(sgfs_scores *s, const sgfs_model *m, int64_t n, sg
         sgfs_score_block *o = &s->block[b];
         bool dense = k->form == SGFS_SCORE_DENSE, own = k->form == SGFS_SCORE_OUTER;
         *o = (sgfs_score_block){.offset = k->offset, .rows = k->rows, .cols = k->cols};
-        if (dense) o->dense = SGFSI_DOUBLES(arena, n * k->rows * k->cols);
-        else o->left = SGFSI_DOUBLES(arena, n * k->rows);
-        if (own) o->right = o->right_own = SGFSI_DOUBLES(arena, n * k->cols);
+        if (dense) o->dense = sgfsi_device_room(dev, n * k->rows * k->cols, arena);
+        else if (k->rows == 1) o->left = SGFSI_DOUBLES(arena, n); /* a vector: the host's */
+        else o->left = sgfsi_device_room(dev, n * k->rows, arena);
+        if (own) o->right = o->right_own = sgfsi_device_room(dev, n * k->cols, arena);
         if ((dense ? o->dense : o->left) == NULL || (own && o->right == NULL)) {
             return sgfsi_fail_memory(err, "the scores");
         }

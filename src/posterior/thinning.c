@@ -36,7 +36,8 @@ struct sgfsi_thinning_room {
 sgfs_status sgfsi_thinning_open(sgfsi_thinning *v, const sgfsi_row_bounds *psi, sgfsi_arena *arena,
                                 sgfs_err *err) {
     const sgfs_model *m = psi->model;
-    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = m->kind->sparse, .repeats = true};
+    const sgfsi_rows_plan plan = {
+        .n = BLOCK, .sparse = m->kind->sparse, .repeats = true, .gatherer = m->gatherer};
     *v = (sgfsi_thinning){.psi = psi, .room = sgfsi_arena_alloc(arena, 1, sizeof *v->room)};
     if (v->room == NULL) return sgfsi_fail_memory(err, "rows that are asked");
     v->visit = &v->room->visit;

@@ -179,21 +179,17 @@ static void draw(sgfsi_batcher *b, int64_t t, uint32_t purpose, int64_t *row) {
     else b->scheme->draw_weighted(&b->urn, &when, b->state, row);
 }
 
-/* Which rows an iteration draws is known before it comes: where the disk is slow, their pages are
- * asked for AHEAD iterations before, all of these at first. */
-static void look_ahead(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool first) {
-    for (int64_t k = first ? 1 : AHEAD; k <= AHEAD; k++) {
-        draw(b, t + k, purpose, b->later);
-        sgfsi_pages_ahead(b->data, b->later, b->urn.n);
-    }
-}
-
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err) {
     double gamma = b->batch.gamma;
     bool was_cold = b->visit.cold > 0;
     draw(b, t, purpose, b->row);
     if (sgfsi_pages_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) return NULL;
-    if (b->visit.cold > 0) look_ahead(b, t, purpose, !was_cold);
+    /* Which rows an iteration draws is known before it comes: where the disk is slow, their pages are
+     * asked for AHEAD iterations before, all of these at first. */
+    for (int64_t k = was_cold ? AHEAD : 1; b->visit.cold > 0 && k <= AHEAD; k++) {
+        draw(b, t + k, purpose, b->later);
+        sgfsi_pages_ahead(b->data, b->later, b->urn.n);
+    }
     b->batch = sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
     b->batch.gamma = gamma;
     return &b->batch;

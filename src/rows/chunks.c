@@ -32,6 +32,17 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* Of n numbers in increasing order, how many are at most `limit`. */
+static int64_t first_above(const int64_t *x, int64_t n, int64_t limit) {
+    int64_t lo = 0, hi = n;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (x[mid] <= limit) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
 /* V(s) of a part of N rows in chunks of c. */
 static double block_variance(int64_t N, int64_t c, int64_t s) {
     if (N < 2 || s < 1) return 0;
@@ -85,50 +96,34 @@ static int64_t next_row(block *r) {
     return row;
 }
 
-static int64_t part_of(const sgfs_urn *urn, int64_t row) {
-    int64_t lo = 0, hi = urn->parts;
-    while (hi - lo > 1) {
-        int64_t mid = lo + (hi - lo) / 2;
-        if (urn->first[mid] <= row) lo = mid;
-        else hi = mid;
-    }
-    return lo;
-}
-
-/* One row for each block is enough. */
-static void draw_one_part(const sgfs_urn *urn, sgfsi_stream *s, int64_t *row) {
-    int64_t blocks = (urn->n + urn->chunk - 1) / urn->chunk, i = 0;
-    int64_t *begin = row + urn->n - blocks; /* at the end, where they are overtaken last */
-    sgfsi_indices(s, blocks, urn->N, begin);
-    for (int64_t k = 0; k < blocks; k++) {
-        block r = start_block(urn, 0, begin[k]);
-        while (r.left > 0 && i < urn->n) row[i++] = next_row(&r);
-    }
-}
-
-/* Each row draws its part; then, part by part, so that neighbours stay together, its blocks. */
-static void draw_parts(const sgfs_urn *urn, sgfsi_stream *s, int64_t *count, int64_t *row) {
-    int64_t i = 0, start;
-    sgfsi_indices(s, urn->n, urn->N, row);
-    for (int64_t p = 0; p < urn->parts; p++) count[p] = 0;
-    for (int64_t k = 0; k < urn->n; k++) count[part_of(urn, row[k])]++;
-    for (int64_t p = 0; p < urn->parts; p++) {
-        for (int64_t end = i + count[p]; i < end;) {
-            sgfsi_indices(s, 1, urn->first[p + 1] - urn->first[p], &start);
-            block r = start_block(urn, p, urn->first[p] + start);
-            while (r.left > 0 && i < end) row[i++] = next_row(&r);
-        }
-    }
-}
-
 static int64_t chunks_state(const sgfs_urn *urn) {
     return urn->parts > 1 ? urn->parts : 0;
 }
 
 static void draw_chunks(const sgfs_urn *urn, const sgfs_when *when, int64_t *state, int64_t *row) {
     sgfsi_stream s = sgfsi_stream_when(when);
-    if (urn->parts == 1) draw_one_part(urn, &s, row);
-    else draw_parts(urn, &s, state, row);
+    int64_t i = 0, blocks = (urn->n + urn->chunk - 1) / urn->chunk;
+    if (urn->parts == 1) {                      /* one row for each block is enough */
+        int64_t *begin = row + urn->n - blocks; /* at the end, where they are overtaken last */
+        sgfsi_indices(&s, blocks, urn->N, begin);
+        for (int64_t k = 0; k < blocks; k++) {
+            block r = start_block(urn, 0, begin[k]);
+            while (r.left > 0 && i < urn->n) row[i++] = next_row(&r);
+        }
+        return;
+    }
+    /* Each row draws its part; then, part by part, so that neighbours stay together, its blocks. */
+    int64_t *count = state, start;
+    sgfsi_indices(&s, urn->n, urn->N, row);
+    for (int64_t p = 0; p < urn->parts; p++) count[p] = 0;
+    for (int64_t k = 0; k < urn->n; k++) count[first_above(urn->first, urn->parts, row[k]) - 1]++;
+    for (int64_t p = 0; p < urn->parts; p++) {
+        for (int64_t end = i + count[p]; i < end;) {
+            sgfsi_indices(&s, 1, urn->first[p + 1] - urn->first[p], &start);
+            block r = start_block(urn, p, urn->first[p] + start);
+            while (r.left > 0 && i < end) row[i++] = next_row(&r);
+        }
+    }
 }
 
 const sgfs_scheme_kind sgfs_scheme_chunks = {
@@ -145,38 +140,22 @@ const sgfs_scheme_kind sgfs_scheme_chunks = {
 /* A block of so many bytes costs a disk little more than one page; more would not help much. */
 enum { CHUNKS_FOR_EACH = 1000, BLOCK_BYTES = 1 << 17 };
 
-/* Rows of a view that are not in the table's order may have been sorted by what they say. */
-static bool in_order(const sgfs_data *d) {
-    for (int64_t i = 1; d->subset != NULL && i < d->N; i++) {
-        if (d->subset[i] <= d->subset[i - 1]) return false;
-    }
-    return true;
-}
-
 /* As large as that, but no larger than it must be for blocks of equal size. */
 int64_t sgfsi_chunk_rows(const sgfs_data *d, int64_t n, int64_t D) {
     int64_t parts = d->table.parts > 1 ? d->table.parts : 1;
     int64_t most = d->N / CHUNKS_FOR_EACH / (D > parts ? D : parts);
     if (!d->table.shuffled || d->weight != NULL || d->row_bytes < 1) return 1;
     most = least(most, BLOCK_BYTES / d->row_bytes);
-    if (most < 2 || n < 2 || !in_order(d)) return 1;
+    if (most < 2 || n < 2) return 1;
+    for (int64_t i = 1; d->subset != NULL && i < d->N; i++) {
+        /* rows of a view that are not in the table's order may have been sorted by what they say */
+        if (d->subset[i] <= d->subset[i - 1]) return 1;
+    }
     int64_t blocks = (n + most - 1) / most;
     return (n + blocks - 1) / blocks;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
-
-/* Rows of the data that stand before row `at` of the table. */
-static int64_t rows_before(const sgfs_data *d, int64_t at) {
-    int64_t lo = 0, hi = d->N;
-    if (d->subset == NULL) return at;
-    while (lo < hi) {
-        int64_t mid = lo + (hi - lo) / 2;
-        if (d->subset[mid] < at) lo = mid + 1;
-        else hi = mid;
-    }
-    return lo;
-}
 
 sgfs_status sgfsi_chunk_parts(const sgfs_data *d, sgfs_urn *urn, sgfsi_arena *arena,
                               sgfs_err *err) {
@@ -185,7 +164,8 @@ sgfs_status sgfsi_chunk_parts(const sgfs_data *d, sgfs_urn *urn, sgfsi_arena *ar
     int64_t *first = sgfsi_arena_alloc(arena, parts + 1, sizeof *first);
     if (first == NULL) return sgfsi_fail_memory(err, "a minibatch");
     for (int64_t k = 0; k < parts; k++) {
-        int64_t row = rows_before(d, d->table.part[k].first);
+        int64_t row = d->table.part[k].first; /* of the table; then rows of the data before it */
+        if (d->subset != NULL) row = first_above(d->subset, d->N, row - 1);
         if (count > 0 && row == first[count - 1]) count--; /* a view without rows of that part */
         first[count++] = row;
     }

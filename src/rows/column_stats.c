@@ -69,35 +69,32 @@ static inline void square_group(group *g, int64_t n, int64_t cols, int64_t strid
     }
 }
 
-/* At most GROUP columns, of `left` numbers. Of narrow rows, GROUP numbers are read all the same, and
+/* GROUP columns after another, with `left` numbers to read. Of narrow rows, GROUP numbers are read all the same, and
  * what the next row's come to is not used: loops of a fixed length are that much faster. Not of the
  * last rows, behind which nothing is left to read. */
-static void add_group(sgfsi_column_stats *s, int64_t n, int64_t cols, int64_t stride, int64_t left,
-                      const double *x) {
-    group g = {{0}, {0}, {0}, {0}};
-    double mean[GROUP] = {0};
-    int64_t safe = left >= GROUP ? (left - GROUP) / stride + 1 : 0;
-    if (safe > n) safe = n;
-    for (int64_t j = 0; j < cols; j++) {
-        g.min[j] = s[j].min;
-        g.max[j] = s[j].max;
-    }
-    sum_group(&g, safe, GROUP, stride, x);
-    sum_group(&g, n - safe, cols, stride, x + safe * stride);
-    for (int64_t j = 0; j < cols; j++) mean[j] = g.sum[j] / (double)n;
-    square_group(&g, safe, GROUP, stride, x, mean);
-    square_group(&g, n - safe, cols, stride, x + safe * stride, mean);
-    for (int64_t j = 0; j < cols; j++) {
-        s[j].min = g.min[j];
-        s[j].max = g.max[j];
-        merge(&s[j], (double)n, (double)n, mean[j], g.ss[j]);
-    }
-}
-
 void sgfsi_column_stats_add(sgfsi_column_stats *s, int64_t n, int64_t cols, const double *x) {
-    for (int64_t j = 0; j < cols; j += GROUP) {
-        int64_t left = n * cols - j;
-        add_group(s + j, n, cols - j < GROUP ? cols - j : GROUP, cols, left, x + j);
+    for (int64_t at = 0; at < cols; at += GROUP) {
+        sgfsi_column_stats *to = s + at;
+        const double *from = x + at;
+        group g = {{0}, {0}, {0}, {0}};
+        double mean[GROUP] = {0};
+        int64_t left = n * cols - at, some = cols - at < GROUP ? cols - at : GROUP;
+        int64_t safe = left >= GROUP ? (left - GROUP) / cols + 1 : 0;
+        if (safe > n) safe = n;
+        for (int64_t j = 0; j < some; j++) {
+            g.min[j] = to[j].min;
+            g.max[j] = to[j].max;
+        }
+        sum_group(&g, safe, GROUP, cols, from);
+        sum_group(&g, n - safe, some, cols, from + safe * cols);
+        for (int64_t j = 0; j < some; j++) mean[j] = g.sum[j] / (double)n;
+        square_group(&g, safe, GROUP, cols, from, mean);
+        square_group(&g, n - safe, some, cols, from + safe * cols, mean);
+        for (int64_t j = 0; j < some; j++) {
+            to[j].min = g.min[j];
+            to[j].max = g.max[j];
+            merge(&to[j], (double)n, (double)n, mean[j], g.ss[j]);
+        }
     }
 }
 
@@ -153,7 +150,7 @@ static int64_t block_rows(const sgfs_data *d) {
     return d->table.type == SGFSI_CSR ? BLOCK : sgfsi_column_stats_rows(d->table.cols);
 }
 
-/* The intercept is left out while looking, so x is n x features; NULL: the target alone. */
+/* x: room for a block of rows; NULL: the target alone. */
 static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, double *x, double *y,
                                 sgfsi_ticker *ticker, sgfs_err *err) {
     double weight[BLOCK];
@@ -226,31 +223,18 @@ static void fill_column(const sgfsi_column_stats *t, sgfsi_column *c) {
     c->max = t->max;
 }
 
-/* A packed file was looked through when it was written: every cell finite, these statistics. */
-static void believe_file(sgfs_data *d) {
-    sgfsi_column *c = d->feature;
-    for (int64_t r = 0; r < d->spans; r++) {
-        const sgfsi_column_stats *stats = &d->table.stats[d->span[r].first];
-        for (int64_t j = 0; j < d->span[r].count; j++) fill_column(&stats[j], c++);
-    }
-    fill_column(&d->table.stats[d->target_col], &d->target);
-}
-
-static sgfs_status measure(sgfs_data *d, sgfsi_column_stats *t, double *x, double *y,
-                           sgfsi_ticker *ticker, sgfs_err *err) {
-    for (int64_t j = 0; j <= d->features; j++) t[j] = sgfsi_column_stats_empty();
-    sgfs_status status = look_through(d, t, x, y, ticker, err);
-    if (status != SGFS_OK) return status;
-    if (d->table.type == SGFSI_CSR) add_sparse(d, t, &t[d->features]);
-    for (int64_t j = 0; j < d->features; j++) fill_column(&t[j], &d->feature[j]);
-    fill_column(&t[d->features], &d->target);
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
     bool said =
         d->table.stats != NULL && d->subset == NULL && d->weight == NULL && d->target_col >= 0;
-    if (said) return believe_file(d), SGFS_OK;
+    if (said) { /* a packed file was looked through when it was written: every cell finite */
+        sgfsi_column *c = d->feature;
+        for (int64_t r = 0; r < d->spans; r++) {
+            const sgfsi_column_stats *stats = &d->table.stats[d->span[r].first];
+            for (int64_t j = 0; j < d->span[r].count; j++) fill_column(&stats[j], c++);
+        }
+        fill_column(&d->table.stats[d->target_col], &d->target);
+        return SGFS_OK;
+    }
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
     int64_t p = d->p, cells = sparse ? 0 : block_rows(d) * d->features;
@@ -260,11 +244,17 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
     if (t == NULL || room == NULL) {
         status = sgfsi_fail_memory(err, "the column statistics");
     } else {
-        d->intercept = false;
+        for (int64_t j = 0; j <= d->features; j++) t[j] = sgfsi_column_stats_empty();
+        d->intercept = false; /* left out while looking, so that x is n x features */
         d->p = d->features;
-        status = measure(d, t, sparse ? NULL : room, room + cells, &ticker, err);
+        status = look_through(d, t, sparse ? NULL : room, room + cells, &ticker, err);
         d->intercept = intercept;
         d->p = p;
+    }
+    if (status == SGFS_OK) {
+        if (sparse) add_sparse(d, t, &t[d->features]);
+        for (int64_t j = 0; j < d->features; j++) fill_column(&t[j], &d->feature[j]);
+        fill_column(&t[d->features], &d->target);
     }
     free(t);
     free(room);

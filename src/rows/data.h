@@ -23,11 +23,6 @@ typedef struct sgfsi_column {
     double mean, sd, min, max;
 } sgfsi_column;
 
-/* Neighbouring table columns that are neighbouring features too. */
-typedef struct sgfsi_column_span {
-    int64_t first, count;
-} sgfsi_column_span;
-
 struct sgfs_data {
     sgfsi_arena arena;
     sgfs_config *cfg;       /* as it was when the data were opened */

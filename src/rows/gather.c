@@ -75,18 +75,13 @@ static const gather_fn gather_of[] = {
     [SGFSI_U8] = gather_u8,   [SGFSI_U16] = gather_u16, [SGFSI_U32] = gather_u32,
     [SGFSI_CSR] = gather_csr};
 
-static void standardize(const sgfs_data *d, int64_t n, double *x) {
-    int64_t first = d->p - d->features;
-    for (int64_t i = 0; i < n; i++) {
-        double *v = x + i * d->p + first;
-        for (int64_t j = 0; j < d->features; j++) v[j] = (v[j] - d->shift[j]) * d->scale[j];
-    }
-}
-
 static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
                    double *y) {
     gather_of[d->table.type](d, row, first, n, x, y);
-    if (x != NULL && d->scale != NULL) standardize(d, n, x);
+    for (int64_t i = 0; x != NULL && d->scale != NULL && i < n; i++) {
+        double *v = x + (i + 1) * d->p - d->features;
+        for (int64_t j = 0; j < d->features; j++) v[j] = (v[j] - d->shift[j]) * d->scale[j];
+    }
     if (y == NULL || d->target_col >= 0) return;
     for (int64_t i = 0; i < n; i++)
         y[i] = d->has_target ? d->y[row != NULL ? row[i] : first + i] : 0;
@@ -97,20 +92,14 @@ void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double 
     else gather(d, d->subset + first, 0, n, x, y);
 }
 
-/* Through the list of a view: a block of row numbers at a time. */
-static void pick_from_view(const sgfs_data *d, const int64_t *row, int64_t n, double *x,
-                           double *y) {
-    int64_t at[BLOCK];
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        int64_t count = n - first < BLOCK ? n - first : BLOCK;
+void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
+    if (d->subset == NULL) gather(d, row, 0, n, x, y);
+    /* Through the list of a view: a block of row numbers at a time. */
+    for (int64_t first = 0; d->subset != NULL && first < n; first += BLOCK) {
+        int64_t at[BLOCK], count = n - first < BLOCK ? n - first : BLOCK;
         for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
         gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);
     }
-}
-
-void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
-    if (d->subset == NULL) gather(d, row, 0, n, x, y);
-    else pick_from_view(d, row, n, x, y);
 }
 
 void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x,

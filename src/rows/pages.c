@@ -116,58 +116,9 @@ static void count_touched(const sgfs_data *d, const sgfsi_part *part, int64_t by
 
 /* ---- visiting -------------------------------------------------------------------------------- */
 
-static sgfs_status check_length(const sgfsi_part *part, sgfs_err *err) {
-    struct stat st;
-    if (fstat(part->packed->fd, &st) == 0 && st.st_size >= (int64_t)part->map_bytes) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EIO,
-                      "%s: became shorter while it was read. Leave data files alone while they are "
-                      "in use.",
-                      part->path);
-}
-
-static bool is_checked(const block *r) {
-    unsigned char seen =
-        atomic_load_explicit(&r->part->packed->seen[r->chunk / 8], memory_order_relaxed);
-    return (seen >> (r->chunk % 8) & 1) != 0;
-}
-
-/* The first byte, which gathering wants first, and one of each page behind it; returns how many. */
-static int64_t touch(const sgfsi_part *part, byte_range s) {
-    int64_t pages = 0;
-    for (int64_t b = s.from; b < s.to; b = (b / SGFSI_PAGE + 1) * SGFSI_PAGE, pages++)
-        (void)*(const volatile char *)(part->cells + b);
-    return pages;
-}
-
-/* Windows lie at multiples of their size in memory, wherever the map begins. */
-static int64_t windows_of(const sgfsi_part *part, byte_range s) {
-    uintptr_t from = (uintptr_t)(part->cells + s.from), last = (uintptr_t)(part->cells + s.to - 1);
-    return (int64_t)(last / WINDOW - from / WINDOW) + 1;
-}
-
 double sgfsi_pages_faults(void) {
     struct rusage use;
     return getrusage(RUSAGE_THREAD, &use) == 0 ? (double)use.ru_majflt : 0;
-}
-
-/* A visit that took longer than memory explains waited for the disk, or for the processor: the next
- * one counts its major faults, too. */
-static void judge(sgfsi_pages *v, double took, int64_t pages, double faults) {
-    bool slow = took > quick + quick_page * (double)pages;
-    if (slow && (v->cold > 0 || faults > 0)) v->wait += took;
-    if (v->cold > 0) v->cold--;
-    if (faults > 0) v->cold = COLD_VISITS;
-    v->suspect = slow;
-}
-
-static sgfs_status check_blocks(const sgfs_data *d, const int64_t *row, int64_t n, sgfs_err *err) {
-    for (int64_t i = 0; i < n;) {
-        block r = next_block(d, row, n, &i);
-        if (r.part->packed == NULL) continue;
-        sgfs_status status = r.part->packed->check(r.part, r.chunk, err);
-        if (status != SGFS_OK) return status;
-    }
-    return SGFS_OK;
 }
 
 /* What one visit has seen so far. */
@@ -183,7 +134,14 @@ static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, 
     if (now->windows > 0) count_touched(d, now->part, now->windows * WINDOW, single);
     now->part = part;
     now->windows = 0;
-    return part != NULL ? check_length(part, err) : SGFS_OK;
+    struct stat st;
+    if (part == NULL ||
+        (fstat(part->packed->fd, &st) == 0 && st.st_size >= (int64_t)part->map_bytes))
+        return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EIO,
+                      "%s: became shorter while it was read. Leave data files alone while they are "
+                      "in use.",
+                      part->path);
 }
 
 /* Single rows lie anywhere: the processor is told of some before the first is touched. */
@@ -196,11 +154,19 @@ static sgfs_status touch_blocks(tour *now, const sgfs_data *d, int64_t blocks, c
         sgfs_status status = r[k].part != now->part ? enter(now, d, r[k].part, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
         byte_range bytes = bytes_of(d, &r[k]);
-        int64_t pages = touch(r[k].part, bytes);
+        const char *cells = r[k].part->cells;
+        const sgfsi_packed *packed = r[k].part->packed;
         now->blocks++;
-        now->pages += pages;
-        now->windows += windows_of(r[k].part, bytes);
-        now->checked = now->checked && is_checked(&r[k]);
+        /* The first byte, which gathering wants first, and one of each page behind it. */
+        for (int64_t b = bytes.from; b < bytes.to; b = (b / SGFSI_PAGE + 1) * SGFSI_PAGE) {
+            (void)*(const volatile char *)(cells + b);
+            now->pages++;
+        }
+        /* Windows lie at multiples of their size in memory, wherever the map begins. */
+        uintptr_t from = (uintptr_t)(cells + bytes.from), last = (uintptr_t)(cells + bytes.to - 1);
+        now->windows += (int64_t)(last / WINDOW - from / WINDOW) + 1;
+        int seen = atomic_load_explicit(&packed->seen[r[k].chunk / 8], memory_order_relaxed);
+        now->checked = now->checked && (seen >> (r[k].chunk % 8) & 1) != 0;
     }
     return SGFS_OK;
 }
@@ -221,10 +187,24 @@ sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *
         sgfs_status status = touch_blocks(&now, d, blocks, r, err);
         if (status != SGFS_OK) return status;
     }
-    judge(v, sgfsi_now() - begin, now.pages, counted ? sgfsi_pages_faults() - faults : 0);
+    /* A visit that took longer than memory explains waited for the disk, or for the processor: the
+     * next one counts its major faults, too. */
+    double took = sgfsi_now() - begin;
+    bool slow = took > quick + quick_page * (double)now.pages;
+    bool waited = counted && sgfsi_pages_faults() > faults;
+    if (slow && (v->cold > 0 || waited)) v->wait += took;
+    if (v->cold > 0) v->cold--;
+    if (waited) v->cold = COLD_VISITS;
+    v->suspect = slow;
     (void)enter(&now, d, NULL, NULL);
     v->bytes += (double)(now.pages * SGFSI_PAGE);
-    return now.checked ? SGFS_OK : check_blocks(d, row, n, err);
+    for (int64_t i = 0; !now.checked && i < n;) {
+        block at = next_block(d, row, n, &i);
+        if (at.part->packed == NULL) continue;
+        sgfs_status status = at.part->packed->check(at.part, at.chunk, err);
+        if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
 }
 
 void sgfsi_pages_ahead(const sgfs_data *d, const int64_t *row, int64_t n) {

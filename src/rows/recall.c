@@ -18,22 +18,6 @@ static sgfs_status lacks(const char *what, sgfs_err *err) {
         what);
 }
 
-static sgfs_status recall_feature(sgfs_data *d, int64_t j, const sgfsi_json *said, bool scaled,
-                                  sgfs_err *err) {
-    const char *name = sgfsi_json_get_text(said, "name", NULL);
-    sgfsi_column *c = &d->feature[j];
-    if (name == NULL) return lacks("what its columns are called", err);
-    c->name = sgfsi_arena_text(&d->arena, name);
-    if (c->name == NULL) return sgfsi_fail_memory(err, "the columns");
-    c->mean = c->min = c->max = sgfsi_json_get_num(said, "mean", 0);
-    c->sd = sgfsi_json_get_num(said, "sd", 0);
-    if (!scaled) return SGFS_OK;
-    d->shift[j] = sgfsi_json_get_num(said, "shift", NAN);
-    d->scale[j] = sgfsi_json_get_num(said, "scale", NAN);
-    bool good = isfinite(d->shift[j]) && isfinite(d->scale[j]);
-    return good ? SGFS_OK : lacks("how its columns were standardised", err);
-}
-
 static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *said, bool scaled,
                                   sgfs_err *err) {
     const sgfsi_json *columns = sgfsi_json_get(said, "features");
@@ -48,10 +32,22 @@ static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *said, bool sca
     if (scaled) d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
     if (d->feature == NULL || (scaled && (d->shift == NULL || d->scale == NULL)))
         return sgfsi_fail_memory(err, "the columns");
-    sgfs_status status = SGFS_OK;
-    for (int64_t j = 0; j < d->features && status == SGFS_OK; j++)
-        status = recall_feature(d, j, sgfsi_json_at(columns, j), scaled, err);
-    return status;
+    for (int64_t j = 0; j < d->features; j++) {
+        const sgfsi_json *column = sgfsi_json_at(columns, j);
+        const char *name = sgfsi_json_get_text(column, "name", NULL);
+        sgfsi_column *c = &d->feature[j];
+        if (name == NULL) return lacks("what its columns are called", err);
+        c->name = sgfsi_arena_text(&d->arena, name);
+        if (c->name == NULL) return sgfsi_fail_memory(err, "the columns");
+        c->mean = c->min = c->max = sgfsi_json_get_num(column, "mean", 0);
+        c->sd = sgfsi_json_get_num(column, "sd", 0);
+        if (!scaled) continue;
+        d->shift[j] = sgfsi_json_get_num(column, "shift", NAN);
+        d->scale[j] = sgfsi_json_get_num(column, "scale", NAN);
+        if (!isfinite(d->shift[j]) || !isfinite(d->scale[j]))
+            return lacks("how its columns were standardised", err);
+    }
+    return SGFS_OK;
 }
 
 static sgfs_status recall(sgfs_data *d, const sgfsi_json *said, bool scaled, sgfs_err *err) {

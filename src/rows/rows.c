@@ -10,22 +10,16 @@
  */
 #include "rows/rows.h"
 
-/* Entries of the largest batch, intercepts included. */
-static int64_t most_entries(const sgfs_data *d, const sgfsi_rows_plan *plan) {
-    const sgfsi_table *t = &d->table;
-    int64_t longest = 0, all = t->csr.start[t->rows];
-    for (int64_t i = 0; i < t->rows; i++) {
-        int64_t length = t->csr.start[i + 1] - t->csr.start[i];
-        if (length > longest) longest = length;
-    }
-    int64_t most = plan->n * longest;
-    if (!plan->repeats && most > all) most = all;
-    return most + plan->n;
-}
-
 static bool open_sparse(sgfsi_rows *r, const sgfs_data *d, const sgfsi_rows_plan *plan,
                         sgfsi_arena *arena) {
-    int64_t entries = most_entries(d, plan);
+    const int64_t *start = d->table.csr.start;
+    int64_t longest = 0, rows = d->table.rows;
+    for (int64_t i = 0; i < rows; i++) {
+        if (start[i + 1] - start[i] > longest) longest = start[i + 1] - start[i];
+    }
+    int64_t entries = plan->n * longest; /* of the largest batch, */
+    if (!plan->repeats && entries > start[rows]) entries = start[rows];
+    entries += plan->n; /* intercepts included */
     r->start = sgfsi_arena_alloc(arena, plan->n + 1, sizeof *r->start);
     r->col = sgfsi_arena_alloc(arena, entries, sizeof *r->col);
     r->value = SGFSI_DOUBLES(arena, entries);
@@ -35,13 +29,22 @@ static bool open_sparse(sgfsi_rows *r, const sgfs_data *d, const sgfsi_rows_plan
 
 sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
                             sgfsi_arena *arena, sgfs_err *err) {
-    *r = (sgfsi_rows){.data = d, .y = SGFSI_DOUBLES(arena, plan.n)};
+    const sgfs_device *dev = plan.gatherer.device;
+    bool staged = dev != NULL && dev->ops->put != NULL && plan.gatherer.kept == NULL;
+    *r = (sgfsi_rows){.data = d, .gatherer = plan.gatherer, .y = SGFSI_DOUBLES(arena, plan.n)};
     bool sparse = plan.sparse && d->table.type == SGFSI_CSR;
     bool weights = d->weight != NULL && !plan.repeats, offsets = d->offset != NULL;
     if (weights) r->weight = SGFSI_DOUBLES(arena, plan.n);
     if (offsets) r->offset = SGFSI_DOUBLES(arena, plan.n);
-    if (!sparse) r->x = SGFSI_DOUBLES(arena, plan.n * d->p);
+    if (!sparse && dev == NULL) r->x = SGFSI_DOUBLES(arena, plan.n * d->p);
+    if (!sparse && dev != NULL) r->x = sgfsi_device_room(dev, plan.n * d->p, arena);
+    if (!sparse && staged) r->staged = SGFSI_DOUBLES(arena, plan.n * d->p);
     bool room = sparse ? open_sparse(r, d, &plan, arena) : r->x != NULL;
+    if (!sparse && staged && r->staged == NULL) room = false;
+    if (plan.gatherer.kept != NULL) {
+        r->at = sgfsi_arena_alloc(arena, plan.n, sizeof *r->at);
+        if (r->at == NULL) room = false;
+    }
     if (weights && r->weight == NULL) room = false;
     if (offsets && r->offset == NULL) room = false;
     return room && r->y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "rows of the data");
@@ -81,9 +84,26 @@ static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
     r->start[n] = to;
 }
 
+/* Where the host gathers rows to; NULL: the device does, or they are sparse. */
+static double *host_room(const sgfsi_rows *r) {
+    if (r->gatherer.kept != NULL) return NULL;
+    return r->staged != NULL ? r->staged : r->x;
+}
+
+/* Rows that are not in r->x yet. */
+static void bring(sgfsi_rows *r, const place *p, int64_t n) {
+    const sgfsi_gatherer *g = &r->gatherer;
+    if (r->staged != NULL) sgfsi_put(g->device, n * r->data->p, r->staged, r->x);
+    if (g->kept == NULL) return;
+    for (int64_t i = 0; p->subset != NULL && i < n; i++) r->at[i] = table_row(p, i);
+    g->device->ops->gather(g->device, g->kept, p->subset != NULL ? r->at : p->row, p->first, n,
+                           r->x);
+}
+
 static sgfs_batch describe(sgfsi_rows *r, const place *p, int64_t n) {
     const sgfs_data *d = r->data;
     if (r->x == NULL) copy_sparse(r, p, n);
+    else bring(r, p, n);
     for (int64_t i = 0; r->weight != NULL && i < n; i++) r->weight[i] = d->weight[table_row(p, i)];
     for (int64_t i = 0; r->offset != NULL && i < n; i++) r->offset[i] = d->offset[table_row(p, i)];
     return (sgfs_batch){.n = n,
@@ -99,7 +119,7 @@ static sgfs_batch describe(sgfsi_rows *r, const place *p, int64_t n) {
 
 sgfs_batch sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
     const place p = {.subset = r->data->subset, .first = first};
-    sgfsi_data_rows_range(r->data, first, n, r->x, r->y);
+    sgfsi_data_rows_range(r->data, first, n, host_room(r), r->y);
     sgfs_batch b = describe(r, &p, n);
     if (p.subset == NULL) b.row = first + 1;
     return b;
@@ -107,12 +127,12 @@ sgfs_batch sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
 
 sgfs_batch sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {
     const place p = {.row = row, .subset = r->data->subset};
-    sgfsi_data_rows_pick(r->data, row, n, r->x, r->y);
+    sgfsi_data_rows_pick(r->data, row, n, host_room(r), r->y);
     return describe(r, &p, n);
 }
 
 sgfs_batch sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n) {
     const place p = {.row = row};
-    sgfsi_data_rows_table(r->data, row, n, r->x, r->y);
+    sgfsi_data_rows_table(r->data, row, n, host_room(r), r->y);
     return describe(r, &p, n);
 }

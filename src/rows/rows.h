@@ -83,17 +83,32 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
+/* Who gathers the rows of batches, and in whose memory they lie: the device (NULL: the host), from
+ * the copy of all rows that it keeps, or, where it keeps none, the host for it. */
+typedef struct sgfsi_gatherer {
+    const sgfs_device *device;
+    void *kept;
+} sgfsi_gatherer;
+
+/* The copy goes with the arena. */
+sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
+                                sgfsi_arena *arena, sgfs_err *err);
+
 typedef struct sgfsi_rows_plan {
-    int64_t n;          /* rows at most */
-    bool sparse;        /* whoever reads them takes b->sparse (model kinds say so) */
-    bool repeats;       /* for sgfsi_rows_drawn: a row may come more than once in a batch */
-    int64_t parameters; /* of the model, for minibatches: how large chunks may be */
+    int64_t n;               /* rows at most */
+    bool sparse;             /* whoever reads them takes b->sparse (model kinds say so) */
+    bool repeats;            /* for sgfsi_rows_drawn: a row may come more than once in a batch */
+    int64_t parameters;      /* of the model, for minibatches: how large chunks may be */
+    sgfsi_gatherer gatherer; /* zeroed: the host */
 } sgfsi_rows_plan;
 
 /* Room for the rows of a batch, dense or sparse, with weights and offsets where the data have them. */
 typedef struct sgfsi_rows {
     const sgfs_data *data;
-    double *x;               /* n x p; NULL: sparse */
+    sgfsi_gatherer gatherer;
+    double *x;               /* n x p, in the device's memory; NULL: sparse */
+    double *staged;          /* n x p: rows that the host gathers for another's memory; or NULL */
+    int64_t *at;             /* n rows of the table, for a device that keeps them; or NULL */
     double *y;               /* n */
     double *weight, *offset; /* n; NULL where the data have none (weights: or rows are drawn) */
     int64_t *start;          /* n + 1, and so on: NULL unless sparse */

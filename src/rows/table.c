@@ -50,7 +50,11 @@ void sgfsi_names_free(char **names, int64_t cols) {
     free(names);
 }
 
-static void free_parts(sgfsi_table *table) {
+void sgfsi_table_forget_cells(sgfsi_table *table) {
+    for (int64_t j = 0; table->dictionary != NULL && j < table->cols; j++)
+        sgfsi_names_free(table->dictionary[j].word, table->dictionary[j].count);
+    free(table->dictionary);
+    sgfsi_names_free(table->names, table->cols);
     for (int64_t i = 0; i < table->parts; i++) {
         sgfsi_part *p = &table->part[i];
         free(p->path);
@@ -61,14 +65,6 @@ static void free_parts(sgfsi_table *table) {
         if (p->map != NULL) munmap(p->map, p->map_bytes);
     }
     free(table->part);
-}
-
-void sgfsi_table_forget_cells(sgfsi_table *table) {
-    for (int64_t j = 0; table->dictionary != NULL && j < table->cols; j++)
-        sgfsi_names_free(table->dictionary[j].word, table->dictionary[j].count);
-    free(table->dictionary);
-    sgfsi_names_free(table->names, table->cols);
-    free_parts(table);
     if (table->owned_csr) {
         free((void *)table->csr.start);
         free((void *)table->csr.col);

@@ -8,22 +8,10 @@
 
 #include "base/config.h"
 #include "base/err.h"
+#include "context/device/device.h"
 #include "rows/column_stats.h"
 #include "stages.h"
 
-/* Element types a table may be stored in. Gathering converts to double. */
-typedef enum sgfsi_dtype {
-    SGFSI_F64,
-    SGFSI_F32,
-    SGFSI_I64,
-    SGFSI_I32,
-    SGFSI_I16,
-    SGFSI_I8,
-    SGFSI_U8,
-    SGFSI_U16,
-    SGFSI_U32,
-    SGFSI_CSR /* no cells: doubles without their zeros, in `csr` */
-} sgfsi_dtype;
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
 /* What a column is for, by --target, --features, --weights and --exposure. */

@@ -42,29 +42,6 @@ static sgfs_status refuse(const sgfs_data *d, int64_t row, const char *name, dou
                       wanted);
 }
 
-static sgfs_status check_weights(const sgfs_data *d, sgfs_err *err) {
-    for (int64_t i = 0; i < d->table.rows; i++) {
-        double w = d->weight[i];
-        if (isfinite(w) && w >= 0) continue;
-        return refuse(d, i, d->weight_name, w,
-                      "a weight says how often the row counts, 0 or more times", err);
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status take_logs(sgfs_data *d, const double *exposure, sgfs_err *err) {
-    double *offset = SGFSI_DOUBLES(&d->arena, d->table.rows);
-    if (offset == NULL) return sgfsi_fail_memory(err, "the exposure");
-    for (int64_t i = 0; i < d->table.rows; i++) {
-        if (!isfinite(exposure[i]) || exposure[i] <= 0) {
-            return refuse(d, i, d->exposure_name, exposure[i], "an exposure must be above 0", err);
-        }
-        offset[i] = log(exposure[i]);
-    }
-    d->offset = offset;
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double *exposure,
                               sgfs_err *err) {
     for (int64_t j = 0; d->table.role != NULL && j < d->table.cols; j++) {
@@ -78,8 +55,21 @@ sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double 
         *(is_weights ? &d->weight_name : &d->exposure_name) = d->table.names[j];
     }
     d->weight = weights;
-    sgfs_status status = weights != NULL ? check_weights(d, err) : SGFS_OK;
-    return status == SGFS_OK && exposure != NULL ? take_logs(d, exposure, err) : status;
+    for (int64_t i = 0; weights != NULL && i < d->table.rows; i++) {
+        if (isfinite(weights[i]) && weights[i] >= 0) continue;
+        return refuse(d, i, d->weight_name, weights[i],
+                      "a weight says how often the row counts, 0 or more times", err);
+    }
+    if (exposure == NULL) return SGFS_OK;
+    double *offset = SGFSI_DOUBLES(&d->arena, d->table.rows);
+    if (offset == NULL) return sgfsi_fail_memory(err, "the exposure");
+    for (int64_t i = 0; i < d->table.rows; i++) {
+        if (!isfinite(exposure[i]) || exposure[i] <= 0)
+            return refuse(d, i, d->exposure_name, exposure[i], "an exposure must be above 0", err);
+        offset[i] = log(exposure[i]);
+    }
+    d->offset = offset;
+    return SGFS_OK;
 }
 
 void sgfsi_data_weights(const sgfs_data *d, int64_t first, int64_t n, double *weight) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * export.c: choose the format by the file's name, and the pieces all formats need.
  *
- * The longest suffix that fits wins, so that fit.stan.csv is Stan's and fit.csv is plain. Every format writes a
- * rectangle: chains cut short are exported up to the draw they all have, chains without any are
- * left out. What is left out is for the caller to say; the library never prints.
+ * The longest suffix that fits wins, so that fit.stan.csv is Stan's and fit.csv is plain. Every
+ * format writes a rectangle: chains cut short are exported up to the draw they all have, chains
+ * without any are left out. What is left out is for the caller to say; the library never prints.
  */
 #include "sink/export.h"
 

@@ -35,7 +35,8 @@ typedef struct sgfsi_block {
     uint64_t bytes;
 } sgfsi_block;
 
-/* Head and crc around the payload that stands at bytes + SGFSI_BLOCK_HEAD; how many bytes that is. */
+/* Head and crc around the payload that stands at bytes + SGFSI_BLOCK_HEAD; how many bytes that
+ * is. */
 size_t sgfsi_block_seal(unsigned char *bytes, const sgfsi_block *block);
 /* False when no block begins here: wrong magic, or the head's own crc does not fit. */
 bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block);

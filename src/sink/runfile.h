@@ -26,8 +26,8 @@ sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err);
 sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err); /* fsync, close, free */
 
-/* Append a note (runblock.h) to a file that nobody is writing: json, one object. The file has all of
- * it or is as it was. SGFS_EIO where it cannot be written. */
+/* Append a note (runblock.h) to a file that nobody is writing: json, one object. The file has
+ * all of it or is as it was. SGFS_EIO where it cannot be written. */
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err);
 
 /* A plain file that begins as run files do? */

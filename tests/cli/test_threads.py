@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How many threads a run uses: the option, then OMP_NUM_THREADS, then the cores it may run on."""
+"""How many threads a run uses: the option, then OMP_NUM_THREADS, then the cores it may run on; and which device."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def site(sgfs):
     return sgfs
 
 
-def threads(folder, *words, before=(), **environment):
+def machine(folder, *words, before=(), **environment):
     """What the run file says of the machine."""
     free = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     done = subprocess.run([*before, PROGRAM, *WORDS, *words], cwd=folder, env=free | environment,
@@ -28,7 +28,11 @@ def threads(folder, *words, before=(), **environment):
     assert done.returncode == 0, done.stderr
     head = (folder / "fit.run").read_bytes()
     begin = head.index(b'"machine"')
-    return json.JSONDecoder().raw_decode(head[head.index(b"{", begin):].decode(errors="replace"))[0]["threads"]
+    return json.JSONDecoder().raw_decode(head[head.index(b"{", begin):].decode(errors="replace"))[0]
+
+
+def threads(*words, **options):
+    return machine(*words, **options)["threads"]
 
 
 def test_the_environment_decides_where_no_option_does(site):
@@ -42,3 +46,10 @@ def test_cores_that_are_taken_away_are_not_used(site):
     core = str(min(os.sched_getaffinity(0)))
     assert threads(site.folder, before=("taskset", "-c", core)) == 1
     assert threads(site.folder, before=("taskset", "-c", core), OMP_NUM_THREADS="2") == 2
+
+
+def test_only_a_run_with_blas_names_it(site):
+    assert machine(site.folder)["device"] == "blas"
+    assert "OpenBLAS" in machine(site.folder)["blas"]
+    host = machine(site.folder, "--backend", "host")
+    assert host["device"] == "host" and "blas" not in host and "blas_core" not in host

@@ -371,6 +371,8 @@ static double differ(const problem *q, sgfs_run *hand, const sgfs_draws *sgfs, d
     double *theta = need((size_t)q->D, sizeof *theta), *G = need((size_t)q->D, sizeof *G);
     double worst = 0;
     memcpy(theta, hand->chain[1].theta, (size_t)q->D * sizeof *theta);
+    const sgfsi_corrected_settings set = {.step = NAN, .noise_matrix = "full"};
+    own->settings = &set; /* of the general step, in place of those of SGFS */
     assert_int_equal(sgfsi_corrected_open(&g, own, NULL), SGFS_OK);
     g.h = h;
     int64_t fill = (int64_t)ceil(3.0 * (double)q->D / (double)own->eval.n);

@@ -10,6 +10,7 @@ last tests hand each of them something wrong.
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def too_long(text):
 @pytest.mark.parametrize("page", pages())
 def test_prose_is_wrapped(page):
     assert too_long(read(page)) == []
+
+
+def test_generated_text_is_wrapped_by_its_generator():
+    """experiments/text.py wraps what it writes into a page: paragraphs and lists, long commands; tables,
+    code and headings stay, and no line begins with what would be a marker of a list."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    from text import wrapped
+    row, code = "| " + "cell " * 30 + "|", "    " + "x = 1; " * 20
+    page = wrapped(f"# {'long ' * 30}\n\n{'word ' * 18}`a b` - 3 words\nmore\n\n* {'item ' * 30}\n\n{row}\n\n{code}\n\n"
+                   f"    sgfs {'--flag ' * 30}")
+    lines = page.split("\n")
+    assert row in lines and code in lines and too_long(page) == [f"line 1: {len(lines[0])} columns"]
+    assert [len(line) > WIDTH for line in lines].count(True) == 3
+    assert [line for line in lines if line.lstrip().startswith("- ")] == []
+    assert lines[-2].endswith(" \\") and not lines[-1].endswith("\\")
+    assert " ".join(page.replace("\\", "").split()).count("item") == 30
+    assert wrapped(page) == page
 
 
 # ---- links

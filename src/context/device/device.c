@@ -5,7 +5,28 @@
 #include "context/device/device.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err) {
+    const sgfs_device *kind = *out = sgfsi_device_find(name);
+    if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+    if (kind->ops->open == NULL) return SGFS_OK;
+    sgfs_device *dev = malloc(sizeof *dev);
+    *out = NULL;
+    if (dev == NULL) return sgfsi_fail_memory(err, "the device");
+    *dev = *kind;
+    sgfs_status status = dev->ops->open(dev, err);
+    if (status == SGFS_OK) *out = dev;
+    else free(dev);
+    return status;
+}
+
+void sgfsi_device_close(const sgfs_device *dev) {
+    if (dev == NULL || dev->ops->close == NULL) return;
+    dev->ops->close((sgfs_device *)dev);
+    free((sgfs_device *)dev);
+}
 
 sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const char *what,
                               sgfs_err *err) {

@@ -14,6 +14,8 @@
  *              them all;
  *   optional   NULL means that there is no need for it.
  *
+ * Sparse rows stay with the host.
+ *
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c.
  */
@@ -31,6 +33,43 @@
 typedef struct sgfs_device sgfs_device;
 /* The first argument, for an operation that may have no use for it. */
 #define SGFSI_HERE __attribute__((unused)) const sgfs_device *dev
+
+/* Element types rows may be stored in. Gathering converts to double. */
+typedef enum sgfsi_dtype {
+    SGFSI_F64,
+    SGFSI_F32,
+    SGFSI_I64,
+    SGFSI_I32,
+    SGFSI_I16,
+    SGFSI_I8,
+    SGFSI_U8,
+    SGFSI_U16,
+    SGFSI_U32,
+    SGFSI_CSR /* no cells: doubles without their zeros */
+} sgfsi_dtype;
+
+/* Neighbouring stored columns that are neighbouring features too. */
+typedef struct sgfsi_column_span {
+    int64_t first, count;
+} sgfsi_column_span;
+
+/* Rows as they are stored in the host's memory, for a device that keeps a copy, and what becomes of
+ * them: 1 where there is an intercept, then (cell - shift) scale for the columns of all spans. */
+typedef struct sgfsi_stored_part {
+    int64_t first, rows; /* its first row, counted over all parts */
+    const char *cells;
+} sgfsi_stored_part;
+
+typedef struct sgfsi_stored {
+    sgfsi_dtype type;  /* not SGFSI_CSR */
+    int64_t row_bytes; /* from one row of a part to the next */
+    int64_t rows, parts, spans;
+    const sgfsi_stored_part *part;
+    const sgfsi_column_span *span;
+    int64_t features;            /* of all spans */
+    const double *shift, *scale; /* features; NULL: cells are taken as they are */
+    bool intercept;
+} sgfsi_stored;
 
 /* Rows of left (x) right, less a mean: what the scores of a layer are (fisher/dense.c). */
 typedef struct sgfsi_outer {
@@ -122,6 +161,18 @@ typedef struct sgfsi_device_ops {
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
 
     /* ---- optional ---- */
+    /* What the device needs before it can work (a handle, a stream), kept in dev->state; a device
+     * with `open` has `close`. */
+    sgfs_status (*open)(sgfs_device *dev, sgfs_err *err);
+    void (*close)(sgfs_device *dev);
+    /* A copy of all rows in the device's memory, from which `gather` takes rows: row[0..n), or n
+     * rows from `first` on where row is NULL, as X, n x (intercept + features). NULL: no such copy
+     * is wanted, or it has no room; rows are then gathered by the host and put. All three or none;
+     * `gather` may be called by several threads. */
+    void *(*keep_rows)(SGFSI_HERE, const sgfsi_stored *rows);
+    void (*drop_rows)(SGFSI_HERE, void *kept);
+    void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
+                   double *X);
     /* No threads of its own until as many `leave`s: counted, for the whole process, by however many
      * threads. */
     void (*enter)(SGFSI_HERE);
@@ -142,6 +193,11 @@ extern const sgfs_device sgfs_device_host, sgfs_device_blas;
 extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first is the default */
 extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
 const sgfs_device *sgfsi_device_find(const char *name);
+
+/* The device of that name, ready to work; SGFS_EUSAGE where there is none. A device without `open`
+ * is its row of the table. */
+sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err);
+void sgfsi_device_close(const sgfs_device *dev); /* takes NULL */
 
 /* Can it work with matrices of this many rows or columns? SGFS_EUSAGE with a sentence. */
 sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const char *what,

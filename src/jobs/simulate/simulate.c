@@ -2,10 +2,10 @@
  * simulate.c: data with a known truth, streamed to a .npy, .csv or packed file, any number of rows.
  *
  * The model is opened on rows that have no target yet, theta is drawn, and `resample`, the hook
- * that every model draws targets with, does the rest (simulate_rows.c). In each block of parameters the first column
- * meets the leading 1 of its input (a bias): N(0, 1/4). The others are N(0, 1.5^2/(columns - 1)),
- * so that predictors have about the same spread however many columns there are. A block
- * "log_sigma" is the log of --noise.
+ * that every model draws targets with, does the rest (simulate_rows.c). In each block of parameters
+ * the first column meets the leading 1 of its input (a bias): N(0, 1/4). The others are N(0,
+ * 1.5^2/(columns - 1)), so that predictors have about the same spread however many columns there
+ * are. A block "log_sigma" is the log of --noise.
  *
  * The truth file holds these generating values ("theta") and, for models whose posterior has one
  * mode, found by Fisher scoring on the data just written, that mode's mean and inverse curvature
@@ -42,66 +42,38 @@ static const int64_t huge = 20000000; /* rows */
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-static sgfs_status open_config(sgfsi_simulation *s, const sgfs_config *cfg, sgfs_err *err) {
-    static const char *const plain[][2] = {{"data.standardize", "false"},
-                                           {"data.intercept", "true"}};
-    s->cfg = sgfsi_config_copy(cfg);
-    if (s->cfg == NULL) return sgfsi_fail_memory(err, "the simulation");
-    sgfs_config_on_message(s->cfg, NULL, NULL); /* two rows of zeros are not worth a warning */
-    sgfs_status status = SGFS_OK;
-    for (int i = 0; i < 2 && status == SGFS_OK; i++)
-        status = sgfs_config_set(s->cfg, plain[i][0], plain[i][1], err);
-    return status;
-}
-
-/* zeros: 2 x dim */
-static sgfs_status open_model(sgfsi_simulation *s, const sgfs_config *cfg, const double *zeros,
+/* The model on two rows of zeros, as they are and with an intercept: enough for its parameters. */
+static sgfs_status open_model(sgfsi_simulation *s, const sgfs_config *cfg, sgfsi_arena *arena,
                               sgfs_err *err) {
-    sgfs_err cause = {.code = SGFS_EINTERNAL};
-    sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = zeros};
-    sgfs_status status = open_config(s, cfg, err);
+    const double *zeros = SGFSI_DOUBLES(arena, 2 * s->dim);
+    s->cfg = sgfsi_config_copy(cfg);
+    if (zeros == NULL || s->cfg == NULL) return sgfsi_fail_memory(err, "the simulation");
+    sgfs_config_on_message(s->cfg, NULL, NULL); /* two rows of zeros are not worth a warning */
+    sgfs_status status = sgfs_config_set(s->cfg, "data.standardize", "false", err);
+    if (status == SGFS_OK) status = sgfs_config_set(s->cfg, "data.intercept", "true", err);
     if (status != SGFS_OK) return status;
     s->info = sgfsi_json_object();
     sgfsi_json_int(s->info, "classes", sgfsi_config_int(cfg, "simulate.classes"));
+    sgfs_err cause = {.code = SGFS_EINTERNAL};
+    const sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = zeros};
     s->data = sgfs_data_wrap(&arrays, s->cfg, &cause);
     if (s->data != NULL) s->m = sgfsi_model_create(s->kind, s->data, s->cfg, s->info, &cause);
-    if (s->m != NULL) return SGFS_OK;
-    if (err != NULL) *err = cause;
-    return cause.code;
-}
-
-static sgfs_status open_simulation(sgfsi_simulation *s, const sgfs_config *cfg, sgfsi_arena *arena,
-                                   sgfs_err *err) {
-    const double *zeros = SGFSI_DOUBLES(arena, 2 * s->dim);
-    if (zeros == NULL) return sgfsi_fail_memory(err, "the simulation");
-    sgfs_status status = open_model(s, cfg, zeros, err);
-    if (status != SGFS_OK) return status;
+    if (s->m == NULL) return sgfsi_fail(err, cause.code, "%s", cause.text);
     s->theta = SGFSI_DOUBLES(arena, s->m->D);
     return s->theta != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the simulation");
-}
-
-static void close_simulation(sgfsi_simulation *s) {
-    sgfs_model_free(s->m);
-    sgfs_data_free(s->data);
-    sgfsi_json_free(s->info);
-    sgfs_config_free(s->cfg);
-}
-
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-static void scale_block(const sgfsi_simulation *s, const sgfs_block *b) {
-    bool noise = strcmp(b->name, "log_sigma") == 0;
-    for (int64_t i = 0; i < b->rows * b->cols; i++) {
-        double *value = &s->theta[b->offset + i];
-        *value *= i % b->cols == 0 ? 0.5 : 1.5 / sqrt((double)(b->cols - 1));
-        if (noise) *value = log(s->noise);
-    }
 }
 
 static void draw_truth(const sgfsi_simulation *s) {
     sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
     sgfsi_normals(&stream, s->m->D, s->theta);
-    for (int64_t k = 0; k < s->m->blocks; k++) scale_block(s, &s->m->block[k]);
+    for (const sgfs_block *b = s->m->block; b < s->m->block + s->m->blocks; b++) {
+        bool noise = strcmp(b->name, "log_sigma") == 0;
+        for (int64_t i = 0; i < b->rows * b->cols; i++) {
+            double *value = &s->theta[b->offset + i];
+            *value *= i % b->cols == 0 ? 0.5 : 1.5 / sqrt((double)(b->cols - 1));
+            if (noise) *value = log(s->noise);
+        }
+    }
 }
 
 /* ---- the truth ------------------------------------------------------------------------------- */
@@ -241,13 +213,16 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
         if (status == SGFS_OK) sgfsi_outfile_abandon(&probe);
     }
     if (status == SGFS_OK) status = sgfsi_check_model_options(cfg, s.kind, err);
-    if (status == SGFS_OK) status = open_simulation(&s, cfg, &job->arena, err);
+    if (status == SGFS_OK) status = open_model(&s, cfg, &job->arena, err);
     if (status == SGFS_OK) {
         draw_truth(&s);
         status = sgfsi_simulation_write(&s, o->out, overwrite, err);
     }
     if (status == SGFS_OK && o->truth != NULL) status = write_truth(&s, cfg, o->out, o->truth, err);
-    close_simulation(&s);
+    sgfs_model_free(s.m);
+    sgfs_data_free(s.data);
+    sgfsi_json_free(s.info);
+    sgfs_config_free(s.cfg);
     o->shown = (sgfs_simulated){s.rows, s.dim, sgfsi_job_seconds(job)};
     if (status == SGFS_OK) job->result = &o->shown;
     return status;

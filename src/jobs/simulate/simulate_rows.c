@@ -5,8 +5,8 @@
  *
  * Row i has random streams of its own, so it does not matter who draws it. There are two banks of
  * blocks: while one is drawn, the other is written, in order, by the first thread that is free. The
- * room of a block is n x (1 + dim) with the model's intercepts in front; when the targets are there,
- * each takes the place of the intercept of the row after it:
+ * room of a block is n x (1 + dim) with the model's intercepts in front; when the targets are
+ * there, each takes the place of the intercept of the row after it:
  *
  *     1 x x x 1 x x x 1 x x x .   ->   1 [x x x y][x x x y][x x x y]
  *

@@ -27,8 +27,8 @@ typedef struct sgfsi_simulation {
  * threads and any kind of file. */
 sgfs_status sgfsi_simulation_write(const sgfsi_simulation *s, const char *path, bool overwrite,
                                    sgfs_err *err);
-/* SGFS_EUSAGE where the name ends in nothing that can be written, or f32 is asked for where there is
- * none. */
+/* SGFS_EUSAGE where the name ends in nothing that can be written, or f32 is asked for where
+ * there is none. */
 sgfs_status sgfsi_simulation_check(const sgfsi_simulation *s, const char *path, sgfs_err *err);
 
 #endif

@@ -75,7 +75,8 @@ static void score_group(scorer *s, int64_t group) {
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
-    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
+    const sgfsi_rows_plan plan = {
+        .n = BLOCK, .sparse = s->m->kind->sparse, .gatherer = s->m->gatherer};
     sgfs_status status = SGFS_OK;
     s->room = sgfsi_arena_alloc(arena, threads, sizeof *s->room);
     for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * gatherer.c: rows for a device that keeps a copy of all of them and gathers batches from it
+ * (context/device/device.h). Devices on the host have no such copy: gather.c reads the table.
+ */
+#include "rows/rows.h"
+
+static void drop_kept(const void *user, void *kept) {
+    const sgfs_device *dev = user;
+    dev->ops->drop_rows(dev, kept);
+}
+
+/* Sparse rows stay with the host, and so do those of packed files, whose pages are checked and given
+ * back as batches visit them. */
+sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
+                                sgfsi_arena *arena, sgfs_err *err) {
+    const sgfsi_table *t = &d->table;
+    int64_t parts = t->cells != NULL ? 1 : t->parts;
+    *g = (sgfsi_gatherer){.device = device};
+    if (device->ops->gather == NULL || t->type == SGFSI_CSR || parts == 0) return SGFS_OK;
+    sgfsi_stored_part *part = sgfsi_arena_alloc(arena, parts, sizeof *part);
+    if (part == NULL) return sgfsi_fail_memory(err, "rows for a device");
+    part[0] = (sgfsi_stored_part){.rows = t->rows, .cells = t->cells};
+    for (int64_t k = 0; k < t->parts; k++) {
+        if (t->part[k].packed != NULL) return SGFS_OK;
+        part[k] = (sgfsi_stored_part){t->part[k].first, t->part[k].rows, t->part[k].cells};
+    }
+    const sgfsi_stored stored = {.type = t->type,
+                                 .row_bytes = d->row_bytes,
+                                 .rows = t->rows,
+                                 .parts = parts,
+                                 .spans = d->spans,
+                                 .part = part,
+                                 .span = d->span,
+                                 .features = d->features,
+                                 .shift = d->scale != NULL ? d->shift : NULL,
+                                 .scale = d->scale,
+                                 .intercept = d->intercept};
+    void *kept = device->ops->keep_rows(device, &stored);
+    if (kept != NULL && !sgfsi_arena_keep(arena, drop_kept, device, kept)) {
+        device->ops->drop_rows(device, kept);
+        return sgfsi_fail_memory(err, "rows for a device");
+    }
+    g->kept = kept;
+    return SGFS_OK;
+}
