@@ -92,11 +92,14 @@ typedef struct sgfs_model_kind {
     bool redundant;
     bool sparse;   /* takes b->sparse in place of b->x */
     bool exposure; /* takes b->offset, the log of --exposure */
+    bool
+        far; /* touches rows and scores by operations of the device alone: a device may hold them out
+                 of the host's reach. Else the host does the arithmetic, whatever the device */
     bool one_mode; /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
-     * (posterior.c applies them). Must not allocate. */
+     * (posterior/pass.c applies them). Must not allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err);
     /* What the model says of the rows' targets at theta, without looking at them: n x m->outputs

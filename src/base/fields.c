@@ -27,6 +27,16 @@ static size_t bytes_of(const sgfsi_field *f) {
     return (size_t)f->count * size_of(f->type);
 }
 
+static void take(const sgfsi_field *f, void *host) {
+    if (f->far != NULL) f->far->get(f->device, f->count, f->at, host);
+    else memcpy(host, f->at, bytes_of(f));
+}
+
+static void give(const sgfsi_field *f, const void *host) {
+    if (f->far != NULL) f->far->put(f->device, f->count, host, f->at);
+    else memcpy(f->at, host, bytes_of(f));
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 void sgfsi_fields_add(sgfsi_fields *list, const char *name, void *at, int64_t count,
@@ -49,6 +59,12 @@ void sgfsi_fields_add(sgfsi_fields *list, const char *name, void *at, int64_t co
     f->type = type;
     int length = snprintf(f->name, sizeof f->name, "%s%s", list->prefix, name);
     if (length >= (int)sizeof f->name) list->failed = true;
+}
+
+void sgfsi_fields_far(sgfsi_fields *list, const sgfsi_far_memory *far, const void *device) {
+    if (list->count == 0) return;
+    list->field[list->count - 1].far = far;
+    list->field[list->count - 1].device = device;
 }
 
 void sgfsi_fields_enter(sgfsi_fields *list, const char *name) {
@@ -85,7 +101,12 @@ sgfs_status sgfsi_fields_copy(const sgfsi_fields *to, const sgfsi_fields *from, 
             if (own == NULL || own->count != f->count || own->type != f->type)
                 return sgfsi_fail(err, SGFS_ERUNFILE, "The state has no field \"%s\" of this size.",
                                   f->name);
-            if (pass == 1) memcpy(own->at, f->at, bytes_of(f));
+            if (pass == 0) continue;
+            void *between = f->far != NULL ? malloc(bytes_of(f)) : f->at;
+            if (between == NULL) return sgfsi_fail_memory(err, "a copy of the state");
+            if (f->far != NULL) take(f, between);
+            give(own, between);
+            if (f->far != NULL) free(between);
         }
     }
     return SGFS_OK;
@@ -128,7 +149,7 @@ void sgfsi_fields_save(const sgfsi_fields *list, void *out) {
         record r = {.count = f->count, .type = f->type};
         memcpy(r.name, f->name, sizeof r.name);
         memcpy(to, &r, sizeof r);
-        memcpy(to + sizeof r, f->at, bytes_of(f));
+        take(f, to + sizeof r);
         to += sizeof r + padded(bytes_of(f));
     }
 }
@@ -182,7 +203,7 @@ sgfs_status sgfsi_fields_load(const sgfsi_fields *list, const void *saved, size_
                     "The saved state has %lld numbers of \"%s\", and this chain %lld, "
                     "or of another type.",
                     (long long)r.count, f->name, (long long)f->count);
-            if (pass == 1) memcpy(f->at, value, bytes_of(f));
+            if (pass == 1) give(f, value);
         }
     }
     return SGFS_OK;

@@ -31,11 +31,19 @@ typedef enum sgfsi_field_type {
 
 enum { SGFSI_FIELD_NAME = 64 };
 
+/* How `count` numbers come from a device's memory and go there. */
+typedef struct sgfsi_far_memory {
+    void (*get)(const void *device, int64_t count, const void *at, void *host);
+    void (*put)(const void *device, int64_t count, const void *host, void *at);
+} sgfsi_far_memory;
+
 typedef struct sgfsi_field {
     char name[SGFSI_FIELD_NAME];
     void *at;
     int64_t count;
     sgfsi_field_type type;
+    const sgfsi_far_memory *far; /* NULL: `at` is the host's memory */
+    const void *device;          /* of `far` */
 } sgfsi_field;
 
 /* Zeroed: empty. */
@@ -50,6 +58,8 @@ typedef struct sgfsi_fields {
  * out. */
 void sgfsi_fields_add(sgfsi_fields *list, const char *name, void *at, int64_t count,
                       sgfsi_field_type type);
+/* The array that was added last is in the memory of that device. */
+void sgfsi_fields_far(sgfsi_fields *list, const sgfsi_far_memory *far, const void *device);
 /* The names to come begin with this one and a dot, until sgfsi_fields_leave. */
 void sgfsi_fields_enter(sgfsi_fields *list, const char *name);
 void sgfsi_fields_leave(sgfsi_fields *list);

@@ -26,7 +26,7 @@ static sgfs_status make_room(sgfsi_chain *w, bool full_moments, sgfs_err *err) {
     w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
     w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
     if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
-        !sgfsi_chain_moments_open(&w->moments, w->sampler.model->ctx.device, D, full_moments,
+        !sgfsi_chain_moments_open(&w->moments, w->sampler.model->ctx.near, D, full_moments,
                                   &w->arena)) {
         return sgfsi_fail_memory(err, "a chain");
     }
@@ -56,7 +56,7 @@ static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
  * columns far from 0. room: D. */
 static void widen(sgfsi_chain *w, double *room) {
     const sgfsi_anchor *a = w->sampler.anchor;
-    const sgfs_device *dev = w->sampler.model->ctx.device;
+    const sgfs_device *dev = w->sampler.model->ctx.near;
     if (a == NULL || a->L == NULL || w->D > 1000) return;
     for (int64_t j = 0; j < w->D; j++) {
         memset(room, 0, (size_t)w->D * sizeof *room);

@@ -40,7 +40,7 @@ static bool multiply(const sgfs_model *m, sgfsi_anchor *a, double times) {
         }
     }
     sgfsi_prior_add_curvature(m, a->theta, a->L);
-    return sgfsi_potrf(m->ctx.device, D, a->L) == 0;
+    return sgfsi_potrf(m->ctx.near, D, a->L) == 0;
 }
 
 static void judge(double asked, int64_t D, int64_t rows, sgfsi_forecast *out) {

@@ -29,7 +29,7 @@ static void map_to_user(const sgfs_model *m, const double *theta, const double *
     memcpy(place, theta, (size_t)D * sizeof *place);
     for (int64_t j = 0; j < D; j++) {
         double *row = U + j * D,
-               step = 0.01 / sqrt(sgfsi_dot(m->ctx.device, j + 1, L + j * D, L + j * D));
+               step = 0.01 / sqrt(sgfsi_dot(m->ctx.near, j + 1, L + j * D, L + j * D));
         if (m->kind->to_user == NULL) {
             row[j] = 1;
             continue;
@@ -51,8 +51,8 @@ static double *whiten(const sgfs_model *m, const double *theta, const double *L,
     double *W = SGFSI_DOUBLES(arena, D * D), *room = SGFSI_DOUBLES(arena, 2 * D);
     if (W == NULL || room == NULL) return NULL;
     map_to_user(m, theta, L, room, W);
-    sgfsi_transpose(m->ctx.device, D, W);
-    for (int64_t i = 0; i < D; i++) sgfsi_trsv(m->ctx.device, D, L, false, W + i * D);
+    sgfsi_transpose(m->ctx.near, D, W);
+    for (int64_t i = 0; i < D; i++) sgfsi_trsv(m->ctx.near, D, L, false, W + i * D);
     return W;
 }
 
@@ -62,8 +62,8 @@ bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double 
     double *W = whiten(m, theta, L, &arena);
     bool room = W != NULL;
     if (room) {
-        sgfsi_transpose(m->ctx.device, D, W);
-        sgfsi_syrk_t(m->ctx.device, D, D, 1.0, W, 0.0, cov);
+        sgfsi_transpose(m->ctx.near, D, W);
+        sgfsi_syrk_t(m->ctx.near, D, D, 1.0, W, 0.0, cov);
         for (int64_t i = 0; i < D; i++) {
             for (int64_t j = 0; j < i; j++) cov[j * D + i] = cov[i * D + j];
         }
@@ -108,10 +108,10 @@ static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_are
     double *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
     if (A == NULL || G == NULL) return false;
     if (!curvature(m, theta, G, A, arena)) return false;
-    if (sgfsi_potrf(m->ctx.device, D, A) != 0) return false;
+    if (sgfsi_potrf(m->ctx.near, D, A) != 0) return false;
     const double *W = whiten(m, theta, A, arena);
     for (int64_t i = 0; W != NULL && i < D; i++) {
-        sd[i] = sqrt(sgfsi_dot(m->ctx.device, D, W + i * D, W + i * D));
+        sd[i] = sqrt(sgfsi_dot(m->ctx.near, D, W + i * D, W + i * D));
     }
     return W != NULL;
 }

@@ -9,14 +9,28 @@
 
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err) {
     *ctx = (sgfsi_context){.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
-                           .comm = sgfsi_comm_find(),
                            .log = sgfsi_config_log(cfg)};
-    return sgfsi_device_open(&ctx->device, sgfsi_config_text(cfg, "run.backend"), err);
+    const char *name = sgfsi_config_text(cfg, "run.backend");
+    const sgfs_device *kind = sgfsi_device_find(name);
+    if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+    sgfs_status status = sgfsi_comm_open(&ctx->comm, err);
+    if (status == SGFS_OK) status = sgfsi_device_open(&ctx->device, kind, err);
+    if (status == SGFS_OK)
+        ctx->near = ctx->device->ops->alloc == NULL ? ctx->device : sgfsi_devices[0];
+    return status;
 }
 
 void sgfsi_context_close(sgfsi_context *ctx) {
     sgfsi_device_close(ctx->device);
+    sgfsi_comm_close(ctx->comm);
     ctx->device = NULL;
+    ctx->comm = NULL;
+}
+
+void sgfsi_context_stay_near(sgfsi_context *ctx) {
+    if (ctx->device == ctx->near) return;
+    sgfsi_device_close(ctx->device);
+    ctx->device = ctx->near;
 }
 
 sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,

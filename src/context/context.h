@@ -17,6 +17,8 @@
 typedef struct sgfsi_context {
     int64_t threads;           /* that may work at the same time (base/threads.h) */
     const sgfs_device *device; /* what does the arithmetic */
+    const sgfs_device *near;   /* the same for matrices in the host's memory: the device itself,
+                                  unless its memory is another */
     const sgfsi_comm *comm;    /* the processes that share the work */
     const sgfsi_log *log;      /* where notes and warnings go */
 } sgfsi_context;
@@ -25,6 +27,9 @@ typedef struct sgfsi_context {
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err);
 /* For whoever opened it, once, after all memory of the device is back. Takes a zeroed one. */
 void sgfsi_context_close(sgfsi_context *ctx);
+
+/* From now on the device is `near`. */
+void sgfsi_context_stay_near(sgfsi_context *ctx);
 
 /* How threads are shared out: `chains` of them at the same time, each with `inside` threads for its
  * passes over all rows. Passes talk to other processes where there are some, and have to do so in

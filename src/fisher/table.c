@@ -48,6 +48,16 @@ void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {
     B->a = a;
 }
 
+static void get_numbers(const void *device, int64_t n, const void *at, void *host) {
+    sgfsi_get(device, n, at, host);
+}
+
+static void put_numbers(const void *device, int64_t n, const void *host, void *at) {
+    sgfsi_put(device, n, host, at);
+}
+
 void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name) {
+    static const sgfsi_far_memory far = {get_numbers, put_numbers};
     SGFSI_FIELD(list, name, A->a, A->kind->size(A->layout));
+    if (!A->kind->host && A->device->ops->alloc != NULL) sgfsi_fields_far(list, &far, A->device);
 }

@@ -20,8 +20,30 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The labels of the run, and whether they are texts. */
-static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs_err *err) {
+static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
+                               sgfs_err *err) {
+    const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
+    if (name == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < r->data->features; j++) name[j] = r->data->feature[j].name;
+    bool given = !sgfsi_config_auto(cfg, "data.target"), named = false;
+    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "named"), &named);
+    const char *target = given ? sgfsi_config_text(cfg, "data.target") : r->data->target.name;
+    r->wanted = (sgfsi_wanted){.features = r->data->features,
+                               .feature = name,
+                               .named = named,
+                               .target = target[0] != '\0' ? target : NULL,
+                               .target_needed = given,
+                               .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
+                               .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
+                               .recipe = sgfsi_json_get(origin->data, "recipe")};
+    /* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
+    const char *part = sgfsi_config_text(cfg, "data.part");
+    bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
+    r->wanted.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
+    r->wanted.part = all ? NULL : part;
+    if (!sgfsi_config_auto(cfg, "data.limit"))
+        r->wanted.limit = sgfsi_config_int(cfg, "data.limit");
+    /* The labels of the run, and whether they are texts. */
     const sgfsi_json *labels = sgfsi_json_get(origin->info, "labels");
     int64_t count = labels != NULL ? sgfsi_json_length(labels) : 0;
     bool texts = false;
@@ -37,56 +59,17 @@ static sgfs_status ask_levels(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs
         texts = texts || !sgfsi_text_num(level[k], &number);
     }
     if (!texts) return SGFS_OK;
-    r->asked.level = level;
-    r->asked.levels = count;
+    r->wanted.level = level;
+    r->wanted.levels = count;
     return SGFS_OK;
 }
 
-/* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
-static void ask_rows(sgfsi_newrows *r, const sgfs_config *cfg) {
-    const char *part = sgfsi_config_text(cfg, "data.part");
-    bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
-    r->asked.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
-    r->asked.part = all ? NULL : part;
-    if (!sgfsi_config_auto(cfg, "data.limit")) r->asked.limit = sgfsi_config_int(cfg, "data.limit");
-}
-
-static sgfs_status ask(sgfsi_newrows *r, const sgfsi_origin *origin, const sgfs_config *cfg,
-                       sgfs_err *err) {
-    const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
-    if (name == NULL) return sgfsi_fail_memory(err, "the columns");
-    for (int64_t j = 0; j < r->data->features; j++) name[j] = r->data->feature[j].name;
-    bool given = !sgfsi_config_auto(cfg, "data.target"), named = false;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "named"), &named);
-    const char *target = given ? sgfsi_config_text(cfg, "data.target") : r->data->target.name;
-    r->asked = (sgfsi_wanted){.features = r->data->features,
-                              .feature = name,
-                              .named = named,
-                              .target = target[0] != '\0' ? target : NULL,
-                              .target_needed = given,
-                              .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
-                              .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
-                              .recipe = sgfsi_json_get(origin->data, "recipe")};
-    ask_rows(r, cfg);
-    return ask_levels(r, origin, err);
-}
-
-static sgfs_status open_model(sgfsi_newrows *r, const sgfsi_origin *origin, sgfs_err *err) {
-    sgfs_config *silent = sgfsi_config_copy(origin->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model");
-    sgfs_config_on_message(silent, NULL, NULL);
-    r->model = sgfsi_model_create(origin->kind, r->data, silent, origin->info, err);
-    sgfs_config_free(silent);
-    if (r->model == NULL) return err->code;
-    return sgfsi_predictor_check(r->model, err);
-}
-
-static void tell_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
-    if (r->known || r->asked.target == NULL || strcmp(r->asked.target, "none") == 0) return;
+static void note_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
+    if (r->known || r->wanted.target == NULL || strcmp(r->wanted.target, "none") == 0) return;
     sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
               "%s: has no column \"%.60s\" (--target names another; labels of IDX images come with "
               "--labels): predictions only.",
-              path, r->asked.target);
+              path, r->wanted.target);
 }
 
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
@@ -105,13 +88,21 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     }
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return err->code;
-    sgfs_status status = ask(r, origin, cfg, err);
-    if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->asked, &options, err);
+    sgfs_status status = fill_wanted(r, origin, cfg, err);
+    if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
     if (status != SGFS_OK) return status;
     r->known = sgfsi_newdata_have_target(r->rows);
-    tell_target(r, sgfsi_newdata_shown(r->rows), cfg);
-    if (r->known) status = sgfsi_data_recall_target(r->data, r->asked.levels, r->asked.level, err);
-    return status == SGFS_OK ? open_model(r, origin, err) : status;
+    note_target(r, sgfsi_newdata_shown(r->rows), cfg);
+    if (r->known)
+        status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
+    if (status != SGFS_OK) return status;
+    sgfs_config *silent = sgfsi_config_copy(origin->cfg);
+    if (silent == NULL) return sgfsi_fail_memory(err, "the model");
+    sgfs_config_on_message(silent, NULL, NULL);
+    r->model = sgfsi_model_create(origin->kind, r->data, silent, origin->info, err);
+    sgfs_config_free(silent);
+    if (r->model == NULL) return err->code;
+    return sgfsi_predictor_check(r->model, err);
 }
 
 sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
@@ -143,21 +134,17 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
-/* Names of the first few labels, for a message. */
-static void list_labels(const sgfsi_labels *l, char *out, size_t room) {
-    size_t used = 0;
-    out[0] = '\0';
-    for (int64_t k = 0; k < l->count && k < 4 && used < room; k++)
-        used +=
-            (size_t)snprintf(out + used, room - used, "%s\"%.30s\"", k > 0 ? ", " : "", l->name[k]);
-    if (l->count > 4 && used < room) snprintf(out + used, room - used, ", ...");
-}
-
 static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
     char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192];
     const char *text = sgfsi_newdata_level(r->rows, y);
     sgfsi_format_num(number, y);
-    list_labels(&r->model->labels, known, sizeof known);
+    /* Names of the first few labels, for the message. */
+    size_t room = sizeof known, used = 0;
+    known[0] = '\0';
+    for (int64_t k = 0; k < r->model->labels.count && k < 4 && used < room; k++)
+        used += (size_t)snprintf(known + used, room - used, "%s\"%.30s\"", k > 0 ? ", " : "",
+                                 r->model->labels.name[k]);
+    if (r->model->labels.count > 4 && used < room) snprintf(known + used, room - used, ", ...");
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
                       "take such rows out, or say --target none for predictions alone.",
@@ -190,36 +177,32 @@ static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offs
         if (!(offset[i] > 0)) {
             return sgfsi_fail(
                 err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                sgfsi_newdata_where(r->rows, i, where), r->asked.exposure, offset[i]);
+                sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, offset[i]);
         }
         offset[i] = log(offset[i]);
     }
     return SGFS_OK;
 }
 
-/* The intercept in front; the chain's scale where the draws are on it. */
-static void dress(const sgfs_data *d, int64_t n, double *x) {
-    for (int64_t i = 0; i < n; i++) {
-        double *row = x + i * d->p;
-        if (d->intercept) *row++ = 1;
-        for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
-            row[j] = (row[j] - d->shift[j]) * d->scale[j];
-    }
-}
-
 sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfs_err *err) {
     const sgfs_data *d = r->data;
-    bool exposure = r->asked.exposure != NULL;
+    bool exposure = r->wanted.exposure != NULL;
     sgfsi_newdata_block raw = {.stride = d->p,
-                                .x = block->x + (d->p - d->features),
-                                .y = block->y,
-                                .exposure = block->offset};
+                               .x = block->x + (d->p - d->features),
+                               .y = block->y,
+                               .exposure = block->offset};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
     if (status == SGFS_OK && exposure) status = take_exposure(r, raw.n, block->offset, err);
     if (status != SGFS_OK) return status;
-    dress(d, raw.n, block->x);
+    /* The intercept in front; the chain's scale where the draws are on it. */
+    for (int64_t i = 0; i < raw.n; i++) {
+        double *row = block->x + i * d->p;
+        if (d->intercept) *row++ = 1;
+        for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
+            row[j] = (row[j] - d->shift[j]) * d->scale[j];
+    }
     block->batch = (sgfs_batch){.n = raw.n,
                                 .p = d->p,
                                 .x = block->x,

@@ -21,7 +21,7 @@ typedef struct sgfsi_newrows {
     sgfs_data *data;   /* columns and scales; no rows */
     sgfs_model *model; /* on the draws' scale */
     sgfsi_newdata *rows;
-    sgfsi_wanted asked;
+    sgfsi_wanted wanted;
     bool known; /* the file has the target */
 } sgfsi_newrows;
 

@@ -108,20 +108,18 @@ static sgfs_status read_options(pack *p, sgfs_err *err) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static double file_bytes(const sgfsi_files *files) {
-    double bytes = 0;
-    for (int64_t i = 0; i < files->count; i++) {
-        struct stat st;
-        if (stat(files->path[i], &st) == 0) bytes += (double)st.st_size;
-    }
-    return bytes;
-}
-
 static sgfs_status open_pack(pack *p, const char *data, sgfs_err *err) {
     sgfs_status status = read_options(p, err);
     if (status == SGFS_OK)
         status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->job.cfg), err);
-    if (status == SGFS_OK) p->input = file_bytes(&p->files);
+    if (status == SGFS_OK) {
+        double bytes = 0;
+        for (int64_t i = 0; i < p->files.count; i++) {
+            struct stat st;
+            if (stat(p->files.path[i], &st) == 0) bytes += (double)st.st_size;
+        }
+        p->input = bytes;
+    }
     return status;
 }
 
@@ -202,14 +200,14 @@ static sgfs_status blame(const packing *w, sgfs_status status, sgfs_err *err) {
     return sgfsi_fail(err, status, "%.200s: %s", w->pack->files.shown, own.text);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- scanning -------------------------------------------------------------------------------- */
 
-static sgfs_status look(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
+static sgfs_status scan(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
     (void)done;
     return blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err);
 }
 
-static sgfs_status look_all(packing *w, bool *restarted, sgfs_err *err) {
+static sgfs_status scan_all(packing *w, bool *restarted, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     int64_t looks = sgfsi_recipe_looks(w->recipe);
     for (int64_t k = 0; k < looks && status == SGFS_OK; k++) {
@@ -218,7 +216,7 @@ static sgfs_status look_all(packing *w, bool *restarted, sgfs_err *err) {
                  (long long)looks + 1);
         w->ticker = sgfsi_ticker_start(w->options.log, what);
         sgfsi_recipe_rewind(w->recipe);
-        status = each_block(w, k, look, restarted, err);
+        status = each_block(w, k, scan, restarted, err);
         if (status != SGFS_OK || *restarted) return status;
         status = blame(w, sgfsi_recipe_looked(w->recipe, k, err), err);
     }
@@ -350,22 +348,6 @@ static sgfsi_json *whole_recipe(const packing *w) {
     return all;
 }
 
-static sgfs_status open_output(packing *w, sgfs_err *err) {
-    const sgfs_config *cfg = w->pack->job.cfg;
-    bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
-    sgfsi_json *recipe = whole_recipe(w);
-    const sgfsi_packer_plan plan = {.path = w->path,
-                                    .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
-                                    .head = &w->head,
-                                    .type = w->type,
-                                    .shuffled = shuffle || w->first.head.shuffled,
-                                    .recipe = recipe,
-                                    .log = w->options.log};
-    sgfs_status status = sgfsi_packer_open(&w->packer, &plan, err);
-    sgfsi_json_free(recipe);
-    return status;
-}
-
 /* What comes out is known now. */
 static sgfs_status prepare(packing *w, sgfs_err *err) {
     int64_t left;
@@ -373,7 +355,20 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
     w->type = type_of(w);
     sgfs_status status = check_columns(w, err);
     if (status == SGFS_OK) status = make_room(w, &left, err);
-    if (status == SGFS_OK) status = open_output(w, err);
+    if (status == SGFS_OK) {
+        const sgfs_config *cfg = w->pack->job.cfg;
+        bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
+        sgfsi_json *recipe = whole_recipe(w);
+        const sgfsi_packer_plan plan = {.path = w->path,
+                                        .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
+                                        .head = &w->head,
+                                        .type = w->type,
+                                        .shuffled = shuffle || w->first.head.shuffled,
+                                        .recipe = recipe,
+                                        .log = w->options.log};
+        status = sgfsi_packer_open(&w->packer, &plan, err);
+        sgfsi_json_free(recipe);
+    }
     if (status != SGFS_OK || !sgfsi_config_flag(w->pack->job.cfg, "pack.shuffle")) return status;
     const sgfsi_shuffle_plan plan = {.row_bytes = w->head.cols * (int64_t)sgfsi_dtype_size(w->type),
                                      .memory = left,
@@ -385,20 +380,8 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* A --standardize that comes last could have been left to sampling. */
-static void tell_standardized(const packing *w) {
-    sgfsi_json *told = sgfsi_recipe_describe(w->recipe);
-    const sgfsi_json *last = sgfsi_json_at(told, sgfsi_json_length(told) - 1);
-    if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0) {
-        sgfsi_say(w->options.log, SGFS_NOTE,
-                  "The packed columns are standardised, and draws will be on that scale; "
-                  "--standardize given to sgfs sample in place of here keeps yours.");
-    }
-    sgfsi_json_free(told);
-}
-
 /* The last column was taken because nobody said anything. */
-static void tell_target(const packing *w) {
+static void note_target(const packing *w) {
     const sgfsi_table *h = &w->first.head;
     if (!h->named || w->options.target[0] != '\0') return;
     for (int64_t j = 0; j < h->cols; j++) {
@@ -433,7 +416,7 @@ static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
     w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
     w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
     if (w->in == NULL) return sgfsi_fail_memory(err, "a block of rows");
-    status = look_all(w, restarted, err);
+    status = scan_all(w, restarted, err);
     if (status == SGFS_OK && !*restarted) status = prepare(w, err);
     if (status == SGFS_OK && !*restarted) status = read_all(w, restarted, err);
     if (status != SGFS_OK || *restarted) return status;
@@ -469,11 +452,21 @@ static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool 
 static sgfs_status pack_all(packing *w, sgfs_err *err) {
     bool restarted = true;
     sgfs_status status = open_flow(w, &w->first, &w->options, err);
-    if (status == SGFS_OK) tell_target(w);
+    if (status == SGFS_OK) note_target(w);
     while (status == SGFS_OK && restarted) {
         restarted = false;
         status = attempt(w, &restarted, err);
-        if (status == SGFS_OK && !restarted) tell_standardized(w);
+        /* A --standardize that comes last could have been left to sampling. */
+        if (status == SGFS_OK && !restarted) {
+            sgfsi_json *steps = sgfsi_recipe_describe(w->recipe);
+            const sgfsi_json *last = sgfsi_json_at(steps, sgfsi_json_length(steps) - 1);
+            if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0) {
+                sgfsi_say(w->options.log, SGFS_NOTE,
+                          "The packed columns are standardised, and draws will be on that scale; "
+                          "--standardize given to sgfs sample in place of here keeps yours.");
+            }
+            sgfsi_json_free(steps);
+        }
         clear(w);
     }
     sgfsi_flow_close(&w->first);

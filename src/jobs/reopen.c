@@ -23,14 +23,10 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static const char *option_of(const sgfs_draws *run, const char *key) {
-    return sgfsi_json_get_text(sgfsi_json_get(run->header, "config"), key, NULL);
-}
-
 static sgfs_status take_option(sgfs_config *cfg, const sgfs_draws *run, const char *key,
                                sgfs_err *err) {
     const sgfs_option *row = sgfsi_config_row(cfg, key);
-    const char *value = option_of(run, key);
+    const char *value = sgfsi_json_get_text(sgfsi_json_get(run->header, "config"), key, NULL);
     if (row == NULL || value == NULL || strcmp(row->value, value) == 0) return SGFS_OK;
     return sgfs_config_set(cfg, key, value, err);
 }
@@ -61,20 +57,6 @@ sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const 
     return status;
 }
 
-/* What is set later is applied later. */
-static sgfs_status order_transforms(sgfs_config *cfg, const sgfs_draws *run, sgfs_err *err) {
-    const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(run->header, "data"), "recipe");
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < sgfsi_json_length(recipe) && status == SGFS_OK; i++) {
-        const char *op = sgfsi_json_get_text(sgfsi_json_at(recipe, i), "op", "");
-        for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; *k != NULL; k++) {
-            if (strcmp((*k)->op, op) == 0 && (*k)->key != NULL && status == SGFS_OK)
-                status = take_option(cfg, run, (*k)->key, err);
-        }
-    }
-    return status;
-}
-
 static sgfs_status take_options(sgfs_config *cfg, const sgfs_draws *run, sgfs_err *err) {
     static const char *const stages[] = {"data.", "model.", "prior.", "run.backend"};
     if (!sgfsi_json_is_object(sgfsi_json_get(run->header, "config")) ||
@@ -86,31 +68,39 @@ static sgfs_status take_options(sgfs_config *cfg, const sgfs_draws *run, sgfs_er
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof stages / sizeof stages[0] && status == SGFS_OK; i++)
         status = sgfsi_reopen_options(cfg, run, stages[i], err);
-    return status == SGFS_OK ? order_transforms(cfg, run, err) : status;
+    if (status != SGFS_OK) return status;
+    /* What is set later is applied later. */
+    const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(run->header, "data"), "recipe");
+    for (int64_t i = 0; i < sgfsi_json_length(recipe) && status == SGFS_OK; i++) {
+        const char *op = sgfsi_json_get_text(sgfsi_json_at(recipe, i), "op", "");
+        for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; *k != NULL; k++) {
+            if (strcmp((*k)->op, op) == 0 && (*k)->key != NULL && status == SGFS_OK)
+                status = take_option(cfg, run, (*k)->key, err);
+        }
+    }
+    return status;
 }
 
 /* ---- where the rows are ---------------------------------------------------------------------- */
 
-/* All files, one a line; malloc'ed, NULL when memory is out. */
-static char *join_files(const sgfsi_json *files) {
-    size_t room = 1, used = 0;
-    for (int64_t i = 0; i < sgfsi_json_length(files); i++) {
-        const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
-        room += name != NULL ? strlen(name) + 1 : 0;
-    }
-    char *lines = calloc(room, 1);
-    for (int64_t i = 0; lines != NULL && i < sgfsi_json_length(files); i++) {
-        const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
-        if (name == NULL) continue;
-        used += (size_t)snprintf(lines + used, room - used, "%s%s", used > 0 ? "\n" : "", name);
-    }
-    return lines;
-}
-
 char *sgfsi_reopen_path(const sgfsi_json *header) {
     const sgfsi_json *data = sgfsi_json_get(header, "data"), *files = sgfsi_json_get(data, "files");
     const char *path = sgfsi_json_get_text(data, "path", "");
-    if (files != NULL) return join_files(files);
+    /* All files, one a line; malloc'ed, NULL when memory is out. */
+    if (files != NULL) {
+        size_t room = 1, used = 0;
+        for (int64_t i = 0; i < sgfsi_json_length(files); i++) {
+            const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
+            room += name != NULL ? strlen(name) + 1 : 0;
+        }
+        char *lines = calloc(room, 1);
+        for (int64_t i = 0; lines != NULL && i < sgfsi_json_length(files); i++) {
+            const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
+            if (name == NULL) continue;
+            used += (size_t)snprintf(lines + used, room - used, "%s%s", used > 0 ? "\n" : "", name);
+        }
+        return lines;
+    }
     bool gone = strcmp(path, "standard input") == 0 || strcmp(path, "(arrays)") == 0;
     return strdup(gone ? "" : path);
 }
@@ -143,22 +133,6 @@ static sgfs_status open_data(sgfsi_reopened *a, const sgfs_draws *run, const cha
                       "%.300s The run's own data are needed: if they are elsewhere now, add --data "
                       "FILE.",
                       cause.text);
-}
-
-static sgfs_status open_model(sgfsi_reopened *a, const sgfs_draws *run, const sgfs_config *cfg,
-                              sgfs_err *err) {
-    const char *name = sgfsi_json_get_text(run->header, "model", "");
-    bool known = false;
-    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
-        known = known || strcmp((*m)->name, name) == 0;
-    if (!known) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "The run was made with a model of your own (%.200s), which is not opened "
-                          "from here.",
-                          name);
-    }
-    a->model = sgfs_model_open(name, a->data, cfg, err);
-    return a->model != NULL ? SGFS_OK : err->code;
 }
 
 /* ---- are they the same? ---------------------------------------------------------------------- */
@@ -255,8 +229,19 @@ static sgfs_status open_all(sgfsi_reopened *a, const sgfs_draws *run, const char
                             const sgfs_config *cfg, sgfs_err *err) {
     sgfs_status status = open_data(a, run, path, cfg, err);
     if (status == SGFS_OK) status = check_data(a->data, sgfsi_json_get(run->header, "data"), err);
-    if (status == SGFS_OK) status = open_model(a, run, cfg, err);
-    return status == SGFS_OK ? sgfsi_reopen_check(run, a->model, err) : status;
+    if (status != SGFS_OK) return status;
+    const char *name = sgfsi_json_get_text(run->header, "model", "");
+    bool known = false;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
+        known = known || strcmp((*m)->name, name) == 0;
+    if (!known) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "The run was made with a model of your own (%.200s), which is not opened "
+                          "from here.",
+                          name);
+    }
+    a->model = sgfs_model_open(name, a->data, cfg, err);
+    return a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
 }
 
 sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *path,

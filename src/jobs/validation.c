@@ -21,22 +21,6 @@ static bool grow(double **array, int64_t numbers) {
     return more != NULL;
 }
 
-/* One block behind the rows there are. */
-static sgfs_status append(validation *a, const sgfs_batch *b, sgfs_err *err) {
-    int64_t have = a->rows.n, n = have + b->n;
-    if (!grow(&a->x, n * b->p) || !grow(&a->y, n) || !grow(&a->offset, n))
-        return sgfsi_fail_memory(err, "the rows kept aside");
-    memcpy(a->x + have * b->p, b->x, (size_t)(b->n * b->p) * sizeof *b->x);
-    memcpy(a->y + have, b->y, (size_t)b->n * sizeof *b->y);
-    if (b->offset != NULL) memcpy(a->offset + have, b->offset, (size_t)b->n * sizeof *b->offset);
-    a->rows = *b;
-    a->rows.n = n;
-    a->rows.x = a->x;
-    a->rows.y = a->y;
-    a->rows.offset = b->offset != NULL ? a->offset : NULL;
-    return SGFS_OK;
-}
-
 static sgfs_status read_rows(validation *a, sgfs_err *err) {
     enum { BLOCK = 4096 };
     sgfsi_newrows_block block;
@@ -44,13 +28,26 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
                           sgfsi_newdata_shown(a->source.rows),
-                          a->source.asked.target != NULL ? a->source.asked.target : "");
+                          a->source.wanted.target != NULL ? a->source.wanted.target : "");
     }
     sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
     while (status == SGFS_OK) {
         status = sgfsi_newrows_next(&a->source, BLOCK, &block, err);
         if (status != SGFS_OK || block.batch.n == 0) break;
-        status = append(a, &block.batch, err);
+        /* One block behind the rows there are. */
+        const sgfs_batch *b = &block.batch;
+        int64_t have = a->rows.n, n = have + b->n;
+        if (!grow(&a->x, n * b->p) || !grow(&a->y, n) || !grow(&a->offset, n))
+            return sgfsi_fail_memory(err, "the rows kept aside");
+        memcpy(a->x + have * b->p, b->x, (size_t)(b->n * b->p) * sizeof *b->x);
+        memcpy(a->y + have, b->y, (size_t)b->n * sizeof *b->y);
+        if (b->offset != NULL)
+            memcpy(a->offset + have, b->offset, (size_t)b->n * sizeof *b->offset);
+        a->rows = *b;
+        a->rows.n = n;
+        a->rows.x = a->x;
+        a->rows.y = a->y;
+        a->rows.offset = b->offset != NULL ? a->offset : NULL;
     }
     return status;
 }

@@ -122,6 +122,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .help = "logistic regression, two classes of any name",
     .options = sgfsi_no_options,
     .one_mode = true,
+    .far = true,
     .sparse = true,
     .open = open_logistic,
     .scores = scores,

@@ -104,10 +104,12 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     m->restored = saved;
     m->outputs = 1;
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK &&
-             sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
-             set_up(m, err) == SGFS_OK)
-        return m;
+    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
+        if (!kind->far || sgfsi_data_is_sparse(data)) sgfsi_context_stay_near(&m->ctx);
+        if (sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+            set_up(m, err) == SGFS_OK)
+            return m;
+    }
     sgfs_model_free(m);
     return NULL;
 }
@@ -116,6 +118,16 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     sgfs_model other = *m;
     other.data = data;
     other.gatherer.kept = NULL; /* these may have another scale */
+    return other;
+}
+
+const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
+    if (m->ctx.near == m->ctx.device) return m;
+    sgfs_model *other = sgfsi_arena_alloc(arena, 1, sizeof *other);
+    if (other == NULL) return NULL;
+    *other = *m;
+    other->ctx.device = m->ctx.near;
+    other->gatherer = (sgfsi_gatherer){.device = m->ctx.near};
     return other;
 }
 

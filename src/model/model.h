@@ -58,6 +58,10 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
  * from which it borrows everything. Not freed. */
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
 
+/* The same model with its rows in the host's memory, for sums that are there: m, where they are
+ * anyway, else from the arena. NULL when memory is out. */
+const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);
+
 /* For the kinds, while opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form);

@@ -4,7 +4,7 @@
  *     log p(y|x) = y eta - mu - log y!,   g = (y - mu) x,   weight = mu
  *
  * An eta past 709 makes mu infinite, and the gradient with it: the chain is stopped there, with
- * its sentence (posterior.c), and nothing is clipped. log y! is read from a table, or from
+ * its sentence (scores.c), and nothing is clipped. log y! is read from a table, or from
  * Stirling's series past its end, and only where the density is wanted.
  *
  * Draws from the model find k by inverting the distribution function, from the mode outwards:
@@ -228,6 +228,7 @@ const sgfs_model_kind sgfs_model_poisson = {
     .sparse = true,
     .exposure = true,
     .one_mode = true,
+    .far = true,
     .open = open_poisson,
     .scores = scores,
     .predict = predict,

@@ -110,55 +110,29 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
 
 /* ---- probabilities --------------------------------------------------------------------------- */
 
-/* What is known of n rows, each array with one number for a row unless said otherwise. */
-typedef struct outlook {
-    double *P;    /* n x rows: predictors, then exp(eta - max), then probabilities */
-    double *base; /* the same of the class without coefficients, whose predictor is 0 */
-    double *own;  /* eta - max of the row's own class */
-    double *rest; /* sum of exp(eta - max) over all classes but the largest, where it is 1 */
-} outlook;
-
-static outlook lay_out(int64_t n, double *P, double *scratch) {
-    return (outlook){P, scratch, scratch + n, scratch + 2 * n};
+static sgfsi_softmax lay_out(const softmax *s, int64_t n, double *P, double *scratch) {
+    return (sgfsi_softmax){.n = n,
+                           .rows = s->rows,
+                           .further = s->reference >= 0,
+                           .P = P,
+                           .base = scratch,
+                           .own = scratch + n,
+                           .rest = scratch + 2 * n};
 }
 
-/* Probabilities of rows first .. first+n-1 of b. */
+/* Probabilities of rows first .. first + o->n - 1 of b. A label the model does not know has
+ * probability 0. Without y nothing is said of own classes. */
 static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, int64_t first,
-                 int64_t n, const double *y, const outlook *o) {
+                 const double *y, const sgfsi_softmax *o) {
     const softmax *s = m->state;
-    sgfsi_glm_predictors(m, theta, b, first, n, o->P);
-    /* eta -= max; the place of the largest goes to `rest` (-1: the class without coefficients). */
-    for (int64_t i = 0; i < n; i++) {
-        double *eta = o->P + i * s->rows, largest = s->reference >= 0 ? 0 : eta[0];
-        int64_t at = s->reference >= 0 ? -1 : 0;
-        for (int64_t k = 0; k < s->rows; k++) {
-            bool more = eta[k] > largest;
-            largest = more ? eta[k] : largest;
-            at = more ? k : at;
-        }
-        for (int64_t k = 0; k < s->rows; k++) eta[k] -= largest;
-        o->base[i] = -largest;
-        o->rest[i] = (double)at;
-    }
-    /* A label the model does not know has probability 0. Without y nothing is said of own classes. */
-    for (int64_t i = 0; y != NULL && i < n; i++) {
+    sgfsi_softmax known = *o;
+    sgfsi_glm_predictors(m, theta, b, first, o->n, o->P);
+    if (y == NULL) known.own = NULL;
+    for (int64_t i = 0; y != NULL && i < o->n; i++) {
         int64_t class = sgfsi_labels_class(&m->labels, y[i]), row = row_of(s, class);
-        if (class < 0) o->own[i] = -INFINITY;
-        else o->own[i] = row >= 0 ? o->P[i * s->rows + row] : o->base[i];
+        o->own[i] = (double)(class >= 0 && row < 0 ? s->rows : row);
     }
-    sgfsi_exp(m->ctx.device, n * s->rows, o->P, o->P);
-    if (s->reference >= 0) sgfsi_exp(m->ctx.device, n, o->base, o->base);
-    /* Divide by the sum of all. */
-    for (int64_t i = 0; i < n; i++) {
-        double *P = o->P + i * s->rows, rest = 0;
-        int64_t at = (int64_t)o->rest[i];
-        for (int64_t k = 0; k < s->rows; k++) rest += k == at ? 0 : P[k];
-        if (s->reference >= 0 && at >= 0) rest += o->base[i];
-        double scale = 1 / (1 + rest);
-        for (int64_t k = 0; k < s->rows; k++) P[k] *= scale;
-        o->base[i] *= scale;
-        o->rest[i] = rest;
-    }
+    sgfsi_softmax_of(m->ctx.device, &known);
 }
 
 /* ---- the hooks ------------------------------------------------------------------------------- */
@@ -168,17 +142,16 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     const softmax *s = m->state;
     (void)err;
     bool wanted = out->block != NULL;
-    outlook o = lay_out(b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
-    look(m, theta, b, 0, b->n, b->y, &o);
+    const sgfsi_softmax o =
+        lay_out(s, b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
+    look(m, theta, b, 0, b->y, &o);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
     if (out->loglik != NULL) sgfsi_log1p(m->ctx.device, b->n, o.rest, o.rest);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] -= o.rest[i];
-    for (int64_t i = 0; wanted && i < b->n; i++) {
-        double *e = o.P + i * s->rows;
-        int64_t own = row_of(s, sgfsi_labels_class(&m->labels, b->y[i]));
-        for (int64_t k = 0; k < s->rows; k++) e[k] = -e[k];
-        if (own >= 0) e[own] += 1;
-    }
+    if (!wanted) return SGFS_OK;
+    for (int64_t i = 0; i < b->n; i++)
+        o.own[i] = (double)row_of(s, sgfsi_labels_class(&m->labels, b->y[i]));
+    sgfsi_unit_less(m->ctx.device, b->n, s->rows, o.own, o.P);
     return SGFS_OK;
 }
 
@@ -186,8 +159,8 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
                     double *scratch) {
     const softmax *s = m->state;
     int64_t K = m->labels.count;
-    outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
-    look(m, theta, b, 0, b->n, NULL, &o);
+    const sgfsi_softmax o = lay_out(s, b->n, scratch + 3 * b->n, scratch);
+    look(m, theta, b, 0, NULL, &o);
     for (int64_t i = 0; i < b->n; i++) {
         for (int64_t k = 0; k < s->rows; k++) out[i * K + class_of(s, k)] = o.P[i * s->rows + k];
         if (s->reference >= 0) out[i * K + s->reference] = o.base[i];
@@ -197,9 +170,9 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
 static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,
                       double *scratch) {
     const softmax *s = m->state;
-    outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
+    const sgfsi_softmax o = lay_out(s, b->n, scratch + 3 * b->n, scratch);
     double *weight = o.P + b->n * s->rows, *room = weight + b->n;
-    look(m, theta, b, 0, b->n, NULL, &o);
+    look(m, theta, b, 0, NULL, &o);
     for (int64_t k = 0; k < s->rows; k++) {
         for (int64_t l = 0; l <= k; l++) {
             for (int64_t i = 0; i < b->n; i++) {
@@ -251,10 +224,10 @@ static void bound_third(const sgfs_model *m, const double *anchor, const double 
                         const sgfs_batch *b, double *third, double *growth, double *scratch) {
     const softmax *s = m->state;
     const double highest = 0.096225044864937627; /* 1/(6 sqrt 3) */
-    outlook o = lay_out(b->n, scratch + 3 * b->n, scratch);
+    const sgfsi_softmax o = lay_out(s, b->n, scratch + 3 * b->n, scratch);
     double *own = o.P + b->n * s->rows, *row = own + b->n * s->rows, *room = row + b->n * s->rows;
     widths w = {.range = third, .trace = o.own, .sum = o.rest, .own = own, .row = row};
-    look(m, anchor, b, 0, b->n, NULL, &o);
+    look(m, anchor, b, 0, NULL, &o);
     /* R^2 and the two bounds of Var(u) of every row; room: n x D for rows that are not sparse. */
     int64_t p = b->p, D = m->D;
     for (int64_t i = 0; i < b->n; i++) w.range[i] = w.trace[i] = w.sum[i] = 0;
@@ -334,8 +307,8 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
     (void)normal;
     for (int64_t first = 0; first < b->n; first += most) {
         int64_t n = b->n - first < most ? b->n - first : most;
-        outlook o = lay_out(n, room + 3 * n, room);
-        look(m, theta, b, first, n, NULL, &o);
+        const sgfsi_softmax o = lay_out(s, n, room + 3 * n, room);
+        look(m, theta, b, first, NULL, &o);
         for (int64_t i = 0; i < n; i++) {
             int64_t class = pick(s, o.P + i * s->rows, o.base[i], uniform[first + i]);
             y[first + i] = class >= 0 ? m->labels.value[class] : NAN;

@@ -85,7 +85,7 @@ static void unfold(const sgfs_model *m, sgfsi_anchor *a) {
         double prior = a->info[i * D + i];
         for (int64_t j = 0; j <= i; j++) {
             a->info[i * D + j] = a->info[j * D + i] =
-                sgfsi_dot(m->ctx.device, j + 1, a->L + i * D, a->L + j * D);
+                sgfsi_dot(m->ctx.near, j + 1, a->L + i * D, a->L + j * D);
         }
         a->info[i * D + i] -= prior;
     }
@@ -130,8 +130,8 @@ static sgfs_status climb(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan p
 static double apart(const sgfs_model *m, const double *L, const double *x, const double *y,
                     double *gap) {
     for (int64_t j = 0; j < m->D; j++) gap[j] = x[j] - y[j];
-    sgfsi_trmv(m->ctx.device, m->D, L, true, gap);
-    return sqrt(sgfsi_dot(m->ctx.device, m->D, gap, gap));
+    sgfsi_trmv(m->ctx.near, m->D, L, true, gap);
+    return sqrt(sgfsi_dot(m->ctx.near, m->D, gap, gap));
 }
 
 /* No longer than a sentence that goes into another one may be. */
@@ -152,8 +152,8 @@ static sgfs_status two_modes(const sgfs_model *m, const double *one, const doubl
 
 /* One more climb, whose passes are the anchor's. *found: there was a mode; that there is none is not
  * an error here. */
-static sgfs_status look(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode_plan *plan,
-                        sgfsi_arena *own, sgfsi_mode *mode, bool *found, sgfs_err *err) {
+static sgfs_status search(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode_plan *plan,
+                          sgfsi_arena *own, sgfsi_mode *mode, bool *found, sgfs_err *err) {
     sgfs_err none;
     sgfs_status status = sgfsi_mode_search(m, plan, own, mode, &none);
     a->passes += mode->passes;
@@ -165,9 +165,9 @@ static sgfs_status look(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode_p
 
 /* The mode of next to nothing but the likelihood. The model is lent another prior, the first
  * of the table: the Gaussian. */
-static sgfs_status look_without_prior(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
-                                      sgfsi_arena *own, sgfsi_mode *mode, bool *found,
-                                      sgfs_err *err) {
+static sgfs_status search_without_prior(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
+                                        sgfsi_arena *own, sgfsi_mode *mode, bool *found,
+                                        sgfs_err *err) {
     sgfsi_prior weak = {.kind = sgfsi_priors[0], .df = INFINITY};
     weak.precision = SGFSI_DOUBLES(own, m->D);
     if (weak.precision == NULL) return sgfsi_fail_memory(err, "the anchor");
@@ -177,7 +177,7 @@ static sgfs_status look_without_prior(sgfsi_anchor *a, const sgfs_model *m, sgfs
     }
     const sgfs_model lent = sgfsi_prior_lend(m, &weak);
     plan.start = a->theta;
-    return look(a, &lent, &plan, own, mode, found, err);
+    return search(a, &lent, &plan, own, mode, found, err);
 }
 
 /* Does a climb from `start` come out elsewhere? */
@@ -188,14 +188,14 @@ static sgfs_status compare(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan
     double *gap = SGFSI_DOUBLES(own, m->D);
     if (gap == NULL) return sgfsi_fail_memory(err, "the anchor");
     plan.start = start;
-    sgfs_status status = look(a, m, &plan, own, &end, &found, err);
+    sgfs_status status = search(a, m, &plan, own, &end, &found, err);
     if (status != SGFS_OK || !found) return status;
     double distance =
         fmax(apart(m, a->L, a->theta, end.theta, gap), apart(m, end.L, a->theta, end.theta, gap));
     return distance > 1 ? two_modes(m, a->theta, end.theta, err) : SGFS_OK;
 }
 
-static sgfs_status look_for_another(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
+static sgfs_status find_second_mode(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
                                     sgfs_err *err) {
     sgfsi_arena own = {NULL};
     sgfsi_mode far = {.passes = 0};
@@ -203,7 +203,7 @@ static sgfs_status look_for_another(sgfsi_anchor *a, const sgfs_model *m, sgfsi_
     double *zero = SGFSI_DOUBLES(&own, m->D);
     sgfs_status status =
         zero != NULL ? compare(a, m, plan, zero, &own, err) : sgfsi_fail_memory(err, "the anchor");
-    if (status == SGFS_OK) status = look_without_prior(a, m, plan, &own, &far, &found, err);
+    if (status == SGFS_OK) status = search_without_prior(a, m, plan, &own, &far, &found, err);
     if (status == SGFS_OK && found) status = compare(a, m, plan, far.theta, &own, err);
     sgfsi_arena_free(&own);
     return status;
@@ -238,7 +238,7 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_
                                                               : NULL};
     sgfs_status status = climb(a, m, plan, arena, err);
     if (status == SGFS_OK && !sgfsi_prior_is_quadratic(m))
-        status = look_for_another(a, m, plan, err);
+        status = find_second_mode(a, m, plan, err);
     if (status != SGFS_OK) a->theta = NULL; /* there is none */
     a->seconds = sgfsi_now() - before;
     return status;
@@ -276,7 +276,7 @@ static sgfs_status complete(sgfsi_anchor *a, const sgfs_model *m, sgfs_err *err)
     }
     memcpy(a->L, a->info, (size_t)(D * D) * sizeof *a->L);
     sgfsi_prior_add_curvature(m, a->theta, a->L);
-    int64_t failed = sgfsi_potrf(m->ctx.device, D, a->L);
+    int64_t failed = sgfsi_potrf(m->ctx.near, D, a->L);
     if (failed != 0) {
         return sgfsi_fail(err, SGFS_ENUMERIC,
                           "the information at a new anchor is singular at parameter \"%s\"",
@@ -286,8 +286,8 @@ static sgfs_status complete(sgfsi_anchor *a, const sgfs_model *m, sgfs_err *err)
     a->lp = a->loglik;
     sgfs_status status = sgfsi_prior_add(m, a->theta, &a->lp, a->G_post, err);
     memcpy(a->work, a->G_post, (size_t)D * sizeof *a->work);
-    sgfsi_trsv(m->ctx.device, D, a->L, false, a->work);
-    a->distance = sqrt(sgfsi_dot(m->ctx.device, D, a->work, a->work));
+    sgfsi_trsv(m->ctx.near, D, a->L, false, a->work);
+    a->distance = sqrt(sgfsi_dot(m->ctx.near, D, a->work, a->work));
     return status;
 }
 

@@ -54,7 +54,24 @@ sgfs_status sgfsi_ascent_curvature(sgfsi_ascent *a, sgfs_err *err) {
     return evaluate(a, a->theta, &a->lp, a->G, a->A, err);
 }
 
-static sgfs_status start(sgfsi_ascent *a, const double *from, sgfs_err *err) {
+sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *from, bool curvature,
+                              sgfsi_arena *arena, sgfs_err *err) {
+    const sgfs_model *m = full->model;
+    double *room = SGFSI_DOUBLES(arena, 6 * m->D), *A = NULL;
+    if (curvature) A = SGFSI_DOUBLES(arena, m->D * m->D);
+    if (room == NULL || (curvature && A == NULL)) {
+        return sgfsi_fail_memory(err, "the search for the mode");
+    }
+    *a = (sgfsi_ascent){.full = full,
+                        .m = m,
+                        .theta = room,
+                        .G = room + m->D,
+                        .old_theta = room + 2 * m->D,
+                        .old_G = room + 3 * m->D,
+                        .direction = room + 4 * m->D,
+                        .spread = room + 5 * m->D,
+                        .A = A};
+    a->ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking for the mode");
     sgfs_err cause;
     a->m->kind->start(a->m, a->theta, a->spread);
     if (from != NULL) memcpy(a->theta, from, (size_t)a->m->D * sizeof *from);
@@ -74,28 +91,7 @@ static sgfs_status start(sgfsi_ascent *a, const double *from, sgfs_err *err) {
     return status;
 }
 
-sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *from, bool curvature,
-                              sgfsi_arena *arena, sgfs_err *err) {
-    const sgfs_model *m = full->model;
-    double *room = SGFSI_DOUBLES(arena, 6 * m->D), *A = NULL;
-    if (curvature) A = SGFSI_DOUBLES(arena, m->D * m->D);
-    if (room == NULL || (curvature && A == NULL)) {
-        return sgfsi_fail_memory(err, "the search for the mode");
-    }
-    *a = (sgfsi_ascent){.full = full,
-                        .m = m,
-                        .theta = room,
-                        .G = room + m->D,
-                        .old_theta = room + 2 * m->D,
-                        .old_G = room + 3 * m->D,
-                        .direction = room + 4 * m->D,
-                        .spread = room + 5 * m->D,
-                        .A = A};
-    a->ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking for the mode");
-    return start(a, from, err);
-}
-
-void sgfsi_ascent_tell(sgfsi_ascent *a, double distance) {
+void sgfsi_ascent_report(sgfsi_ascent *a, double distance) {
     snprintf(a->note, sizeof a->note,
              "Looking for the mode: step %lld, about %.2g standard deviations to go",
              (long long)a->iterations, distance);
@@ -107,7 +103,7 @@ void sgfsi_ascent_tell(sgfsi_ascent *a, double distance) {
 
 /* The trial lands in old_theta and old_G: after acceptance the pairs change names. */
 static sgfs_status try_size(sgfsi_ascent *a, double size, double *A, place *at, sgfs_err *err) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     int64_t D = a->m->D;
     memcpy(a->old_theta, a->theta, (size_t)D * sizeof *a->theta);
     sgfsi_axpy(dev, D, size, a->direction, a->old_theta);
@@ -132,16 +128,6 @@ static double between(const place *low, const place *high) {
     return low->size + fmin(fmax(share, 0.1), 0.9) * width;
 }
 
-static void accept(sgfsi_ascent *a, const place *at) {
-    double *theta = a->theta, *G = a->G;
-    a->theta = a->old_theta;
-    a->G = a->old_G;
-    a->old_theta = theta;
-    a->old_G = G;
-    a->lp = at->lp;
-    a->iterations++;
-}
-
 sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
     place low = {.lp = a->lp, .slope = a->slope, .finite = true}, high = {.size = INFINITY}, at;
     double size = 1;
@@ -154,7 +140,13 @@ sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
         } else if (wolfe && at.slope > fall * a->slope) {
             low = at;
         } else {
-            accept(a, &at);
+            double *theta = a->theta, *G = a->G;
+            a->theta = a->old_theta;
+            a->G = a->old_G;
+            a->old_theta = theta;
+            a->old_G = G;
+            a->lp = at.lp;
+            a->iterations++;
             return first || a->A == NULL ? SGFS_OK : sgfsi_ascent_curvature(a, err);
         }
         size = isinf(high.size) ? 2 * size : between(&low, &high);

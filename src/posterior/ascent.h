@@ -35,7 +35,7 @@ sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err);
 /* A fresh A at theta, in one pass. */
 sgfs_status sgfsi_ascent_curvature(sgfsi_ascent *a, sgfs_err *err);
 /* A note of how far it is, every two seconds. */
-void sgfsi_ascent_tell(sgfsi_ascent *a, double distance);
+void sgfsi_ascent_report(sgfsi_ascent *a, double distance);
 
 /* Sentences that both methods need. */
 sgfs_status sgfsi_ascent_no_mode(sgfs_err *err);

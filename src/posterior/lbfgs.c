@@ -48,7 +48,7 @@ static void scale(const sgfsi_ascent *a, double k, double *x) {
 
 /* direction = H G. Before the first pair: a step of one spread at most. */
 static void choose_direction(sgfsi_ascent *a, memory *h) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     int64_t D = a->m->D, oldest = h->count > PAIRS ? h->count - PAIRS : 0;
     double *d = a->direction, alpha[PAIRS];
     memcpy(d, a->G, (size_t)D * sizeof *d);
@@ -107,7 +107,7 @@ sgfs_status sgfsi_lbfgs(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, s
         if (runs_away(a, &h)) return sgfsi_ascent_no_mode(err);
         if (*distance < a->tolerance) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
-        sgfsi_ascent_tell(a, *distance);
+        sgfsi_ascent_report(a, *distance);
         status = sgfsi_ascent_move(a, true, err);
         if (status == SGFS_OK) remember(a, &h);
     }

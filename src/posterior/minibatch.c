@@ -8,14 +8,6 @@
 #include "posterior/remembered.h"
 #include "posterior/scores.h"
 
-static sgfs_status open_resample(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
-    e->model_y = SGFSI_DOUBLES(arena, e->n);
-    e->model_random = SGFSI_DOUBLES(arena, 2 * e->n);
-    if (e->model_y == NULL || e->model_random == NULL)
-        return sgfsi_fail_memory(err, "the gradient");
-    return sgfsi_scores_open(&e->model_scores, e->model, e->n, arena, err);
-}
-
 sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
                             int64_t n, sgfsi_arena *arena, sgfs_err *err) {
     e->model = model;
@@ -37,7 +29,12 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     if (e->gbar == NULL || e->scratch == NULL || e->loglik == NULL || e->ones == NULL) {
         return sgfsi_fail_memory(err, "the gradient");
     }
-    return model->kind->resample != NULL ? open_resample(e, arena, err) : SGFS_OK;
+    if (model->kind->resample == NULL) return SGFS_OK;
+    e->model_y = SGFSI_DOUBLES(arena, e->n);
+    e->model_random = SGFSI_DOUBLES(arena, 2 * e->n);
+    if (e->model_y == NULL || e->model_random == NULL)
+        return sgfsi_fail_memory(err, "the gradient");
+    return sgfsi_scores_open(&e->model_scores, e->model, e->n, arena, err);
 }
 
 void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain) {
@@ -53,9 +50,16 @@ struct sgfsi_pair {
     double *loglik; /* n, at the anchor */
 };
 
-/* Where the right factor changes with theta as well, a difference of outer products is none: it is
- * written out. */
-static sgfs_status open_differences(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
+    e->pair = sgfsi_arena_alloc(arena, 1, sizeof *e->pair);
+    if (e->pair != NULL) e->pair->loglik = SGFSI_DOUBLES(arena, e->n);
+    if (e->pair == NULL || e->pair->loglik == NULL)
+        return sgfsi_fail_memory(err, "differences of scores");
+    sgfs_status status = sgfsi_scores_open(&e->pair->here, e->model, e->n, arena, err);
+    if (status == SGFS_OK) status = sgfsi_scores_open(&e->pair->anchor, e->model, e->n, arena, err);
+    if (status != SGFS_OK) return status;
+    /* Where the right factor changes with theta as well, a difference of outer products is none: it is
+     * written out. */
     const sgfs_model *m = e->model;
     for (int64_t k = 0; k < m->blocks; k++) {
         sgfs_score_block *o = &e->scores.block[k];
@@ -65,16 +69,6 @@ static sgfs_status open_differences(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err 
         if (o->dense == NULL) return sgfsi_fail_memory(err, "differences of scores");
     }
     return SGFS_OK;
-}
-
-sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
-    e->pair = sgfsi_arena_alloc(arena, 1, sizeof *e->pair);
-    if (e->pair != NULL) e->pair->loglik = SGFSI_DOUBLES(arena, e->n);
-    if (e->pair == NULL || e->pair->loglik == NULL)
-        return sgfsi_fail_memory(err, "differences of scores");
-    sgfs_status status = sgfsi_scores_open(&e->pair->here, e->model, e->n, arena, err);
-    if (status == SGFS_OK) status = sgfsi_scores_open(&e->pair->anchor, e->model, e->n, arena, err);
-    return status == SGFS_OK ? open_differences(e, arena, err) : status;
 }
 
 static void subtract(int64_t n, const double *a, const double *b, double *out) {
@@ -95,20 +89,6 @@ static void subtract_outer(int64_t n, const sgfs_score_block *a, const sgfs_scor
     }
 }
 
-static void take_differences(sgfsi_eval *e, const sgfs_batch *b) {
-    const sgfs_model *m = e->model;
-    sgfsi_scores_point(m, b, &e->scores);
-    for (int64_t k = 0; k < m->blocks; k++) {
-        const sgfs_score_block *x = &e->pair->here.block[k], *y = &e->pair->anchor.block[k];
-        sgfs_score_block *o = &e->scores.block[k];
-        sgfs_score_form form = m->block[k].form;
-        if (form == SGFS_SCORE_OUTER) subtract_outer(b->n, x, y, o->dense);
-        else if (form == SGFS_SCORE_DENSE)
-            subtract(b->n * x->rows * x->cols, x->dense, y->dense, o->dense);
-        else subtract(b->n * x->rows, x->left, y->left, o->left);
-    }
-}
-
 /* Scores and densities at theta less those at the anchor. */
 static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const double *theta,
                                      bool want_lp, sgfs_err *err) {
@@ -124,7 +104,16 @@ static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const d
     else if (status == SGFS_OK)
         status = m->kind->scores(m, e->control->theta, b, &pair->anchor, e->scratch, err);
     if (status != SGFS_OK) return status;
-    take_differences(e, b);
+    sgfsi_scores_point(m, b, &e->scores);
+    for (int64_t k = 0; k < m->blocks; k++) {
+        const sgfs_score_block *x = &e->pair->here.block[k], *y = &e->pair->anchor.block[k];
+        sgfs_score_block *o = &e->scores.block[k];
+        sgfs_score_form form = m->block[k].form;
+        if (form == SGFS_SCORE_OUTER) subtract_outer(b->n, x, y, o->dense);
+        else if (form == SGFS_SCORE_DENSE)
+            subtract(b->n * x->rows * x->cols, x->dense, y->dense, o->dense);
+        else subtract(b->n * x->rows, x->left, y->left, o->left);
+    }
     if (want_lp) subtract(b->n, e->loglik, pair->loglik, e->loglik);
     return SGFS_OK;
 }

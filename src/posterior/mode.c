@@ -47,28 +47,6 @@ static bool can_be_dense(const sgfs_model *m, double most_work) {
     return m->kind->curvature != NULL && m->D <= SGFSI_MOST_DENSE && work <= most_work;
 }
 
-static sgfs_status choose_method(const sgfs_model *m, const char *asked, bool *scoring,
-                                 sgfs_err *err) {
-    bool automatic = strcmp(asked, "auto") == 0;
-    /* where many parameters do the same, curvature is a poor guide, and L-BFGS is there sooner */
-    bool good = !m->kind->redundant && can_be_dense(m, scoring_work);
-    *scoring = automatic ? good : strcmp(asked, "fisher") == 0;
-    if (!*scoring || m->kind->curvature != NULL) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "Model %s cannot say its information matrix, which Fisher scoring needs: use "
-                      "--method lbfgs.",
-                      m->kind->name);
-}
-
-/* The top may be the kink itself, where no gradient is 0 and no Gaussian fits. */
-static sgfs_status has_kink(const sgfs_model *m, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "There is no search for the mode with --prior %s: the density has a kink at "
-                      "0, where the mode may lie, and no curvature there. Use --prior student-t or "
-                      "gaussian, or draw with --sampler nuts (--metric dense or diag) or sgfs-f.",
-                      m->prior->kind->name);
-}
-
 /* ---- the factor of A ------------------------------------------------------------------------- */
 
 /* A -> L. Where a pivot is nothing but rounding, that parameter follows from the ones before it.
@@ -77,7 +55,7 @@ static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal,
     int64_t D = a->m->D, bad = -1;
     double least = 64 * (double)D * 0x1p-52;
     for (int64_t j = 0; j < D; j++) diagonal[j] = a->A[j * D + j];
-    int64_t failed = sgfsi_potrf(a->m->ctx.device, D, a->A);
+    int64_t failed = sgfsi_potrf(a->m->ctx.near, D, a->A);
     if (failed != 0) bad = failed - 1;
     for (int64_t j = 0; j < D && bad < 0; j++) {
         double pivot = a->A[j * D + j];
@@ -95,7 +73,7 @@ static sgfs_status factor(const sgfsi_ascent *a, bool climbed, double *diagonal,
 
 /* direction = A^-1 G; returns |L^-1 G|. A is L. */
 static double newton_step(sgfsi_ascent *a) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     int64_t D = a->m->D;
     memcpy(a->direction, a->G, (size_t)D * sizeof *a->G);
     sgfsi_trsv(dev, D, a->A, false, a->direction);
@@ -109,7 +87,7 @@ static double newton_step(sgfsi_ascent *a) {
 /* Length of the step in the start's standard deviations; without L0 there is no need to know. work:
  * D. */
 static double length_before(const sgfsi_ascent *a, const double *L0, double *work) {
-    const sgfs_device *dev = a->m->ctx.device;
+    const sgfs_device *dev = a->m->ctx.near;
     if (L0 == NULL) return 0;
     memcpy(work, a->direction, (size_t)a->m->D * sizeof *work);
     sgfsi_trmv(dev, a->m->D, L0, true, work);
@@ -141,7 +119,7 @@ static sgfs_status score(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, 
         if (runs_away(*distance, before)) return sgfsi_ascent_no_mode(err);
         if (is_short(a, *distance, before)) return SGFS_OK;
         if (a->iterations == a->most) return sgfsi_ascent_too_long(a, *distance, err);
-        sgfsi_ascent_tell(a, *distance);
+        sgfsi_ascent_report(a, *distance);
         status = sgfsi_ascent_move(a, false, err);
         if (status == SGFS_OK) status = factor(a, true, work, err);
     }
@@ -167,27 +145,6 @@ static sgfs_status add_gaussian(sgfsi_ascent *a, int64_t threads, sgfsi_arena *o
     return status == SGFS_OK ? sgfsi_ascent_no_mode(err) : status;
 }
 
-static sgfs_status hand_over(const sgfsi_ascent *a, bool scoring, double distance,
-                             sgfsi_arena *arena, sgfsi_mode *out, sgfs_err *err) {
-    int64_t D = a->m->D;
-    *out = (sgfsi_mode){.method = scoring ? "fisher" : "lbfgs",
-                        .theta = SGFSI_DOUBLES(arena, D),
-                        .G = SGFSI_DOUBLES(arena, D),
-                        .L = a->A != NULL ? SGFSI_DOUBLES(arena, D * D) : NULL,
-                        .lp = a->lp,
-                        .distance = distance,
-                        .iterations = a->iterations,
-                        .passes = a->passes,
-                        .rows = a->passes * a->full->N};
-    if (out->theta == NULL || out->G == NULL || (a->A != NULL && out->L == NULL)) {
-        return sgfsi_fail_memory(err, "the mode");
-    }
-    memcpy(out->theta, a->theta, (size_t)D * sizeof *a->theta);
-    memcpy(out->G, a->G, (size_t)D * sizeof *a->G);
-    if (a->A != NULL) memcpy(out->L, a->A, (size_t)(D * D) * sizeof *a->A);
-    return SGFS_OK;
-}
-
 /* Where the expected information is not the Hessian's double at the mode, as in networks, Fisher
  * scoring nears it by a constant factor: some hundred steps. */
 static int64_t automatic_steps(const sgfs_model *m, bool scoring) {
@@ -211,17 +168,51 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
         status = add_gaussian(&a, plan->threads, own, err);
     }
     *out = (sgfsi_mode){.passes = a.passes, .rows = a.passes * full.N};
-    return status == SGFS_OK ? hand_over(&a, scoring, distance, arena, out, err) : status;
+    if (status != SGFS_OK) return status;
+    int64_t D = a.m->D;
+    *out = (sgfsi_mode){.method = scoring ? "fisher" : "lbfgs",
+                        .theta = SGFSI_DOUBLES(arena, D),
+                        .G = SGFSI_DOUBLES(arena, D),
+                        .L = a.A != NULL ? SGFSI_DOUBLES(arena, D * D) : NULL,
+                        .lp = a.lp,
+                        .distance = distance,
+                        .iterations = a.iterations,
+                        .passes = a.passes,
+                        .rows = a.passes * a.full->N};
+    if (out->theta == NULL || out->G == NULL || (a.A != NULL && out->L == NULL)) {
+        return sgfsi_fail_memory(err, "the mode");
+    }
+    memcpy(out->theta, a.theta, (size_t)D * sizeof *a.theta);
+    memcpy(out->G, a.G, (size_t)D * sizeof *a.G);
+    if (a.A != NULL) memcpy(out->L, a.A, (size_t)(D * D) * sizeof *a.A);
+    return SGFS_OK;
 }
 
 sgfs_status sgfsi_mode_search(const sgfs_model *m, const sgfsi_mode_plan *plan, sgfsi_arena *arena,
                               sgfsi_mode *out, sgfs_err *err) {
     sgfsi_arena own = {NULL};
     bool scoring = false;
-    if (!sgfsi_prior_is_smooth(m)) return has_kink(m, err);
-    sgfs_status status = choose_method(m, plan->method, &scoring, err);
-    if (status != SGFS_OK) return status;
-    status = search(m, plan, scoring, &own, arena, out, err);
+    /* The top may be the kink itself, where no gradient is 0 and no Gaussian fits. */
+    if (!sgfsi_prior_is_smooth(m)) {
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "There is no search for the mode with --prior %s: the density has a kink at "
+            "0, where the mode may lie, and no curvature there. Use --prior student-t or "
+            "gaussian, or draw with --sampler nuts (--metric dense or diag) or sgfs-f.",
+            m->prior->kind->name);
+    }
+    bool automatic = strcmp(plan->method, "auto") == 0;
+    /* where many parameters do the same, curvature is a poor guide, and L-BFGS is there sooner */
+    bool good = !m->kind->redundant && can_be_dense(m, scoring_work);
+    scoring = automatic ? good : strcmp(plan->method, "fisher") == 0;
+    if (scoring && m->kind->curvature == NULL) {
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "Model %s cannot say its information matrix, which Fisher scoring needs: use "
+            "--method lbfgs.",
+            m->kind->name);
+    }
+    sgfs_status status = search(m, plan, scoring, &own, arena, out, err);
     sgfsi_arena_free(&own);
     return status;
 }
@@ -235,7 +226,7 @@ sgfs_status sgfsi_mode_find(const sgfs_model *m, const double *start, int64_t th
     sgfs_status status = sgfsi_mode_search(m, &plan, &arena, &mode, err);
     if (status == SGFS_OK) {
         memcpy(theta, mode.theta, (size_t)m->D * sizeof *theta);
-        sgfsi_invert_factor(m->ctx.device, m->D, mode.L, cov);
+        sgfsi_invert_factor(m->ctx.near, m->D, mode.L, cov);
     }
     if (passes != NULL) *passes = mode.passes;
     sgfsi_arena_free(&arena);
@@ -254,7 +245,7 @@ static sgfs_status log_det(const sgfs_model *m, surroundings *s, double *out, sg
     double lp;
     sgfs_status status = sgfsi_full_eval(&s->full, s->place, &lp, s->G, s->A, err);
     if (status != SGFS_OK) return status;
-    if (sgfsi_potrf(m->ctx.device, m->D, s->A) != 0) {
+    if (sgfsi_potrf(m->ctx.near, m->D, s->A) != 0) {
         return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix is singular near the mode.");
     }
     *out = 0;
@@ -278,7 +269,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
         if (status == SGFS_OK) s->change[k] = -0.5 * (high - low) / (2 * step);
     }
     for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
-        mean[i] = mode[i] + sgfsi_dot(m->ctx.device, m->D, cov + i * m->D, s->change);
+        mean[i] = mode[i] + sgfsi_dot(m->ctx.near, m->D, cov + i * m->D, s->change);
     }
     return status;
 }

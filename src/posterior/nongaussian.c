@@ -23,7 +23,7 @@ sgfs_status sgfsi_nongaussian_open(sgfsi_nongaussian *r, const sgfs_model *m, co
     r->slope = SGFSI_DOUBLES(arena, m->D);
     if (r->slope == NULL) return sgfsi_fail_memory(err, "the posterior at the anchor");
     memcpy(r->slope, a->G_post, (size_t)m->D * sizeof *r->slope);
-    sgfsi_trsv(m->ctx.device, m->D, a->L, false, r->slope);
+    sgfsi_trsv(m->ctx.near, m->D, a->L, false, r->slope);
     if (m->kind->whole == NULL && sgfsi_prior_is_quadratic(m)) return SGFS_OK;
     return open_prior(r, arena, err);
 }
@@ -32,12 +32,12 @@ sgfs_status sgfsi_nongaussian_at(const sgfsi_nongaussian *r, const double *theta
                                  double *out, sgfs_err *err) {
     const sgfs_model *m = r->model;
     double prior = 0;
-    *out = sgfsi_dot(m->ctx.device, m->D, r->slope, z);
+    *out = sgfsi_dot(m->ctx.near, m->D, r->slope, z);
     if (r->gradient == NULL) return SGFS_OK;
     sgfs_status status = sgfsi_prior_add(m, theta, &prior, NULL, err);
     if (m->kind->whole != NULL) {
-        *out = 0.5 * sgfsi_dot(m->ctx.device, m->D, z, z) + m->kind->whole(m, &r->at, theta) +
-               prior - r->prior;
+        *out = 0.5 * sgfsi_dot(m->ctx.near, m->D, z, z) + m->kind->whole(m, &r->at, theta) + prior -
+               r->prior;
         return status;
     }
     *out += prior - r->prior;

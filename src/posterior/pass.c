@@ -65,6 +65,8 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
     if (threads <= 0) threads = m->ctx.threads;
     while (curvature && parts > 1 && parts * D * D > MOST_SUMS) parts /= 2;
+    m = sgfsi_model_near(m, arena);
+    if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
     *f = (sgfsi_full){.model = m,
                       .N = m->data->N,
                       .D = D,

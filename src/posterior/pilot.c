@@ -49,8 +49,8 @@ static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
     double *x = SGFSI_DOUBLES(&arena, m->D), n = m->data->total;
     bool found = x != NULL && sgfsi_mode_search(m, &plan, &arena, &mode, NULL) == SGFS_OK;
     if (found) {
-        out->stiff = largest(m->ctx.device, m->D, mode.L, false, x) / n;
-        out->soft = 1 / (largest(m->ctx.device, m->D, mode.L, true, x) * n);
+        out->stiff = largest(m->ctx.near, m->D, mode.L, false, x) / n;
+        out->soft = 1 / (largest(m->ctx.near, m->D, mode.L, true, x) * n);
     }
     sgfsi_arena_free(&arena);
     return found && isfinite(out->stiff) && out->stiff > 0 && out->soft > 0;

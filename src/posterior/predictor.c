@@ -56,6 +56,8 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
                                  int64_t keep, sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model_kind *kind = m->kind;
     bool classes = m->labels.count > 0;
+    m = sgfsi_model_near(m, arena);
+    if (m == NULL) return sgfsi_fail_memory(err, "predictions");
     *p = (sgfsi_predictor){.m = m, .most = most, .keep = keep, .stride = stride_of(keep)};
     p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
     p->drawn = !classes && kind->resample != NULL;
@@ -105,69 +107,60 @@ static sgfs_batch part_of(const sgfs_batch *b, int64_t from, int64_t n, sgfs_csr
     return part;
 }
 
-/* Random numbers of rows from .. from+n-1 for this draw; p->first + from is even. */
-static void draw_targets(sgfsi_predictor *p, const sgfsi_draw *draw, const sgfs_batch *part,
-                         int64_t from) {
-    sgfsi_stream normal = sgfsi_stream_at(p->seed, draw->chain, draw->at, SGFSI_PREDICT_NORMAL);
-    sgfsi_stream uniform = sgfsi_stream_at(p->seed, draw->chain, draw->at, SGFSI_PREDICT_UNIFORM);
-    sgfsi_stream_skip(&normal, (p->first + from) / 2);
-    sgfsi_stream_skip(&uniform, (p->first + from) / 2);
-    sgfsi_normals(&normal, part->n, p->normal);
-    sgfsi_uniforms(&uniform, part->n, p->uniform);
-    p->m->kind->resample(p->m, draw->theta, part, p->normal, p->uniform, p->drawing + from);
-}
-
-static sgfs_status ask_model(sgfsi_predictor *p, const sgfsi_draw *draw, int64_t from, int64_t n,
-                             sgfs_err *err) {
-    const sgfs_model_kind *kind = p->m->kind;
-    sgfs_csr csr;
-    sgfs_batch part = part_of(&p->batch, from, n, &csr);
-    sgfs_scores s = {.n = n, .D = p->m->D, .loglik = p->loglik + from}; /* no scores */
-    double *out = p->out + from * p->width;
-    if (p->known) {
-        sgfs_status status = kind->scores(p->m, draw->theta, &part, &s, p->scratch, err);
-        if (status != SGFS_OK) return status;
-    }
-    part.y = NULL; /* a prediction does not look at it */
-    if (kind->predict != NULL) kind->predict(p->m, draw->theta, &part, out, p->scratch);
-    bool wanted = p->drawn && (p->keep > 0 || kind->predict == NULL);
-    if (wanted) draw_targets(p, draw, &part, from);
-    if (kind->predict == NULL && p->width > 0)
-        memcpy(out, p->drawing + from, (size_t)n * sizeof *out);
-    return SGFS_OK;
-}
-
-static void add_density(sgfsi_predictor *p) {
-    int64_t n = p->batch.n;
-    for (int64_t i = 0; i < n; i++) p->gap[i] = -fabs(p->loglik[i] - p->top[i]);
-    sgfsi_exp(p->m->ctx.device, n, p->gap, p->gap);
-    for (int64_t i = 0; i < n; i++) {
-        if (p->loglik[i] == -INFINITY) continue; /* adds 0, and gap is not a number */
-        if (p->loglik[i] <= p->top[i]) {
-            p->sum[i] += p->gap[i];
-        } else {
-            p->sum[i] = p->sum[i] * p->gap[i] + 1;
-            p->top[i] = p->loglik[i];
-        }
-    }
-}
-
-static void keep_numbers(sgfsi_predictor *p) {
-    const double *from = p->drawn ? p->drawing : p->out;
-    double *to = p->kept + p->draws;
-    for (int64_t i = 0; i < p->batch.n * p->width; i++) to[i * p->stride] = from[i];
-}
-
 sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t from = 0; from < p->batch.n && status == SGFS_OK; from += PART) {
         int64_t left = p->batch.n - from;
-        status = ask_model(p, draw, from, left < PART ? left : PART, err);
+        int64_t n = left < PART ? left : PART;
+        const sgfs_model_kind *kind = p->m->kind;
+        sgfs_csr csr;
+        sgfs_batch part = part_of(&p->batch, from, n, &csr);
+        sgfs_scores s = {.n = n, .D = p->m->D, .loglik = p->loglik + from}; /* no scores */
+        double *out = p->out + from * p->width;
+        if (p->known) {
+            status = kind->scores(p->m, draw->theta, &part, &s, p->scratch, err);
+            if (status != SGFS_OK) return status;
+        }
+        part.y = NULL; /* a prediction does not look at it */
+        if (kind->predict != NULL) kind->predict(p->m, draw->theta, &part, out, p->scratch);
+        bool wanted = p->drawn && (p->keep > 0 || kind->predict == NULL);
+        /* Random numbers of rows from .. from+n-1 for this draw; p->first + from is even. */
+        if (wanted) {
+            sgfsi_stream normal =
+                sgfsi_stream_at(p->seed, draw->chain, draw->at, SGFSI_PREDICT_NORMAL);
+            sgfsi_stream uniform =
+                sgfsi_stream_at(p->seed, draw->chain, draw->at, SGFSI_PREDICT_UNIFORM);
+            sgfsi_stream_skip(&normal, (p->first + from) / 2);
+            sgfsi_stream_skip(&uniform, (p->first + from) / 2);
+            sgfsi_normals(&normal, part.n, p->normal);
+            sgfsi_uniforms(&uniform, part.n, p->uniform);
+            p->m->kind->resample(p->m, draw->theta, &part, p->normal, p->uniform,
+                                 p->drawing + from);
+        }
+        if (kind->predict == NULL && p->width > 0)
+            memcpy(out, p->drawing + from, (size_t)n * sizeof *out);
     }
     if (status != SGFS_OK) return status;
-    if (p->known) add_density(p);
+    if (p->known) {
+        int64_t n = p->batch.n;
+        for (int64_t i = 0; i < n; i++) p->gap[i] = -fabs(p->loglik[i] - p->top[i]);
+        sgfsi_exp(p->m->ctx.device, n, p->gap, p->gap);
+        for (int64_t i = 0; i < n; i++) {
+            if (p->loglik[i] == -INFINITY) continue; /* adds 0, and gap is not a number */
+            if (p->loglik[i] <= p->top[i]) {
+                p->sum[i] += p->gap[i];
+            } else {
+                p->sum[i] = p->sum[i] * p->gap[i] + 1;
+                p->top[i] = p->loglik[i];
+            }
+        }
+    }
     for (int64_t i = 0; i < p->batch.n * p->width; i++) p->total[i] += p->out[i];
-    if (p->draws < p->keep) keep_numbers(p);
+    if (p->draws < p->keep) {
+        const double *from = p->drawn ? p->drawing : p->out;
+        double *to = p->kept + p->draws;
+        for (int64_t i = 0; i < p->batch.n * p->width; i++) to[i * p->stride] = from[i];
+    }
     p->draws++;
     return SGFS_OK;
 }
@@ -215,7 +208,7 @@ double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i) {
 }
 
 /* The means take the place of the last draw's outputs, which nobody needs any more. */
-void sgfsi_predictor_tell(sgfsi_predictor *p, sgfsi_tally *tally) {
+void sgfsi_predictor_tally(sgfsi_predictor *p, sgfsi_tally *tally) {
     for (int64_t i = 0; i < p->batch.n; i++) {
         double *mean = p->width > 0 ? p->out + i * p->width : NULL;
         double weight = p->batch.weight != NULL ? p->batch.weight[i] : 1;

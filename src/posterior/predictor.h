@@ -6,7 +6,7 @@
  *     sgfsi_predictor_open(&p, model, rows, keep, &arena, &err);
  *     sgfsi_predictor_begin(&p, &batch, 0);
  *     for each draw: sgfsi_predictor_add(&p, &draw, &err);
- *     sgfsi_predictor_tell(&p, &tally);              error, log loss, ... of all rows so far
+ *     sgfsi_predictor_tally(&p, &tally);              error, log loss, ... of all rows so far
  *
  * The model must be bound to the scale the draws are on (sgfsi_predictor_check): the user's, or,
  * for kinds without to_user, that of the chain.
@@ -77,6 +77,6 @@ double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i);
 
 /* Add every row to the tally, without quantiles. The rows must have targets, each of them one of the
  * model's labels where it has any. */
-void sgfsi_predictor_tell(sgfsi_predictor *p, sgfsi_tally *tally);
+void sgfsi_predictor_tally(sgfsi_predictor *p, sgfsi_tally *tally);
 
 #endif

@@ -13,13 +13,12 @@
 /* Numbers kept at most: 1 GiB. */
 static const double most_numbers = 0x1p27;
 
-static int64_t block_width(const sgfs_block *b) {
-    return b->form == SGFS_SCORE_DENSE ? b->rows * b->cols : b->rows;
-}
-
 static int64_t width_of(const sgfs_model *m) {
     int64_t width = 1;
-    for (int64_t k = 0; k < m->blocks; k++) width += block_width(&m->block[k]);
+    for (int64_t k = 0; k < m->blocks; k++) {
+        const sgfs_block *b = &m->block[k];
+        width += b->form == SGFS_SCORE_DENSE ? b->rows * b->cols : b->rows;
+    }
     return width;
 }
 
@@ -103,20 +102,16 @@ static void copy_out(const sgfsi_remembered *r, const int64_t *row, int64_t n, i
     }
 }
 
-/* The rows lie far apart: the lines of several are asked for before the first is read. */
-static void fetch(const sgfsi_remembered *r, const int64_t *row, int64_t n) {
-    enum { LINE = 8 };
-    for (int64_t i = 0; i < n; i++) {
-        const double *from = r->a + row[i] * r->width;
-        for (int64_t j = 0; j < r->width; j += LINE) __builtin_prefetch(from + j);
-    }
-}
-
 void sgfsi_remembered_pick(const sgfsi_remembered *r, const int64_t *row, int64_t n,
                            sgfs_scores *s) {
     for (int64_t first = 0; first < n; first += AHEAD) {
         int64_t count = n - first < AHEAD ? n - first : AHEAD, at = 0;
-        fetch(r, row + first, count);
+        /* The rows lie far apart: the lines of several are asked for before the first is read. */
+        enum { LINE = 8 };
+        for (int64_t i = 0; i < count; i++) {
+            const double *from = r->a + row[first + i] * r->width;
+            for (int64_t j = 0; j < r->width; j += LINE) __builtin_prefetch(from + j);
+        }
         for (int64_t k = 0; k < s->blocks; k++) {
             const sgfs_score_block *o = &s->block[k];
             int64_t width = o->dense != NULL ? o->rows * o->cols : o->rows;

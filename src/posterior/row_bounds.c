@@ -56,7 +56,7 @@ static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const 
 static void invert(const sgfs_model *m, const double *L, double *C) {
     int64_t D = m->D;
     for (int64_t i = 0; i < D * D; i++) C[i] = L[i];
-    sgfsi_potri(m->ctx.device, D, C);
+    sgfsi_potri(m->ctx.near, D, C);
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
     }
@@ -106,6 +106,8 @@ sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, co
                                   sgfs_err *err) {
     sgfsi_arena mine = {NULL}; /* what only the pass needs */
     double before = sgfsi_now();
+    m = sgfsi_model_near(m, arena);
+    if (m == NULL) return sgfsi_fail_memory(err, "the table of rows");
     *psi = (sgfsi_row_bounds){
         .model = m, .anchor = a->theta, .N = m->data->N, .block = 1, .radius = radius};
     while (psi->block < SGFSI_FULL_BLOCK && psi->N / psi->block > most) psi->block *= 2;

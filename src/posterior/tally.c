@@ -77,22 +77,6 @@ static double brier(int64_t labels, const double *p, int64_t truth) {
     return sum;
 }
 
-static void add_label(sgfsi_tally *t, double weight, const double *p, double y) {
-    int64_t labels = t->labels->count, truth = sgfsi_labels_class(t->labels, y);
-    int64_t best = sgfsi_tally_best(labels, p), shown = labels == 2 ? 1 : best;
-    assert(truth >= 0);
-    sgfsi_mean_se_add(&t->wrong, weight, sgfsi_tally_wrong(labels, p, truth));
-    sgfsi_mean_se_add(&t->brier, weight, brier(labels, p, truth));
-    sgfsi_bin *bin = &t->bin[bin_of(p[shown])];
-    bin->rows++;
-    bin->predicted += p[shown];
-    bin->observed += truth == shown;
-    t->label[truth].rows++;
-    t->label[best].predicted++;
-    t->label[best].right += truth == best;
-    for (int64_t k = 0; k < labels; k++) t->label[k].probability += p[k];
-}
-
 static void add_interval(sgfsi_tally *t, const sgfsi_scored_row *row) {
     double y = row->y;
     sgfsi_mean_se_add(&t->inside, row->weight, row->q[0] <= y && y <= row->q[SGFSI_QUANTILES - 1]);
@@ -107,7 +91,19 @@ void sgfsi_tally_add(sgfsi_tally *t, const sgfsi_scored_row *row) {
     sgfsi_mean_se_add(&t->loss, row->weight, -row->log_density);
     if (row->mean == NULL) return;
     if (t->labels->count > 0) {
-        add_label(t, row->weight, row->mean, row->y);
+        int64_t labels = t->labels->count, truth = sgfsi_labels_class(t->labels, row->y);
+        int64_t best = sgfsi_tally_best(labels, row->mean), shown = labels == 2 ? 1 : best;
+        assert(truth >= 0);
+        sgfsi_mean_se_add(&t->wrong, row->weight, sgfsi_tally_wrong(labels, row->mean, truth));
+        sgfsi_mean_se_add(&t->brier, row->weight, brier(labels, row->mean, truth));
+        sgfsi_bin *bin = &t->bin[bin_of(row->mean[shown])];
+        bin->rows++;
+        bin->predicted += row->mean[shown];
+        bin->observed += truth == shown;
+        t->label[truth].rows++;
+        t->label[best].predicted++;
+        t->label[best].right += truth == best;
+        for (int64_t k = 0; k < labels; k++) t->label[k].probability += row->mean[k];
         return;
     }
     double gap = row->y - row->mean[0];

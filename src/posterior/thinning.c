@@ -61,16 +61,6 @@ double sgfsi_thinning_rate(const sgfsi_row_bounds *psi, const sgfsi_move *move) 
     return fmin(far, near) / 6 * (psi->growth > 0 ? exp(psi->growth * out) : 1);
 }
 
-static sgfs_status refuse_row(sgfsi_thinning *v, int64_t row, double value, double bound,
-                              sgfs_err *err) {
-    v->exceeded++;
-    return sgfsi_fail(
-        err, SGFS_ENUMERIC,
-        "row %lld is further from a parabola (%.3g) than the bound on it (%.3g): draws "
-        "would not be exact; this is a fault of model %s",
-        (long long)(row + 1), value, bound, v->psi->model->kind->name);
-}
-
 /* w_i R_i, which must be within the bound: NaN is not. Rounding has 1e-9 of it, and what the log
  * densities themselves are rounded by. */
 static sgfs_status weigh_answer(sgfsi_thinning *v, int64_t i, double b, double *value,
@@ -81,7 +71,12 @@ static sgfs_status weigh_answer(sgfsi_thinning *v, int64_t i, double b, double *
     *value = weight > 0 ? weight * o->R[i] : 0;
     if (*value == 0) return SGFS_OK; /* also where b has no end: 0 of it */
     if (fabs(*value) <= bound * (1 + 1e-9) + 1e-12 * weight) return SGFS_OK;
-    return refuse_row(v, o->row[i], *value, bound, err);
+    v->exceeded++;
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "row %lld is further from a parabola (%.3g) than the bound on it (%.3g): draws "
+        "would not be exact; this is a fault of model %s",
+        (long long)(o->row[i] + 1), *value, bound, v->psi->model->kind->name);
 }
 
 /* R of the rows in o->row, which b holds. */
@@ -106,9 +101,10 @@ static int64_t poisson(double mean, double u) {
     return k;
 }
 
-static void draw_rows(sgfsi_thinning *v, sgfsi_stream *stream, int64_t n) {
-    const sgfsi_row_bounds *psi = v->psi;
+static sgfs_status ask_some(sgfsi_thinning *v, const sgfsi_move *move, double b,
+                            sgfsi_stream *stream, int64_t n, bool *vetoed, sgfs_err *err) {
     struct sgfsi_thinning_room *o = v->room;
+    const sgfsi_row_bounds *psi = v->psi;
     bool blocks = psi->block > 1;
     sgfsi_words(stream, blocks ? 2 * n : n, o->word);
     for (int64_t i = 0; i < n; i++) o->entry[i] = sgfsi_alias_row(&psi->alias, o->word[i]);
@@ -119,12 +115,6 @@ static void draw_rows(sgfsi_thinning *v, sgfsi_stream *stream, int64_t n) {
         o->row[i] = o->entry[i] * psi->block + within;
     }
     sgfsi_uniforms(stream, n, o->uniform);
-}
-
-static sgfs_status ask_some(sgfsi_thinning *v, const sgfsi_move *move, double b,
-                            sgfsi_stream *stream, int64_t n, bool *vetoed, sgfs_err *err) {
-    struct sgfsi_thinning_room *o = v->room;
-    draw_rows(v, stream, n);
     sgfs_status status = sgfsi_pages_rows(&o->visit, v->psi->model->data, o->row, n, err);
     if (status != SGFS_OK) return status;
     sgfs_batch batch = sgfsi_rows_drawn(&o->rows, o->row, n);

@@ -160,7 +160,7 @@ static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
 
 /* theta = theta* + L^-T z */
 static void place(const sgfs_sampler *s, const double *z, double *theta) {
-    const sgfs_device *dev = s->model->ctx.device;
+    const sgfs_device *dev = s->model->ctx.near;
     memcpy(theta, z, (size_t)s->D * sizeof *z);
     sgfsi_trsv(dev, s->D, s->anchor->L, true, theta);
     sgfsi_axpy(dev, s->D, 1.0, s->anchor->theta, theta);
@@ -271,7 +271,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     int64_t rows = e->veto.rows_touched - before;
     if (warm) learn(e, s->D, k, accepted, (double)(e->veto.rows_touched - middle));
     s->full.rows_touched += rows;
-    stats[LP] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.device, s->D, e->z, e->z) + e->here;
+    stats[LP] = s->anchor->lp - 0.5 * sgfsi_dot(s->model->ctx.near, s->D, e->z, e->z) + e->here;
     stats[ACCEPT] = accepted;
     stats[ROWS] = (double)rows;
     stats[RHO] = rho;

@@ -81,7 +81,7 @@ static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const c
 static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
     const char *mean = set->mean, *precision = set->precision;
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D, passes = 0;
     sgfs_status status = SGFS_OK;
     if (mean[0] == '\0' || precision[0] == '\0') {
@@ -164,7 +164,7 @@ static sgfs_status choose_step(gauss *s, const sgfs_sampler *sampler, double mos
 
 /* M = R'P R -> the step; drift = eps/2 C P and F F' = eps I - eps^2/4 M. */
 static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, sgfs_err *err) {
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     memcpy(s->drift, s->P, (size_t)(D * D) * sizeof *s->drift);
     times_factor(&s->C, false, s->drift); /* P R */
@@ -234,14 +234,14 @@ static void draw_normals(const sgfs_sampler *sampler, int64_t t, double *z) {
 /* theta = theta0 + L^-T z */
 static void begin(const sgfs_sampler *sampler, gauss *s, double *theta) {
     draw_normals(sampler, 0, s->z);
-    sgfsi_trsv(sampler->model->ctx.device, sampler->D, s->L, true, s->z);
+    sgfsi_trsv(sampler->model->ctx.near, sampler->D, s->L, true, s->z);
     for (int64_t j = 0; j < sampler->D; j++) theta[j] = s->mean[j] + s->z[j];
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     gauss *s = sampler->state;
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     (void)err;
     if (now->t == 1) begin(sampler, s, theta);

@@ -123,7 +123,7 @@ static sgfs_status open_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
     bool fisher = strcmp(set->metric, "fisher") == 0;
     bool dense = fisher || strcmp(set->metric, "dense") == 0;
     const sgfs_fisher_kind *kind = dense ? &sgfs_fisher_full : &sgfs_fisher_diag;
-    const sgfs_device *dev = s->model->ctx.device;
+    const sgfs_device *dev = s->model->ctx.near;
     h->adapts = metric_adapts(set);
     sgfs_status status = sgfsi_sym_open(&h->W, kind, dev, s->layout, s->arena, err);
     if (status == SGFS_OK) status = sgfsi_sym_open(&h->C, kind, dev, s->layout, s->arena, err);

@@ -82,7 +82,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
                         double *stats, sgfs_err *err) {
     (void)err;
     const laplace *s = sampler->state;
-    const sgfs_device *dev = sampler->model->ctx.device;
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
     sgfsi_normals(&stream, D, s->z);

@@ -49,8 +49,7 @@ sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sg
 }
 
 /* y = L^-1 (Lfull Lfull') L^-T x */
-static void apply(const sgfsi_precision *p, const double *full, double *x) {
-    const sgfs_device *dev = p->A.device;
+static void apply(const sgfsi_precision *p, const sgfs_device *dev, const double *full, double *x) {
     p->L.kind->solve(&p->L, true, x);
     sgfsi_trmv(dev, p->A.D, full, true, x);
     sgfsi_trmv(dev, p->A.D, full, false, x);
@@ -59,16 +58,16 @@ static void apply(const sgfsi_precision *p, const double *full, double *x) {
 
 /* By the power method, from a vector that no one chose; a tenth is added, for it comes from below.
  */
-static double stiffness(const sgfsi_precision *p, const double *full, uint64_t seed, double *x) {
-    const sgfs_device *dev = p->A.device;
+static double stiffness(const sgfsi_precision *p, const sgfs_sampler *sampler, double *x) {
+    const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = p->A.D;
-    sgfsi_stream stream = sgfsi_stream_at(seed, 0, SGFSI_PROBE_VECTOR, SGFSI_PROBE);
+    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, 0, SGFSI_PROBE_VECTOR, SGFSI_PROBE);
     double largest = 1;
     sgfsi_normals(&stream, D, x);
     for (int k = 0; k < POWER_STEPS; k++) {
         double size = sqrt(sgfsi_dot(dev, D, x, x));
         for (int64_t j = 0; j < D; j++) x[j] /= size;
-        apply(p, full, x);
+        apply(p, dev, sampler->anchor->L, x);
         largest = sqrt(sgfsi_dot(dev, D, x, x));
     }
     return largest < 1.001 ? 1 : 1.1 * largest;
@@ -91,7 +90,7 @@ sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler,
     sgfs_status status = sgfsi_precision_factor(p, sampler, err);
     if (status != SGFS_OK) return status;
     bool whole = f == &sgfs_fisher_full;
-    p->stiff = whole ? 1 : fmax(1, stiffness(p, a->L, sampler->seed, x));
+    p->stiff = whole ? 1 : fmax(1, stiffness(p, sampler, x));
     return SGFS_OK;
 }
 

@@ -103,7 +103,7 @@ sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *s
         return SGFS_OK;
     }
     *c = (sgfsi_precondition){
-        .device = sampler->model->ctx.device, .D = sampler->D, .shape = SGFSI_IDENTITY};
+        .device = sampler->model->ctx.near, .D = sampler->D, .shape = SGFSI_IDENTITY};
     if (strcmp(set->kind, "file") == 0) return open_file(c, sampler, set->file, err);
     return strcmp(set->kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
 }

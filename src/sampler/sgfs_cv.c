@@ -181,13 +181,12 @@ static void compare_with_anchor(sgfs_sampler *sampler, sgfs_cv *s) {
 }
 
 /* A draw of the Gaussian there. */
-static void draw_place(const sgfs_sampler *sampler, sgfs_cv *s, sgfsi_stream stream,
-                       double *theta) {
-    const sgfs_sym *L = &s->step.P.L;
+static void draw_place(const sgfs_sampler *sampler, sgfsi_stream stream, double *theta) {
+    const sgfs_device *dev = sampler->model->ctx.near;
     const sgfsi_anchor *a = sampler->anchor;
     sgfsi_normals(&stream, sampler->D, theta);
-    sgfsi_trsv(L->device, sampler->D, a->L, true, theta);
-    sgfsi_axpy(L->device, sampler->D, 1.0, a->theta, theta);
+    sgfsi_trsv(dev, sampler->D, a->L, true, theta);
+    sgfsi_axpy(dev, sampler->D, 1.0, a->theta, theta);
 }
 
 /* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
@@ -204,7 +203,7 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
         sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain,
                                           SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE);
-        draw_place(sampler, s, at, s->mean);
+        draw_place(sampler, at, s->mean);
         status =
             sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
         sgfsi_stream signs = sgfsi_stream_at(sampler->seed, sampler->chain,
@@ -347,7 +346,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     double before = (double)sampler->interventions;
     if (!s->begun) {
         sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START);
-        draw_place(sampler, s, at, theta);
+        draw_place(sampler, at, theta);
     }
     s->begun = true;
     compare_with_anchor(sampler, s);

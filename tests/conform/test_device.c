@@ -515,6 +515,41 @@ static void test_links(void **state) {
     free(y);
 }
 
+/* With a further class and without one, against the definition. */
+static void test_softmax(void **state) {
+    enum { n = 40, K = 3 };
+    double base[n], own[n], rest[n], at[n];
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int further = 0; further < 2; further++) {
+            double *eta = numbers(n * K, 104), *P;
+            for (int i = 0; i < n * K; i++) eta[i] *= i % 7 == 0 ? 300 : 3;
+            for (int i = 0; i < n; i++) own[i] = at[i] = i % (K + 2) - 1; /* K: the further one */
+            P = copy_of(eta, n * K);
+            sgfsi_softmax s = {n, K, further != 0, P, base, own, rest};
+            sgfsi_softmax_of(dev, &s);
+            for (int i = 0; i < n; i++) {
+                double top = further ? 0 : -INFINITY, sum = 0;
+                for (int k = 0; k < K; k++) top = fmax(top, eta[i * K + k]);
+                for (int k = 0; k < K; k++) sum += exp(eta[i * K + k] - top);
+                if (further) sum += exp(-top);
+                for (int k = 0; k < K; k++)
+                    assert_near(P[i * K + k], exp(eta[i * K + k] - top) / sum, 1e-14, dev->name);
+                if (further) assert_near(base[i], exp(-top) / sum, 1e-14, dev->name);
+                assert_near(rest[i], sum - 1, 1e-14, dev->name);
+                if (at[i] < 0) assert_true(own[i] == -INFINITY);
+                else assert_true(own[i] == (at[i] < K ? eta[i * K + (int)at[i]] : 0) - top);
+            }
+            for (int i = 0; i < n; i++) at[i] = at[i] < K ? at[i] : -1;
+            double *E = copy_of(P, n * K);
+            sgfsi_unit_less(dev, n, K, at, E);
+            for (int i = 0; i < n * K; i++)
+                assert_true(E[i] == -P[i] + (at[i / K] == i % K ? 1 : 0));
+            free(eta), free(P), free(E);
+        }
+    }
+}
+
 /* Every cut of the columns, with a mean and without one. */
 static void test_outer_products(void **state) {
     enum { n = 5, R = 3, C = 4, STRIDE = 17 };
@@ -696,6 +731,7 @@ int main(void) {
         cmocka_unit_test(test_exp_and_log1p_over_their_whole_range),
         cmocka_unit_test(test_memory_goes_there_and_back),
         cmocka_unit_test(test_links),
+        cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_outer_products),
         cmocka_unit_test(test_sums_of_squares),
         cmocka_unit_test(test_triangles),

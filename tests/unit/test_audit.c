@@ -315,7 +315,8 @@ static void make_fake(fake *f, bool exact) {
     f->run.header = sgfsi_json_object();
     for (int j = 0; j < WIDE; j++) f->names[j] = name;
     for (int i = 0; i < SGFSI_REFERENCES; i++)
-        f->a.probe[i].estimate = sgfsi_arena_alloc(&f->a.job.arena, WIDE, sizeof(sgfsi_estimate));
+        f->a.reference[i].estimate =
+            sgfsi_arena_alloc(&f->a.job.arena, WIDE, sizeof(sgfsi_estimate));
 }
 
 static void free_fake(fake *f) {
@@ -324,7 +325,7 @@ static void free_fake(fake *f) {
     sgfsi_arena_free(&f->a.job.arena);
 }
 
-/* `effective` draws in all of every kind. True: enough, by the probe itself. */
+/* `effective` draws in all of every kind. True: enough, by the chains themselves. */
 static bool fill_fake(fake *f, uint64_t seed, double effective, double shift) {
     static const double step[SGFSI_REFERENCES] = {1, 0.5, 0.25, 0.8};
     bool enough = true;
@@ -347,7 +348,7 @@ static bool fill_fake(fake *f, uint64_t seed, double effective, double shift) {
                 sgfsi_batchmeans_add(b, c, 1, theta);
             }
         }
-        enough = sgfsi_reference_chain_estimate(&f->a.probe[i], b) && enough;
+        enough = sgfsi_reference_chain_estimate(&f->a.reference[i], b) && enough;
         sgfsi_arena_free(&arena);
     }
     return enough;

@@ -335,7 +335,7 @@ static void test_a_draw_at_a_time(void **state) {
         double loss = 0, wrong = 0;
         assert_int_equal(sgfsi_predictor_add(&p, &t.draw[s], &err), SGFS_OK);
         assert_int_equal(sgfsi_tally_open(&tally, &t.m->labels, &arena, &err), SGFS_OK);
-        sgfsi_predictor_tell(&p, &tally);
+        sgfsi_predictor_tally(&p, &tally);
         for (int64_t i = 0; i < N; i++) {
             double mean = 0;
             for (int64_t k = 0; k <= s; k++)

@@ -3,10 +3,11 @@
  * mind. They share the parts of a pass (posterior/pass.c) and decide by one clock (clock.h);
  * everything else each of them does by itself, with the same bits.
  *
- * A communicator is a table of two operations with a state of its own. Both are collective: every
- * process must call them in the same order, so never from several chains at once. That is decided
- * in one place, sgfsi_context_split (context.h). Another communicator is another file like self.c
- * and a row in table.c.
+ * A communicator is a table of operations with a state of its own. Gather and broadcast are
+ * collective: every process must call them in the same order, so never from several chains at once.
+ * That is decided in one place, sgfsi_context_split (context.h). Another communicator is another
+ * file like self.c and a row in table.c. Who writes the run file is not decided here: a second
+ * communicator needs that rule, too.
  */
 #ifndef SGFSI_COMM_H
 #define SGFSI_COMM_H
@@ -19,8 +20,12 @@
 typedef struct sgfsi_comm sgfsi_comm;
 
 typedef struct sgfsi_comm_ops {
-    /* Is this process one of several? The first row of the table that says so is taken. */
+    /* Is this process one of several? The first row of the table that says so is taken. NULL: yes */
     bool (*is_used)(void);
+    /* Meet the others: fill in rank, size and state. NULL: the row is as good as open; a row with
+     * `open` has `close`. */
+    sgfs_status (*open)(sgfsi_comm *c, sgfs_err *err);
+    void (*close)(sgfsi_comm *c);
     /* Every process has filled its share of `parts` pieces of `bytes` bytes, which lie `stride`
      * bytes apart from each other in `data`; afterwards every process has all of them. */
     sgfs_status (*gather)(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
@@ -38,7 +43,9 @@ struct sgfsi_comm {
 
 extern const sgfsi_comm sgfs_comm_self;
 extern const sgfsi_comm *const sgfsi_comms[]; /* NULL-terminated; the last is always there */
-const sgfsi_comm *sgfsi_comm_find(void);
+/* The communicator of this process, opened. */
+sgfs_status sgfsi_comm_open(const sgfsi_comm **comm, sgfs_err *err);
+void sgfsi_comm_close(const sgfsi_comm *c); /* takes NULL */
 
 /* Parts first .. end - 1 of `parts` are this process's share. */
 typedef struct sgfsi_share {

@@ -3,10 +3,6 @@
  */
 #include "context/comm/comm.h"
 
-static bool is_used(void) {
-    return true;
-}
-
 static sgfs_status gather(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
                           void *data, sgfs_err *err) {
     (void)c, (void)parts, (void)bytes, (void)stride, (void)data, (void)err;
@@ -18,7 +14,7 @@ static sgfs_status broadcast(const sgfsi_comm *c, int64_t bytes, void *data, sgf
     return SGFS_OK;
 }
 
-static const sgfsi_comm_ops ops = {.is_used = is_used, .gather = gather, .broadcast = broadcast};
+static const sgfsi_comm_ops ops = {.gather = gather, .broadcast = broadcast};
 
 const sgfsi_comm sgfs_comm_self = {
     .name = "self", .help = "one process alone", .ops = &ops, .rank = 0, .size = 1};

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err) {
-    const sgfs_device *kind = *out = sgfsi_device_find(name);
-    if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err) {
+    *out = kind;
     if (kind->ops->open == NULL) return SGFS_OK;
     sgfs_device *dev = malloc(sizeof *dev);
     *out = NULL;
@@ -103,6 +102,55 @@ void sgfsi_link_of(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p) {
     if (dev->ops->link != NULL) dev->ops->link(dev, link, p);
     else if (link == SGFSI_LOGIT) link_logit(dev, p);
     else link_log(dev, p);
+}
+
+static void softmax(SGFSI_HERE, const sgfsi_softmax *s) {
+    /* eta -= max; the place of the largest goes to `rest` (-1: the further class). */
+    for (int64_t i = 0; i < s->n; i++) {
+        double *eta = s->P + i * s->rows, largest = s->further ? 0 : eta[0];
+        int64_t at = s->further ? -1 : 0;
+        for (int64_t k = 0; k < s->rows; k++) {
+            bool more = eta[k] > largest;
+            largest = more ? eta[k] : largest;
+            at = more ? k : at;
+        }
+        for (int64_t k = 0; k < s->rows; k++) eta[k] -= largest;
+        s->base[i] = -largest;
+        s->rest[i] = (double)at;
+    }
+    for (int64_t i = 0; s->own != NULL && i < s->n; i++) {
+        int64_t k = (int64_t)s->own[i];
+        s->own[i] = k < 0 ? -INFINITY : k < s->rows ? s->P[i * s->rows + k] : s->base[i];
+    }
+    sgfsi_exp(dev, s->n * s->rows, s->P, s->P);
+    if (s->further) sgfsi_exp(dev, s->n, s->base, s->base);
+    for (int64_t i = 0; i < s->n; i++) { /* divide by the sum of all */
+        double *P = s->P + i * s->rows, rest = 0;
+        int64_t at = (int64_t)s->rest[i];
+        for (int64_t k = 0; k < s->rows; k++) rest += k == at ? 0 : P[k];
+        if (s->further && at >= 0) rest += s->base[i];
+        double scale = 1 / (1 + rest);
+        for (int64_t k = 0; k < s->rows; k++) P[k] *= scale;
+        s->base[i] *= scale;
+        s->rest[i] = rest;
+    }
+}
+
+void sgfsi_softmax_of(SGFSI_HERE, const sgfsi_softmax *s) {
+    if (dev->ops->softmax != NULL) dev->ops->softmax(dev, s);
+    else softmax(dev, s);
+}
+
+void sgfsi_unit_less(SGFSI_HERE, int64_t n, int64_t k, const double *at, double *P) {
+    if (dev->ops->unit_less != NULL) {
+        dev->ops->unit_less(dev, n, k, at, P);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double *row = P + i * k;
+        for (int64_t j = 0; j < k; j++) row[j] = -row[j];
+        if (at[i] >= 0) row[(int64_t)at[i]] += 1;
+    }
 }
 
 /* Columns from .. end - 1 of left (x) right for row i, minus the mean. */

@@ -14,10 +14,12 @@
  *              them all;
  *   optional   NULL means that there is no need for it.
  *
- * Sparse rows stay with the host.
+ * With memory of its own a device does the work on minibatches of dense rows for models that say
+ * so (`far` in stages.h). Other models, sparse rows, passes over all rows, the mode and predictions
+ * stay with the host (`near` in context.h).
  *
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
- * host.c.
+ * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
  */
 #ifndef SGFSI_DEVICE_H
 #define SGFSI_DEVICE_H
@@ -95,6 +97,18 @@ typedef struct sgfsi_pointwise {
     double *work;          /* n */
 } sgfsi_pointwise;
 
+/* Predictors of several classes to their probabilities, row by row; each array has one number for a
+ * row unless said otherwise. */
+typedef struct sgfsi_softmax {
+    int64_t n, rows;
+    bool further; /* there is one class more, whose predictor is 0 */
+    double *P;    /* n x rows: predictors eta, then probabilities */
+    double *base; /* of the further class: the same */
+    double *own;  /* the column of the row's own class (`rows`: the further one; -1: unknown), then
+                     eta - max of it, or -infinity; NULL: not wanted */
+    double *rest; /* sum of exp(eta - max) over all classes but the largest, where it is 1 */
+} sgfsi_softmax;
+
 /* Triangular matrices are lower, row-major, with row length D. */
 typedef struct sgfsi_device_ops {
     /* ---- required ---- */
@@ -145,6 +159,9 @@ typedef struct sgfsi_device_ops {
     void (*zero)(SGFSI_HERE, int64_t n, double *A);
     void (*times)(SGFSI_HERE, int64_t n, double a, double *A); /* A = a A */
     void (*link)(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p);
+    void (*softmax)(SGFSI_HERE, const sgfsi_softmax *s);
+    /* P = E - P, n x k; row i of E has a 1 in column at[i], or none where that is negative */
+    void (*unit_less)(SGFSI_HERE, int64_t n, int64_t k, const double *at, double *P);
     /* Rows of B are `stride` numbers apart. */
     void (*outer)(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
     /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones */
@@ -194,9 +211,8 @@ extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first i
 extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
 const sgfs_device *sgfsi_device_find(const char *name);
 
-/* The device of that name, ready to work; SGFS_EUSAGE where there is none. A device without `open`
- * is its row of the table. */
-sgfs_status sgfsi_device_open(const sgfs_device **out, const char *name, sgfs_err *err);
+/* A device of that kind, ready to work; without `open`, a kind is its own device. */
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err);
 void sgfsi_device_close(const sgfs_device *dev); /* takes NULL */
 
 /* Can it work with matrices of this many rows or columns? SGFS_EUSAGE with a sentence. */
@@ -281,6 +297,8 @@ void sgfsi_get(SGFSI_HERE, int64_t n, const double *A, double *host);
 void sgfsi_zero(SGFSI_HERE, int64_t n, double *A);
 void sgfsi_times(SGFSI_HERE, int64_t n, double a, double *A);
 void sgfsi_link_of(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p);
+void sgfsi_softmax_of(SGFSI_HERE, const sgfsi_softmax *s);
+void sgfsi_unit_less(SGFSI_HERE, int64_t n, int64_t k, const double *at, double *P);
 void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
 void sgfsi_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
 void sgfsi_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * audit.c: how far a run's sampler is from the posterior: which chains are walked, and how long.
+ * audit.c: how far a run's sampler is from the posterior: which chains are run, and how long.
  *
  *     sgfs-cv at step h   chains at h, h/2 and h/4 and, where the model allows it, exact ones
  *     other samplers      the run's own draws against exact ones, or against sgfs-cv at h -> 0
@@ -62,7 +62,7 @@ static double step_of_run(const sgfs_draws *d) {
     return h;
 }
 
-static sgfs_status choose_way(sgfsi_audit *a, sgfs_err *err) {
+static sgfs_status choose_comparison(sgfsi_audit *a, sgfs_err *err) {
     const sgfsi_sampler_name *s =
         sgfsi_sampler_find(a->sampler = sgfsi_json_get_text(a->run->header, "sampler", ""));
     bool against = sgfsi_config_flag(a->job.cfg, "audit.against_reference");
@@ -76,26 +76,22 @@ static sgfs_status choose_way(sgfsi_audit *a, sgfs_err *err) {
                       a->path);
 }
 
-static sgfs_status check_model(const sgfsi_audit *a, sgfs_err *err) {
+static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char *data,
+                            sgfs_err *err) {
+    a->run = sgfs_draws_open(a->path, err);
+    if (a->run == NULL) return err->code;
+    sgfs_status status = choose_comparison(a, err);
+    if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
+    if (model == NULL) status = sgfsi_reopen_open(&a->reopened, a->run, data, a->job.cfg, err);
+    else status = sgfsi_reopen_check(a->run, model, err);
+    if (status != SGFS_OK) return status;
+    a->model = model != NULL ? model : a->reopened.model;
     const char *why = sgfsi_anchor_refuses(a->model);
     if (why == NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Model %.60s has no anchor (%.200s), and an audit needs one. Instead: sample "
                       "with --sampler nuts, then sgfs compare RUN --reference NUTS_RUN.",
                       a->model->kind->name, why);
-}
-
-static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char *data,
-                            sgfs_err *err) {
-    a->run = sgfs_draws_open(a->path, err);
-    if (a->run == NULL) return err->code;
-    sgfs_status status = choose_way(a, err);
-    if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
-    if (model == NULL) status = sgfsi_reopen_open(&a->reopened, a->run, data, a->job.cfg, err);
-    else status = sgfsi_reopen_check(a->run, model, err);
-    if (status != SGFS_OK) return status;
-    a->model = model != NULL ? model : a->reopened.model;
-    return check_model(a, err);
 }
 
 sgfs_job *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
@@ -131,54 +127,54 @@ static void share_error(sgfsi_audit *a, double p) {
     double h = isfinite(a->h) ? a->h : 1, sum = 0;
     for (int i = 0; i < 3; i++) sum += c[i] * sqrt(tau_of(h / (1 << i)));
     for (int i = 0; i < 3; i++)
-        a->probe[i].error = p * sqrt(sqrt(tau_of(h / (1 << i))) / (c[i] * sum));
+        a->reference[i].error = p * sqrt(sqrt(tau_of(h / (1 << i))) / (c[i] * sum));
 }
 
-/* Which probes there will be, for what, and how good. */
+/* Which reference chains there will be, for what, and how good. */
 static void plan(sgfsi_audit *a, bool exact) {
     double p = sgfsi_config_num(a->job.cfg, "audit.precision"), h = a->h;
     bool steps = a->way == SGFSI_AUDIT_STEP;
     share_error(a, 2 * p);
     for (int i = 0; i < 3; i++) {
-        sgfsi_reference_chain *probe = &a->probe[i];
-        probe->sampler = "sgfs-cv";
-        probe->h = h / (1 << i);
-        if (exact) probe->error = i == 0 ? p / sqrt(2) : p;
+        sgfsi_reference_chain *chain = &a->reference[i];
+        chain->sampler = "sgfs-cv";
+        chain->h = h / (1 << i);
+        if (exact) chain->error = i == 0 ? p / sqrt(2) : p;
     }
-    a->probe[SGFSI_REFERENCE_EXACT] =
+    a->reference[SGFSI_REFERENCE_EXACT] =
         (sgfsi_reference_chain){.sampler = "exact",
                                 .h = NAN,
                                 .error = steps ? p / sqrt(2) : p,
-                                .rows = a->probe[SGFSI_REFERENCE_EXACT].rows};
+                                .rows = a->reference[SGFSI_REFERENCE_EXACT].rows};
     a->total = a->done;
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         bool used = i == SGFSI_REFERENCE_EXACT ? exact : steps || !exact;
-        sgfsi_reference_chain fixed = a->probe[i];
+        sgfsi_reference_chain fixed = a->reference[i];
         if (i < 3 && !isfinite(h)) fixed.h = 1.0 / (1 << i);
-        a->probe[i].work = used ? sgfsi_reference_plan(&fixed) : 0;
-        a->total += a->probe[i].work;
+        a->reference[i].work = used ? sgfsi_reference_plan(&fixed) : 0;
+        a->total += a->reference[i].work;
     }
 }
 
-/* ---- the probes ------------------------------------------------------------------------------ */
+/* ---- reference chains ------------------------------------------------------------------------ */
 
 static const double EXACT_COST = 3, EXACT_PART = 0.6;
 
-/* Of the time that is left, probe i's. */
+/* Of the time that is left, reference i's. */
 static double part_of(const sgfsi_audit *a, int i) {
     double weight[SGFSI_REFERENCES], all = 0, kinds = 0;
     if (i == SGFSI_REFERENCE_EXACT && a->way == SGFSI_AUDIT_DRAWS) return EXACT_PART;
     for (int k = 0; k < SGFSI_REFERENCES; k++) {
-        weight[k] = a->probe[k].work * (k == SGFSI_REFERENCE_EXACT ? EXACT_COST : 1);
-        if (a->probe[k].over || !(weight[k] > 0)) continue;
+        weight[k] = a->reference[k].work * (k == SGFSI_REFERENCE_EXACT ? EXACT_COST : 1);
+        if (a->reference[k].over || !(weight[k] > 0)) continue;
         all += weight[k];
         kinds++;
     }
     return (1 / kinds + weight[i] / all) / 2;
 }
 
-static sgfs_status walk(sgfsi_audit *a, int i, sgfs_err *err) {
-    sgfsi_reference_chain *p = &a->probe[i];
+static sgfs_status run_chains(sgfsi_audit *a, int i, sgfs_err *err) {
+    sgfsi_reference_chain *p = &a->reference[i];
     char number[SGFSI_NUM_CHARS] = "auto";
     if (isfinite(p->h)) sgfsi_format_digits(number, p->h, 3);
     if (i == SGFSI_REFERENCE_EXACT) snprintf(p->what, sizeof p->what, "exact draws");
@@ -198,7 +194,7 @@ static sgfs_status walk(sgfsi_audit *a, int i, sgfs_err *err) {
 /* Refusals and divergence are reasons, all else ends the audit. */
 static sgfs_status try_exact(sgfsi_audit *a, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
-    sgfs_status status = walk(a, SGFSI_REFERENCE_EXACT, &why);
+    sgfs_status status = run_chains(a, SGFSI_REFERENCE_EXACT, &why);
     a->exact = status == SGFS_OK;
     if (a->exact) return SGFS_OK;
     if (status != SGFS_EUSAGE && status != SGFS_ENUMERIC)
@@ -208,12 +204,12 @@ static sgfs_status try_exact(sgfsi_audit *a, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status walk_steps(sgfsi_audit *a, sgfs_err *err) {
-    sgfs_status status = walk(a, SGFSI_REFERENCE_H, err);
-    double h = a->probe[SGFSI_REFERENCE_H].h;
+static sgfs_status run_steps(sgfsi_audit *a, sgfs_err *err) {
+    sgfs_status status = run_chains(a, SGFSI_REFERENCE_H, err);
+    double h = a->reference[SGFSI_REFERENCE_H].h;
     for (int i = 1; i < 3 && status == SGFS_OK; i++) {
-        a->probe[i].h = h / (1 << i);
-        status = walk(a, i, err);
+        a->reference[i].h = h / (1 << i);
+        status = run_chains(a, i, err);
     }
     if (status != SGFS_EUSAGE && status != SGFS_ENUMERIC) return status;
     const sgfs_err cause = *err;
@@ -225,20 +221,7 @@ static sgfs_status walk_steps(sgfsi_audit *a, sgfs_err *err) {
 
 /* ---- the run's own draws --------------------------------------------------------------------- */
 
-/* Relative error of the sd from the squares' own autocorrelations. */
-static void load_squares(sgfsi_trace *t, const sgfs_draws *d, const sgfsi_used *used, int64_t j,
-                         double mean, double **square) {
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *theta = d->chain[used->chain[c]].theta + j;
-        for (int64_t i = 0; i < used->draws; i++) {
-            double x = theta[i * d->D] - mean;
-            square[c][i] = x * x;
-        }
-    }
-    sgfsi_trace_load(t, (const double *const *)square, 1);
-}
-
-static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *err) {
+static sgfs_status estimate_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *err) {
     const sgfs_draws *d = a->run;
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, work, &used, err);
@@ -253,7 +236,15 @@ static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *er
     for (int64_t c = 0; made && c < used.chains; c++) square[c] = room + c * used.draws;
     for (int64_t j = 0; made && j < d->D; j++) {
         const sgfs_summary_row *row = &s->row[j];
-        load_squares(t, d, &used, j, row->mean, square);
+        /* Relative error of the sd from the squares' own autocorrelations. */
+        for (int64_t c = 0; c < used.chains; c++) {
+            const double *theta = d->chain[used.chain[c]].theta + j;
+            for (int64_t i = 0; i < used.draws; i++) {
+                double x = theta[i * d->D] - row->mean;
+                square[c][i] = x * x;
+            }
+        }
+        sgfsi_trace_load(t, (const double *const *)square, 1);
         a->drawn[j] = (sgfsi_estimate){.mean = row->mean,
                                        .sd = row->sd,
                                        .mean_error = row->mcse,
@@ -268,13 +259,13 @@ static sgfs_status look_at_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *er
 static sgfs_status measure(sgfsi_audit *a, sgfs_err *err) {
     sgfsi_arena work = {NULL};
     sgfs_status status = SGFS_OK;
-    if (a->way == SGFSI_AUDIT_DRAWS) status = look_at_draws(a, &work, err);
+    if (a->way == SGFSI_AUDIT_DRAWS) status = estimate_draws(a, &work, err);
     sgfsi_arena_free(&work);
     bool wanted = sgfsi_config_flag(a->job.cfg, "audit.exact");
     plan(a, wanted);
     if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
     if (status == SGFS_OK && wanted) status = try_exact(a, err);
-    if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact)) status = walk_steps(a, err);
+    if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact)) status = run_steps(a, err);
     return status == SGFS_OK ? sgfsi_audit_report(a, err) : status;
 }
 

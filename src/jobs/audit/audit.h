@@ -48,7 +48,7 @@ typedef struct sgfsi_audit {
     sgfsi_audit_way way;
     const char *sampler; /* of the run; borrowed from its header */
     double h;            /* the run's; NaN: it has none */
-    sgfsi_reference_chain probe[SGFSI_REFERENCES];
+    sgfsi_reference_chain reference[SGFSI_REFERENCES];
     sgfsi_estimate *drawn; /* D: the run's own draws; SGFSI_AUDIT_DRAWS only */
     bool exact;            /* the reference are exact draws */
     char not_exact[400];   /* or why not */
@@ -57,7 +57,7 @@ typedef struct sgfsi_audit {
     double limit;       /* seconds in all; NaN: none */
 } sgfsi_audit;
 
-/* Open a run of the probe's sampler on a->model and walk until the errors are as small as wanted, the
+/* Open a run of p's sampler on a->model and continue until the errors are as small as wanted, the
  * clock is at `until` (NaN: no limit) or it is asked to stop (SGFS_ESTOPPED). SGFS_EUSAGE or
  * SGFS_ENUMERIC where the model does not allow this sampler. Too few draws by then for errors that
  * mean anything: SGFS_ESTOPPED, and SGFS_EUSAGE of exact ones, without which an audit goes on. */
@@ -71,7 +71,7 @@ sgfs_status sgfsi_reference_too_short(const sgfsi_audit *a, const sgfsi_referenc
 /* Iterations (all chains) that theory says it takes. */
 double sgfsi_reference_plan(const sgfsi_reference_chain *p);
 
-/* Fill a->report from what the probes found. */
+/* Fill a->report from what the reference chains found. */
 sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err);
 /* The same where there is nothing to measure. */
 sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err);

@@ -51,7 +51,7 @@ static known of_sd(const sgfsi_estimate *e) {
 static side side_of(const sgfsi_audit *a, int64_t j, known (*of)(const sgfsi_estimate *e)) {
     side s = {.drawn = {NAN, NAN}};
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
-        const sgfsi_estimate *e = a->probe[i].estimate;
+        const sgfsi_estimate *e = a->reference[i].estimate;
         s.at[i] = e != NULL ? of(&e[j]) : (known){NAN, NAN};
     }
     if (a->drawn != NULL) s.drawn = of(&a->drawn[j]);
@@ -81,22 +81,6 @@ static known column_of(const sgfsi_audit *a, const side *s, int64_t k) {
     return s->at[k == 0 ? SGFSI_REFERENCE_HALF : SGFSI_REFERENCE_QUARTER];
 }
 
-static void fill_row(const sgfsi_audit *a, int64_t j, sgfs_audit_row *row) {
-    const sgfs_audit_report *r = &a->report;
-    side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
-    row->name = a->run->param[j];
-    row->mean = reference_of(a, &mean).x;
-    row->sd = exp(reference_of(a, &sd).x);
-    for (int64_t k = 0; k < r->columns; k++) {
-        known f = audited_of(a, &mean), g = column_of(a, &mean, k);
-        known w = audited_of(a, &sd), u = column_of(a, &sd, k);
-        row->change[k] = (sgfs_audit_change){.mean = (f.x - g.x) / row->sd,
-                                             .mean_error = sqrt(f.v + g.v) / row->sd,
-                                             .sd = w.x - u.x,
-                                             .sd_error = sqrt(w.v + u.v)};
-    }
-}
-
 /* ---- what they amount to --------------------------------------------------------------------- */
 
 /* One of the two numbers of each row, against the reference. */
@@ -112,7 +96,7 @@ static const sgfs_audit_change *last_of(const sgfs_audit_report *r, int64_t j) {
 }
 
 /* The largest that is no chance; where there is none, the largest. */
-static extreme look(const sgfs_audit_report *r, bool means) {
+static extreme find_extreme(const sgfs_audit_report *r, bool means) {
     extreme e = {0, false, 0, 0};
     double largest = -1;
     for (int64_t j = 0; j < r->dim; j++) {
@@ -165,8 +149,75 @@ static const char *remedy_of(const sgfsi_audit *a) {
     return a->way == SGFSI_AUDIT_DRAWS ? "a run with more draws" : "a smaller --precision";
 }
 
-static sgfs_status put_verdict(sgfsi_audit *a, sgfs_err *err) {
+static int64_t least_freedom(const sgfsi_audit *a) {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < SGFSI_REFERENCES; i++) {
+        bool audited = i == SGFSI_REFERENCE_H && a->way == SGFSI_AUDIT_STEP;
+        bool enters = audited || a->exact == (i == SGFSI_REFERENCE_EXACT);
+        if (a->reference[i].estimate == NULL || !enters) continue;
+        if (a->reference[i].freedom < least) least = a->reference[i].freedom;
+    }
+    return least;
+}
+
+static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
+    r->confidence = confidence;
+    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
+    extreme mean = find_extreme(r, true), sd = find_extreme(r, false);
+    r->worst_mean = mean.row;
+    r->worst_sd = sd.row;
+    r->mean_differs = mean.differs;
+    r->sd_differs = sd.differs;
+    r->mean_within = mean.within;
+    r->sd_within = sd.within;
+    r->reached = mean.error;
+}
+
+static void name_columns(sgfsi_audit *a) {
     sgfs_audit_report *r = &a->report;
+    const char *last = a->exact ? "exact" : "h -> 0";
+    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
+    r->column[0] = "h/2";
+    r->column[1] = "h/4";
+    r->column[r->columns - 1] = last;
+}
+
+static void put_facts(sgfsi_audit *a) {
+    sgfs_audit_report *r = &a->report;
+    r->title = sgfsi_json_get_text(a->run->header, "title", "");
+    r->sampler = a->sampler;
+    r->draws = a->way == SGFSI_AUDIT_DRAWS;
+    r->step = a->h;
+    r->exact = a->exact;
+    r->not_exact = a->not_exact;
+    r->dim = a->run->D;
+    r->precision = sgfsi_config_num(a->job.cfg, "audit.precision");
+    for (int i = 0; i < SGFSI_REFERENCES; i++) r->rows_touched += (double)a->reference[i].rows;
+}
+
+sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
+    sgfs_audit_report *r = &a->report;
+    put_facts(a);
+    name_columns(a);
+    r->needed = true;
+    r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
+    if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
+    for (int64_t j = 0; j < r->dim; j++) {
+        sgfs_audit_row *row = &r->row[j];
+        side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
+        row->name = a->run->param[j];
+        row->mean = reference_of(a, &mean).x;
+        row->sd = exp(reference_of(a, &sd).x);
+        for (int64_t k = 0; k < r->columns; k++) {
+            known f = audited_of(a, &mean), g = column_of(a, &mean, k);
+            known w = audited_of(a, &sd), u = column_of(a, &sd, k);
+            row->change[k] = (sgfs_audit_change){.mean = (f.x - g.x) / row->sd,
+                                                 .mean_error = sqrt(f.v + g.v) / row->sd,
+                                                 .sd = w.x - u.x,
+                                                 .sd_error = sqrt(w.v + u.v)};
+        }
+    }
+    judge(a, r);
     char mean[160], sd[160], text[900], bound[200];
     const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
     const char *both = r->mean_differs && r->sd_differs ? "means and spread are"
@@ -203,64 +254,6 @@ static sgfs_status put_verdict(sgfsi_audit *a, sgfs_err *err) {
     return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
-static int64_t least_freedom(const sgfsi_audit *a) {
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < SGFSI_REFERENCES; i++) {
-        bool audited = i == SGFSI_REFERENCE_H && a->way == SGFSI_AUDIT_STEP;
-        bool enters = audited || a->exact == (i == SGFSI_REFERENCE_EXACT);
-        if (a->probe[i].estimate == NULL || !enters) continue;
-        if (a->probe[i].freedom < least) least = a->probe[i].freedom;
-    }
-    return least;
-}
-
-static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
-    r->confidence = confidence;
-    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
-    extreme mean = look(r, true), sd = look(r, false);
-    r->worst_mean = mean.row;
-    r->worst_sd = sd.row;
-    r->mean_differs = mean.differs;
-    r->sd_differs = sd.differs;
-    r->mean_within = mean.within;
-    r->sd_within = sd.within;
-    r->reached = mean.error;
-}
-
-static void name_columns(sgfsi_audit *a) {
-    sgfs_audit_report *r = &a->report;
-    const char *last = a->exact ? "exact" : "h -> 0";
-    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
-    r->column[0] = "h/2";
-    r->column[1] = "h/4";
-    r->column[r->columns - 1] = last;
-}
-
-static void put_facts(sgfsi_audit *a) {
-    sgfs_audit_report *r = &a->report;
-    r->title = sgfsi_json_get_text(a->run->header, "title", "");
-    r->sampler = a->sampler;
-    r->draws = a->way == SGFSI_AUDIT_DRAWS;
-    r->step = a->h;
-    r->exact = a->exact;
-    r->not_exact = a->not_exact;
-    r->dim = a->run->D;
-    r->precision = sgfsi_config_num(a->job.cfg, "audit.precision");
-    for (int i = 0; i < SGFSI_REFERENCES; i++) r->rows_touched += (double)a->probe[i].rows;
-}
-
-sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
-    sgfs_audit_report *r = &a->report;
-    put_facts(a);
-    name_columns(a);
-    r->needed = true;
-    r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
-    if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
-    for (int64_t j = 0; j < r->dim; j++) fill_row(a, j, &r->row[j]);
-    judge(a, r);
-    return put_verdict(a, err);
-}
-
 sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err) {
     char text[400];
     put_facts(a);
@@ -295,29 +288,6 @@ static sgfsi_json *row_json(const sgfs_audit_report *r, const sgfs_audit_row *ro
     return o;
 }
 
-static void put_worst(sgfsi_json *o, const sgfs_audit_report *r) {
-    sgfsi_json *mean = change_json(last_of(r, r->worst_mean)),
-               *sd = change_json(last_of(r, r->worst_sd));
-    sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
-    sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
-    sgfsi_json_put(o, "largest_mean", mean);
-    sgfsi_json_put(o, "largest_sd", sd);
-    sgfsi_json_flag(o, "mean_differs", r->mean_differs);
-    sgfsi_json_flag(o, "sd_differs", r->sd_differs);
-    sgfsi_json_num(o, "confidence", r->confidence);
-    sgfsi_json_num(o, "z", r->z);
-    sgfsi_json_num(o, "mean_within", r->mean_within);
-    sgfsi_json_num(o, "sd_within", r->sd_within);
-}
-
-static void put_rows(sgfsi_json *o, const sgfs_audit_report *r) {
-    sgfsi_json *columns = sgfsi_json_array(), *rows = sgfsi_json_array();
-    for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
-    for (int64_t j = 0; j < r->dim; j++) sgfsi_json_put(rows, NULL, row_json(r, &r->row[j]));
-    sgfsi_json_put(o, "columns", columns);
-    sgfsi_json_put(o, "params", rows);
-}
-
 sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
     const sgfs_audit_report *r = &((const sgfsi_audit *)job)->report;
     sgfsi_json *o = sgfsi_json_object();
@@ -334,10 +304,25 @@ sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
         if (!r->exact) sgfsi_json_text(o, "not_exact", r->not_exact);
         sgfsi_json_num(o, "precision", r->precision);
         sgfsi_json_num(o, "reached", r->reached);
-        put_worst(o, r);
+        sgfsi_json *mean = change_json(last_of(r, r->worst_mean)),
+                   *sd = change_json(last_of(r, r->worst_sd));
+        sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
+        sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
+        sgfsi_json_put(o, "largest_mean", mean);
+        sgfsi_json_put(o, "largest_sd", sd);
+        sgfsi_json_flag(o, "mean_differs", r->mean_differs);
+        sgfsi_json_flag(o, "sd_differs", r->sd_differs);
+        sgfsi_json_num(o, "confidence", r->confidence);
+        sgfsi_json_num(o, "z", r->z);
+        sgfsi_json_num(o, "mean_within", r->mean_within);
+        sgfsi_json_num(o, "sd_within", r->sd_within);
         sgfsi_json_num(o, "seconds", r->seconds);
         sgfsi_json_num(o, "rows_touched", r->rows_touched);
-        put_rows(o, r);
+        sgfsi_json *columns = sgfsi_json_array(), *rows = sgfsi_json_array();
+        for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
+        for (int64_t j = 0; j < r->dim; j++) sgfsi_json_put(rows, NULL, row_json(r, &r->row[j]));
+        sgfsi_json_put(o, "columns", columns);
+        sgfsi_json_put(o, "params", rows);
     }
     return o;
 }

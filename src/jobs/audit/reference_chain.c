@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * reference_chain.c: chains of one sampler at one step, walked until the mean of every parameter is known to
+ * reference_chain.c: chains of one sampler at one step, run until the mean of every parameter is known to
  * a given part of its sd. Draws are looked at once (diagnostics/batchmeans.h) and not kept.
  *
  * How long that takes is first taken from theory (tau = (2 - h)/h iterations per independent draw)
@@ -7,7 +7,7 @@
  * the same seed gives the same numbers. Errors by batch means need batches that are longer than
  * tau: fewer than LEAST_ESS independent draws are never taken for enough.
  *
- * With --max-time a probe has its share, from before its anchor is looked for, and looks at the clock
+ * With --max-time a reference has its share, from before its anchor is looked for, and looks at the clock
  * between stretches of iterations, warm-up's as well. Fewer than SAY_ESS effective draws by then (of
  * the slowest parameter), or fewer than SAY_BATCHES batches, say nothing: errors are guesses then.
  *
@@ -38,57 +38,50 @@ static const double most_rows = 3200;
 /* ---- options of its run ---------------------------------------------------------------------- */
 
 /* Seeds that are neither the run's own nor each other's: draws must be independent of those they
- * are compared with. (splitmix64 of the user's seed and the probe's number.) */
+ * are compared with. (splitmix64 of the user's seed and the reference's number.) */
 static uint64_t seed_of(const sgfsi_audit *a, const sgfsi_reference_chain *p) {
     uint64_t z = (uint64_t)sgfsi_config_int(a->job.cfg, "run.seed") * SGFSI_REFERENCES +
-                 (uint64_t)(p - a->probe) + 0x9E3779B97F4A7C15u;
+                 (uint64_t)(p - a->reference) + 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return (z ^ (z >> 31)) >> 12;
 }
 
-static sgfs_status lend(const sgfsi_audit *a, sgfs_config *cfg, const char *key, sgfs_err *err) {
+static sgfs_status copy_option(const sgfsi_audit *a, sgfs_config *cfg, const char *key,
+                               sgfs_err *err) {
     if (!sgfsi_config_given(a->job.cfg, key)) return SGFS_OK;
     return sgfs_config_set(cfg, key, sgfsi_config_text(a->job.cfg, key), err);
-}
-
-/* What the run's sampler and this one have in common, as the run had it. */
-static sgfs_status copy_settings(const sgfsi_audit *a, const sgfsi_reference_chain *p,
-                                 sgfs_config *cfg, sgfs_err *err) {
-    sgfsi_kinds kinds;
-    sgfs_status status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
-    if (status != SGFS_OK || a->way != SGFSI_AUDIT_STEP) return status;
-    bool same = strcmp(p->sampler, a->sampler) == 0;
-    if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
-    if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
-    for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
-        if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
-        status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
-    }
-    return status;
 }
 
 static sgfs_status set_options(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                sgfs_config *cfg, sgfs_err *err) {
     sgfs_status status = sgfs_config_set(cfg, "sampler.kind", p->sampler, err);
-    if (status == SGFS_OK) status = copy_settings(a, p, cfg, err);
+    if (status != SGFS_OK) return status;
+    /* What the run's sampler and this one have in common, as the run had it. */
+    sgfsi_kinds kinds;
+    status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
+    if (status != SGFS_OK) return status;
+    if (a->way == SGFSI_AUDIT_STEP) {
+        bool same = strcmp(p->sampler, a->sampler) == 0;
+        if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
+        if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
+        for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
+            if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
+            status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
+        }
+        if (status != SGFS_OK) return status;
+    }
     if (status == SGFS_OK && isfinite(p->h))
         status = sgfsi_config_set_num(cfg, "sampler.step", p->h, err);
-    if (status == SGFS_OK) status = lend(a, cfg, "run.chains", err);
-    if (status == SGFS_OK) status = lend(a, cfg, "run.threads", err);
+    if (status == SGFS_OK) status = copy_option(a, cfg, "run.chains", err);
+    if (status == SGFS_OK) status = copy_option(a, cfg, "run.threads", err);
     if (status == SGFS_OK)
         status = sgfsi_config_set_num(cfg, "run.seed", (double)seed_of(a, p), err);
     if (status == SGFS_OK) status = sgfs_config_set(cfg, "run.draws", "1000000000000", err);
     return status == SGFS_OK ? sgfs_config_set(cfg, "run.thin", "1", err) : status;
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
-
-/* done: iterations of these chains. */
-static void report(sgfsi_audit *a, const sgfsi_reference_chain *p, double done) {
-    double fraction = a->total > 0 ? (a->done + fmin(done, p->work)) / a->total : 0;
-    sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
-}
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* The draws of one chain since the last look go into the sums and are not kept. */
 static void add_draws(void *sums, int64_t chain, int64_t draws, const double *theta) {
@@ -96,8 +89,8 @@ static void add_draws(void *sums, int64_t chain, int64_t draws, const double *th
 }
 
 /* Up to iteration `end` of every chain. */
-static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
-                           sgfsi_batchmeans *b, int64_t end, double until, sgfs_err *err) {
+static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_run *run,
+                          sgfsi_batchmeans *b, int64_t end, double until, sgfs_err *err) {
     const sgfsi_comm *comm = run->model->ctx.comm;
     const double most = 1e6 / (double)(run->model->D * run->plan.chains); /* a few megabytes */
     int64_t stretch = 1;
@@ -109,7 +102,10 @@ static sgfs_status walk_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_
         sgfsi_run_take_draws(run, add_draws, b);
         double after =
             run->chain[0].t > run->plan.warmup ? (double)(run->chain[0].t - run->plan.warmup) : 0;
-        report(a, p, after * (double)run->plan.chains);
+        double fraction =
+            a->total > 0 ? (a->done + fmin(after * (double)run->plan.chains, p->work)) / a->total
+                         : 0;
+        sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
         if (sgfsi_job_stopping(&a->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
         if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;
@@ -188,15 +184,15 @@ static sgfs_status check_table(const sgfsi_reference_chain *p, const sgfs_run *r
                       each);
 }
 
-static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *run,
-                                    sgfsi_batchmeans *b, double until, sgfs_err *err) {
+static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *run,
+                                   sgfsi_batchmeans *b, double until, sgfs_err *err) {
     double chains = (double)run->plan.chains, planned = sgfsi_reference_plan(p) / chains;
     double most = planned * MOST_FACTOR, before = (double)rows_so_far(run);
     if (is_exact(p)) planned = fmin(planned, LEAST_ESS / chains);
     planned = fmax(planned, LEAST_DRAWS);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t end = run->plan.warmup + (int64_t)ceil(planned);
-        sgfs_status status = walk_to(a, p, run, b, end, until, err);
+        sgfs_status status = run_to(a, p, run, b, end, until, err);
         if (status != SGFS_OK) return status;
         p->enough = sgfsi_reference_chain_estimate(p, b);
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
@@ -210,7 +206,7 @@ static sgfs_status walk_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sg
     return SGFS_OK;
 }
 
-/* ---- one probe ------------------------------------------------------------------------------- */
+/* ---- one reference --------------------------------------------------------------------------- */
 
 /* h as the sampler chose it. */
 static double step_of(const sgfs_run *run) {
@@ -239,11 +235,11 @@ static sgfs_status with_run(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *
     p->estimate = sgfsi_arena_alloc(&a->job.arena, D, sizeof *p->estimate);
     if (b == NULL || p->estimate == NULL) status = sgfsi_fail_memory(err, "the audit");
     if (status == SGFS_OK) status = check_table(p, run, err);
-    if (status == SGFS_OK) status = walk_to(a, p, run, b, run->plan.warmup + 1, until, err);
+    if (status == SGFS_OK) status = run_to(a, p, run, b, run->plan.warmup + 1, until, err);
     if (status == SGFS_OK && run->chain[0].t <= run->plan.warmup)
         status = sgfsi_reference_too_short(a, p, err);
     if (status == SGFS_OK && !isfinite(p->h)) p->h = step_of(run);
-    if (status == SGFS_OK) status = walk_until_known(a, p, run, b, until, err);
+    if (status == SGFS_OK) status = run_until_known(a, p, run, b, until, err);
     if (status == SGFS_OK && !p->enough) status = sgfsi_reference_too_short(a, p, err);
     p->rows = rows_so_far(run);
     if (status != SGFS_OK) p->estimate = NULL;
@@ -251,7 +247,7 @@ static sgfs_status with_run(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *
     return status;
 }
 
-/* Notes of the first probe are of use (the search for the anchor); the same again are not. */
+/* Notes of the first reference are of use (the search for the anchor); repetitions are not. */
 static void pass_first(sgfs_level level, const char *text, void *user) {
     const sgfsi_audit *a = user;
     if (level == SGFS_NOTE && a->done == 0)

@@ -116,7 +116,8 @@ void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end
 }
 
 /* The gradient a little beside theta, made once for each point and neighbour. */
-static sgfs_status look_beside(sgfsi_check *c, sgfsi_neighbour *n, int64_t which, sgfs_err *err) {
+static sgfs_status evaluate_beside(sgfsi_check *c, sgfsi_neighbour *n, int64_t which,
+                                   sgfs_err *err) {
     double lp = 0;
     if (n->at == c->point) return SGFS_OK;
     sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 1 + which, SGFSI_START);
@@ -166,7 +167,7 @@ static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *ou
         sgfsi_neighbour *n = &c->beside[i];
         sgfsi_slopes at = c->slopes;
         if (!is_open(&out[0]) && !is_open(&out[1])) break;
-        if (look_beside(c, n, i, NULL) != SGFS_OK) continue; /* no numbers there */
+        if (evaluate_beside(c, n, i, NULL) != SGFS_OK) continue; /* no numbers there */
         at.theta = n->theta;
         at.gradient[0] = n->G;
         at.gradient[1] = n->prior;
@@ -221,7 +222,7 @@ static double gap_of(const sgfsi_verdict *v) {
 
 /* A direction over all parameters disagrees: halve it, keep the half that is further off, until one
  * parameter is left, and compare that one. */
-static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
+static sgfs_status find_by_halves(sgfsi_check *c, int64_t which, sgfs_err *err) {
     int64_t from = 0, end = c->part.D;
     while (end - from > 1) {
         int64_t middle = from + (end - from) / 2;
@@ -236,21 +237,6 @@ static sgfs_status corner(sgfsi_check *c, int64_t which, sgfs_err *err) {
         else from = middle;
     }
     return check_parameter(c, c->order[from], err);
-}
-
-static sgfs_status check_directions(sgfsi_check *c, bool found_already, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t d = 1; d <= DIRECTIONS && status == SGFS_OK; d++) {
-        sgfsi_verdict seen;
-        sgfsi_check_choose(c, d, 0, c->part.D);
-        status = check_direction(c, &seen, err);
-        if (status != SGFS_OK) return status;
-        sgfsi_note(&c->found.direction, seen.is, seen.error, c->point, 0);
-        if (seen.is < SGFSI_WRONG || found_already) continue;
-        status = corner(c, d, err);
-        found_already = true;
-    }
-    return status;
 }
 
 /* Put the parameters to check at this point in front: one of every block, then any. */
@@ -274,28 +260,7 @@ static void shuffle(sgfsi_check *c) {
     }
 }
 
-static sgfs_status check_parameters(sgfsi_check *c, sgfs_err *err) {
-    bool wrong = false;
-    sgfs_status status = SGFS_OK;
-    shuffle(c);
-    for (int64_t k = 0; k < c->most && k < c->part.D && status == SGFS_OK; k++) {
-        status = check_parameter(c, c->order[k], err);
-        wrong = wrong || c->param[c->order[k]].is >= SGFSI_WRONG;
-    }
-    return status == SGFS_OK ? check_directions(c, wrong, err) : status;
-}
-
 /* ---- points ---------------------------------------------------------------------------------- */
-
-static void place(sgfsi_check *c) {
-    int64_t D = c->part.D;
-    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 0, SGFSI_START);
-    sgfsi_uniforms(&s, D, c->room);
-    for (int64_t j = 0; j < D; j++) {
-        double away = c->point > 1 ? c->radius * (2 * c->room[j] - 1) : 0;
-        c->theta[j] = c->start[j] + away * c->spread[j];
-    }
-}
 
 /* Can density and gradient at theta not be had of these n rows of the part? */
 static bool are_bad(sgfsi_check *c, const int64_t *row, int64_t n) {
@@ -324,7 +289,7 @@ static int64_t bad_row(sgfsi_check *c) {
 }
 
 /* Log density and gradient at theta; false: not numbers, which is noted. */
-static sgfs_status look(sgfsi_check *c, bool *usable, sgfs_err *err) {
+static sgfs_status evaluate(sgfsi_check *c, bool *usable, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
     int64_t bad = 0;
     c->lp = 0;
@@ -353,37 +318,58 @@ static sgfs_status look(sgfsi_check *c, bool *usable, sgfs_err *err) {
 
 static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
     bool usable = false;
-    place(c);
-    sgfs_status status = look(c, &usable, err);
+    int64_t D = c->part.D;
+    /* The first point is the model's start, the others lie around it. */
+    sgfsi_stream s = sgfsi_stream_at(c->seed, (uint32_t)c->point, 0, SGFSI_START);
+    sgfsi_uniforms(&s, D, c->room);
+    for (int64_t j = 0; j < D; j++) {
+        double away = c->point > 1 ? c->radius * (2 * c->room[j] - 1) : 0;
+        c->theta[j] = c->start[j] + away * c->spread[j];
+    }
+    sgfs_status status = evaluate(c, &usable, err);
     if (status != SGFS_OK || !usable) return status;
-    c->spot = look_beside(c, &c->beside[0], 0, NULL) == SGFS_OK ? c->beside[0].theta : c->theta;
+    c->spot = evaluate_beside(c, &c->beside[0], 0, NULL) == SGFS_OK ? c->beside[0].theta : c->theta;
     status = sgfsi_check_sample(c, &usable, err);
-    return status == SGFS_OK && usable ? check_parameters(c, err) : status;
+    if (status != SGFS_OK || !usable) return status;
+    /* One by one, then along directions over all: a mistake found is not looked for twice. */
+    bool found = false;
+    shuffle(c);
+    for (int64_t k = 0; k < c->most && k < D; k++) {
+        status = check_parameter(c, c->order[k], err);
+        if (status != SGFS_OK) return status;
+        found = found || c->param[c->order[k]].is >= SGFSI_WRONG;
+    }
+    for (int64_t d = 1; d <= DIRECTIONS && status == SGFS_OK; d++) {
+        sgfsi_verdict seen;
+        sgfsi_check_choose(c, d, 0, D);
+        status = check_direction(c, &seen, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_note(&c->found.direction, seen.is, seen.error, c->point, 0);
+        if (seen.is < SGFSI_WRONG || found) continue;
+        status = find_by_halves(c, d, err);
+        found = true;
+    }
+    return status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* n of N rows, evenly. */
-static sgfs_status choose_rows(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+    int64_t D = c->model->D;
+    /* n of N rows, evenly. */
     const sgfs_data *d = c->model->data;
     double by_work = (double)ROW_WORK / (double)c->model->D;
     int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, by_work));
     if (!sgfsi_config_auto(cfg, "check.rows")) n = sgfsi_config_int(cfg, "check.rows");
     c->part = sgfsi_model_on(c->model, d);
-    if (n >= d->N) return SGFS_OK;
-    int64_t *row = sgfsi_arena_alloc(&c->job.arena, n, sizeof *row);
-    if (row == NULL) return sgfsi_fail_memory(err, "the check");
-    for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
-    c->some = sgfsi_data_view(d, row, n, SGFSI_SAME_SCALE, err);
-    if (c->some == NULL) return err->code;
-    c->part.data = c->some;
-    return SGFS_OK;
-}
-
-static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
-    int64_t D = c->model->D;
-    sgfs_status status = choose_rows(c, cfg, err);
-    if (status != SGFS_OK) return status;
+    if (n < d->N) {
+        int64_t *row = sgfsi_arena_alloc(&c->job.arena, n, sizeof *row);
+        if (row == NULL) return sgfsi_fail_memory(err, "the check");
+        for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
+        c->some = sgfsi_data_view(d, row, n, SGFSI_SAME_SCALE, err);
+        if (c->some == NULL) return err->code;
+        c->part.data = c->some;
+    }
     double *numbers = SGFSI_DOUBLES(&c->job.arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
     c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;
     c->loglik = SGFSI_DOUBLES(&c->job.arena, c->sample);
@@ -403,10 +389,9 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
         c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
     }
     int64_t threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
-    status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->job.arena, err);
-    return status == SGFS_OK ? sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample,
-                                               &c->job.arena, err)
-                             : status;
+    sgfs_status status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->job.arena, err);
+    if (status != SGFS_OK) return status;
+    return sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->job.arena, err);
 }
 
 static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
@@ -442,21 +427,21 @@ static int worst_first(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static const char *block_of(const sgfs_model *m, int64_t j) {
-    int64_t k = 0;
-    while (k + 1 < m->blocks && m->block[k + 1].offset <= j) k++;
-    return m->block[k].name;
-}
-
-static sgfs_status fill_rows(sgfsi_check *c, sgfs_err *err) {
+static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
+    const sgfsi_check_findings *f = &c->found;
     sgfs_check_grad *out = &c->shown;
+    char title[192], verdict[SGFSI_VERDICT_CHARS];
+    snprintf(title, sizeof title, "%s, %lld of %lld rows, %lld parameters", c->part.kind->name,
+             (long long)c->part.data->N, (long long)c->model->data->N, (long long)c->part.D);
     out->row = sgfsi_arena_alloc(&c->job.arena, c->part.D, sizeof *out->row);
     if (out->row == NULL) return sgfsi_fail_memory(err, "the check");
     for (int64_t j = 0; j < c->part.D; j++) {
         const sgfsi_checked *p = &c->param[j];
         if (p->is == SGFSI_UNCHECKED) continue;
         char *name = sgfsi_arena_text(&c->job.arena, c->part.param[j]);
-        char *block = sgfsi_arena_text(&c->job.arena, block_of(&c->part, j));
+        int64_t k = 0;
+        while (k + 1 < c->part.blocks && c->part.block[k + 1].offset <= j) k++;
+        char *block = sgfsi_arena_text(&c->job.arena, c->part.block[k].name);
         if (name == NULL || block == NULL) return sgfsi_fail_memory(err, "the check");
         out->row[out->checked++] = (sgfs_check_grad_row){.name = name,
                                                          .block = block,
@@ -469,17 +454,6 @@ static sgfs_status fill_rows(sgfsi_check *c, sgfs_err *err) {
     }
     qsort(out->row, (size_t)out->checked, sizeof *out->row, worst_first);
     out->error = out->checked > 0 ? out->row[0].error : NAN;
-    return SGFS_OK;
-}
-
-static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
-    const sgfsi_check_findings *f = &c->found;
-    sgfs_check_grad *out = &c->shown;
-    char title[192], verdict[SGFSI_VERDICT_CHARS];
-    snprintf(title, sizeof title, "%s, %lld of %lld rows, %lld parameters", c->part.kind->name,
-             (long long)c->part.data->N, (long long)c->model->data->N, (long long)c->part.D);
-    sgfs_status status = fill_rows(c, err);
-    if (status != SGFS_OK) return status;
     out->dim = c->part.D;
     out->rows = c->part.data->N;
     out->rows_in_data = c->model->data->N;

@@ -65,8 +65,8 @@ static double roughness(const sgfsi_slope *s) {
 }
 
 /* A difference that another step does not show is not believed. */
-static sgfs_status look_again(const sgfsi_slopes *s, const double *v, sgfsi_slope *out,
-                              sgfs_err *err) {
+static sgfs_status confirm(const sgfsi_slopes *s, const double *v, sgfsi_slope *out,
+                           sgfs_err *err) {
     for (int k = 0; k < SGFSI_DENSITIES; k++) {
         sgfsi_slope other[SGFSI_DENSITIES];
         double gap = fabs(out[k].analytic - out[k].numeric);
@@ -114,5 +114,5 @@ sgfs_status sgfsi_slopes_along(const sgfsi_slopes *s, const double *v, sgfsi_slo
             if (!(roughness(&out[k]) <= roughness(&other[k]))) out[k] = other[k];
         }
     }
-    return status == SGFS_OK ? look_again(s, v, out, err) : status;
+    return status == SGFS_OK ? confirm(s, v, out, err) : status;
 }

@@ -19,33 +19,28 @@ static const double same = 1e-11; /* of log densities that should be the same nu
 
 /* ---- rows as batches ------------------------------------------------------------------------- */
 
-/* Row i of the batch as a batch of its own. csr: room for its head. */
-static sgfs_batch row_of(const sgfs_batch *b, int64_t i, sgfs_csr *csr) {
-    sgfs_batch one = *b;
-    one.n = 1;
-    one.y = b->y + i;
-    if (b->x != NULL) one.x = b->x + i * b->p;
-    if (b->weight != NULL) one.weight = b->weight + i;
-    if (b->offset != NULL) one.offset = b->offset + i;
-    if (b->sparse != NULL) {
-        *csr = *b->sparse;
-        csr->start += i;
-        one.sparse = csr;
-    }
-    return one;
-}
-
 static sgfs_status logliks(sgfsi_check *c, const sgfs_batch *b, const double *theta, double *loglik,
                            sgfs_err *err) {
     sgfs_scores alone = {.n = b->n, .D = c->part.D, .blocks = c->part.blocks, .loglik = loglik};
     return c->part.kind->scores(&c->part, theta, b, &alone, c->eval.scratch, err);
 }
 
-/* The log density of one row of the sample, alone and without scores. */
+/* The log density of one row of the sample, as a batch of its own and without scores. */
 static sgfs_status row_at(void *work, const double *theta, double *density, sgfs_err *err) {
     sgfsi_check *c = work;
     sgfs_csr csr;
-    sgfs_batch one = row_of(&c->eval.batcher.batch, c->now, &csr);
+    const sgfs_batch *b = &c->eval.batcher.batch;
+    sgfs_batch one = *b;
+    one.n = 1;
+    one.y = b->y + c->now;
+    if (b->x != NULL) one.x = b->x + c->now * b->p;
+    if (b->weight != NULL) one.weight = b->weight + c->now;
+    if (b->offset != NULL) one.offset = b->offset + c->now;
+    if (b->sparse != NULL) {
+        csr = *b->sparse;
+        csr.start += c->now;
+        one.sparse = &csr;
+    }
     density[1] = 0;
     return logliks(c, &one, theta, &density[0], err);
 }
@@ -74,18 +69,6 @@ static void score_of(const sgfsi_check *c, int64_t i, double *g) {
                 line[b->sparse->col[e]] = left * b->sparse->value[e];
         }
     }
-}
-
-/* size_j = sqrt(sum over the rows of g_ij^2), from those of the sample. */
-static void measure_sizes(sgfsi_check *c) {
-    int64_t D = c->part.D;
-    double share = c->part.data->total / (double)c->sample;
-    memset(c->size, 0, (size_t)D * sizeof *c->size);
-    for (int64_t i = 0; i < c->sample; i++) {
-        score_of(c, i, c->room);
-        for (int64_t j = 0; j < D; j++) c->size[j] += share * c->room[j] * c->room[j];
-    }
-    for (int64_t j = 0; j < D; j++) c->size[j] = sqrt(c->size[j]);
 }
 
 /* The number a row of the sample has in the data, from 1. */
@@ -121,32 +104,6 @@ static double usual_slope(sgfsi_check *c) {
     return sqrt(sum / (double)c->sample);
 }
 
-/* Each of some rows by itself: its score against differences of its own log density. A row that
- * says next to nothing (a label that is certain) is measured by what is usual. */
-static sgfs_status check_rows(sgfsi_check *c, sgfs_err *err) {
-    int64_t step = c->sample / SINGLE > 0 ? c->sample / SINGLE : 1;
-    sgfsi_slopes s = c->slopes;
-    sgfs_status status = SGFS_OK;
-    sgfsi_check_choose(c, 0, 0, c->part.D);
-    double usual = usual_slope(c);
-    s.densities = row_at;
-    s.theta = c->spot;
-    s.gradient[0] = c->room;
-    s.gradient[1] = NULL;
-    s.enough[0] = 0.1 * c->tolerance * usual;
-    for (int64_t i = 0; i < c->sample; i += step) {
-        sgfsi_slope along[SGFSI_DENSITIES];
-        c->now = i;
-        score_of(c, i, c->room);
-        status = sgfsi_slopes_noise(&s, c->v, err);
-        if (status == SGFS_OK) status = sgfsi_slopes_along(&s, c->v, along, err);
-        if (status != SGFS_OK) return status;
-        sgfsi_verdict seen = sgfsi_judge(&along[0], usual, c->tolerance);
-        sgfsi_note(&c->found.score, seen.is, seen.error, c->point, number_of(c, i));
-    }
-    return SGFS_OK;
-}
-
 /* The gradient of the sample is not finite: whose, and in which row? */
 static void name_culprit(sgfsi_check *c) {
     for (int64_t i = 0; i < c->sample; i++) {
@@ -176,10 +133,38 @@ sgfs_status sgfsi_check_sample(sgfsi_check *c, bool *usable, sgfs_err *err) {
     if (status == SGFS_ENUMERIC) name_culprit(c);
     *usable = status == SGFS_OK;
     if (status != SGFS_OK) return c->found.density.is == SGFSI_NOT_FINITE ? SGFS_OK : status;
-    measure_sizes(c);
+    /* size_j = sqrt(sum over the rows of g_ij^2), from those of the sample. */
+    int64_t D = c->part.D;
+    double share = c->part.data->total / (double)c->sample;
+    memset(c->size, 0, (size_t)D * sizeof *c->size);
+    for (int64_t i = 0; i < c->sample; i++) {
+        score_of(c, i, c->room);
+        for (int64_t j = 0; j < D; j++) c->size[j] += share * c->room[j] * c->room[j];
+    }
+    for (int64_t j = 0; j < D; j++) c->size[j] = sqrt(c->size[j]);
     status = check_logliks(c, err);
-    if (status == SGFS_OK) status = check_rows(c, err);
     if (status != SGFS_OK) return status;
+    /* Each of some rows by itself: its score against differences of its own log density. A row that
+     * says next to nothing (a label that is certain) is measured by what is usual. */
+    int64_t step = c->sample / SINGLE > 0 ? c->sample / SINGLE : 1;
+    sgfsi_slopes s = c->slopes;
+    sgfsi_check_choose(c, 0, 0, c->part.D);
+    double usual = usual_slope(c);
+    s.densities = row_at;
+    s.theta = c->spot;
+    s.gradient[0] = c->room;
+    s.gradient[1] = NULL;
+    s.enough[0] = 0.1 * c->tolerance * usual;
+    for (int64_t i = 0; i < c->sample; i += step) {
+        sgfsi_slope along[SGFSI_DENSITIES];
+        c->now = i;
+        score_of(c, i, c->room);
+        status = sgfsi_slopes_noise(&s, c->v, err);
+        if (status == SGFS_OK) status = sgfsi_slopes_along(&s, c->v, along, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_verdict seen = sgfsi_judge(&along[0], usual, c->tolerance);
+        sgfsi_note(&c->found.score, seen.is, seen.error, c->point, number_of(c, i));
+    }
     c->slopes.theta = c->spot; /* a kink is no noise */
     status = sgfsi_slopes_noise(&c->slopes, c->v, err);
     c->slopes.theta = c->theta;

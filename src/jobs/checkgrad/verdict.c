@@ -43,46 +43,6 @@ typedef struct extent {
     double least, most;     /* ratios */
 } extent;
 
-static extent measure(const sgfsi_check_findings *f) {
-    const sgfs_model *m = f->model;
-    extent e = {.least = INFINITY, .most = -INFINITY, .first = -1, .block = -1};
-    for (int64_t k = 0; k < m->blocks; k++) {
-        int64_t wrong = 0, checked = 0,
-                end = m->block[k].offset + m->block[k].rows * m->block[k].cols;
-        for (int64_t j = m->block[k].offset; j < end; j++) {
-            const sgfsi_checked *p = &f->param[j];
-            checked += p->is != SGFSI_UNCHECKED;
-            if (!is_wrong(p)) continue;
-            wrong++;
-            if (e.first < 0) e.first = j;
-            e.prior = e.prior || p->prior >= SGFSI_WRONG;
-            e.least = fmin(e.least, p->least_ratio);
-            e.most = fmax(e.most, p->most_ratio);
-        }
-        e.wrong += wrong;
-        e.checked += checked;
-        if (wrong == 0) continue;
-        e.blocks++;
-        e.block = k;
-        e.in_block = checked;
-    }
-    return e;
-}
-
-static void say_where(page *t, const sgfsi_check_findings *f, const extent *e) {
-    const sgfs_model *m = f->model;
-    if (e->wrong == e->checked && e->checked > 1) say(t, " So it is for every parameter checked.");
-    else if (e->wrong == 1) say(t, " The other %lld agree.", (long long)e->checked - 1);
-    else if (e->blocks == 1 && m->blocks > 1)
-        say(t,
-            " Only block \"%s\" is wrong (%lld of its %lld parameters checked); other blocks "
-            "agree.",
-            m->block[e->block].name, (long long)e->wrong, (long long)e->in_block);
-    else
-        say(t, " %lld of %lld parameters checked disagree.", (long long)e->wrong,
-            (long long)e->checked);
-}
-
 /* ---- what it is like ------------------------------------------------------------------------- */
 
 /* One parameter that is off by the same number everywhere. */
@@ -119,19 +79,6 @@ static void say_ratio(page *t, const sgfsi_check_findings *f, const extent *e) {
 
 /* ---- the sentences --------------------------------------------------------------------------- */
 
-static void say_not_finite(page *t, const sgfsi_check_findings *f) {
-    int64_t j = 0, D = f->model->D;
-    while (j < D && f->param[j].is != SGFSI_NOT_FINITE) j++;
-    if (f->density.is == SGFSI_NOT_FINITE && j == D) {
-        say(t, "The log density is not finite at point %lld", (long long)f->density.point);
-    } else {
-        say(t, "The gradient of \"%s\" is not finite at point %lld", f->model->param[j < D ? j : 0],
-            (long long)f->param[j < D ? j : 0].point);
-    }
-    if (f->density.row > 0) say(t, "; row %lld does it", (long long)f->density.row);
-    say(t, ".");
-}
-
 static void say_wrong(page *t, const sgfsi_check_findings *f, const extent *e) {
     const sgfs_check_grad_row *worst = &f->shown->row[0];
     if (worst->agrees) { /* only the prior is wrong, hidden by what the rows say */
@@ -143,7 +90,18 @@ static void say_wrong(page *t, const sgfsi_check_findings *f, const extent *e) {
             worst->name, (long long)worst->point, worst->analytic, worst->numeric);
     }
     say_ratio(t, f, e);
-    say_where(t, f, e);
+    /* How far the mistake reaches. */
+    const sgfs_model *m = f->model;
+    if (e->wrong == e->checked && e->checked > 1) say(t, " So it is for every parameter checked.");
+    else if (e->wrong == 1) say(t, " The other %lld agree.", (long long)e->checked - 1);
+    else if (e->blocks == 1 && m->blocks > 1)
+        say(t,
+            " Only block \"%s\" is wrong (%lld of its %lld parameters checked); other blocks "
+            "agree.",
+            m->block[e->block].name, (long long)e->wrong, (long long)e->in_block);
+    else
+        say(t, " %lld of %lld parameters checked disagree.", (long long)e->wrong,
+            (long long)e->checked);
     if (e->prior) say(t, " The prior by itself is wrong: look at log_prior.");
     else if (f->score.is == SGFSI_AGREES)
         say(t, " Single rows agree: the mistake depends on the batch.");
@@ -181,28 +139,55 @@ static void say_rest(page *t, const sgfsi_check_findings *f) {
     }
 }
 
-static void say_passed(page *t, const sgfsi_check_findings *f) {
-    const sgfs_check_grad *c = f->shown;
-    say(t, "The gradient agrees with differences of the log density to %.1g at %lld point%s: ",
-        c->tolerance, (long long)c->points, c->points > 1 ? "s" : "");
-    if (c->checked == c->dim) say(t, "every parameter");
-    else say(t, "%lld of %lld parameters", (long long)c->checked, (long long)c->dim);
-    say(t, ", %lld random directions%s, single rows, and the prior alone.",
-        (long long)c->directions, c->checked < c->dim ? " over all of them" : "");
-}
-
 void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CHARS]) {
     page t = {.at = verdict};
-    extent e = measure(f);
+    const sgfs_model *m = f->model;
+    extent e = {.least = INFINITY, .most = -INFINITY, .first = -1, .block = -1};
+    for (int64_t k = 0; k < m->blocks; k++) {
+        int64_t wrong = 0, checked = 0,
+                end = m->block[k].offset + m->block[k].rows * m->block[k].cols;
+        for (int64_t j = m->block[k].offset; j < end; j++) {
+            const sgfsi_checked *p = &f->param[j];
+            checked += p->is != SGFSI_UNCHECKED;
+            if (!is_wrong(p)) continue;
+            wrong++;
+            if (e.first < 0) e.first = j;
+            e.prior = e.prior || p->prior >= SGFSI_WRONG;
+            e.least = fmin(e.least, p->least_ratio);
+            e.most = fmax(e.most, p->most_ratio);
+        }
+        e.wrong += wrong;
+        e.checked += checked;
+        if (wrong == 0) continue;
+        e.blocks++;
+        e.block = k;
+        e.in_block = checked;
+    }
     bool broken = f->density.is == SGFSI_NOT_FINITE;
     for (int64_t j = 0; j < f->model->D; j++) broken = broken || f->param[j].is == SGFSI_NOT_FINITE;
     verdict[0] = '\0';
     if (f->shown->passed) {
-        say_passed(&t, f);
+        const sgfs_check_grad *c = f->shown;
+        say(&t, "The gradient agrees with differences of the log density to %.1g at %lld point%s: ",
+            c->tolerance, (long long)c->points, c->points > 1 ? "s" : "");
+        if (c->checked == c->dim) say(&t, "every parameter");
+        else say(&t, "%lld of %lld parameters", (long long)c->checked, (long long)c->dim);
+        say(&t, ", %lld random directions%s, single rows, and the prior alone.",
+            (long long)c->directions, c->checked < c->dim ? " over all of them" : "");
         return;
     }
-    if (broken) say_not_finite(&t, f);
-    else if (e.wrong > 0) say_wrong(&t, f, &e);
+    if (broken) {
+        int64_t j = 0, D = f->model->D;
+        while (j < D && f->param[j].is != SGFSI_NOT_FINITE) j++;
+        if (f->density.is == SGFSI_NOT_FINITE && j == D) {
+            say(&t, "The log density is not finite at point %lld", (long long)f->density.point);
+        } else {
+            say(&t, "The gradient of \"%s\" is not finite at point %lld",
+                f->model->param[j < D ? j : 0], (long long)f->param[j < D ? j : 0].point);
+        }
+        if (f->density.row > 0) say(&t, "; row %lld does it", (long long)f->density.row);
+        say(&t, ".");
+    } else if (e.wrong > 0) say_wrong(&t, f, &e);
     say_rest(&t, f);
 }
 

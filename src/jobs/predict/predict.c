@@ -76,7 +76,21 @@ static const sgfs_model_kind *find_kind(const sgfs_draws *draws, const sgfs_conf
     return sgfsi_find_model(own ? given : name, err);
 }
 
-static sgfs_status open_rows(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+    /* All draws of all chains in a row; of these `want`, evenly. */
+    int64_t all = 0, want = sgfsi_config_int(p->job.cfg, "predict.draws"), before = 0;
+    for (int64_t c = 0; c < draws->chains; c++) all += draws->chain[c].draws;
+    if (all == 0) return sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet.");
+    p->draws = want < 1 || want > all ? all : want; /* auto is -1 */
+    p->draw = sgfsi_arena_alloc(&p->job.arena, p->draws, sizeof *p->draw);
+    if (p->draw == NULL) return sgfsi_fail_memory(err, "the list of draws");
+    for (int64_t c = 0, k = 0; c < draws->chains; before += draws->chain[c++].draws) {
+        for (; k < p->draws; k++) {
+            int64_t at = (int64_t)(((double)k + 0.5) * (double)all / (double)p->draws) - before;
+            if (at >= draws->chain[c].draws) break;
+            p->draw[k] = (sgfsi_draw){draws->chain[c].theta + at * draws->D, (uint32_t)c, at};
+        }
+    }
     const sgfs_model_kind *kind = p->kind = find_kind(draws, p->job.cfg, err);
     sgfs_config *old = kind != NULL ? recall_config(draws, p->job.cfg, err) : NULL;
     if (old == NULL) return err->code;
@@ -94,35 +108,12 @@ static sgfs_status open_rows(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err
     }
     bool able =
         kind->predict != NULL || (kind->resample != NULL && p->rows.model->labels.count == 0);
-    return able ? SGFS_OK
-                : sgfsi_fail(err, SGFS_EUSAGE,
-                             "Model %s knows neither a mean nor how to draw a target (predict, "
-                             "resample): there is nothing to predict with.",
-                             kind->name);
-}
-
-/* All draws of all chains in a row; of these `want`, evenly. */
-static sgfs_status choose_draws(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
-    int64_t all = 0, want = sgfsi_config_int(p->job.cfg, "predict.draws"), before = 0;
-    for (int64_t c = 0; c < draws->chains; c++) all += draws->chain[c].draws;
-    if (all == 0) return sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet.");
-    p->draws = want < 1 || want > all ? all : want; /* auto is -1 */
-    p->draw = sgfsi_arena_alloc(&p->job.arena, p->draws, sizeof *p->draw);
-    if (p->draw == NULL) return sgfsi_fail_memory(err, "the list of draws");
-    for (int64_t c = 0, k = 0; c < draws->chains; before += draws->chain[c++].draws) {
-        for (; k < p->draws; k++) {
-            int64_t at = (int64_t)(((double)k + 0.5) * (double)all / (double)p->draws) - before;
-            if (at >= draws->chain[c].draws) break;
-            p->draw[k] = (sgfsi_draw){draws->chain[c].theta + at * draws->D, (uint32_t)c, at};
-        }
+    if (!able) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "Model %s knows neither a mean nor how to draw a target (predict, "
+                          "resample): there is nothing to predict with.",
+                          kind->name);
     }
-    return SGFS_OK;
-}
-
-static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
-    sgfs_status status = choose_draws(p, draws, err);
-    if (status == SGFS_OK) status = open_rows(p, draws, err);
-    if (status != SGFS_OK) return status;
     const sgfs_model *m = p->rows.model;
     p->threads = sgfsi_threads(sgfsi_config_int(p->job.cfg, "run.threads"));
     p->slots = SLOTS * p->threads;
@@ -193,28 +184,6 @@ static sgfs_status read_slots(sgfsi_predict *p, int64_t *used, sgfs_err *err) {
     return status;
 }
 
-static void predict_slots(sgfsi_predict *p, int64_t used) {
-    sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->threads)
-    for (int64_t k = 0; k < used; k++)
-        sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
-    sgfsi_context_leave(scope);
-}
-
-static void tally_slot(sgfsi_predict *p, const sgfsi_predict_slot *slot) {
-    bool intervals = p->predictor[0].drawn;
-    for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
-        const sgfsi_scored_row row = {.weight = 1,
-                                      .y = slot->in.y[i],
-                                      .log_density = slot->log_density[i],
-                                      .mean = slot->mean + i * p->width,
-                                      .q = intervals ? slot->q + i * SGFSI_QUANTILES : NULL,
-                                      .pit = slot->pit[i]};
-        sgfsi_tally_add(&p->tally, &row);
-    }
-    p->done += slot->in.batch.n;
-}
-
 /* In the order of the file. */
 static sgfs_status finish_slots(sgfsi_predict *p, int64_t used, FILE *f, sgfs_err *err) {
     for (int64_t k = 0; k < used; k++) {
@@ -225,18 +194,19 @@ static sgfs_status finish_slots(sgfsi_predict *p, int64_t used, FILE *f, sgfs_er
         }
         if (f != NULL && fwrite(slot->text, 1, slot->used, f) != slot->used)
             return SGFS_OK; /* committing the file will say why */
-        tally_slot(p, slot);
+        bool intervals = p->predictor[0].drawn;
+        for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
+            const sgfsi_scored_row row = {.weight = 1,
+                                          .y = slot->in.y[i],
+                                          .log_density = slot->log_density[i],
+                                          .mean = slot->mean + i * p->width,
+                                          .q = intervals ? slot->q + i * SGFSI_QUANTILES : NULL,
+                                          .pit = slot->pit[i]};
+            sgfsi_tally_add(&p->tally, &row);
+        }
+        p->done += slot->in.batch.n;
     }
     return SGFS_OK;
-}
-
-static void report(sgfsi_predict *p) {
-    char detail[64];
-    snprintf(detail, sizeof detail, "%lld rows, %.3g rows/s", (long long)p->done,
-             (double)p->done / sgfsi_job_seconds(&p->job));
-    sgfsi_job_report(&p->job, (sgfs_progress){.fraction = sgfsi_newdata_fraction(p->rows.rows),
-                                              .detail = detail,
-                                              .done = p->done});
 }
 
 static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
@@ -246,11 +216,20 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     while (status == SGFS_OK && used == p->slots && (f == NULL || !ferror(f))) {
         status = read_slots(p, &used, err);
         if (status != SGFS_OK) break;
-        predict_slots(p, used);
+        sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->threads)
+        for (int64_t k = 0; k < used; k++)
+            sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
+        sgfsi_context_leave(scope);
         if (sgfsi_job_stopping(&p->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
         status = finish_slots(p, used, f, err);
-        report(p);
+        char detail[64];
+        snprintf(detail, sizeof detail, "%lld rows, %.3g rows/s", (long long)p->done,
+                 (double)p->done / sgfsi_job_seconds(&p->job));
+        sgfsi_job_report(&p->job, (sgfs_progress){.fraction = sgfsi_newdata_fraction(p->rows.rows),
+                                                  .detail = detail,
+                                                  .done = p->done});
     }
     p->result.seconds = sgfsi_job_seconds(&p->job);
     return status;

@@ -26,18 +26,6 @@ static sgfs_status fill_labels(sgfsi_predict *p, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static void fill_bins(sgfs_prediction *r, const sgfsi_tally *t) {
-    for (int b = 0; b < SGFSI_BINS; b++) {
-        const sgfsi_bin *bin = &t->bin[b];
-        r->bin[b] = (sgfs_predict_bin){.low = (double)b / SGFSI_BINS,
-                                       .high = (double)(b + 1) / SGFSI_BINS,
-                                       .rows = bin->rows,
-                                       .predicted = bin->predicted / (double)bin->rows,
-                                       .observed = bin->observed / (double)bin->rows};
-        r->pit[b] = t->pit[b];
-    }
-}
-
 sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
     sgfs_prediction *r = &p->result;
     const sgfsi_tally *t = &p->tally;
@@ -58,7 +46,15 @@ sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
     r->coverage = sgfsi_mean_se_mean(&t->inside);
     r->coverage_se = sgfsi_mean_se_se(&t->inside);
     for (int k = 0; k < SGFSI_QUANTILES; k++) r->under[k] = sgfsi_mean_se_mean(&t->under[k]);
-    fill_bins(r, t);
+    for (int b = 0; b < SGFSI_BINS; b++) {
+        const sgfsi_bin *bin = &t->bin[b];
+        r->bin[b] = (sgfs_predict_bin){.low = (double)b / SGFSI_BINS,
+                                       .high = (double)(b + 1) / SGFSI_BINS,
+                                       .rows = bin->rows,
+                                       .predicted = bin->predicted / (double)bin->rows,
+                                       .observed = bin->observed / (double)bin->rows};
+        r->pit[b] = t->pit[b];
+    }
     return fill_labels(p, err);
 }
 

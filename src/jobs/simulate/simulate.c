@@ -63,19 +63,6 @@ static sgfs_status open_model(sgfsi_simulation *s, const sgfs_config *cfg, sgfsi
     return s->theta != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the simulation");
 }
 
-static void draw_truth(const sgfsi_simulation *s) {
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, 0, SGFSI_TRUTH);
-    sgfsi_normals(&stream, s->m->D, s->theta);
-    for (const sgfs_block *b = s->m->block; b < s->m->block + s->m->blocks; b++) {
-        bool noise = strcmp(b->name, "log_sigma") == 0;
-        for (int64_t i = 0; i < b->rows * b->cols; i++) {
-            double *value = &s->theta[b->offset + i];
-            *value *= i % b->cols == 0 ? 0.5 : 1.5 / sqrt((double)(b->cols - 1));
-            if (noise) *value = log(s->noise);
-        }
-    }
-}
-
 /* ---- the truth ------------------------------------------------------------------------------- */
 
 /* mean, cov NULL: there is no one mode that they could be of. */
@@ -114,7 +101,7 @@ static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, 
     sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
     sgfsi_context_leave(scope);
     if (status != SGFS_OK) return status;
-    sgfsi_invert_factor(m->ctx.device, m->D, mode.L, cov);
+    sgfsi_invert_factor(m->ctx.near, m->D, mode.L, cov);
     /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
     if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode.theta, cov, mean, err);
     memcpy(mean, mode.theta, (size_t)m->D * sizeof *mean);
@@ -141,16 +128,6 @@ static sgfs_status find_truth(const sgfsi_simulation *s, const sgfs_model *m, co
         status = sgfsi_job_write(s->job, truth_json(s, m, moments ? mean : NULL, cov), truth, err);
     }
     sgfsi_arena_free(&arena);
-    return status;
-}
-
-static sgfs_status write_truth(const sgfsi_simulation *s, const sgfs_config *cfg, const char *path,
-                               const char *truth, sgfs_err *err) {
-    sgfs_data *data = sgfs_data_open(path, cfg, err);
-    sgfs_model *m = data != NULL ? sgfsi_model_create(s->kind, data, cfg, NULL, err) : NULL;
-    sgfs_status status = m != NULL ? find_truth(s, m, truth, err) : err->code;
-    sgfs_model_free(m);
-    sgfs_data_free(data);
     return status;
 }
 
@@ -208,17 +185,32 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (status == SGFS_OK)
         status = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
     if (status == SGFS_OK && o->truth != NULL) { /* refuse before an hour of writing, not after */
-        sgfsi_outfile probe;
-        status = sgfsi_outfile_open(&probe, o->truth, overwrite, false, err);
-        if (status == SGFS_OK) sgfsi_outfile_abandon(&probe);
+        sgfsi_outfile trial;
+        status = sgfsi_outfile_open(&trial, o->truth, overwrite, false, err);
+        if (status == SGFS_OK) sgfsi_outfile_abandon(&trial);
     }
     if (status == SGFS_OK) status = sgfsi_check_model_options(cfg, s.kind, err);
     if (status == SGFS_OK) status = open_model(&s, cfg, &job->arena, err);
     if (status == SGFS_OK) {
-        draw_truth(&s);
+        sgfsi_stream stream = sgfsi_stream_at(s.seed, 0, 0, SGFSI_TRUTH);
+        sgfsi_normals(&stream, s.m->D, s.theta);
+        for (const sgfs_block *b = s.m->block; b < s.m->block + s.m->blocks; b++) {
+            bool noise = strcmp(b->name, "log_sigma") == 0;
+            for (int64_t i = 0; i < b->rows * b->cols; i++) {
+                double *value = &s.theta[b->offset + i];
+                *value *= i % b->cols == 0 ? 0.5 : 1.5 / sqrt((double)(b->cols - 1));
+                if (noise) *value = log(s.noise);
+            }
+        }
         status = sgfsi_simulation_write(&s, o->out, overwrite, err);
     }
-    if (status == SGFS_OK && o->truth != NULL) status = write_truth(&s, cfg, o->out, o->truth, err);
+    if (status == SGFS_OK && o->truth != NULL) {
+        sgfs_data *data = sgfs_data_open(o->out, cfg, err);
+        sgfs_model *m = data != NULL ? sgfsi_model_create(s.kind, data, cfg, NULL, err) : NULL;
+        status = m != NULL ? find_truth(&s, m, o->truth, err) : err->code;
+        sgfs_model_free(m);
+        sgfs_data_free(data);
+    }
     sgfs_model_free(s.m);
     sgfs_data_free(s.data);
     sgfsi_json_free(s.info);

@@ -28,30 +28,6 @@ static int64_t class_of(const dealer *d, double y) {
     return c;
 }
 
-static void count_classes(dealer *d, const sgfs_data *data) {
-    double y[BLOCK], value[MOST_CLASSES + 1];
-    int64_t found = data->has_target ? sgfsi_data_target_values(data, MOST_CLASSES, value) : 0;
-    d->classes = found >= 1 && found <= MOST_CLASSES ? found : 1;
-    for (int64_t c = 0; c < d->classes; c++) d->value[c] = value[c];
-    for (int64_t i = 0; i < data->N; i++) {
-        if (i % BLOCK == 0)
-            sgfsi_data_rows_range(data, i, data->N - i < BLOCK ? data->N - i : BLOCK, NULL, y);
-        d->count[class_of(d, y[i % BLOCK])]++;
-    }
-}
-
-/* Equal folds: the tickets of one class go on where those of the last one stopped. */
-static void print_equal(dealer *d) {
-    int64_t next = 0;
-    for (int64_t c = 0; c < d->classes; c++) {
-        for (int64_t k = 0; k < d->folds; k++) d->left[c][k] = d->count[c] / d->folds;
-        for (int64_t k = 0; k < d->count[c] % d->folds; k++) {
-            d->left[c][next]++;
-            next = (next + 1) % d->folds;
-        }
-    }
-}
-
 /* A share of each class; of two rows or more one stays, and a set that would be empty gets one. */
 static void print_share(dealer *d, double share) {
     double before = 0;
@@ -102,9 +78,27 @@ sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t fold
     dealer *d = sgfsi_arena_alloc(arena, 1, sizeof *d);
     if (f->of == NULL || f->row == NULL || d == NULL) return sgfsi_fail_memory(err, "the folds");
     d->folds = share > 0 ? 2 : folds;
-    count_classes(d, data);
+    double y[BLOCK], value[MOST_CLASSES + 1];
+    int64_t found = data->has_target ? sgfsi_data_target_values(data, MOST_CLASSES, value) : 0;
+    d->classes = found >= 1 && found <= MOST_CLASSES ? found : 1;
+    for (int64_t c = 0; c < d->classes; c++) d->value[c] = value[c];
+    for (int64_t i = 0; i < data->N; i++) {
+        if (i % BLOCK == 0)
+            sgfsi_data_rows_range(data, i, data->N - i < BLOCK ? data->N - i : BLOCK, NULL, y);
+        d->count[class_of(d, y[i % BLOCK])]++;
+    }
     if (share > 0) print_share(d, share);
-    else print_equal(d);
+    else {
+        /* Equal folds: the tickets of one class go on where those of the last one stopped. */
+        int64_t next = 0;
+        for (int64_t c = 0; c < d->classes; c++) {
+            for (int64_t k = 0; k < d->folds; k++) d->left[c][k] = d->count[c] / d->folds;
+            for (int64_t k = 0; k < d->count[c] % d->folds; k++) {
+                d->left[c][next]++;
+                next = (next + 1) % d->folds;
+            }
+        }
+    }
     deal(f, d, data);
     return SGFS_OK;
 }

@@ -216,40 +216,6 @@ static sgfs_status choose_grid(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err
     return status;
 }
 
-/* Combination `index`: the last axis runs fastest. */
-static sgfs_status set_values(sgfsi_tune *t, sgfsi_trial *trial, int64_t index, sgfs_err *err) {
-    char text[512] = "";
-    int64_t stride = t->trials;
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < t->axes && status == SGFS_OK; i++) {
-        const sgfsi_axis *a = &t->axis[i];
-        stride /= a->count;
-        const char *value = a->value[index / stride % a->count];
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%s=%s", i > 0 ? ", " : "", a->option->flag,
-                 value);
-        status = sgfs_config_set(trial->cfg, a->option->key, value, err);
-    }
-    trial->setting = sgfsi_arena_text(&t->job.arena, text);
-    return trial->setting != NULL || status != SGFS_OK ? status
-                                                       : sgfsi_fail_memory(err, "the grid");
-}
-
-/* A run with this setting would be refused: say so now, and which one it is. One sampler for all
- * folds, and the one that the winner will be run with. */
-static sgfs_status check(sgfsi_trial *trial, const sgfs_model *m, sgfs_err *err) {
-    sgfs_err cause = {SGFS_OK, ""};
-    sgfsi_choice choice;
-    sgfsi_plan plan = {.tau = 0};
-    sgfs_status status = sgfsi_plan_make(&plan, m, trial->cfg, NULL, &choice, &cause);
-    if (status == SGFS_OK)
-        status = sgfsi_config_default(trial->cfg, "sampler.kind", plan.kinds.name, &cause);
-    if (status != SGFS_OK) sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
-    trial->work = (double)(plan.warmup + plan.draws) * (double)plan.chains;
-    sgfsi_plan_free(&plan);
-    return status;
-}
-
 static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m, sgfs_err *err) {
     sgfsi_trial *trial = &t->trial[index];
     trial->cfg = sgfsi_config_copy(t->job.cfg);
@@ -261,8 +227,36 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
     sgfs_status status = sgfsi_config_auto(trial->cfg, "run.ess")
                              ? sgfsi_config_default(trial->cfg, "run.ess", "0", err)
                              : SGFS_OK;
-    if (status == SGFS_OK) status = set_values(t, trial, index, err);
-    return status == SGFS_OK ? check(trial, m, err) : status;
+    /* Combination `index`: the last axis runs fastest. */
+    if (status == SGFS_OK) {
+        char text[512] = "";
+        int64_t stride = t->trials;
+        for (int64_t i = 0; i < t->axes && status == SGFS_OK; i++) {
+            const sgfsi_axis *a = &t->axis[i];
+            stride /= a->count;
+            const char *value = a->value[index / stride % a->count];
+            size_t used = strlen(text);
+            snprintf(text + used, sizeof text - used, "%s%s=%s", i > 0 ? ", " : "", a->option->flag,
+                     value);
+            status = sgfs_config_set(trial->cfg, a->option->key, value, err);
+        }
+        trial->setting = sgfsi_arena_text(&t->job.arena, text);
+        if (trial->setting == NULL && status == SGFS_OK)
+            status = sgfsi_fail_memory(err, "the grid");
+    }
+    if (status != SGFS_OK) return status;
+    /* A run with this setting would be refused: say so now, and which one it is. One sampler for all
+     * folds, and the one that the winner will be run with. */
+    sgfs_err cause = {SGFS_OK, ""};
+    sgfsi_choice choice;
+    sgfsi_plan plan = {.tau = 0};
+    status = sgfsi_plan_make(&plan, m, trial->cfg, NULL, &choice, &cause);
+    if (status == SGFS_OK)
+        status = sgfsi_config_default(trial->cfg, "sampler.kind", plan.kinds.name, &cause);
+    if (status != SGFS_OK) sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
+    trial->work = (double)(plan.warmup + plan.draws) * (double)plan.chains;
+    sgfsi_plan_free(&plan);
+    return status;
 }
 
 sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {

@@ -59,7 +59,7 @@ static sgfs_status score_block(scorer *s, room *r, int64_t first, int64_t n, int
             if (status != SGFS_OK) return status;
         }
     }
-    sgfsi_predictor_tell(&r->predictor, &s->tally[group]);
+    sgfsi_predictor_tally(&r->predictor, &s->tally[group]);
     return SGFS_OK;
 }
 
@@ -73,22 +73,6 @@ static void score_group(scorer *s, int64_t group) {
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
-
-static sgfs_status make_room(scorer *s, int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
-    const sgfsi_rows_plan plan = {
-        .n = BLOCK, .sparse = s->m->kind->sparse, .gatherer = s->m->gatherer};
-    sgfs_status status = SGFS_OK;
-    s->room = sgfsi_arena_alloc(arena, threads, sizeof *s->room);
-    for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {
-        room *r = &s->room[k];
-        status = sgfsi_rows_open(&r->rows, s->m->data, plan, arena, err);
-        if (status == SGFS_OK)
-            status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, arena, err);
-    }
-    for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++)
-        status = sgfsi_tally_open(&s->tally[g], &s->m->labels, arena, err);
-    return s->room != NULL ? status : sgfsi_fail_memory(err, "held-out rows");
-}
 
 /* A group whose rows all have weight 0 says nothing and is left out. */
 static sgfs_status collect(const scorer *s, sgfsi_heldout *out, sgfs_err *err) {
@@ -125,7 +109,18 @@ static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
 
 static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
-    sgfs_status status = make_room(s, threads, &arena, err);
+    const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
+    sgfs_status status = SGFS_OK;
+    s->room = sgfsi_arena_alloc(&arena, threads, sizeof *s->room);
+    for (int64_t k = 0; s->room != NULL && k < threads && status == SGFS_OK; k++) {
+        room *r = &s->room[k];
+        status = sgfsi_rows_open(&r->rows, s->m->data, plan, &arena, err);
+        if (status == SGFS_OK)
+            status = sgfsi_predictor_open(&r->predictor, s->m, BLOCK, 0, &arena, err);
+    }
+    for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++)
+        status = sgfsi_tally_open(&s->tally[g], &s->m->labels, &arena, err);
+    status = s->room != NULL ? status : sgfsi_fail_memory(err, "held-out rows");
     if (status == SGFS_OK) {
         sgfsi_scope scope = sgfsi_context_enter(&s->m->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
@@ -140,7 +135,7 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
     return status;
 }
 
-static sgfs_model *open_again(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
+static sgfs_model *copy_model(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
     sgfs_config *silent = sgfsi_config_copy(m->cfg);
     if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     sgfs_config_on_message(silent, NULL, NULL);
@@ -156,7 +151,7 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     if (err == NULL) err = &own;
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
-    sgfs_model *user = plain != NULL ? open_again(m, plain, err) : NULL;
+    sgfs_model *user = plain != NULL ? copy_model(m, plain, err) : NULL;
     if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,

@@ -54,49 +54,8 @@ static double student(int64_t freedom) {
     return freedom <= 10 ? point[freedom - 1] : 1.96 * (1 + 1.3 / (double)freedom);
 }
 
-/* Units that every setting tried so far has: whoever stops early compares like with like. */
-static int64_t common_units(const sgfsi_tune *t) {
-    int64_t common = INT64_MAX;
-    for (int64_t i = 0; i < t->trials; i++) {
-        if (is_known(&t->trial[i]) && t->trial[i].units < common) common = t->trial[i].units;
-    }
-    return common == INT64_MAX ? 0 : common;
-}
-
-static void fill_row(const sgfsi_tune *t, const sgfsi_trial *trial, sgfs_tune_row *row) {
-    double runs = trial->runs > 0 ? (double)trial->runs : NAN;
-    bool known = is_known(trial);
-    *row = (sgfs_tune_row){.setting = trial->setting,
-                           .state = trial->diverged ? "diverged"
-                                    : trial->empty  ? "no draws"
-                                    : known         ? "ok"
-                                                    : "not run",
-                           .note = trial->note,
-                           .loss = NAN,
-                           .loss_se = NAN,
-                           .gap = NAN,
-                           .gap_se = NAN,
-                           .error = known && !t->by_error ? trial->error / runs : NAN,
-                           .E1 = known && t->by_error ? trial->E1 : NAN,
-                           .E2 = known && t->by_error ? trial->E2 : NAN,
-                           .trR = known && t->by_error ? trial->trR : NAN,
-                           .E2_noise = known && t->by_error ? trial->E2_noise : NAN,
-                           .spread = known ? trial->spread / runs : NAN,
-                           .ess_min = known ? trial->ess / runs : NAN,
-                           .seconds = trial->seconds};
-}
-
 static double measure_of(const sgfsi_tune *t, const sgfs_tune_row *row) {
     return t->by_error ? row->E2 : row->loss;
-}
-
-static int64_t smallest(const sgfsi_tune *t, const sgfs_tune_row *row) {
-    int64_t best = -1;
-    for (int64_t i = 0; i < t->trials; i++) {
-        double x = measure_of(t, &row[i]);
-        if (isfinite(x) && (best < 0 || x < measure_of(t, &row[best]))) best = i;
-    }
-    return best;
 }
 
 /* ---- the winner ------------------------------------------------------------------------------ */
@@ -120,29 +79,7 @@ static bool goes_before(const sgfs_tune_row *a, const sgfs_tune_row *b) {
     return off != other_off ? off < other_off : a->ess_min > b->ess_min;
 }
 
-static int64_t choose(const sgfsi_tune *t, const sgfs_tune_row *row, int64_t best) {
-    int64_t winner = best;
-    for (int64_t i = 0; i < t->trials; i++) {
-        if (row[i].tied && goes_before(&row[i], &row[winner])) winner = i;
-    }
-    return winner;
-}
-
-static void compare_losses(const sgfsi_tune *t, int64_t units, sgfs_tune_row *row, int64_t best) {
-    for (int64_t i = 0; best >= 0 && i < t->trials; i++) {
-        if (!is_known(&t->trial[i])) continue;
-        mean_of(units, t->trial[i].loss, t->trial[best].loss, &row[i].gap, &row[i].gap_se);
-        row[i].tied = i == best || row[i].gap <= student(units - 1) * row[i].gap_se;
-    }
-}
-
 /* ---- in words -------------------------------------------------------------------------------- */
-
-static int64_t count_tied(const sgfsi_tune *t, const sgfs_tune_row *row) {
-    int64_t tied = 0;
-    for (int64_t i = 0; i < t->trials; i++) tied += row[i].tied;
-    return tied;
-}
 
 static int64_t count_known(const sgfsi_tune *t) {
     int64_t known = 0;
@@ -152,7 +89,8 @@ static int64_t count_known(const sgfsi_tune *t) {
 
 static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
     const sgfs_tune_row *winner = &row[t->table.winner];
-    int64_t tied = count_tied(t, row);
+    int64_t tied = 0;
+    for (int64_t i = 0; i < t->trials; i++) tied += row[i].tied;
     if (count_known(t) == 1) {
         snprintf(out, room, "%s is the only setting that came through.", winner->setting);
     } else if (isnan(row[t->table.best].loss_se)) {
@@ -206,11 +144,36 @@ static sgfs_status put_into_words(sgfsi_tune *t, const sgfs_tune_row *row, sgfs_
 }
 
 sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
-    int64_t units = common_units(t);
+    /* Units that every setting tried so far has: whoever stops early compares like with like. */
+    int64_t common = INT64_MAX;
+    for (int64_t i = 0; i < t->trials; i++) {
+        if (is_known(&t->trial[i]) && t->trial[i].units < common) common = t->trial[i].units;
+    }
+    int64_t units = common == INT64_MAX ? 0 : common;
     sgfs_tune_row *row = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *row);
     if (row == NULL) return sgfsi_fail_memory(err, "the table");
     for (int64_t i = 0; i < t->trials; i++) {
-        fill_row(t, &t->trial[i], &row[i]);
+        const sgfsi_trial *trial = &t->trial[i];
+        double runs = trial->runs > 0 ? (double)trial->runs : NAN;
+        bool known = is_known(trial);
+        row[i] = (sgfs_tune_row){.setting = trial->setting,
+                                 .state = trial->diverged ? "diverged"
+                                          : trial->empty  ? "no draws"
+                                          : known         ? "ok"
+                                                          : "not run",
+                                 .note = trial->note,
+                                 .loss = NAN,
+                                 .loss_se = NAN,
+                                 .gap = NAN,
+                                 .gap_se = NAN,
+                                 .error = known && !t->by_error ? trial->error / runs : NAN,
+                                 .E1 = known && t->by_error ? trial->E1 : NAN,
+                                 .E2 = known && t->by_error ? trial->E2 : NAN,
+                                 .trR = known && t->by_error ? trial->trR : NAN,
+                                 .E2_noise = known && t->by_error ? trial->E2_noise : NAN,
+                                 .spread = known ? trial->spread / runs : NAN,
+                                 .ess_min = known ? trial->ess / runs : NAN,
+                                 .seconds = trial->seconds};
         if (is_known(&t->trial[i]) && !t->by_error)
             mean_of(units, t->trial[i].loss, NULL, &row[i].loss, &row[i].loss_se);
     }
@@ -218,10 +181,22 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     table->rows = t->trials;
     table->row = row;
     table->folds = t->by_error ? 0 : t->share > 0 ? units > 0 : units;
-    table->best = table->winner = smallest(t, row);
+    int64_t best = -1;
+    for (int64_t i = 0; i < t->trials; i++) {
+        double x = measure_of(t, &row[i]);
+        if (isfinite(x) && (best < 0 || x < measure_of(t, &row[best]))) best = i;
+    }
+    table->best = table->winner = best;
     if (!t->by_error && table->best >= 0) {
-        compare_losses(t, units, row, table->best);
-        table->winner = choose(t, row, table->best);
+        for (int64_t i = 0; i < t->trials; i++) {
+            if (!is_known(&t->trial[i])) continue;
+            mean_of(units, t->trial[i].loss, t->trial[table->best].loss, &row[i].gap,
+                    &row[i].gap_se);
+            row[i].tied = i == table->best || row[i].gap <= student(units - 1) * row[i].gap_se;
+        }
+        for (int64_t i = 0; i < t->trials; i++) {
+            if (row[i].tied && goes_before(&row[i], &row[table->winner])) table->winner = i;
+        }
     }
     return put_into_words(t, row, err);
 }
@@ -247,30 +222,6 @@ static sgfsi_json *winner_json(const sgfsi_tune *t) {
     return out;
 }
 
-static sgfsi_json *row_json(const sgfsi_tune *t, const sgfs_tune_row *r) {
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_text(o, "setting", r->setting);
-    sgfsi_json_text(o, "state", r->state);
-    sgfsi_json_text(o, "note", r->note);
-    if (t->by_error) {
-        sgfsi_json_num(o, "E1", r->E1);
-        sgfsi_json_num(o, "E2", r->E2);
-        sgfsi_json_num(o, "E2_noise", r->E2_noise);
-        sgfsi_json_num(o, "trR", r->trR);
-    } else {
-        sgfsi_json_num(o, "log_loss", r->loss);
-        sgfsi_json_num(o, "log_loss_se", r->loss_se);
-        sgfsi_json_num(o, "gap", r->gap);
-        sgfsi_json_num(o, "gap_se", r->gap_se);
-        sgfsi_json_num(o, "error", r->error);
-        sgfsi_json_flag(o, "tied", r->tied);
-    }
-    sgfsi_json_num(o, "spread", r->spread);
-    sgfsi_json_num(o, "ess_min", r->ess_min);
-    sgfsi_json_num(o, "seconds", r->seconds);
-    return o;
-}
-
 sgfsi_json *sgfsi_tune_json(const sgfs_job *job) {
     const sgfsi_tune *t = (const sgfsi_tune *)job;
     const sgfs_tune_table *table = &t->table;
@@ -280,7 +231,28 @@ sgfsi_json *sgfsi_tune_json(const sgfs_job *job) {
     sgfsi_json_int(out, "folds", table->folds);
     sgfsi_json_num(out, "holdout", t->share > 0 ? t->share : NAN);
     for (int64_t i = 0; i < table->rows; i++) {
-        sgfsi_json_put(rows, NULL, row_json(t, &table->row[i]));
+        const sgfs_tune_row *r = &table->row[i];
+        sgfsi_json *o = sgfsi_json_object();
+        sgfsi_json_text(o, "setting", r->setting);
+        sgfsi_json_text(o, "state", r->state);
+        sgfsi_json_text(o, "note", r->note);
+        if (t->by_error) {
+            sgfsi_json_num(o, "E1", r->E1);
+            sgfsi_json_num(o, "E2", r->E2);
+            sgfsi_json_num(o, "E2_noise", r->E2_noise);
+            sgfsi_json_num(o, "trR", r->trR);
+        } else {
+            sgfsi_json_num(o, "log_loss", r->loss);
+            sgfsi_json_num(o, "log_loss_se", r->loss_se);
+            sgfsi_json_num(o, "gap", r->gap);
+            sgfsi_json_num(o, "gap_se", r->gap_se);
+            sgfsi_json_num(o, "error", r->error);
+            sgfsi_json_flag(o, "tied", r->tied);
+        }
+        sgfsi_json_num(o, "spread", r->spread);
+        sgfsi_json_num(o, "ess_min", r->ess_min);
+        sgfsi_json_num(o, "seconds", r->seconds);
+        sgfsi_json_put(rows, NULL, o);
     }
     sgfsi_json_put(out, "rows", rows);
     sgfsi_json_text(out, "winner", won ? table->row[table->winner].setting : NULL);

@@ -32,25 +32,6 @@ static const sgfs_option options[] = {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Names and a covariance: what would only be missed after the first run otherwise. */
-static sgfs_status check_reference(sgfsi_tune *t, sgfs_err *err) {
-    const char *path = sgfsi_config_text(t->job.cfg, "tune.reference");
-    sgfsi_reference reference = {0};
-    if (path[0] == '\0') {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--by error: compared with what? Add --reference RUN or MOMENTS.json.");
-    }
-    if (sgfsi_config_given(t->job.cfg, "tune.folds") || t->share > 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--by error holds no rows out: leave --folds and --holdout away.");
-    }
-    sgfs_status status =
-        sgfsi_reference_read(path, t->model->D, t->model->param, &t->job.arena, &reference, err);
-    if (status != SGFS_OK || reference.cov != NULL) return status;
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: has no covariance, and --by error judges the spread by it.", path);
-}
-
 static sgfs_status check_folds(sgfsi_tune *t, sgfs_err *err) {
     if (sgfsi_config_given(t->job.cfg, "tune.reference")) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -73,7 +54,23 @@ static sgfs_status check_options(sgfsi_tune *t, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--validate belongs to a single run; tune holds rows out by itself.");
     }
-    return t->by_error ? check_reference(t, err) : check_folds(t, err);
+    if (!t->by_error) return check_folds(t, err);
+    /* Names and a covariance: what would only be missed after the first run otherwise. */
+    const char *path = sgfsi_config_text(t->job.cfg, "tune.reference");
+    sgfsi_reference reference = {0};
+    if (path[0] == '\0') {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--by error: compared with what? Add --reference RUN or MOMENTS.json.");
+    }
+    if (sgfsi_config_given(t->job.cfg, "tune.folds") || t->share > 0) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--by error holds no rows out: leave --folds and --holdout away.");
+    }
+    sgfs_status status =
+        sgfsi_reference_read(path, t->model->D, t->model->param, &t->job.arena, &reference, err);
+    if (status != SGFS_OK || reference.cov != NULL) return status;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: has no covariance, and --by error judges the spread by it.", path);
 }
 
 /* Every line of the grid, "epsilon=1e-3,5e-4", is an axis. */
@@ -150,7 +147,7 @@ static double spread_of(const sgfs_summary *s) {
     return count > 0 ? exp(sum / count) : NAN;
 }
 
-static sgfs_status look_at_chains(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
+static sgfs_status add_diagnostics(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
     sgfs_summary *s = sgfsi_summary_new(run->out.memory, err);
     if (s == NULL) return err->code;
     trial->ess += s->ess_min;
@@ -192,14 +189,14 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
         return SGFS_OK;
     }
     sgfs_status status = f != NULL ? score(t, trial, run, f, err) : compare(t, trial, run, err);
-    if (status == SGFS_OK) status = look_at_chains(trial, run, err);
+    if (status == SGFS_OK) status = add_diagnostics(trial, run, err);
     trial->runs += status == SGFS_OK;
     return status;
 }
 
 /* A chain that left the numbers is a result; a stop by --max-time leaves fewer draws. */
-static sgfs_status walk(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
-                        sgfs_err *err) {
+static sgfs_status run_trial(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
+                             sgfs_err *err) {
     sgfs_run_on_progress(run, on_run_progress, t);
     sgfs_status status = sgfs_run_all(run, err);
     trial->seconds += run->seconds;
@@ -213,33 +210,28 @@ static sgfs_status walk(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const 
     return status == SGFS_OK ? judge(t, trial, run, f, err) : status;
 }
 
-static sgfs_status try_one(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_model *m,
-                           const sgfsi_folds *f, sgfs_err *err) {
-    t->run++;
-    t->at_hand = trial;
-    sgfs_status status = SGFS_OK;
-    if (!trial->diverged && !trial->empty) {
-        t->running = sgfs_run_open(m, trial->cfg, err);
-        status = t->running != NULL ? walk(t, trial, t->running, f, err) : err->code;
-        sgfs_run_free(t->running);
-        t->running = NULL;
-    }
-    t->done += trial->work;
-    t->finished += status == SGFS_OK;
-    if (status != SGFS_OK && status != SGFS_ESTOPPED) {
-        const sgfs_err cause = *err;
-        return sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
-    }
-    return status == SGFS_OK && sgfsi_job_stopping(&t->job) ? SGFS_ESTOPPED : status;
-}
-
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds *f,
                            sgfs_err *err) {
     sgfs_status status = t->trial == NULL ? sgfsi_tune_lay_out(t, m, err) : SGFS_OK;
     for (int64_t i = 0; i < t->trials && status == SGFS_OK; i++) {
-        status = try_one(t, &t->trial[i], m, f, err);
+        sgfsi_trial *trial = &t->trial[i];
+        t->run++;
+        t->at_hand = trial;
+        if (!trial->diverged && !trial->empty) {
+            t->running = sgfs_run_open(m, trial->cfg, err);
+            status = t->running != NULL ? run_trial(t, trial, t->running, f, err) : err->code;
+            sgfs_run_free(t->running);
+            t->running = NULL;
+        }
+        t->done += trial->work;
+        t->finished += status == SGFS_OK;
+        if (status != SGFS_OK && status != SGFS_ESTOPPED) {
+            const sgfs_err cause = *err;
+            return sgfsi_fail(err, status, "%.150s: %.340s", trial->setting, cause.text);
+        }
+        if (sgfsi_job_stopping(&t->job)) status = SGFS_ESTOPPED;
     }
     return status;
 }
@@ -280,8 +272,17 @@ static sgfs_status try_folds(sgfsi_tune *t, sgfs_err *err) {
     return status;
 }
 
-/* Nothing to recommend: because everything diverged, or because no run came as far as a draw. */
-static sgfs_status check_outcome(const sgfsi_tune *t, sgfs_err *err) {
+static sgfs_status run(sgfs_job *job, sgfs_err *err) {
+    sgfsi_tune *t = (sgfsi_tune *)job;
+    sgfs_status status = t->by_error ? try_all(t, t->model, NULL, err) : try_folds(t, err);
+    if (status != SGFS_OK && status != SGFS_ESTOPPED) return status;
+    sgfs_status ranked = sgfsi_tune_rank(t, err);
+    if (ranked != SGFS_OK) return ranked;
+    if (status == SGFS_ESTOPPED) {
+        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
+                          (long long)t->finished, (long long)(t->trials * t->folds));
+    }
+    /* Nothing to recommend: because everything diverged, or because no run came as far as a draw. */
     int64_t diverged = 0;
     for (int64_t i = 0; i < t->trials; i++) diverged += t->trial[i].diverged;
     if (t->table.winner >= 0) return SGFS_OK;
@@ -296,19 +297,6 @@ static sgfs_status check_outcome(const sgfsi_tune *t, sgfs_err *err) {
         "in --grid epsilon, larger values in --grid alpha%s.",
         (long long)diverged, (long long)t->trials,
         t->model->data->scale != NULL ? "" : ", or --standardize");
-}
-
-static sgfs_status run(sgfs_job *job, sgfs_err *err) {
-    sgfsi_tune *t = (sgfsi_tune *)job;
-    sgfs_status status = t->by_error ? try_all(t, t->model, NULL, err) : try_folds(t, err);
-    if (status != SGFS_OK && status != SGFS_ESTOPPED) return status;
-    sgfs_status ranked = sgfsi_tune_rank(t, err);
-    if (ranked != SGFS_OK) return ranked;
-    if (status == SGFS_ESTOPPED) {
-        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
-                          (long long)t->finished, (long long)(t->trials * t->folds));
-    }
-    return check_outcome(t, err);
 }
 
 const sgfsi_job_kind sgfsi_job_tune = {.stage = "tune",
