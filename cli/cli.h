@@ -71,7 +71,8 @@ bool cli_same_file(const char *a, const char *b);
 sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
 /* What files made with it are called after: a model in a file without folder and ending. */
 void cli_short_model(const char *model, char *out, size_t room);
-/* The rows of --data; an output that cannot be (out, may be NULL) is refused before they are read. */
+/* The rows of --data; an output that cannot be (out, may be NULL) is refused before they are
+ * read. */
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err);
 /* Can `out` (may be NULL) be written beside `data`? */
@@ -81,8 +82,8 @@ bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(
     const cli_command *command); /* --config FILE: it has options of the library */
 
-/* data.c: names behind --data. A value of the flag; a word behind it; in the end all of them, as one
- * text in *value (left alone where there are none). */
+/* data.c: names behind --data. A value of the flag; a word behind it; in the end all of them, as
+ * one text in *value (left alone where there are none). */
 sgfs_status cli_data_value(cli_args *args, const char *value, sgfs_err *err);
 sgfs_status cli_data_word(cli_args *args, const char *word, sgfs_err *err);
 sgfs_status cli_data_settle(const cli_command *command, cli_args *args, const char **value,
@@ -99,8 +100,8 @@ bool cli_data_has(const char *lines, const char *path);
 /* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
  * NULL: there is nothing to stop any more. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
-/* A mapped file that becomes shorter ends the program with a sentence and SGFS_EIO; run: the file in
- * which draws are kept, or NULL. */
+/* A mapped file that becomes shorter ends the program with a sentence and SGFS_EIO; run: the
+ * file in which draws are kept, or NULL. */
 void cli_on_lost_file(const char *run);
 
 /* help.c */

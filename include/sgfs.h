@@ -96,7 +96,8 @@ SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const ch
  * what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. After a run file was loaded,
- * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files); otherwise NULL. */
+ * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files); otherwise
+ * NULL. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
@@ -269,7 +270,8 @@ SGFS_API void sgfs_draws_free(sgfs_draws *draws);
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* Everything that has a result: a summary, a mode, predictions, the best of several settings. Each
- * kind of job has an open function below, which checks what it is given, and a struct for its result.
+ * kind of job has an open function below, which checks what it is given, and a struct for its
+ * result.
  *
  *     sgfs_job *job = sgfs_predict_open(draws, "test.csv", NULL, cfg, &err);
  *     if (sgfs_job_run(job, &err) == SGFS_OK) {
@@ -285,9 +287,9 @@ typedef struct sgfs_job sgfs_job;
 SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user);
 /* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
 SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
-/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps what
- * was done, and simulated rows that are complete stay when the search for their mode is stopped.
- * Summaries and comparisons go on to their end. */
+/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps
+ * what was done, and simulated rows that are complete stay when the search for their mode is
+ * stopped. Summaries and comparisons go on to their end. */
 SGFS_API void sgfs_job_stop(sgfs_job *job);
 /* A struct that belongs to the job and may have more fields at its end in later versions; the
  * comment at the open function says which. NULL: there is no result (yet). */
@@ -339,8 +341,8 @@ typedef struct sgfs_curve_point {
     double error_now, log_loss_now; /* of this draw alone */
 } sgfs_curve_point;
 
-/* A difference from a reference (audit). Means in posterior standard deviations, sds as log of the ratio (0.01: 1 %
- * too wide); errors are standard errors of Monte Carlo. */
+/* A difference from a reference (audit). Means in posterior standard deviations, sds as log of
+ * the ratio (0.01: 1 % too wide); errors are standard errors of Monte Carlo. */
 typedef struct sgfs_audit_change {
     double mean, mean_error, sd, sd_error;
 } sgfs_audit_change;
@@ -406,8 +408,8 @@ typedef struct sgfs_compare {
     int64_t true_inside,
         true_total; /* generating values inside the 90 % interval; total 0: unknown */
 } sgfs_compare;
-/* How far the draws are from a reference: an sgfs_compare. The reference is another run file, or JSON
- * {"names": [...], "mean": [...], "cov": [[...]]}. */
+/* How far the draws are from a reference: an sgfs_compare. The reference is another run file, or
+ * JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
 SGFS_API sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference,
                                      const sgfs_config *cfg, sgfs_err *err);
 
@@ -540,16 +542,15 @@ typedef struct sgfs_audit_report {
     double seconds, rows_touched;
 } sgfs_audit_report;
 
-/* What is left between a run's sampler and the posterior, measured: short chains of sgfs-cv with the
- * run's step h, with h/2 and h/4, and of the exact sampler where the model allows it. Of other
- * approximate samplers the run's own draws are compared with such a reference. The result is an
- * sgfs_audit_report.
- * run: a run file. model (borrowed): the one it was made with; NULL: it is opened again, with the
- * rows of `data` (as for sgfs_data_open; NULL: from where the run says they were). The options
- * "audit.*", and "run.seed", "run.chains", "run.threads", "run.max_time". SGFS_EDATA where the data
- * are not the same, SGFS_EUSAGE where the model has no anchor.
- * sgfs_job_save without a path appends the report to the run file, where summaries find it; the last
- * one counts. The file has all of it or none, and its draws in any case. */
+/* What is left between a run's sampler and the posterior, measured: short chains of sgfs-cv with
+ * the run's step h, with h/2 and h/4, and of the exact sampler where the model allows it. Of
+ * other approximate samplers the run's own draws are compared with such a reference. The result
+ * is an sgfs_audit_report. run: a run file. model (borrowed): the one it was made with; NULL: it
+ * is opened again, with the rows of `data` (as for sgfs_data_open; NULL: from where the run says
+ * they were). The options "audit.*", and "run.seed", "run.chains", "run.threads",
+ * "run.max_time". SGFS_EDATA where the data are not the same, SGFS_EUSAGE where the model has no
+ * anchor. sgfs_job_save without a path appends the report to the run file, where summaries find
+ * it; the last one counts. The file has all of it or none, and its draws in any case. */
 SGFS_API sgfs_job *sgfs_audit_open(const char *run, const sgfs_model *model, const char *data,
                                    const sgfs_config *cfg, sgfs_err *err);
 
@@ -595,8 +596,8 @@ typedef struct sgfs_prediction {
  * sgfs_prediction. The run's columns are found in `data` by name. Options: "predict.*",
  * "run.threads", "run.seed", and "data.target", "data.delimiter", "data.header" of this file. Rows
  * are streamed: memory does not grow with the file.
- * out (may be NULL): a CSV file, one line a row, written beside and then renamed; an existing one is
- * refused unless "output.overwrite" is set. */
+ * out (may be NULL): a CSV file, one line a row, written beside and then renamed; an existing
+ * one is refused unless "output.overwrite" is set. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
                                      const sgfs_config *cfg, sgfs_err *err);
 
@@ -616,11 +617,11 @@ typedef struct sgfs_pack_info {
 /* Rows of any files in one binary file, .sgd: shuffled once, so that minibatches can be drawn in
  * chunks of neighbours, with memory that does not depend on how many rows there are. The result is
  * an sgfs_pack_info.
- * data: a file, a pattern ("part-*.csv"), "-" for standard input, or several separated by line ends.
- * The options "data.*" say which columns are what and what happens to them, "pack.*" the rest.
- * out appears complete or not at all; an existing one is refused unless "output.overwrite" is set.
- * out NULL: nothing is written. data is one packed file, all of it is read and every checksum is
- * compared; SGFS_EDATA names the first that is wrong. */
+ * data: a file, a pattern ("part-*.csv"), "-" for standard input, or several separated by line
+ * ends. The options "data.*" say which columns are what and what happens to them, "pack.*" the
+ * rest. out appears complete or not at all; an existing one is refused unless "output.overwrite"
+ * is set. out NULL: nothing is written. data is one packed file, all of it is read and every
+ * checksum is compared; SGFS_EDATA names the first that is wrong. */
 SGFS_API sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg,
                                   sgfs_err *err);
 

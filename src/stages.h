@@ -287,21 +287,23 @@ typedef struct sgfs_sampler_kind {
     /* Put numbers in place of "auto" in its own settings, those of its matrix and the lengths, and
      * refuse options that contradict each other; may be NULL. */
     sgfs_status (*plan)(struct sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
-    /* Do steps follow a schedule over the draws, so that more of them are another schedule? NULL: no.
+    /* Do steps follow a schedule over the draws, so that more of them are another schedule? NULL:
+     * no.
      */
     bool (*fixed_length)(const struct sgfsi_plan *plan);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err);
-    /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain can be
-     * saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
+    /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
+     * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);
     /* Autocorrelation time in iterations that theory predicts; 0: not known. */
     double (*tau)(const struct sgfsi_plan *plan);
     /* A sentence about what is approximate at these settings, or NULL. */
     const char *(*caution)(const struct sgfsi_plan *plan, const char *fisher);
-    /* What may help where numbers ran out ("a larger --alpha"): at most two; how many. NULL: none. */
+    /* What may help where numbers ran out ("a larger --alpha"): at most two; how many. NULL:
+     * none. */
     int (*advise)(const struct sgfsi_plan *plan, const char *advice[2]);
     /* Append to the run's title what its settings' words do not say (", step 0.8"); may be NULL. */
     void (*describe)(const sgfs_sampler *s, char *out, size_t room);

@@ -251,6 +251,19 @@ int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key) {
     return e != NULL && e->given ? e->order : 0;
 }
 
+const sgfs_option *sgfsi_config_next_given(const sgfs_config *cfg, int64_t *last) {
+    const sgfs_option *row, *next = NULL;
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        int64_t order = sgfsi_config_order(cfg, row->key);
+        if (order <= *last || order >= least) continue;
+        least = order;
+        next = row;
+    }
+    *last = least;
+    return next;
+}
+
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index) {
     return index < cfg->entries ? cfg->entry[index].row : NULL;
 }

@@ -48,8 +48,8 @@ extern const sgfs_option sgfsi_no_options[]; /* for kinds that have none */
     { NULL, NULL, SGFS_TEXT, NULL, 0, 0, NULL, NULL }
 
 /* The field of a struct of settings that has an option's value, by the option's type: double,
- * int64_t, bool, or a text that lives as long as the config it was read from. A list ends with a NULL
- * key. */
+ * int64_t, bool, or a text that lives as long as the config it was read from. A list ends with a
+ * NULL key. */
 typedef struct sgfsi_setting {
     const char *key;
     size_t at;
@@ -84,6 +84,9 @@ bool sgfsi_config_auto(const sgfs_config *cfg, const char *key);  /* "auto" or "
 bool sgfsi_config_given(const sgfs_config *cfg, const char *key); /* set by the caller */
 /* Its place among the values that were set: larger is later; 0: it was not. */
 int64_t sgfsi_config_order(const sgfs_config *cfg, const char *key);
+/* Walk the options that were set, in the order in which they were; *last begins with 0. NULL past
+ * the last. */
+const sgfs_option *sgfsi_config_next_given(const sgfs_config *cfg, int64_t *last);
 /* Walk the distinct rows in order of their tables; NULL past the last. */
 const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index);
 /* sgfs_config_set with a number. */

@@ -16,8 +16,8 @@ typedef struct sgfsi_outfile {
     bool nameless; /* temp is not there yet */
 } sgfsi_outfile;
 
-/* Can a file of this name be written? It may be there already only with overwrite (SGFS_EUSAGE), and
- * must be a plain one. Asked before anything is computed that would be lost. */
+/* Can a file of this name be written? It may be there already only with overwrite (SGFS_EUSAGE),
+ * and must be a plain one. Asked before anything is computed that would be lost. */
 sgfs_status sgfsi_outfile_check(const char *path, bool overwrite, sgfs_err *err);
 sgfs_status sgfsi_fail_exists(const char *path, sgfs_err *err); /* the sentence for that */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * chain.c: one chain walking. The step itself is the sampler's; here it is started, watched and
+ * chain.c: one chain moving.  The step itself is the sampler's; here it is started, watched and
  * recorded.
  */
 #include "chain/chain.h"
@@ -123,7 +123,7 @@ void sgfsi_chain_close(sgfsi_chain *w) {
     sgfsi_arena_free(&w->arena);
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 static sgfs_status check_place(const sgfsi_chain *w, sgfs_err *err) {
     for (int64_t j = 0; j < w->D; j++) {

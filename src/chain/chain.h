@@ -31,7 +31,7 @@ typedef struct sgfsi_chain {
     int64_t waiting, room, written; /* kept draws in the buffer, its size, draws handed over */
     double *draws_buffer, *stats_buffer;
     double warmup_seconds, sample_seconds;
-    double faults;              /* major page faults while walking */
+    double faults;              /* major page faults while moving */
     double since;               /* when the stretch at hand began */
     sgfsi_validator *validator; /* NULL without --validate */
     double validating;          /* seconds of the stretch that are not the chain's */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * chain_moments.c: mean and covariance, merged block by block (Chan, Golub, LeVeque 1979) so that the D x
- * D matrix is touched once per 32 iterations, by one syrk:
+ * chain_moments.c: mean and covariance, merged block by block (Chan, Golub, LeVeque 1979) so that
+ * the D x D matrix is touched once per 32 iterations, by one syrk:
  *
  *     SS <- SS + sum_i (x_i - xbar)(x_i - xbar)' + c c',   c = sqrt(n1 n2/(n1 + n2)) (xbar - mean)
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * chain_moments.h: mean and covariance of every iteration, thinned away or not, and a running estimate of
- * the effective sample size for the progress line.
+ * chain_moments.h: mean and covariance of every iteration, thinned away or not, and a running
+ * estimate of the effective sample size for the progress line.
  */
 #ifndef SGFSI_CHAIN_MOMENTS_H
 #define SGFSI_CHAIN_MOMENTS_H

@@ -17,8 +17,8 @@
  * looked at: the same data and options give the same choice on any machine.
  *
  * What the user gave narrows the choice: a sampler that does not read --alpha is not chosen by
- * somebody who gave it. That is asked by trying: a candidate for which sgfsi_plan_fill makes no plan is
- * none.
+ * somebody who gave it. That is asked by trying: a candidate for which sgfsi_plan_fill makes no
+ * plan is none.
  */
 #include "chain/choose.h"
 
@@ -215,8 +215,8 @@ static int pick(const field *f, sgfsi_choice *out) {
     return other;
 }
 
-/* Some parameter has no prior. Where the likelihood has no mode, or is flat in some direction, there
- * is then no posterior to draw from. */
+/* Some parameter has no prior. Where the likelihood has no mode, or is flat in some direction,
+ * there is then no posterior to draw from. */
 static bool has_no_posterior(const sgfs_model *m) {
     for (int64_t j = 0; j < m->D; j++)
         if (m->precision[j] == 0) return true;
@@ -248,8 +248,8 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
 
 /* ---- beginning anew -------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_choose_again(sgfsi_plan *plan, const sgfs_model *model, const sgfsi_setback *why,
-                               sgfsi_choice *choice, sgfs_err *err) {
+sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
+                                  const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err) {
     const char *name = scoring_name(model, plan->cfg);
     const sgfs_option *row;
     int64_t next = 0;

@@ -11,9 +11,9 @@
 sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice *choice,
                          sgfs_err *err);
 
-/* A sampler turned out to be of no use, and why: SGFS instead. Options that only the other one reads
- * are passed over, which is said. */
-sgfs_status sgfsi_choose_again(sgfsi_plan *plan, const sgfs_model *model, const sgfsi_setback *why,
-                               sgfsi_choice *choice, sgfs_err *err);
+/* A sampler turned out to be of no use, and why: SGFS instead. Options that only the other one
+ * reads are passed over, which is said. */
+sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
+                                  const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err);
 
 #endif

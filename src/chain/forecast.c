@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * forecast.c: how many rows an exact draw would ask (posterior/row_bounds.h), predicted from a pilot.
+ * forecast.c: how many rows an exact draw would ask (posterior/row_bounds.h), predicted from a
+ * pilot.
  *
  *     rows per draw = E[b] sum_i psi_i,   at independent proposals  E[b] <= E|z|^3 / 3,
  *     E|z|^3 = 2^(3/2) Gamma((D+3)/2) / Gamma(D/2)           (z ~ N(0, I), D dimensions)

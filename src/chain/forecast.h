@@ -17,8 +17,8 @@ typedef struct sgfsi_forecast {
 } sgfsi_forecast;
 
 /* From at most 20,000 of the rows; the same for any number of threads. m must have an anchor
- * (sgfsi_anchor_refuses). What is found comes from the arena. SGFS_ENUMERIC where these rows have no
- * mode. */
+ * (sgfsi_anchor_refuses). What is found comes from the arena. SGFS_ENUMERIC where these rows
+ * have no mode. */
 sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfsi_anchor_search *how,
                                  sgfsi_arena *arena, sgfsi_forecast *out, sgfs_err *err);
 

@@ -51,20 +51,6 @@ sgfsi_json *sgfsi_run_config(const sgfs_run *run) {
     return config;
 }
 
-/* The next of the data's options after the last-th that was given, or NULL. */
-static const sgfs_option *next_given(const sgfs_config *cfg, int64_t *last) {
-    const sgfs_option *row, *next = NULL;
-    int64_t least = INT64_MAX;
-    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        int64_t order = sgfsi_config_order(cfg, row->key);
-        if (strncmp(row->key, "data.", 5) != 0 || order <= *last || order >= least) continue;
-        least = order;
-        next = row;
-    }
-    *last = least;
-    return next;
-}
-
 /* The data's own in the order in which they came: it is that of the transforms. */
 sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     const sgfs_config *user = run->cfg;
@@ -72,8 +58,10 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     sgfsi_json *given = sgfsi_json_object();
     const sgfs_option *row;
     int64_t last = 0;
-    while ((row = next_given(data, &last)) != NULL)
-        sgfsi_json_text(given, row->key, sgfs_config_get(data, row->key));
+    while ((row = sgfsi_config_next_given(data, &last)) != NULL) {
+        if (strncmp(row->key, "data.", 5) == 0)
+            sgfsi_json_text(given, row->key, sgfs_config_get(data, row->key));
+    }
     for (int64_t i = 0; (row = sgfsi_config_at(user, i)) != NULL; i++) {
         const sgfs_config *cfg = config_of(run, user, row->key);
         bool output = strncmp(row->key, "output.", 7) == 0;
@@ -166,8 +154,8 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     return o;
 }
 
-/* ", friction 0.2": settings that have a word of their own, where they are not the default, or (first:
- * such that say how large the steps are) where they are numbers. */
+/* ", friction 0.2": settings that have a word of their own, where they are not the default, or
+ * (first: such that say how large the steps are) where they are numbers. */
 static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bool first, char *out,
                               size_t room) {
     for (const sgfsi_setting *s = list; s != NULL && s->key != NULL; s++) {

@@ -133,8 +133,8 @@ sgfs_status sgfsi_unread_fail(const sgfsi_plan *plan, const sgfs_model *model,
 /* ---- lengths --------------------------------------------------------------------------------- */
 
 /* Ten rows a parameter. Where the matrix costs more than the scores, beyond 2,000 rows, two: an
- * iteration then costs n D^2 + D^3/3, and tau falls as 1/n: more rows gain little for the draws, and
- * warm-up, which has a thousand iterations at least, pays for them. */
+ * iteration then costs n D^2 + D^3/3, and tau falls as 1/n: more rows gain little for the draws,
+ * and warm-up, which has a thousand iterations at least, pays for them. */
 static int64_t automatic_batch(int64_t W, int64_t D) {
     int64_t n = 10 * D, most = W / 4 > 2 ? W / 4 : 2;
     if (n > 2000) n = 2 * D > 2000 ? 2 * D : 2000;
@@ -296,7 +296,7 @@ sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgf
     bool chosen = plan->kinds.sampler != NULL && why == NULL; /* by the caller */
     sgfsi_plan_free(plan);
     *plan = (sgfsi_plan){.cfg = cfg, .log = sgfsi_config_log(cfg), .kinds = plan->kinds};
-    if (why != NULL) status = sgfsi_choose_again(plan, model, why, choice, err);
+    if (why != NULL) status = sgfsi_choose_fallback(plan, model, why, choice, err);
     else if (!chosen) status = sgfsi_choose(plan, model, choice, err);
     /* what only the sampler that was given up reads is not read, and that has been said */
     if (status == SGFS_OK && why == NULL &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * plan.h: how a run will be made (sgfsi_plan, sampler/sampler.h): chosen, checked and filled in once,
- * before any chain is opened.
+ * plan.h: how a run will be made (sgfsi_plan, sampler/sampler.h): chosen, checked and filled in
+ * once, before any chain is opened.
  */
 #ifndef SGFSI_PLAN_H
 #define SGFSI_PLAN_H
@@ -38,8 +38,8 @@ double sgfsi_plan_num(const sgfsi_plan *plan, const char *key); /* NaN: none */
 
 /* ---- for choose.c ---------------------------------------------------------------------------- */
 
-/* Sampler, Fisher kind and batch scheme by cfg; name: the sampler's, NULL: as cfg says, "auto" being
- * read as sgfs-f, which every model takes. */
+/* Sampler, Fisher kind and batch scheme by cfg; name: the sampler's, NULL: as cfg says, "auto"
+ * being read as sgfs-f, which every model takes. */
 sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, const char *name, sgfsi_kinds *kinds,
                                sgfs_err *err);
 /* The next option from index on that the user gave and that nothing in a run of these kinds reads,

@@ -149,7 +149,7 @@ void sgfs_run_free(sgfs_run *run) {
     free(run);
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 static int64_t total_of(const sgfs_run *run) {
     return run->plan.warmup + run->plan.draws;
@@ -160,7 +160,7 @@ static bool is_stopping(sgfs_run *run) {
 }
 
 /* One chain's stretch, on one thread. */
-static void walk_stretch(sgfs_run *run, sgfsi_chain *w, int64_t iterations) {
+static void move_chain(sgfs_run *run, sgfsi_chain *w, int64_t iterations) {
     int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
     bool warmup = w->t < run->plan.warmup;
     double faults = sgfsi_pages_faults();
@@ -188,7 +188,7 @@ sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     double before = sgfsi_now();
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
-    for (int64_t c = 0; c < chains; c++) walk_stretch(run, &run->chain[c], iterations);
+    for (int64_t c = 0; c < chains; c++) move_chain(run, &run->chain[c], iterations);
     sgfsi_context_leave(scope);
     run->seconds += sgfsi_now() - before;
     for (int64_t c = 0; c < chains; c++) {

@@ -7,11 +7,12 @@
  *     else       D numbers in the model's own order: .npy or text (base/matrix.h)
  *
  * Of a run the last draw, and not the mean of all: chains in several modes have no mean that is a
- * place of any of them, and a single draw of a chain that has arrived is where the posterior is. Not
- * the draw of the largest log density either: where that is estimated from minibatches, the largest
- * is the luckiest.
+ * place of any of them, and a single draw of a chain that has arrived is where the posterior is.
+ * Not the draw of the largest log density either: where that is estimated from minibatches, the
+ * largest is the luckiest.
  *
- * Numbers are on the scale that results are reported on; kind->from_user brings them to the chain's.
+ * Numbers are on the scale that results are reported on; kind->from_user brings them to the
+ * chain's.
  */
 #include "chain/start.h"
 

@@ -11,14 +11,14 @@
 #include "base/fields.h"
 #include "chain/run.h"
 
-/* "run.", then "chain1.", "chain2.", ...: a chain's place, moments, sampler and validator. Kept draws
- * that have not been handed over are not listed (sgfsi_chain_flush hands them over). */
+/* "run.", then "chain1.", "chain2.", ...: a chain's place, moments, sampler and validator. Kept
+ * draws that have not been handed over are not listed (sgfsi_chain_flush hands them over). */
 void sgfsi_run_fields(sgfs_run *run, sgfsi_fields *list);
 
 /* Hands all draws over and saves; malloc'ed; NULL with err filled where that fails. */
 void *sgfsi_state_save(sgfs_run *run, size_t *bytes, sgfs_err *err);
-/* Into a run that was just opened as the saved one was. SGFS_ERUNFILE, with a sentence that names the
- * field, where the state belongs to another run; the chains are as before then. */
+/* Into a run that was just opened as the saved one was. SGFS_ERUNFILE, with a sentence that
+ * names the field, where the state belongs to another run; the chains are as before then. */
 sgfs_status sgfsi_state_load(sgfs_run *run, const void *saved, size_t bytes, sgfs_err *err);
 
 #endif

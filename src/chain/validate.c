@@ -75,8 +75,8 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
     if (status != SGFS_OK) return status;
     int64_t at = now->kept ? v->p.draws : now->t;
     v->latest = *now;
-    v->told = at >= v->next;
-    if (!v->told) return SGFS_OK;
+    v->has_point = at >= v->next;
+    if (!v->has_point) return SGFS_OK;
     int64_t next = (int64_t)((double)at * (now->kept ? draws_factor : warmup_factor));
     v->next = next > at ? next : at + 1;
     add_point(v, now);
@@ -84,8 +84,8 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
 }
 
 void sgfsi_validator_finish(sgfsi_validator *v) {
-    if (!v->drawing || v->told) return;
-    v->told = true;
+    if (!v->drawing || v->has_point) return;
+    v->has_point = true;
     add_point(v, &v->latest);
 }
 
@@ -93,7 +93,7 @@ void sgfsi_validator_fields(sgfsi_validator *v, sgfsi_fields *list) {
     sgfsi_fields_enter(list, "validator");
     SGFSI_FIELD_ONE(list, v, next);
     SGFSI_FIELD_ONE(list, v, drawing);
-    SGFSI_FIELD_ONE(list, v, told);
+    SGFSI_FIELD_ONE(list, v, has_point);
     SGFSI_FIELD_ONE(list, v, error);
     SGFSI_FIELD(list, "latest.t", &v->latest.t, 1);
     SGFSI_FIELD(list, "latest.seconds", &v->latest.seconds, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * validate.h: how well the chains predict rows kept aside, followed while they walk (--validate).
+ * validate.h: how well the chains predict rows kept aside, followed while they move (--validate).
  */
 #ifndef SGFSI_VALIDATE_H
 #define SGFSI_VALIDATE_H
@@ -34,7 +34,7 @@ typedef struct sgfsi_validator {
     int64_t next; /* in warm-up: the iteration of the next point; later: the draw */
     bool drawing; /* past warm-up */
     sgfsi_validation_point latest; /* what was looked at last, */
-    bool told;                     /* and whether a point says so */
+    bool has_point;                /* and whether there is a point of it */
     double error; /* of the averaged prediction, at the last point; NaN: none yet */
     double *mean; /* of one row */
     int64_t waiting;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * clock.c: how long a stretch is, and when time is up. A process that can no longer be told what was
- * decided goes by its own clock: its next pass fails with a sentence.
+ * clock.c: how long a stretch is, and when time is up. A process that can no longer be told what
+ * was decided goes by its own clock: its next pass fails with a sentence.
  */
 #include "context/clock.h"
 

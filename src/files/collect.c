@@ -5,8 +5,8 @@
  *     else                                           their flow (flow.h), kept in memory
  *
  * Files lie alike where their cells have one type and each wanted column one place. Where they do
- * not (formats mixed, columns in another order), all rows are copied; as doubles where types differ:
- * exactly what gathering would make of them.
+ * not (formats mixed, columns in another order), all rows are copied; as doubles where types
+ * differ: exactly what gathering would make of them.
  *
  * The cells of a table in memory are doubled as it grows and trimmed at the end, so that only what
  * has been written takes memory.

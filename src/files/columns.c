@@ -82,7 +82,7 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const c
     return SGFS_OK;
 }
 
-/* ---- a list of columns ------------------------------------------------------------------------- */
+/* ---- a list of columns ----------------------------------------------------------------------- */
 
 static sgfs_status add_feature(const sgfsi_columns *c, int64_t i, unsigned char *role,
                                sgfs_err *err) {

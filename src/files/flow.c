@@ -7,9 +7,9 @@
  * One flow is open at a time: there may be thousands of files. All of them are opened once before
  * the first row, to see that their columns agree: a mistake in the last file should not come to
  * light after hours. Where all rows are kept (collect.c) text is not looked at twice, and the
- * columns of a text file are compared when its turn comes. libsvm files are gone through once before
- * all that, for their number of columns, where they are wanted with their zeros and --columns does
- * not say it.
+ * columns of a text file are compared when its turn comes. libsvm files are gone through once
+ * before all that, for their number of columns, where they are wanted with their zeros and
+ * --columns does not say it.
  *
  * Words get numbers that count through all files: number c of the file at hand is map[c] of all.
  * If the target of one file turns out to hold words, then it holds words in all files: reading

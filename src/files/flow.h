@@ -11,8 +11,8 @@
  *                -> newdata.c: through the transforms of a run, for predictions
  *
  * A block is n x cols cells of one type, row-major: the columns of head, with the target as one of
- * them (role says which). Words are numbers that count through head's dictionaries and levels, which
- * grow while rows come. Memory is that of a block, whatever the length of the files.
+ * them (role says which). Words are numbers that count through head's dictionaries and levels,
+ * which grow while rows come. Memory is that of a block, whatever the length of the files.
  */
 #ifndef SGFSI_FLOW_H
 #define SGFSI_FLOW_H
@@ -32,8 +32,9 @@ typedef struct sgfsi_flow_block {
 
 typedef struct sgfsi_flow sgfsi_flow;
 struct sgfsi_flow {
-    /* cols, names, named, role, dictionary, text_col, level, stats, recipe, shuffled, as they are in
-     * the files; rows is 0 where nobody knows yet. It has no cells; type is that of the blocks. */
+    /* cols, names, named, role, dictionary, text_col, level, stats, recipe, shuffled, as they
+     * are in the files; rows is 0 where nobody knows yet. It has no cells; type is that of the
+     * blocks. */
     sgfsi_table head;
     void *self;
     /* At most `most` rows. Every number is finite, unless all rows are kept (the design looks for
@@ -54,8 +55,8 @@ struct sgfsi_flow {
 };
 
 /* All files as one: same kind of columns, same names where they have names, words numbered through.
- * SGFS_EDATA says which file differs and how. Paths and texts of the options are borrowed until it is
- * closed; it stays where it is (not copied) until then. */
+ * SGFS_EDATA says which file differs and how. Paths and texts of the options are borrowed until
+ * it is closed; it stays where it is (not copied) until then. */
 sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *path,
                             const sgfsi_read_options *options, sgfs_err *err);
 /* The next rows as doubles: at most `most`, to cells (most x head.cols); line as in a block. */

@@ -2,7 +2,8 @@
  * sources.c: which reader each of several files has, and which options it is to see.
  *
  * Files of several kinds may be one data set, so --dense, for one, goes to the libsvm files among
- * them and to no other; what was said of a run's files may be true of none of the new ones. --labels names as many files as there are IDX files of rows.
+ * them and to no other; what was said of a run's files may be true of none of the new ones.
+ * --labels names as many files as there are IDX files of rows.
  */
 #include "files/sources.h"
 

@@ -36,7 +36,8 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
                                .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
                                .weights = sgfsi_json_get_text(origin->data, "weights", NULL),
                                .recipe = sgfsi_json_get(origin->data, "recipe")};
-    /* Which rows are wanted is said anew: the run's --limit and --part were those of its own rows. */
+    /* Which rows are wanted is said anew: the run's --limit and --part were those of its own
+     * rows. */
     const char *part = sgfsi_config_text(cfg, "data.part");
     bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
     r->wanted.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;

@@ -39,7 +39,8 @@ typedef struct sgfsi_newrows_block {
 } sgfsi_newrows_block;
 sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfsi_arena *arena, sgfs_err *err);
-/* The next rows; block->batch.n is 0 at the end. Targets are among the labels, exposures positive. */
+/* The next rows; block->batch.n is 0 at the end. Targets are among the labels, exposures
+ * positive. */
 sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfs_err *err);
 void sgfsi_newrows_close(sgfsi_newrows *r);

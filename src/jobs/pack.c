@@ -4,10 +4,10 @@
  *     files -> flow -> recipe -> cells of one type -> shuffle (data/shuffle.c) -> packer -> .sgd
  *
  * Operations that have to look at rows first (--standardize, --categorical) cost one pass over the
- * files each. The first flow stays open to the end: names, words and levels are its. Rows are turned
- * into the file's type before they are shuffled, so that what goes to the disk is no larger than it
- * has to be. All or nothing: the packer's file gets its name when it is complete, and what the
- * shuffle writes never has one.
+ * files each. The first flow stays open to the end: names, words and levels are its. Rows are
+ * turned into the file's type before they are shuffled, so that what goes to the disk is no larger
+ * than it has to be. All or nothing: the packer's file gets its name when it is complete, and what
+ * the shuffle writes never has one.
  *
  * Shapes: in: rows x cols of the files; out, raw: rows x cols of the packed file.
  */
@@ -153,8 +153,8 @@ static sgfs_status open_flow(const packing *w, sgfsi_flow *flow, const sgfsi_rea
     return sgfsi_flow_open(flow, files->count, (const char *const *)files->path, options, err);
 }
 
-/* The flow of pass k: the first one, and then the same files again, of which everything worth a note
- * has been said. */
+/* The flow of pass k: the first one, and then the same files again, of which everything worth a
+ * note has been said. */
 static sgfs_status flow_of(packing *w, int64_t k, sgfsi_flow **flow, sgfs_err *err) {
     static const sgfsi_log silent = {NULL, NULL};
     *flow = k == 0 ? &w->first : &w->later;
@@ -243,7 +243,8 @@ static sgfs_status run_block(packing *w, int64_t k, int64_t n, bool *done, sgfs_
     sgfs_status status = sgfsi_recipe_run(w->recipe, n, w->in, w->out, &kept, done, err);
     if (status != SGFS_OK) return blame(w, status, err);
     w->rows += kept;
-    /* Rows there will be, going by those that came from this part of the files; 0: too early to say. */
+    /* Rows there will be, going by those that came from this part of the files; 0: too early to
+     * say. */
     double fraction = flow->fraction(flow);
     int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
     double all = fraction > 0 ? (double)w->rows / fraction : 0;

@@ -115,8 +115,8 @@ int64_t sgfsi_glm_scratch(const sgfs_model *m) {
     return m->kind->sparse && sgfsi_data_is_sparse(m->data) ? 0 : m->data->p;
 }
 
-/* Only pairs of entries that are not 0: O(entries^2) for each row. Columns increase within a row, so
- * that no k is past j in the lower triangle. A: the p x p block, in rows of length D. */
+/* Only pairs of entries that are not 0: O(entries^2) for each row. Columns increase within a
+ * row, so that no k is past j in the lower triangle. A: the p x p block, in rows of length D. */
 static void sparse_curvature(const sgfs_batch *b, const double *weight, bool lower, int64_t D,
                              double *A) {
     const sgfs_csr *x = b->sparse;

@@ -46,9 +46,9 @@ double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, in
 /* Warn where coefficients of ordinary size, in the user's units, are far outside the prior. unit,
  * centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);
-/* Coefficients of 0 for all rows of beta, and what moves a predictor by about 1: 1 / root mean square
- * of the column as the chain sees it (1 for a column of zeros). Not 1 / sd: a year of 1990 to 2020
- * would start with predictors off by hundreds. */
+/* Coefficients of 0 for all rows of beta, and what moves a predictor by about 1: 1 / root mean
+ * square of the column as the chain sees it (1 for a column of zeros). Not 1 / sd: a year of
+ * 1990 to 2020 would start with predictors off by hundreds. */
 void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread);
 /* All rows of the first block (beta) for the user's columns. */
 void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double *user);

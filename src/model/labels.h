@@ -26,8 +26,8 @@ static inline int64_t sgfsi_labels_class(const sgfsi_labels *l, double y) {
 }
 
 /* While opening a model: find the labels in its data (or take those it had before: "labels" of
- * m->restored; or, for data that are yet to be made, number them: "classes" of m->restored) and remember
- * them in m->saved. most: how many there may be. */
+ * m->restored; or, for data that are yet to be made, number them: "classes" of m->restored) and
+ * remember them in m->saved. most: how many there may be. */
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err);
 
 #endif

@@ -64,9 +64,10 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
 
 /* ---- exact draws ----------------------------------------------------------------------------- */
 
-/* |l'''(eta)| = p (1 - p) |1 - 2p|, l the log density, is 0 at eta = 0, highest at +-peak, and falls
- * like exp(-|eta|) after it. The envelope E(eta) is the smallest function above it with |E'| <= E:
- * |l'''| itself from log 2 on, where the slope of its logarithm is 1, and exp(|eta|)/27 before. */
+/* |l'''(eta)| = p (1 - p) |1 - 2p|, l the log density, is 0 at eta = 0, highest at +-peak, and
+ * falls like exp(-|eta|) after it. The envelope E(eta) is the smallest function above it with
+ * |E'| <= E: |l'''| itself from log 2 on, where the slope of its logarithm is 1, and
+ * exp(|eta|)/27 before. */
 static const double peak = 1.3169578969248167, highest = 0.096225044864937627; /* 1/(6 sqrt 3) */
 
 static double envelope(double eta) {

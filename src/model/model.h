@@ -49,8 +49,8 @@ extern const sgfs_model_kind *const sgfsi_models[]; /* NULL-terminated */
 extern const sgfs_option sgfsi_prior_options[];
 
 /* A model of that kind on these data. saved: NULL, or what a model saved that this one is to be, on
- * other rows (some of those it had, or new ones, which need no target): its labels and whatever else
- * is in it stay. kind, data and saved are borrowed. */
+ * other rows (some of those it had, or new ones, which need no target): its labels and whatever
+ * else is in it stay. kind, data and saved are borrowed. */
 sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
                                const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err);
 

@@ -3,9 +3,9 @@
  *
  * Let v have mean 0 and m = E[e^v - 1 - v] >= 0. Then log E e^v = log(1 + m), and
  *     log E e^v - Var/2  =  E exp_tail(v) + log1p_tail(m),    m = Var/2 + E exp_tail(v).
- * Both terms on the right are accurate, and where one of them is small beside Var/2 so is their sum:
- * nothing of the size of Var is ever subtracted from another. (They may cancel each other where
- * kappa_3 passes through 0; then the result is accurate to the size of E|exp_tail|.)
+ * Both terms on the right are accurate, and where one of them is small beside Var/2 so is their
+ * sum: nothing of the size of Var is ever subtracted from another. (They may cancel each other
+ * where kappa_3 passes through 0; then the result is accurate to the size of E|exp_tail|.)
  */
 #include "model/taylor_remainder.h"
 

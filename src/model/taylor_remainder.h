@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * taylor_remainder.h: what is left of a function when the first terms of its series are taken away, accurate
- * to a few units in the last place also where nearly nothing is left. For `remainder` of the models
- * (stages.h): written as differences, these numbers would be rounding only.
+ * taylor_remainder.h: what is left of a function when the first terms of its series are taken away,
+ * accurate to a few units in the last place also where nearly nothing is left. For `remainder` of
+ * the models (stages.h): written as differences, these numbers would be rounding only.
  *
  *     exp_tail(v)    =  e^v - 1 - v - v^2/2          =  v^3/6 + v^4/24 + ...
  *     log1p_tail(m)  =  log(1 + m) - m               =  -m^2/2 + m^3/3 - ...     m >= 0

@@ -6,21 +6,22 @@
  * leaves about (D N/m)/sqrt(N) of one, a further one nothing. Three passes are enough at any N; a
  * warm-up by SGFS would take about ten to come as close (docs/beyond.md).
  *
- * Where events are rare it is they that count: the pilot then has so many rows that 500 of them, and
- * 10 for each parameter, are expected of the rarest label, a tenth of all rows at most. A pilot that
- * would be more than a quarter of the rows is none, and one whose rows have no mode (a level they do
- * not hold, classes they separate) is forgotten: the search then begins where the model begins.
+ * Where events are rare it is they that count: the pilot then has so many rows that 500 of them,
+ * and 10 for each parameter, are expected of the rarest label, a tenth of all rows at most. A pilot
+ * that would be more than a quarter of the rows is none, and one whose rows have no mode (a level
+ * they do not hold, classes they separate) is forgotten: the search then begins where the model
+ * begins.
  *
- * A log posterior that is not concave may have a second mode. Where the prior is no parabola, as the
- * Student-t is not, what the rows want far out and what the prior holds near 0 may both be one; the
- * search finds the one on whose side it began and knows nothing of the other. So it climbs again,
- * from 0, and from the mode under a Gaussian prior of next to no precision,
+ * A log posterior that is not concave may have a second mode. Where the prior is no parabola, as
+ * the Student-t is not, what the rows want far out and what the prior holds near 0 may both be one;
+ * the search finds the one on whose side it began and knows nothing of the other. So it climbs
+ * again, from 0, and from the mode under a Gaussian prior of next to no precision,
  *
  *     P_j = min(Lambda_j, 1e-4 info_jj)
  *
- * and where it comes out elsewhere, by more than a posterior standard deviation of either end, there
- * is no anchor: draws would stay at the end they began at. Modes that lie between those two, and that
- * neither climb ends at, are not seen. A Gaussian prior needs no such climb.
+ * and where it comes out elsewhere, by more than a posterior standard deviation of either end,
+ * there is no anchor: draws would stay at the end they began at. Modes that lie between those two,
+ * and that neither climb ends at, are not seen. A Gaussian prior needs no such climb.
  */
 #include "posterior/anchor.h"
 
@@ -150,8 +151,8 @@ static sgfs_status two_modes(const sgfs_model *m, const double *one, const doubl
                       one[most], other[most], m->data->shift != NULL ? " (standardised)" : "");
 }
 
-/* One more climb, whose passes are the anchor's. *found: there was a mode; that there is none is not
- * an error here. */
+/* One more climb, whose passes are the anchor's. *found: there was a mode; that there is none is
+ * not an error here. */
 static sgfs_status search(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_mode_plan *plan,
                           sgfsi_arena *own, sgfsi_mode *mode, bool *found, sgfs_err *err) {
     sgfs_err none;
@@ -303,7 +304,7 @@ sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *
     return status;
 }
 
-/* ---- what is kept of each row ----------------------------------------------------------------- */
+/* ---- what is kept of each row ---------------------------------------------------------------- */
 
 sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, int64_t threads,
                                   sgfsi_arena *arena, sgfs_err *err) {

@@ -44,8 +44,8 @@ typedef struct sgfsi_anchor {
     struct sgfsi_remembered *remembered; /* each row's scores there; NULL: not kept */
 } sgfsi_anchor;
 
-/* The same model, silent, on n rows that are a fair sample, on the scale of all of them; NULL: cannot
- * be had. Free both, the model first; m must outlive them. */
+/* The same model, silent, on n rows that are a fair sample, on the scale of all of them; NULL:
+ * cannot be had. Free both, the model first; m must outlive them. */
 sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data);
 
 /* Can the model have one at all? NULL, or a sentence that says why not. */
@@ -67,8 +67,8 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_
 int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m);
 bool sgfsi_anchor_pilot(const sgfs_model *small, int64_t threads, double *theta, int64_t *rows);
 
-/* Room for an anchor that is nobody's mode; and what all rows say at theta, in one pass. SGFS_ENUMERIC
- * where the information there is singular. */
+/* Room for an anchor that is nobody's mode; and what all rows say at theta, in one pass.
+ * SGFS_ENUMERIC where the information there is singular. */
 sgfs_status sgfsi_anchor_open(sgfsi_anchor *a, int64_t D, sgfsi_arena *arena, sgfs_err *err);
 sgfs_status sgfsi_anchor_at(sgfsi_anchor *a, const sgfs_model *m, const double *theta,
                             int64_t threads, sgfs_err *err);

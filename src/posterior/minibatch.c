@@ -58,8 +58,8 @@ sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err 
     sgfs_status status = sgfsi_scores_open(&e->pair->here, e->model, e->n, arena, err);
     if (status == SGFS_OK) status = sgfsi_scores_open(&e->pair->anchor, e->model, e->n, arena, err);
     if (status != SGFS_OK) return status;
-    /* Where the right factor changes with theta as well, a difference of outer products is none: it is
-     * written out. */
+    /* Where the right factor changes with theta as well, a difference of outer products is none:
+     * it is written out. */
     const sgfs_model *m = e->model;
     for (int64_t k = 0; k < m->blocks; k++) {
         sgfs_score_block *o = &e->scores.block[k];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * nongaussian.h: the log posterior less the Gaussian at the anchor, as far as no row is needed for it.
+ * nongaussian.h: the log posterior less the Gaussian at the anchor, as far as no row is needed for
+ * it.
  *
  *     log p(theta | y) - log p(theta* | y) = -|z|^2/2 + sum_i w_i r_i(theta) + rest(theta),
  *     rest(theta) = (L^-1 G_post)'z                               the anchor is not quite the mode

@@ -75,8 +75,8 @@ void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k, double 
  * and the room of 1/(S + 1) filled at random. Uniform where the model is right. */
 double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i);
 
-/* Add every row to the tally, without quantiles. The rows must have targets, each of them one of the
- * model's labels where it has any. */
+/* Add every row to the tally, without quantiles. The rows must have targets, each of them one of
+ * the model's labels where it has any. */
 void sgfsi_predictor_tally(sgfsi_predictor *p, sgfsi_tally *tally);
 
 #endif

@@ -34,9 +34,9 @@ static const char *refuses(const sgfs_model *m) {
 }
 
 /* A look that misses the processor's cache costs as much as a dot product of some fifty columns and
- * an exp. With one predictor, looking up wins a tenth while all that is kept lies near, and loses as
- * much beyond; with several a third, falling to a sixth. The pass that fills it reads every row,
- * as a few thousand batches do: many rows never earn it back. */
+ * an exp. With one predictor, looking up wins a tenth while all that is kept lies near, and
+ * loses as much beyond; with several a third, falling to a sixth. The pass that fills it reads
+ * every row, as a few thousand batches do: many rows never earn it back. */
 bool sgfsi_remembered_pays(const sgfs_model *m) {
     int64_t most = m->block[0].rows > 1 ? 100000 : 30000;
     return refuses(m) == NULL && m->data->N <= most;

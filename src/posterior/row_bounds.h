@@ -4,8 +4,8 @@
  *
  *     psi_i = w_i third_i                      (the model's bound, sgfs_model_kind.third)
  *
- * It is a table over rows, or over blocks of neighbouring rows with the largest psi among them, where
- * a table over rows would be too large. It is made in one pass, and shared by all chains.
+ * It is a table over rows, or over blocks of neighbouring rows with the largest psi among them,
+ * where a table over rows would be too large. It is made in one pass, and shared by all chains.
  */
 #ifndef SGFSI_ROW_BOUNDS_H
 #define SGFSI_ROW_BOUNDS_H
@@ -41,8 +41,8 @@ double sgfsi_row_bounds_radius(int64_t D);
 sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,
                                   double radius, int64_t most, int64_t threads, sgfsi_arena *arena,
                                   sgfs_err *err);
-/* Rows that an independent proposal (rho = 0) asks on average, were it never stopped early: a number
- * that is a little too large. */
+/* Rows that an independent proposal (rho = 0) asks on average, were it never stopped early: a
+ * number that is a little too large. */
 double sgfsi_row_bounds_expected(const sgfsi_row_bounds *psi);
 
 #endif

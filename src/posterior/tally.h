@@ -50,7 +50,7 @@ typedef struct sgfsi_tally {
     sgfsi_label_tally *label;  /* labels->count */
 } sgfsi_tally;
 
-/* What is told of one row. */
+/* What is known of one row. */
 typedef struct sgfsi_scored_row {
     double weight;      /* how often it counts; a row of weight 0 is passed over. Bins and counts of
                          * labels are of rows */

@@ -11,9 +11,9 @@
  *                         <=  third_i g(max(|z|,|z'|)) |d|/2  int_0^1 |z + s d|^2 ds
  *
  * and the last integral is (|z|^2 + z.z' + |z'|^2)/3. The first line, used for z and for z', is the
- * better bound for moves that forget where they were; the last is for short ones. Both are symmetric
- * in z and z', though nothing needs that: how many rows are asked does not change the probability
- * that none of them objects.
+ * better bound for moves that forget where they were; the last is for short ones. Both are
+ * symmetric in z and z', though nothing needs that: how many rows are asked does not change the
+ * probability that none of them objects.
  */
 #include "posterior/thinning.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * thinning.h: the rows' part of an exact Metropolis step, asked of a few rows only (docs/beyond.md).
+ * thinning.h: the rows' part of an exact Metropolis step, asked of a few rows only
+ * (docs/beyond.md).
  *
  *     theta = theta* + L^-T z,  A = L L' at the anchor theta*;  a move z -> z' that is reversible for
  *     N(0, I) is accepted with probability  prod_i min(1, exp(w_i R_i)),

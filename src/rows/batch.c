@@ -184,8 +184,8 @@ const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpo
     bool was_cold = b->visit.cold > 0;
     draw(b, t, purpose, b->row);
     if (sgfsi_pages_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) return NULL;
-    /* Which rows an iteration draws is known before it comes: where the disk is slow, their pages are
-     * asked for AHEAD iterations before, all of these at first. */
+    /* Which rows an iteration draws is known before it comes: where the disk is slow, their
+     * pages are asked for AHEAD iterations before, all of these at first. */
     for (int64_t k = was_cold ? AHEAD : 1; b->visit.cold > 0 && k <= AHEAD; k++) {
         draw(b, t + k, purpose, b->later);
         sgfsi_pages_ahead(b->data, b->later, b->urn.n);

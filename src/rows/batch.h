@@ -21,7 +21,8 @@ static inline sgfsi_stream sgfsi_stream_when(const sgfs_when *when) {
 /* Rows of a chunk for minibatches of n rows and D parameters (chunks.c): 1 where the rows are too
  * few, or have no random order. */
 int64_t sgfsi_chunk_rows(const sgfs_data *d, int64_t n, int64_t D);
-/* Where the parts of the table begin among the rows of the data, for chunks of more than one row. */
+/* Where the parts of the table begin among the rows of the data, for chunks of more than one
+ * row. */
 sgfs_status sgfsi_chunk_parts(const sgfs_data *d, sgfs_urn *urn, sgfsi_arena *arena, sgfs_err *err);
 
 /* The minibatches of one chain; buffers from the chain's arena. */
@@ -38,8 +39,8 @@ typedef struct sgfsi_batcher {
     sgfs_batch batch;
 } sgfsi_batcher;
 
-/* SGFS_EUSAGE where the rows have weights and the scheme cannot draw by them, or where it needs rows
- * that have been shuffled. */
+/* SGFS_EUSAGE where the rows have weights and the scheme cannot draw by them, or where it needs
+ * rows that have been shuffled. */
 sgfs_status sgfsi_scheme_check(const sgfs_scheme_kind *scheme, const sgfs_data *data,
                                sgfs_err *err);
 /* What minibatches of plan->n rows are drawn from. */
@@ -48,8 +49,8 @@ sgfs_status sgfsi_urn_open(sgfs_urn *urn, const sgfs_data *d, const sgfs_scheme_
 sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
                                const sgfs_scheme_kind *scheme, sgfsi_rows_plan plan,
                                sgfsi_arena *arena, sgfs_err *err);
-/* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps. NULL
- * where the rows cannot be read: err says why. */
+/* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps.
+ * NULL where the rows cannot be read: err says why. */
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * chunks.c: minibatches in chunks: neighbouring rows of a file that was shuffled are as good as rows
- * drawn one by one, and lie on the same page.
+ * chunks.c: minibatches in chunks: neighbouring rows of a file that was shuffled are as good as
+ * rows drawn one by one, and lie on the same page.
  *
- * A part is neighbouring rows shuffled by themselves (a packed file), cut into chunks of c rows; its
- * last chunk has fewer. A block is s <= c rows of one chunk: it starts at a row u drawn uniformly
- * from the part, goes on to the next rows, and at the end of the chunk to its first one (more than
- * once, where the last chunk is shorter than s). Every row of the part is then expected s/N_p times.
+ * A part is neighbouring rows shuffled by themselves (a packed file), cut into chunks of c rows;
+ * its last chunk has fewer. A block is s <= c rows of one chunk: it starts at a row u drawn
+ * uniformly from the part, goes on to the next rows, and at the end of the chunk to its first one
+ * (more than once, where the last chunk is shorter than s). Every row of the part is then expected
+ * s/N_p times.
  *
  *   one part:      n rows = m blocks of c and one of those left
  *   several parts: each of the n rows draws its part with probability N_p/N, as a single row would;

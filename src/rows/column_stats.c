@@ -2,11 +2,11 @@
  * column_stats.c: one look at every cell before sampling: is it finite, what is the column's mean,
  * spread and range. Later, minibatches are taken on trust.
  *
- * A block of rows is looked at twice while it is in cache: for the mean, then for the squares around
- * it; blocks are merged (base/moments.h). Within a block each column is summed from its first row to
- * its last. Columns are taken GROUP at a time side by side, so that the sums stay in registers or
- * close by and the loops over columns become vectors; the order in which one column's numbers are
- * added does not depend on that.
+ * A block of rows is looked at twice while it is in cache: for the mean, then for the squares
+ * around it; blocks are merged (base/moments.h). Within a block each column is summed from its
+ * first row to its last. Columns are taken GROUP at a time side by side, so that the sums stay in
+ * registers or close by and the loops over columns become vectors; the order in which one column's
+ * numbers are added does not depend on that.
  *
  * A row counts by its weight w; rows of weight 0 must be readable, but are not there for the
  * statistics. Sparse columns cost two passes over their entries, zeros being put in afterwards:
@@ -69,9 +69,9 @@ static inline void square_group(group *g, int64_t n, int64_t cols, int64_t strid
     }
 }
 
-/* GROUP columns after another, with `left` numbers to read. Of narrow rows, GROUP numbers are read all the same, and
- * what the next row's come to is not used: loops of a fixed length are that much faster. Not of the
- * last rows, behind which nothing is left to read. */
+/* GROUP columns after another, with `left` numbers to read. Of narrow rows, GROUP numbers are
+ * read all the same, and what the next row's come to is not used: loops of a fixed length are
+ * that much faster. Not of the last rows, behind which nothing is left to read. */
 void sgfsi_column_stats_add(sgfsi_column_stats *s, int64_t n, int64_t cols, const double *x) {
     for (int64_t at = 0; at < cols; at += GROUP) {
         sgfsi_column_stats *to = s + at;
@@ -173,8 +173,8 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, doubl
 
 /* ---- sparse columns -------------------------------------------------------------------------- */
 
-/* Every entry of every row that counts: for the sums (which stand in `mean` until they are divided),
- * or for the squares around the mean. */
+/* Every entry of every row that counts: for the sums (which stand in `mean` until they are
+ * divided), or for the squares around the mean. */
 static void each_entry(const sgfs_data *d, sgfsi_column_stats *t, bool squares) {
     const sgfs_csr *from = &d->table.csr;
     for (int64_t i = 0; i < d->N; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * data.c: data as a whole: other data over the same table (views), how columns are standardised, what
- * the run file's header says of them.
+ * data.c: data as a whole: other data over the same table (views), how columns are standardised,
+ * what the run file's header says of them.
  *
  * A view is data of its own: a list of rows of the table, statistics, a scale. It borrows the table
- * and whatever else does not depend on the rows, so that the whole must outlive it. This is the only
- * place where data are copied.
+ * and whatever else does not depend on the rows, so that the whole must outlive it. This is the
+ * only place where data are copied.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -57,10 +57,10 @@ struct sgfs_data {
 
 extern const sgfs_option sgfsi_data_options[];
 
-/* ---- for those who make data, src/files ------------------------------------------------------- */
+/* ---- for those who make data, src/files ------------------------------------------------------ */
 
-/* All rows of a table, without features, column `target` being the target (-1: none). It borrows the
- * table, and is not freed. */
+/* All rows of a table, without features, column `target` being the target (-1: none). It borrows
+ * the table, and is not freed. */
 sgfs_data sgfsi_data_over(const sgfsi_table *table, int64_t target);
 /* The next feature is that column of the table. d->span has room for it. */
 void sgfsi_data_add_feature(sgfs_data *d, int64_t col);
@@ -72,12 +72,13 @@ sgfs_status sgfsi_data_weigh(sgfs_data *d, sgfs_err *err);
 void sgfsi_data_tell_weights(const sgfs_data *d, const sgfsi_log *log);
 /* Fill in the statistics of every column; refuses cells that are not finite. */
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
-/* Centre and scale the columns; by shift and scale, where those of other rows are to be used, else by
- * their own statistics (NULL). */
+/* Centre and scale the columns; by shift and scale, where those of other rows are to be used,
+ * else by their own statistics (NULL). */
 sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const double *scale,
                                    sgfs_err *err);
 /* Data from what a header says of them (sgfsi_data_describe), without rows and without a target;
- * scaled: standardised where they were, else not. SGFS_ERUNFILE where something needed is not said. */
+ * scaled: standardised where they were, else not. SGFS_ERUNFILE where something needed is not
+ * said. */
 sgfs_data *sgfsi_data_recall(const sgfsi_json *said, bool scaled, const sgfs_config *cfg,
                              sgfs_err *err);
 /* Say that rows to come have a target: text, if it has levels, of which level[k] is read as k. */

@@ -9,8 +9,8 @@ static void drop_kept(const void *user, void *kept) {
     dev->ops->drop_rows(dev, kept);
 }
 
-/* Sparse rows stay with the host, and so do those of packed files, whose pages are checked and given
- * back as batches visit them. */
+/* Sparse rows stay with the host, and so do those of packed files, whose pages are checked and
+ * given back as batches visit them. */
 sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
                                 sgfsi_arena *arena, sgfs_err *err) {
     const sgfsi_table *t = &d->table;

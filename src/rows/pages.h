@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pages.h: rows of packed files before they are gathered: are they there, are they what was written,
- * how long did the disk take, and how much of the files is resident.
+ * pages.h: rows of packed files before they are gathered: are they there, are they what was
+ * written, how long did the disk take, and how much of the files is resident.
  */
 #ifndef SGFSI_PAGES_H
 #define SGFSI_PAGES_H
@@ -17,8 +17,8 @@ typedef struct sgfsi_pages {
     int64_t next, asked, kept;
 } sgfsi_pages;
 
-/* Rows row[0..n) of the data, to be gathered next. Nothing to do where no file is packed. SGFS_EIO: a
- * file has become shorter; SGFS_EDATA: a checksum is wrong. */
+/* Rows row[0..n) of the data, to be gathered next. Nothing to do where no file is packed.
+ * SGFS_EIO: a file has become shorter; SGFS_EDATA: a checksum is wrong. */
 sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *row, int64_t n,
                              sgfs_err *err);
 /* Rows first .. first+n-1, on a walk over neighbours: pages are asked for ahead and given back. */

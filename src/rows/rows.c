@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * rows.c: a batch from rows of the table.
  *
- * Sparse rows stay sparse for models that take them: the entries are copied with their columns moved
- * up by one behind the intercept (an entry 1 in column 0) and scaled by --standardize, which does
- * not centre sparse columns: centring would fill them.
+ * Sparse rows stay sparse for models that take them: the entries are copied with their columns
+ * moved up by one behind the intercept (an entry 1 in column 0) and scaled by --standardize, which
+ * does not centre sparse columns: centring would fill them.
  *
  * Room is made once. Rows of a minibatch may repeat, so that all of them could be the longest one;
  * rows that come once have no more entries than the table.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * rows.h: the left border of the engine. Models, posterior, samplers and jobs see data through these
- * functions and the plain facts of data.h (N, p, names, statistics); how rows are stored (in memory,
- * in mapped files, sparse; in their file's type) is nobody else's business.
+ * rows.h: the left border of the engine. Models, posterior, samplers and jobs see data through
+ * these functions and the plain facts of data.h (N, p, names, statistics); how rows are stored (in
+ * memory, in mapped files, sparse; in their file's type) is nobody else's business.
  *
  *     rows as numbers     sgfsi_data_rows_range, _pick, _table
  *     rows as a batch     sgfsi_rows_range, _drawn, _table
@@ -102,7 +102,8 @@ typedef struct sgfsi_rows_plan {
     sgfsi_gatherer gatherer; /* zeroed: the host */
 } sgfsi_rows_plan;
 
-/* Room for the rows of a batch, dense or sparse, with weights and offsets where the data have them. */
+/* Room for the rows of a batch, dense or sparse, with weights and offsets where the data have
+ * them. */
 typedef struct sgfsi_rows {
     const sgfs_data *data;
     sgfsi_gatherer gatherer;

@@ -94,7 +94,8 @@ typedef struct sgfsi_table {
     char *text_path; /* of several files, the one with that line; malloc'ed; NULL: there is one */
     int64_t levels;
     char **level; /* level texts in order of first appearance; malloc'ed */
-    /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither: borrowed. */
+    /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither:
+     * borrowed. */
     void *owned;
     void *map;
     size_t map_bytes;

@@ -4,8 +4,8 @@
  *
  * A row of weight w is w copies of that row: N of the formulas becomes W = sum of the weights
  * (data->total), sums over rows become weighted sums, and a minibatch draws row i with probability
- * w_i / W (alias.c), which is in law what drawing from the copies would be. Exposure t adds log t to
- * the linear predictor of a model of counts; its log is taken once, here.
+ * w_i / W (alias.c), which is in law what drawing from the copies would be. Exposure t adds log t
+ * to the linear predictor of a model of counts; its log is taken once, here.
  *
  * Both are kept as doubles by row of the table, whatever rows a view has.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * corrected_step.h: one step that contains SGFS and its cousins (docs/math.md section 1, docs/beyond.md):
+ * corrected_step.h: one step that contains SGFS and its cousins (docs/math.md section 1,
+ * docs/beyond.md):
  *
  *     theta += (L L')^-1 (h G + R z),   R R' = h (2 - h) A - h^2 S + 2 h rho I,   z ~ N(0, I)
  *
@@ -24,9 +25,9 @@
  * R R' = 2 h alpha^2/(1 + alpha^2) A. At alpha = 0 that is 0, the boundary of what is possible: a
  * matrix of zeros has no Cholesky factor, and this step refuses it.
  *
- * --noise-matrix diag: of S only the diagonal is estimated, and S is taken for s A, s the mean of S_jj/A_jj
- * (about right with control variates, where S is near (D/n) A): R is a multiple of L and nothing
- * is ever factored again. The step is bounded by the largest of these ratios.
+ * --noise-matrix diag: of S only the diagonal is estimated, and S is taken for s A, s the mean of
+ * S_jj/A_jj (about right with control variates, where S is near (D/n) A): R is a multiple of L and
+ * nothing is ever factored again. The step is bounded by the largest of these ratios.
  */
 #ifndef SGFSI_CORRECTED_STEP_H
 #define SGFSI_CORRECTED_STEP_H

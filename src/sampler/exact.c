@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * exact.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after Cornish et
- * al. 2019, "Scalable Metropolis-Hastings for exact Bayesian inference with large datasets").
+ * exact.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after Cornish
+ * et al. 2019, "Scalable Metropolis-Hastings for exact Bayesian inference with large datasets").
  *
  *     theta = theta* + L^-T z,   A = L L' at the anchor theta*
  *     z' = rho z + sqrt(1 - rho^2) xi,   xi ~ N(0, I)              reversible for N(0, I)
  *     accepted with probability  min(1, exp(rest' - rest)) prod_i min(1, exp(w_i R_i))
  *
- * rest (posterior/nongaussian.h) is what the Gaussian leaves of the posterior and needs no row, R_i what it
- * leaves of row i, asked by Poisson thinning (posterior/thinning.h). Each factor and its inverse belong to
- * one difference that changes sign when z and z' change places, so that their product satisfies
- * detailed balance for the posterior: no step size, no bias. A model that knows its likelihood in
- * closed form (`whole`) needs no row at all.
+ * rest (posterior/nongaussian.h) is what the Gaussian leaves of the posterior and needs no row, R_i
+ * what it leaves of row i, asked by Poisson thinning (posterior/thinning.h). Each factor and its
+ * inverse belong to one difference that changes sign when z and z' change places, so that their
+ * product satisfies detailed balance for the posterior: no step size, no bias. A model that knows
+ * its likelihood in closed form (`whole`) needs no row at all.
  *
  * rho   Near 0 a proposal forgets where the chain was. Where many rows object, a shorter move is
  *       accepted more often: the warm-up tries a ladder of rho in turn and keeps the one with the

@@ -19,8 +19,8 @@
  * holds a matrix of more parameters than draws, too. "fisher" takes the mode, found before the
  * first iteration, and not a point that the chain came by: the metric is then the same for all
  * chains, known before any randomness, and the one the paper's HMC has. Of several modes it is the
- * one that a climb from --start (or the model's own start) comes to. Chains still start where --start
- * and --init put them.
+ * one that a climb from --start (or the model's own start) comes to. Chains still start where
+ * --start and --init put them.
  *
  * All of this adapts in warm-up only: the draws come from a Markov chain with a fixed kernel.
  */
@@ -294,7 +294,8 @@ sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *
 
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                   double acceptance, sgfs_err *err) {
-    /* A trajectory may diverge or run out of the support; a chain that does nothing else is lost. */
+    /* A trajectory may diverge or run out of the support; a chain that does nothing else is
+     * lost. */
     h->lost = acceptance > 0 ? 0 : h->lost + 1;
     if (h->lost >= MOST_LOST) {
         return sgfsi_fail(

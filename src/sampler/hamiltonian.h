@@ -77,8 +77,8 @@ void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* a
  * time a step size is found. *energy: of h->here. */
 sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                     const double *theta, double *energy, sgfs_err *err);
-/* Metric, step size and what they are learned from; the chain's place. The hook of kinds whose state
- * begins with their sgfsi_hamiltonian. */
+/* Metric, step size and what they are learned from; the chain's place. The hook of kinds whose
+ * state begins with their sgfsi_hamiltonian. */
 void sgfsi_hamiltonian_fields(const sgfs_sampler *s, sgfsi_fields *list);
 
 /* One leapfrog step of size eps (may be negative). Where the density or its gradient is not finite

@@ -3,9 +3,9 @@
  *
  *     theta = mode + L^-T z,   z ~ N(0, I),   L L' = A = expected information + Lambda at the mode.
  *
- * The mode is found while the first chain opens (posterior/mode.c); the other chains share it. After
- * that no row is read: a draw costs D^2. Exact where the posterior is Gaussian (linear regression
- * with known sigma), a baseline everywhere else.
+ * The mode is found while the first chain opens (posterior/mode.c); the other chains share it.
+ * After that no row is read: a draw costs D^2. Exact where the posterior is Gaussian (linear
+ * regression with known sigma), a baseline everywhere else.
  *
  * The statistic lp is the Gaussian's own log density, lp(mode) - z'z/2, not the posterior's at the
  * draw, which would cost a pass over the data each.

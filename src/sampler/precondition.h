@@ -45,9 +45,9 @@ sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *s
 /* x = R x or R' x */
 void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x);
 
-/* Mode (D) and inverse curvature there (D x D full) of the sampler's own posterior, the mode that is
- * found from --start where that is given, with a sentence where the model or its size does not allow
- * it. what: "--precondition curvature". */
+/* Mode (D) and inverse curvature there (D x D full) of the sampler's own posterior, the mode
+ * that is found from --start where that is given, with a sentence where the model or its size
+ * does not allow it. what: "--precondition curvature". */
 sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *what, double *mode,
                                     double *cov, int64_t *passes, sgfs_err *err);
 

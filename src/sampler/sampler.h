@@ -21,8 +21,8 @@ typedef struct sgfsi_kinds {
     const char *name;               /* as the user knows it: "sgfs-f" */
 } sgfsi_kinds;
 
-/* How a run will be made: filled once (chain/plan.c), read by everybody. While it is being made, NaN
- * and -1 stand for what is still to be chosen. */
+/* How a run will be made: filled once (chain/plan.c), read by everybody. While it is being made,
+ * NaN and -1 stand for what is still to be chosen. */
 typedef struct sgfsi_plan {
     const sgfs_config *cfg; /* the user's, as it is: what was given */
     const sgfsi_log *log;
@@ -37,8 +37,9 @@ typedef struct sgfsi_plan {
     int64_t threads, inner; /* chains side by side; threads inside each, for passes over all rows */
     double gamma, tau;      /* tau: predicted, 0 when not known */
     double *start;          /* D, of --start, on the chain's scale; NULL: not given */
-    /* Found while the sampler was chosen, for the one that needs it, all in `found`: an anchor of all
-     * rows (NULL: it was not looked for), or the mode of the pilot with which its search begins. */
+    /* Found while the sampler was chosen, for the one that needs it, all in `found`: an anchor
+     * of all rows (NULL: it was not looked for), or the mode of the pilot with which its search
+     * begins. */
     sgfsi_arena found;
     const sgfsi_anchor *anchor;
     sgfsi_anchor_search pilot;
@@ -114,9 +115,9 @@ sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *
 /* D normal numbers of the chain, of this iteration and purpose. */
 void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z);
 
-/* After a factorisation failed: the next larger ridge to try beside the one asked for, a part of the
- * mean diagonal, from 1e-10 up to 1e-2. Each is an intervention, and counted; false: none is left.
- * *more: 0 at first. */
+/* After a factorisation failed: the next larger ridge to try beside the one asked for, a part of
+ * the mean diagonal, from 1e-10 up to 1e-2. Each is an intervention, and counted; false: none is
+ * left. *more: 0 at first. */
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
 
 /* "--init" or "--start", whichever the user gave; NULL: neither. */
@@ -136,7 +137,8 @@ static inline void sgfsi_plan_lengths(sgfsi_plan *plan, double warmup, double dr
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-/* The first of the samplers that step by stochastic gradients; their own begin at SGFSI_OWN_STATS. */
+/* The first of the samplers that step by stochastic gradients; their own begin at
+ * SGFSI_OWN_STATS. */
 enum { SGFSI_LP, SGFSI_STEP_SIZE, SGFSI_GRAD_NORM, SGFSI_OWN_STATS };
 #define SGFSI_GRADIENT_STATS                                                                       \
     [SGFSI_LP] = "lp", [SGFSI_STEP_SIZE] = "step_size", [SGFSI_GRAD_NORM] = "grad_norm"

@@ -224,10 +224,11 @@ static void apply_preset(sgfsi_plan *plan, const char *fisher) {
 
 /* ridge: Combinations of parameters that the data hardly know have hardly any information, and a
  * step by its inverse throws them away: without a ridge networks saturate in their first steps, and
- * the coefficients of a label of few rows run far away. The ridge is matched by noise, and as exact.
- * every: Once settled, I1hat is an average over thousands of batches: leaving out nine updates of ten
- * changes no measure that the tests know, and a full one costs more than all the rest of a step.
- * warm-up: the chain forgets its start by a factor e every gamma/2 iterations at alpha 0. */
+ * the coefficients of a label of few rows run far away. The ridge is matched by noise, and as
+ * exact. every: Once settled, I1hat is an average over thousands of batches: leaving out nine
+ * updates of ten changes no measure that the tests know, and a full one costs more than all the
+ * rest of a step. warm-up: the chain forgets its start by a factor e every gamma/2 iterations at
+ * alpha 0. */
 static sgfs_status plan_sgfs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     settings *set = plan->settings;
     bool full = is_whole(now), diag = strcmp(now->fisher, "diag") == 0;

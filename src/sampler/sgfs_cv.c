@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * sgfs_cv.c: SGFS with control variates: the general step (corrected_step.h) with the posterior's own
- * curvature and a gradient whose noise is small,
+ * sgfs_cv.c: SGFS with control variates: the general step (corrected_step.h) with the posterior's
+ * own curvature and a gradient whose noise is small,
  *
  *     theta += A^-1 (h G + R z),   R R' = h (2 - h) A - h^2 S
  *     G = G* + grad log prior(theta) + N mean_batch [g_i(theta) - g_i(theta*)]
@@ -16,12 +16,12 @@
  * is the stationary law to first order; from that h, the largest step <= 1 for which R exists with
  * a margin, or the sentence that says that nothing is gained (sampler->fallback). The other chains
  * borrow all of it. A chain begins with a draw of that Gaussian and goes on averaging S along its
- * own way: the average over the stationary law is all that matters (corrected_step.h), and the window of
- * the average has forgotten the probes when warm-up ends. Should R cease to exist, h is lowered,
- * which is counted (sampler->interventions).
+ * own way: the average over the stationary law is all that matters (corrected_step.h), and the
+ * window of the average has forgotten the probes when warm-up ends. Should R cease to exist, h is
+ * lowered, which is counted (sampler->interventions).
  *
- * Re-anchoring: S grows like |theta - theta*|^2, and stays at its value around the anchor as long as
- * the chain does. When the measured noise tr(A^-1 S)/D, averaged over some dozens of batches, is
+ * Re-anchoring: S grows like |theta - theta*|^2, and stays at its value around the anchor as long
+ * as the chain does. When the measured noise tr(A^-1 S)/D, averaged over some dozens of batches, is
  * --reanchor-at (4) times that, the chain's centre should lie about sqrt(3 D) posterior standard
  * deviations from the anchor. If it does, the chain takes an anchor of its own at the mean of its
  * recent places, by one pass over all rows; if not, the noise is the posterior's own (few events,
@@ -91,8 +91,8 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-/* Places that are probed while opening: so many at least, and more until they have seen so many rows
- * for each parameter; fewer where they would cost more multiplications than this. */
+/* Places that are probed while opening: so many at least, and more until they have seen so many
+ * rows for each parameter; fewer where they would cost more multiplications than this. */
 enum { PROBES = 200, LEAST_PROBES = 30, PROBE_ROWS = 400 };
 static const double probe_work = 1e11;
 /* Batches in the running average of the noise: some dozens. */
@@ -148,8 +148,9 @@ static sgfs_status refuse_options(const sgfsi_plan *plan, const sgfs_problem *no
     return SGFS_OK;
 }
 
-/* Lengths: a chain that begins with a draw of the Gaussian has little to forget. What h will come out
- * as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature, that of others more. */
+/* Lengths: a chain that begins with a draw of the Gaussian has little to forget. What h will
+ * come out as, roughly: the noise of Gaussian columns is (D + 1)/n of the curvature, that of
+ * others more. */
 static sgfs_status plan_cv(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     settings *set = plan->settings;
     sgfsi_fisher_settings *f = &plan->fisher;
@@ -273,8 +274,8 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
     status = look_around(sampler, s, SGFS_EUSAGE, err);
     if (status != SGFS_OK) return status;
-    /* Rows that are scored for an effective draw: (2 - h)/h batches, twice each, against the pass of
-     * SGFS (tau = N/n, or 19 where its step of a tenth is the shorter one). */
+    /* Rows that are scored for an effective draw: (2 - h)/h batches, twice each, against the
+     * pass of SGFS (tau = N/n, or 19 where its step of a tenth is the shorter one). */
     double h = s->step.h, tau = (2 - h) / h, n = (double)sampler->eval.n,
            ours = 2 * n * (2 - h) / h;
     double sgfs = fmax((sampler->eval.gamma - 1) * n, 19 * n);
@@ -312,7 +313,8 @@ static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta
     if (!s->anchored || (double)s->seen < batches) return SGFS_OK;
     /* Noise alone may be large by chance, or because the posterior is wild: the chain's centre must
      * have moved as well. F times the noise belongs to a distance of (F - 1) D squared standard
-     * deviations; half of it is beyond what a mean of so many places shows by chance (about D/60). */
+     * deviations; half of it is beyond what a mean of so many places shows by chance (about
+     * D/60). */
     sgfsi_corrected *g = &s->step;
     int64_t D = sampler->D;
     if (g->noise <= s->limit * s->around) return SGFS_OK;

@@ -25,7 +25,7 @@
  * stays above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
 static const double SHARE_MOST = 3, LEAST_LEFT = 0.4, SHARE_FIXED = 2;
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_sgfs_matrix_check(const sgfsi_plan *plan, const char *fisher, sgfs_err *err) {
     static const char *const of[][3] = {
@@ -270,8 +270,8 @@ sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
 sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err) {
-    /* what the way to the mode looked like is of no use there (unless warm-up has too few updates to
-     * fill anew) */
+    /* what the way to the mode looked like is of no use there (unless warm-up has too few
+     * updates to fill anew) */
     bool enough = now->warmup / 2 / k->turns.warmup_every > k->fill;
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
     k->passing = k->by_model && enough && now->t < now->warmup / 2;

@@ -328,3 +328,12 @@ def test_help(site):
     assert page == site.ok("audit", "--help").stdout and max(map(len, page.splitlines())) < 120
     assert page.index("Examples:\n  sgfs audit fit.run\n") < page.index("Exit code 0") < page.index("\nUsage:")
     assert re.search(r"^  audit +how far", site.ok("help").stdout, re.M)
+
+
+def test_transforms_before_standardize_come_in_their_order_again(site):
+    """The run's rows are made again as they were: --standardize came last, and log1p saw counts."""
+    x, y = rare_events()
+    write(site.folder / "counts.csv", lines(np.column_stack([np.arange(100), np.abs(x)]), y, names=("id", "x", "y")))
+    site.ok("sample", "logistic", "--data", "counts.csv", "--drop", "id", "--log1p", "x", "--standardize", "--sampler",
+            "sgfs-cv", "--draws", "200", "--out", "counts.run", "-q")
+    assert audit(site, "counts.run", "--precision", "0.2")["verdict"]

@@ -197,3 +197,10 @@ def test_mistakes(site, command, words, code, sentence):
     assert sentence in done.stderr
     assert done.stdout == ""
     assert sorted(site.folder.iterdir()) == before
+
+
+def test_the_winner_keeps_the_order_of_transforms(site):
+    site.ok("tune", "logistic", "--data", "good.csv", "--drop", "a", "--standardize", *SGLD, "--grid", "epsilon=1e-3,1e-4",
+            "--holdout", "0.2", "--out", "order.json", "-q")
+    keys = [k for k in json.loads((site.folder / "order.json").read_text()) if k.startswith("data.")]
+    assert keys == ["data.drop", "data.standardize"]

@@ -20,7 +20,8 @@
 typedef struct sgfsi_comm sgfsi_comm;
 
 typedef struct sgfsi_comm_ops {
-    /* Is this process one of several? The first row of the table that says so is taken. NULL: yes */
+    /* Is this process one of several? The first row of the table that says so is taken. NULL:
+     * yes */
     bool (*is_used)(void);
     /* Meet the others: fill in rank, size and state. NULL: the row is as good as open; a row with
      * `open` has `close`. */

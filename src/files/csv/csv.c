@@ -181,8 +181,8 @@ static sgfs_status skip_header(csv *c, sgfs_err *err) {
 
 /* Pieces of a block. One thread is best off with text that stays in its cache. Several have to wait
  * for each other at the end of every block, the longer the busier the machine is: so blocks are
- * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no faster
- * than they are predicted. */
+ * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no
+ * faster than they are predicted. */
 static int64_t block_pieces(const csv *c) {
     int64_t least = c->options.whole   ? 128
                     : c->plan.new_rows ? 16

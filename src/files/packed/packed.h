@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * packed.h: the packed format, .sgd: rows in an order drawn at random, in chunks that start on pages,
- * each with its checksum, and everything a reader wants to know without looking at them.
+ * packed.h: the packed format, .sgd: rows in an order drawn at random, in chunks that start on
+ * pages, each with its checksum, and everything a reader wants to know without looking at them.
  *
  *     page 0: magic, version, sizes, where the rest is, CRC    (written last: no head, no file)
  *     chunks: chunk_rows rows of `cols` cells of one type each, filled up to chunk_bytes with zeros
@@ -29,11 +29,11 @@ typedef struct sgfsi_packer_plan {
 } sgfsi_packer_plan;
 
 sgfs_status sgfsi_packer_open(sgfsi_packer **p, const sgfsi_packer_plan *plan, sgfs_err *err);
-/* n x cols numbers. SGFS_EDATA where one does not fit the type: not finite, a word, weight or target
- * that would become another one. Statistics are kept while they pass. */
+/* n x cols numbers. SGFS_EDATA where one does not fit the type: not finite, a word, weight or
+ * target that would become another one. Statistics are kept while they pass. */
 sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err);
-/* The same look at n rows, which are put into the file's type (raw: n x cols cells) and not yet into
- * the file: they come back in another order. */
+/* The same look at n rows, which are put into the file's type (raw: n x cols cells) and not yet
+ * into the file: they come back in another order. */
 sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
                                sgfs_err *err);
 /* The same for n rows that are in the file's type already (n x cols cells). */

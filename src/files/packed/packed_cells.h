@@ -8,7 +8,8 @@
 
 /* What cells of the type would hold in place of these numbers: in f32 they are rounded. */
 void sgfsi_cells_round(sgfsi_dtype type, int64_t count, const double *x, double *out);
-/* How many have no place in such a cell: not finite, beyond its range, a fraction among integers. */
+/* How many have no place in such a cell: not finite, beyond its range, a fraction among
+ * integers. */
 int64_t sgfsi_cells_unfit(sgfsi_dtype type, int64_t count, const double *x);
 
 /* Numbers that fit, after rounding. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * packed_check.c: are a packed file's chunks what was written? One at a time when it is first needed,
- * or all of them.
+ * packed_check.c: are a packed file's chunks what was written? One at a time when it is first
+ * needed, or all of them.
  *
- * Threads may look at the same chunk at the same time: each finds the same answer, and a chunk found
- * right is remembered by one atomic bit. One found wrong is not remembered: it ends the run.
+ * Threads may look at the same chunk at the same time: each finds the same answer, and a chunk
+ * found right is remembered by one atomic bit. One found wrong is not remembered: it ends the run.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -44,13 +44,13 @@ static int64_t find_damage(const sgfsi_part *part, int64_t from, int64_t to) {
     return bad < to ? bad : -1;
 }
 
-/* A stretch at a time, whose pages are let go of again. */
+/* Some chunks at a time, whose pages are let go of again. */
 static sgfs_status verify_part(const sgfsi_part *part, sgfsi_ticker *ticker, sgfs_err *err) {
     const int64_t all = part->packed->chunks;
-    int64_t stretch = ((int64_t)64 << 20) / part->chunk_bytes;
-    if (stretch < 1) stretch = 1;
-    for (int64_t from = 0; from < all; from += stretch) {
-        int64_t to = all - from < stretch ? all : from + stretch;
+    int64_t some = ((int64_t)64 << 20) / part->chunk_bytes;
+    if (some < 1) some = 1;
+    for (int64_t from = 0; from < all; from += some) {
+        int64_t to = all - from < some ? all : from + some;
         char *at = (char *)part->map + SGFSI_PAGE + from * part->chunk_bytes;
         size_t bytes = (size_t)((to - from) * part->chunk_bytes);
         (void)madvise(at, bytes, MADV_WILLNEED);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * packed_read.c: a packed file (packed.h) as a table: mapped, one part, nothing read but its head and
- * tail. Rows are looked at when they are needed, and each chunk's checksum when it is first touched.
+ * packed_read.c: a packed file (packed.h) as a table: mapped, one part, nothing read but its head
+ * and tail. Rows are looked at when they are needed, and each chunk's checksum when it is first
+ * touched.
  *
  * Nothing in the file is believed before it is checked: page 0 by its checksum, then every length
- * against the others and the bytes the file really has, then the tail by its checksums, then what the
- * JSON text says against page 0. Only then is memory asked for by number of rows or columns. The
- * checksums are there for damage; someone who forges a file together with its checksums can make it
- * say false things, but not make us read beyond it.
+ * against the others and the bytes the file really has, then the tail by its checksums, then what
+ * the JSON text says against page 0. Only then is memory asked for by number of rows or columns.
+ * The checksums are there for damage; someone who forges a file together with its checksums can
+ * make it say false things, but not make us read beyond it.
  */
 #include <errno.h>
 #include <fcntl.h>

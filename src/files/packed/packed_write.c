@@ -4,17 +4,17 @@
  *     rows -> block (up to 256 x cols doubles): do they fit? statistics -> chunks -> file
  *
  * The file grows beside its final name. Chunks are filled in a buffer of about 1 MiB, their
- * checksums are taken while they are in cache, and the buffer is written in one call. At the end come
- * the checksums, the JSON text and, last of all, page 0; then fsync and rename (base/file.c). Whatever
- * goes wrong before leaves nothing.
+ * checksums are taken while they are in cache, and the buffer is written in one call. At the end
+ * come the checksums, the JSON text and, last of all, page 0; then fsync and rename (base/file.c).
+ * Whatever goes wrong before leaves nothing.
  *
  * Statistics are of the numbers as stored, in the blocks in which measure.c would look at them, so
  * that it need not. The distinct values of the target are counted as long as there are at most
  * MOST_VALUES.
  *
- * In f32, features are rounded. Weights, exposures and words (their numbers) must not become others,
- * and neither must labels: a target that had to be rounded is refused unless it turns out to have more
- * than MOST_VALUES values, so that it is no label but a measurement.
+ * In f32, features are rounded. Weights, exposures and words (their numbers) must not become
+ * others, and neither must labels: a target that had to be rounded is refused unless it turns out
+ * to have more than MOST_VALUES values, so that it is no label but a measurement.
  *
  * Memory: buffer and block, and 4 bytes for each chunk (1 MiB for each GiB of file).
  */

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * shuffle.c: a random order of more rows than fit in memory, by two passes over the disk.
  *
- * Row i has a key k_i of 64 random bits, a function of the seed and i (base/rng.h). The order is that
- * of the keys. Keys are independent and alike, so every one of the N! orders is as probable as any
- * other, but for rows with equal keys, which stay in the order in which they came: with probability
- * below N^2/2^65 (3 % at 10^9 rows) there is one such pair.
+ * Row i has a key k_i of 64 random bits, a function of the seed and i (base/rng.h). The order is
+ * that of the keys. Keys are independent and alike, so every one of the N! orders is as probable as
+ * any other, but for rows with equal keys, which stay in the order in which they came: with
+ * probability below N^2/2^65 (3 % at 10^9 rows) there is one such pair.
  *
  *     pass 1   a row goes to the bucket that the first bits of its key say:   b = k >> (64 - bits)
  *     pass 2   each bucket in turn is read, sorted by the other bits, and handed on
  *
- * The first bits of the keys draw a bucket for each row; given those, the other bits are still random
- * and draw the order within each: this is the two-pass shuffle of Rao (1961) and Sandelius (1962),
- * whose Fisher-Yates pass is here the sort. Sorting has the advantage that the result is the same
- * however many buckets there are, and a bucket may be divided again by its next bits. So the order
- * depends on the seed alone, not on the memory, and the estimate of N may be wrong.
+ * The first bits of the keys draw a bucket for each row; given those, the other bits are still
+ * random and draw the order within each: this is the two-pass shuffle of Rao (1961) and Sandelius
+ * (1962), whose Fisher-Yates pass is here the sort. Sorting has the advantage that the result is
+ * the same however many buckets there are, and a bucket may be divided again by its next bits. So
+ * the order depends on the seed alone, not on the memory, and the estimate of N may be wrong.
  *
- * Memory, of the `memory` given: three quarters are the pool, which holds rows until it is full, and
- * later one bucket at a time with 8 bytes a row to sort them; one quarter are the buffers of the
- * buckets. What fits in the pool never sees the disk. A record is key and row, rec = 8 + row_bytes.
+ * Memory, of the `memory` given: three quarters are the pool, which holds rows until it is full,
+ * and later one bucket at a time with 8 bytes a row to sort them; one quarter are the buffers of
+ * the buckets. What fits in the pool never sees the disk. A record is key and row, rec = 8 +
+ * row_bytes.
  *
- * Within a bucket of n rows the remaining bits are uniform: n cells of equal width hold one key each
- * on average, so that counting the cells leaves next to nothing for insertion: O(n).
+ * Within a bucket of n rows the remaining bits are uniform: n cells of equal width hold one key
+ * each on average, so that counting the cells leaves next to nothing for insertion: O(n).
  */
 #include "files/packed/shuffle.h"
 #include "base/arena.h"

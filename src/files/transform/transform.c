@@ -69,8 +69,9 @@ static sgfs_status list_steps(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err 
     return SGFS_OK;
 }
 
-/* A --standardize behind which only rows are chosen is moved to the end. Unless it is kept there, it
- * is left to the design; where that does not see the training part it stays, to measure. */
+/* A --standardize behind which only rows are chosen is moved to the end. Unless it is kept
+ * there, it is left to the design; where that does not see the training part it stays, to
+ * measure. */
 static void leave_standardize(sgfsi_recipe *r, bool keep_last) {
     int64_t at = r->steps - 1;
     bool training = true;

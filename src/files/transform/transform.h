@@ -23,8 +23,8 @@
 typedef struct sgfsi_recipe sgfsi_recipe;
 
 /* What cfg asks for, on rows with the columns of head (names, roles, dictionaries, levels;
- * borrowed, dictionaries may grow until the last look). keep_last: a --standardize that comes last is part
- * of the recipe; else it is left to the design, which undoes it in the draws.
+ * borrowed, dictionaries may grow until the last look). keep_last: a --standardize that comes
+ * last is part of the recipe; else it is left to the design, which undoes it in the draws.
  * SGFS_EUSAGE for columns that are not there, shares that make no sense. */
 sgfs_status sgfsi_recipe_new(sgfsi_recipe **r, const sgfs_config *cfg, const sgfsi_table *head,
                              bool keep_last, sgfs_err *err);
@@ -88,8 +88,8 @@ void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room);
  * SGFS_ERUNFILE where it makes no sense. */
 sgfs_status sgfsi_recipe_recall(sgfsi_recipe **r, const sgfsi_json *saved, int64_t done,
                                 sgfs_err *err);
-/* How many elements of saved (a run's; NULL: none) were done to the columns of a file already, which
- * tells its own: done (NULL: nothing). -1: something else was done to it. */
+/* How many elements of saved (a run's; NULL: none) were done to the columns of a file already,
+ * which tells its own: done (NULL: nothing). -1: something else was done to it. */
 int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done);
 
 /* The columns a recalled recipe needs, and those it makes. Borrowed. */
@@ -106,7 +106,8 @@ const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input)
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err);
 
 /* The choice of rows by a recalled recipe, of which new rows take part: --keep-classes always (by
- * the text of the target, or by its number where text is NULL), --split where the user asks for one. */
+ * the text of the target, or by its number where text is NULL), --split where the user asks for
+ * one. */
 bool sgfsi_recipe_keeps_class(const sgfsi_recipe *r, double y, const char *text);
 bool sgfsi_recipe_chooses_classes(const sgfsi_recipe *r);
 /* part: "train", "validation", "test". SGFS_EUSAGE where the run had no such part. */

@@ -3,8 +3,8 @@
  *
  * A kind either chooses rows or changes features, never both. Whether a row stays depends on its
  * number in the file and on its target, not on features: so both sorts can be worked off apart,
- * each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and its
- * functions.
+ * each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and
+ * its functions.
  */
 #ifndef SGFSI_TRANSFORM_KIND_H
 #define SGFSI_TRANSFORM_KIND_H

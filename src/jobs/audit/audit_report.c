@@ -12,9 +12,9 @@
  *
  * Two numbers for each of D parameters are 2 D chances for a false alarm. z, beyond which a
  * difference counts, is that of Student's t for probability (1 - confidence)/(2 D), two-sided
- * (Bonferroni): of an audit of a faultless sampler, 1 in 100 finds anything. A sum of squared errors
- * has at least the degrees of freedom of the one that has fewest (Welch and Satterthwaite): those
- * are taken, by which z is never too small.
+ * (Bonferroni): of an audit of a faultless sampler, 1 in 100 finds anything. A sum of squared
+ * errors has at least the degrees of freedom of the one that has fewest (Welch and Satterthwaite):
+ * those are taken, by which z is never too small.
  *
  * Nothing found is news only where something would have been: not with errors beyond MEANINGFUL.
  */

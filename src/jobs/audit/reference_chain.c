@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * reference_chain.c: chains of one sampler at one step, run until the mean of every parameter is known to
- * a given part of its sd. Draws are looked at once (diagnostics/batchmeans.h) and not kept.
+ * reference_chain.c: chains of one sampler at one step, run until the mean of every parameter is
+ * known to a given part of its sd. Draws are looked at once (diagnostics/batchmeans.h) and not
+ * kept.
  *
  * How long that takes is first taken from theory (tau = (2 - h)/h iterations per independent draw)
  * and then from the errors measured so far. Nothing here depends on the clock but --max-time, so
  * the same seed gives the same numbers. Errors by batch means need batches that are longer than
  * tau: fewer than LEAST_ESS independent draws are never taken for enough.
  *
- * With --max-time a reference has its share, from before its anchor is looked for, and looks at the clock
- * between stretches of iterations, warm-up's as well. Fewer than SAY_ESS effective draws by then (of
- * the slowest parameter), or fewer than SAY_BATCHES batches, say nothing: errors are guesses then.
+ * With --max-time a reference has its share, from before its anchor is looked for, and looks at the
+ * clock between stretches of iterations, warm-up's as well. Fewer than SAY_ESS effective draws by
+ * then (of the slowest parameter), or fewer than SAY_BATCHES batches, say nothing: errors are
+ * guesses then.
  *
  * Exact chains may turn out to ask many rows and to forget slowly. What the table
- * of rows says is looked at first; then they begin with a few draws, and are given up when these say
- * so.
+ * of rows says is looked at first; then they begin with a few draws, and are given up when these
+ * say so.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * difference.h: the derivative of a density along a direction, twice: from its gradient, and from finite
- * differences that know how far off they may be.
+ * difference.h: the derivative of a density along a direction, twice: from its gradient, and from
+ * finite differences that know how far off they may be.
  */
 #ifndef SGFSI_DIFFERENCE_H
 #define SGFSI_DIFFERENCE_H

@@ -244,8 +244,8 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
             status = sgfsi_fail_memory(err, "the grid");
     }
     if (status != SGFS_OK) return status;
-    /* A run with this setting would be refused: say so now, and which one it is. One sampler for all
-     * folds, and the one that the winner will be run with. */
+    /* A run with this setting would be refused: say so now, and which one it is. One sampler for
+     * all folds, and the one that the winner will be run with. */
     sgfs_err cause = {SGFS_OK, ""};
     sgfsi_choice choice;
     sgfsi_plan plan = {.tau = 0};

@@ -212,8 +212,9 @@ static sgfsi_json *winner_json(const sgfsi_tune *t) {
     const sgfs_option *option;
     sgfsi_json *out = sgfsi_json_object();
     sgfsi_json_text(out, "sampler.kind", sgfsi_config_text(cfg, "sampler.kind"));
-    for (int64_t i = 0; (option = sgfsi_config_at(cfg, i)) != NULL; i++) {
-        bool wanted = sgfsi_config_given(cfg, option->key);
+    int64_t last = 0; /* in the order in which they were given: it is that of the transforms */
+    while ((option = sgfsi_config_next_given(cfg, &last)) != NULL) {
+        bool wanted = true;
         for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++) {
             if (strncmp(option->key, left_out[k], strlen(left_out[k])) == 0) wanted = false;
         }

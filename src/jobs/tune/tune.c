@@ -282,7 +282,8 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
                           (long long)t->finished, (long long)(t->trials * t->folds));
     }
-    /* Nothing to recommend: because everything diverged, or because no run came as far as a draw. */
+    /* Nothing to recommend: because everything diverged, or because no run came as far as a
+     * draw. */
     int64_t diverged = 0;
     for (int64_t i = 0; i < t->trials; i++) diverged += t->trial[i].diverged;
     if (t->table.winner >= 0) return SGFS_OK;

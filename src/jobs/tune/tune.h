@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tune.h: the insides of a tuning job, for tune.c (the runs), grid.c (the settings) and ranking.c (the
- * table).
+ * tune.h: the insides of a tuning job, for tune.c (the runs), grid.c (the settings) and ranking.c
+ * (the table).
  */
 #ifndef SGFSI_TUNE_H
 #define SGFSI_TUNE_H

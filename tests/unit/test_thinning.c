@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_veto.c: the rows' part of an exact move (model/veto.h).
+ * test_thinning.c: the rows' part of an exact move (model/veto.h).
  *
  *   1. No row's |w R| is above b psi, for moves far and short and past the radius, and rows that lie
  *      along the move come close to it: half of b would be caught.

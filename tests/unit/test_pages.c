@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_visit.c: rows of a packed file before they are gathered: damage and a shorter file are told,
+ * test_pages.c: rows of a packed file before they are gathered: damage and a shorter file are told,
  * pages are counted and given back, and the rows that stand for all are spread over all.
  */
 #define _GNU_SOURCE /* the type of getrusage's who */
