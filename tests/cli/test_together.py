@@ -61,6 +61,33 @@ def test_labels_that_look_like_numbers_among_words(sgfs):
     assert "30 rows of other classes" in done.stderr
 
 
+@pytest.mark.parametrize("order", ["raw packed", "packed raw", "raw packed more"])
+def test_packed_rows_that_are_transformed_and_raw_ones_are_predicted_together(sgfs, order):
+    """Each file has done to it what is still to be done: rows come in the order of the files."""
+    rng = np.random.default_rng(7)
+    paths = {"raw": "raw.csv", "packed": "packed.sgd", "more": "more.csv"}
+    for name, rows in ("packed", 300), ("raw", 90), ("more", 50):
+        colours = rng.choice(["red", "green", "blue"], rows)
+        numbers = rng.normal(size=rows).round(4)
+        classes = rng.choice(["no", "yes"], rows)
+        table(sgfs.folder / f"{name}.csv", ["colour", "a", "y"], (colours, numbers, classes))
+    sgfs.ok("pack", "packed.csv", "--categorical", "auto", "--standardize", "--out", "packed.sgd")
+    sgfs.sample("logistic", "packed.sgd")
+    chosen = [paths[name] for name in order.split()]
+
+    def predict(*files):
+        sgfs.ok("predict", "fit.run", "--data", *files, "--out", "p.csv", "--overwrite")
+        lines = (sgfs.folder / "p.csv").read_text().splitlines()
+        rows = [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+        return [(row["prediction"], row["target"]) for row in rows], \
+            np.array([[float(row[name]) for name in ("p[no]", "q5[no]")] for row in rows])
+
+    words, numbers = predict(*chosen)
+    alone = [predict(name) for name in chosen]
+    assert words == [pair for pairs, _ in alone for pair in pairs]
+    np.testing.assert_allclose(numbers, np.concatenate([n for _, n in alone]), rtol=1e-12)
+
+
 def test_transforms_need_names_that_differ(sgfs):
     (sgfs.folder / "dup.csv").write_text("a,a,y\n1,2,0\n2,1,1\n3,5,0\n1,1,1\n")
     done = sgfs("sample", "logistic", "--data", "dup.csv", "--project", "2")
