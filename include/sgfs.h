@@ -286,7 +286,8 @@ SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, 
 /* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
 SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
 /* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps what
- * was done. The search for a mode, simulations, summaries and comparisons go on to their end. */
+ * was done, and simulated rows that are complete stay when the search for their mode is stopped.
+ * Summaries and comparisons go on to their end. */
 SGFS_API void sgfs_job_stop(sgfs_job *job);
 /* A struct that belongs to the job and may have more fields at its end in later versions; the
  * comment at the open function says which. NULL: there is no result (yet). */

@@ -74,24 +74,6 @@ typedef struct named {
     const char *name, *help;
 } named;
 
-static bool list_kinds(const void *const *kinds, int64_t index, const char **name,
-                       const char **help) {
-    for (; *kinds != NULL && index > 0; kinds++) index--;
-    if (*kinds == NULL) return false;
-    *name = ((const named *)*kinds)->name;
-    *help = ((const named *)*kinds)->help;
-    return true;
-}
-
-static bool list_exports(int64_t index, const char **name, const char **help) {
-    const sgfs_export_kind *const *e = sgfsi_exports;
-    for (; *e != NULL && index > 0; e++) index--;
-    if (*e == NULL) return false;
-    *name = (*e)->suffix;
-    *help = (*e)->help;
-    return true;
-}
-
 static bool list_samplers(int64_t index, const char **name, const char **help) {
     const sgfsi_sampler_name *s = sgfsi_sampler_names;
     for (; s->name != NULL && index > 0; s++) index--;
@@ -109,38 +91,37 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"fishers", (const void *const *)sgfsi_fishers},
                   {"schemes", (const void *const *)sgfsi_schemes},
                   {"readers", (const void *const *)sgfsi_readers},
-                  {"backends", (const void *const *)sgfsi_devices}};
+                  {"backends", (const void *const *)sgfsi_devices},
+                  {"exports", (const void *const *)sgfsi_exports}};
     if (index < 0 || stage == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
-    if (strcmp(stage, "exports") == 0) return list_exports(index, name, help);
+    const void *const *kinds = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        if (strcmp(stage, tables[i].stage) == 0)
-            return list_kinds(tables[i].kinds, index, name, help);
+        if (strcmp(stage, tables[i].stage) == 0) kinds = tables[i].kinds;
     }
-    return false;
+    for (; kinds != NULL && *kinds != NULL && index > 0; kinds++) index--;
+    if (kinds == NULL || *kinds == NULL) return false;
+    bool file = strcmp(stage, "exports") == 0; /* known by its suffix */
+    *name = file ? ((const sgfs_export_kind *)*kinds)->suffix : ((const named *)*kinds)->name;
+    *help = ((const named *)*kinds)->help;
+    return true;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static const char *type_name(sgfs_option_type type) {
-    switch (type) {
-    case SGFS_NUMBER: return "number";
-    case SGFS_INTEGER: return "integer";
-    case SGFS_FLAG: return "flag";
-    case SGFS_TEXT: return "text";
-    case SGFS_CHOICE: return "choice";
-    }
-    return "";
-}
-
 bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
+    static const char *const type[] = {[SGFS_NUMBER] = "number",
+                                       [SGFS_INTEGER] = "integer",
+                                       [SGFS_FLAG] = "flag",
+                                       [SGFS_TEXT] = "text",
+                                       [SGFS_CHOICE] = "choice"};
     sgfsi_option_set set;
     for (int64_t i = 0; index >= 0 && sgfsi_option_sets(i, &set); i++) {
         for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
             if (index-- > 0) continue;
             *info = (sgfs_option_info){.key = r->key,
                                        .flag = r->flag,
-                                       .type = type_name(r->type),
+                                       .type = type[r->type],
                                        .value = r->value,
                                        .min = r->min,
                                        .max = r->max,

@@ -208,11 +208,9 @@ sgfs_status sgfsi_matrix_read(sgfsi_matrix *m, const char *path, int64_t D, sgfs
     return status;
 }
 
-sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfsi_arena *arena,
-                              sgfs_err *err) {
+sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfs_err *err) {
     sgfs_err own;
     table t;
-    (void)arena;
     if (err == NULL) err = &own;
     sgfs_status status = read_table(&t, path, D, err);
     if (status == SGFS_OK && !is_vector(&t, D)) status = wrong_shape(&t, D, false, err);

@@ -25,8 +25,7 @@ typedef struct sgfsi_matrix {
 sgfs_status sgfsi_matrix_read(sgfsi_matrix *m, const char *path, int64_t D, sgfsi_arena *arena,
                               sgfs_err *err);
 /* D numbers (also D x 1 and 1 x D), finite, into v. */
-sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfsi_arena *arena,
-                              sgfs_err *err);
+sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfs_err *err);
 
 /* Lower triangle of A (D x D) -> L with A = L L'; 0, or the order of the minor that is not positive
  * definite. */

@@ -18,27 +18,6 @@
 /* A chain further from its start than this many spreads (or prior deviations) has diverged. */
 static const double absurd = 1e6;
 
-static sgfs_status make_room(sgfsi_chain *w, bool full_moments, sgfs_err *err) {
-    int64_t D = w->D;
-    w->room = 65536 / (8 * (D + w->S));
-    if (w->room < 1) w->room = 1;
-    double *vectors = SGFSI_DOUBLES(&w->arena, 5 * D + w->S);
-    w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
-    w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
-    if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
-        !sgfsi_chain_moments_open(&w->moments, w->sampler.model->ctx.near, D, full_moments,
-                                  &w->arena)) {
-        return sgfsi_fail_memory(err, "a chain");
-    }
-    w->theta = vectors;
-    w->user = vectors + D;
-    w->start = vectors + 2 * D;
-    w->limit = vectors + 3 * D;
-    w->mean = vectors + 4 * D;
-    w->stats = vectors + 5 * D;
-    return SGFS_OK;
-}
-
 /* theta = --start, or the model's own, + uniform(-radius, radius) x spread. */
 static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
     sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
@@ -111,10 +90,25 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     if (w->sampler.first == NULL) w->sampler.report = sgfsi_json_object();
     sgfs_status status = open_view(w, err);
     if (status != SGFS_OK) return status;
-    bool full_moments = w->D <= 500 || kinds->fisher == &sgfs_fisher_full;
-    status = make_room(w, full_moments, err);
+    /* room for draws to wait in, and for the chain's own vectors */
+    int64_t D = w->D;
+    bool full_moments = D <= 500 || kinds->fisher == &sgfs_fisher_full;
+    w->room = 65536 / (8 * (D + w->S));
+    if (w->room < 1) w->room = 1;
+    double *vectors = SGFSI_DOUBLES(&w->arena, 5 * D + w->S);
+    w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
+    w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
+    if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
+        !sgfsi_chain_moments_open(&w->moments, model->ctx.near, D, full_moments, &w->arena))
+        return sgfsi_fail_memory(err, "a chain");
+    w->theta = vectors;
+    w->user = vectors + D;
+    w->start = vectors + 2 * D;
+    w->limit = vectors + 3 * D;
+    w->mean = vectors + 4 * D;
+    w->stats = vectors + 5 * D;
     double before = sgfsi_now();
-    if (status == SGFS_OK) status = kinds->sampler->open(&w->sampler, err);
+    status = kinds->sampler->open(&w->sampler, err);
     w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     if (status != SGFS_OK) return status;
     place(w, model, plan->init);
@@ -142,33 +136,24 @@ static sgfs_status check_place(const sgfsi_chain *w, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* What may help, of what this sampler understands: "a, b or c". */
-static void list_advice(const sgfsi_chain *w, char *out, size_t room) {
+/* What may help, of what this sampler understands: " Try a, b or c." Only where numbers ran out: no
+ * step mends an error that a model returned. */
+static void advise(const sgfsi_chain *w, char *out, size_t room) {
     const sgfs_sampler_kind *kind = w->sampler.kind;
     const char *advice[5];
+    out[0] = '\0';
+    if (w->status != SGFS_ENUMERIC) return;
     int count = kind->advise != NULL ? kind->advise(w->plan, advice) : 0;
     advice[count++] = kind->full_data ? "a stronger --prior-precision" : "a larger --batch";
     if (kind->full_data && w->sampler.anchor == NULL) advice[count++] = "a smaller --init";
     if (w->sampler.model->data->scale == NULL) advice[count++] = "--standardize";
-    out[0] = '\0';
+    bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
+    snprintf(out, room, " %s ", own ? "If the model is right there, try" : "Try");
     for (int i = 0; i < count; i++) {
         size_t used = strlen(out);
-        snprintf(out + used, room - used, "%s%s",
-                 i == 0          ? ""
-                 : i < count - 1 ? ", "
-                                 : " or ",
-                 advice[i]);
+        const char *after = i == count - 1 ? "." : i == count - 2 ? " or " : ", ";
+        snprintf(out + used, room - used, "%s%s", advice[i], after);
     }
-}
-
-/* Only where numbers ran out: no step mends an error that a model returned. */
-static void advise(const sgfsi_chain *w, char *out, size_t room) {
-    char advice[200];
-    bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
-    list_advice(w, advice, sizeof advice);
-    out[0] = '\0';
-    if (w->status != SGFS_ENUMERIC) return;
-    snprintf(out, room, " %s %s.", own ? "If the model is right there, try" : "Try", advice);
 }
 
 static void explain_failure(sgfsi_chain *w) {
@@ -183,12 +168,6 @@ static void explain_failure(sgfsi_chain *w) {
         &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",
         (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
         cause.text, kept ? " Draws before it are kept." : "", advice);
-}
-
-static sgfs_status keep(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err) {
-    memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
-    memcpy(w->stats_buffer + w->waiting * w->S, w->stats, (size_t)w->S * sizeof *w->stats);
-    return ++w->waiting == w->room ? sgfsi_chain_flush(w, out, err) : SGFS_OK;
 }
 
 /* ---- rows kept aside ------------------------------------------------------------------------- */
@@ -238,9 +217,13 @@ void sgfsi_chain_step(sgfsi_chain *w, const sgfsi_output *out) {
         w->meant++;
         for (int64_t j = 0; j < w->D; j++)
             w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
-        if (kept) w->status = keep(w, out, &w->err);
     }
     bool counts = kept && !w->sampler.exploring;
+    if (w->status == SGFS_OK && counts) {
+        memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
+        memcpy(w->stats_buffer + w->waiting * w->S, w->stats, (size_t)w->S * sizeof *w->stats);
+        if (++w->waiting == w->room) w->status = sgfsi_chain_flush(w, out, &w->err);
+    }
     if (w->status == SGFS_OK && (counts || after <= 0))
         w->status = validate(w, counts, out, &w->err);
     if (w->status != SGFS_OK) explain_failure(w);

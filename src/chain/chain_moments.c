@@ -33,8 +33,13 @@ void sgfsi_chain_moments_add(sgfsi_chain_moments *m, const double *theta) {
 
 /* ---- batch means ----------------------------------------------------------------------------- */
 
-/* Two neighbouring slots become one. */
-static void halve_slots(sgfsi_chain_moments *m) {
+static void add_to_slot(sgfsi_chain_moments *m) {
+    double weight = 1 / (double)m->slot_blocks;
+    sgfsi_axpy(m->device, m->D, weight, m->block_mean, m->slot + m->slots * m->D);
+    if (++m->slot_fill < m->slot_blocks) return;
+    m->slot_fill = 0;
+    if (++m->slots < SLOTS) return;
+    /* two neighbouring slots become one */
     for (int64_t k = 0; k < SLOTS / 2; k++) {
         const double *a = m->slot + 2 * k * m->D, *b = a + m->D;
         for (int64_t j = 0; j < m->D; j++) m->slot[k * m->D + j] = 0.5 * (a[j] + b[j]);
@@ -42,14 +47,6 @@ static void halve_slots(sgfsi_chain_moments *m) {
     memset(m->slot + SLOTS / 2 * m->D, 0, (size_t)(SLOTS / 2 * m->D) * sizeof *m->slot);
     m->slots = SLOTS / 2;
     m->slot_blocks *= 2;
-}
-
-static void add_to_slot(sgfsi_chain_moments *m) {
-    double weight = 1 / (double)m->slot_blocks;
-    sgfsi_axpy(m->device, m->D, weight, m->block_mean, m->slot + m->slots * m->D);
-    if (++m->slot_fill < m->slot_blocks) return;
-    m->slot_fill = 0;
-    if (++m->slots == SLOTS) halve_slots(m);
 }
 
 double sgfsi_chain_moments_tau(const sgfsi_chain_moments *m, int64_t j) {

@@ -133,15 +133,6 @@ static bool is_cheap(const sgfsi_forecast *f, const sgfs_model *m) {
     return f->rows * f->tau <= fmax(5000, 15 * (double)m->D);
 }
 
-static void tell_exact(const field *f, const sgfsi_forecast *ahead, sgfsi_choice *out) {
-    char rows[80], all[SGFSI_NUM_CHARS];
-    roughly(ahead->rows, rows, sizeof rows);
-    sgfsi_format_commas(all, (double)f->model->data->N);
-    if (ahead->rows == 0) snprintf(rows, sizeof rows, "no");
-    snprintf(out->text, sizeof out->text, "Sampler exact (%s row%s a draw of %s; no bias).", rows,
-             strcmp(rows, "less than 1") == 0 || strcmp(rows, "about 1") == 0 ? "" : "s", all);
-}
-
 /* Why not the sampler before it: an option it does not read. */
 static bool tell_option(const field *f, int skipped, const char *name, sgfsi_choice *out) {
     if (f->usable[skipped] || f->err[skipped].code == SGFS_OK) return false;
@@ -159,7 +150,7 @@ static bool tell_option(const field *f, int skipped, const char *name, sgfsi_cho
 static int weigh(const field *f, sgfsi_choice *out) {
     sgfsi_forecast ahead;
     sgfs_err err;
-    char rows[80];
+    char rows[80], all[SGFSI_NUM_CHARS];
     const sgfsi_anchor_search how = {
         .tolerance = sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
         .threads = sgfsi_threads(sgfsi_config_int(f->cfg, "run.threads"))};
@@ -174,7 +165,12 @@ static int weigh(const field *f, sgfsi_choice *out) {
     f->plan->anchor = ahead.anchor;
     f->plan->pilot = ahead.start;
     if (status == SGFS_OK && is_cheap(&ahead, f->model)) {
-        tell_exact(f, &ahead, out);
+        roughly(ahead.rows, rows, sizeof rows);
+        sgfsi_format_commas(all, (double)f->model->data->N);
+        if (ahead.rows == 0) snprintf(rows, sizeof rows, "no");
+        snprintf(out->text, sizeof out->text, "Sampler exact (%s row%s a draw of %s; no bias).",
+                 rows, strcmp(rows, "less than 1") == 0 || strcmp(rows, "about 1") == 0 ? "" : "s",
+                 all);
         return EXACT;
     }
     if (status == SGFS_OK) {

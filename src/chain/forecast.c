@@ -43,12 +43,6 @@ static bool multiply(const sgfs_model *m, sgfsi_anchor *a, double times) {
     return sgfsi_potrf(m->ctx.near, D, a->L) == 0;
 }
 
-static void judge(double asked, int64_t D, int64_t rows, sgfsi_forecast *out) {
-    double accepted = exp(-asked / (1.5 * pow((double)D, 1.5)));
-    out->rows = fmin(asked, (double)rows); /* more than all of them are never asked */
-    out->tau = 2 / accepted - 1;           /* infinite where next to nothing would be accepted */
-}
-
 /* small: m itself, or a pilot of it; times: as many rows has m. */
 static sgfs_status fly(const sgfs_model *small, const sgfsi_anchor_search *how, double times,
                        sgfsi_arena *arena, sgfsi_forecast *out, sgfs_err *err) {
@@ -66,8 +60,11 @@ static sgfs_status fly(const sgfs_model *small, const sgfsi_anchor_search *how, 
                                        how->threads, &own, err);
     }
     if (status == SGFS_OK) {
-        judge(times * sgfsi_row_bounds_expected(&psi), small->D, (int64_t)(times * (double)psi.N),
-              out);
+        double asked = times * sgfsi_row_bounds_expected(&psi);
+        double all = (double)(int64_t)(times * (double)psi.N);
+        double accepted = exp(-asked / (1.5 * pow((double)small->D, 1.5)));
+        out->rows = fmin(asked, all); /* more than all of them are never asked */
+        out->tau = 2 / accepted - 1;  /* infinite where next to nothing would be accepted */
     }
     sgfsi_arena_free(&own);
     return status;

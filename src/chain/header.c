@@ -11,15 +11,6 @@
 #include "chain/run.h"
 #include "model/prior.h"
 
-static void put_time(sgfsi_json *o) {
-    char text[64];
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
-    sgfsi_json_text(o, "created_at", text);
-}
-
 static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
     sgfsi_json *params = sgfsi_json_array(), *blocks = sgfsi_json_array();
     for (int64_t j = 0; j < m->D; j++) sgfsi_json_text(params, NULL, m->param[j]);
@@ -33,12 +24,6 @@ static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
     sgfsi_json_int(o, "dim", m->D);
     sgfsi_json_put(o, "params", params);
     sgfsi_json_put(o, "blocks", blocks);
-}
-
-static void put_stats(sgfsi_json *o, const sgfs_sampler_kind *kind) {
-    sgfsi_json *stats = sgfsi_json_array();
-    for (const char *const *s = kind->stats; *s != NULL; s++) sgfsi_json_text(stats, NULL, *s);
-    sgfsi_json_put(o, "stats", stats);
 }
 
 /* What was in force where it was read: a config may have changed since the data or the model were
@@ -120,25 +105,6 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json_put(o, "cautions", cautions);
 }
 
-/* What the sampler found while opening, and whether another one had to make way for it. */
-static void put_sampler(sgfsi_json *o, const sgfs_run *run) {
-    sgfsi_json *info = sgfsi_json_copy(run->chain[0].sampler.report);
-    if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);
-    sgfsi_json_put(o, "sampler_info", info);
-    if (run->choice.text[0] != '\0') sgfsi_json_text(o, "chosen", run->choice.text);
-}
-
-/* The same bits need the same BLAS and kernels: say which they were. */
-static void put_machine(sgfsi_json *o, const sgfs_run *run) {
-    sgfsi_json *machine = sgfsi_json_object();
-    const sgfs_device *dev = run->model->ctx.device;
-    sgfsi_json_text(machine, "device", dev->name);
-    if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
-    if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
-    sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
-    sgfsi_json_put(o, "machine", machine);
-}
-
 static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
     sgfsi_json_int(o, "chains", plan->chains);
     sgfsi_json_int(o, "warmup", plan->warmup);
@@ -154,10 +120,17 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     const sgfsi_json *report = run->chain[0].sampler.report;
     const sgfs_model *m = run->model;
     const sgfsi_kinds *k = &run->plan.kinds;
-    sgfsi_json *o = sgfsi_json_object();
+    const sgfs_device *dev = m->ctx.device;
+    sgfsi_json *o = sgfsi_json_object(), *stats = sgfsi_json_array();
+    sgfsi_json *info = sgfsi_json_copy(report), *machine = sgfsi_json_object();
+    char text[64];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
     sgfsi_json_int(o, "format", 1);
     sgfsi_json_text(o, "sgfs_version", sgfs_version());
-    put_time(o);
+    sgfsi_json_text(o, "created_at", text);
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
@@ -172,14 +145,24 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_num(o, "tau_predicted", /* some samplers know it once they are open */
                    sgfsi_json_get_num(report, "tau_predicted", run->plan.tau));
     put_parameters(o, m);
-    put_stats(o, k->sampler);
+    for (const char *const *s = k->sampler->stats; *s != NULL; s++)
+        sgfsi_json_text(stats, NULL, *s);
+    sgfsi_json_put(o, "stats", stats);
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->saved));
-    put_sampler(o, run);
+    /* what the sampler found while opening, and whether another one had to make way for it */
+    if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);
+    sgfsi_json_put(o, "sampler_info", info);
+    if (run->choice.text[0] != '\0') sgfsi_json_text(o, "chosen", run->choice.text);
     put_cautions(o, run);
-    put_machine(o, run);
+    /* the same bits need the same BLAS and kernels: say which they were */
+    sgfsi_json_text(machine, "device", dev->name);
+    if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
+    if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
+    sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
+    sgfsi_json_put(o, "machine", machine);
     return o;
 }
 

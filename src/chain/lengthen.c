@@ -14,38 +14,30 @@
  * the length is the same for any number of threads.
  */
 #include "chain/lengthen.h"
-#include "diagnostics/summary.h"
 
 #include <math.h>
+
+#include "diagnostics/ess.h"
+#include "diagnostics/moments.h"
+
+static void take_ess(void *user, int64_t i, sgfsi_trace *t) {
+    double *ess = user;
+    ess[i] = fmin(sgfsi_ess_bulk(t), sgfsi_ess_tail(t)); /* passes over NaN */
+}
 
 /* NaN: not known (draws that cannot be read back, or parameters that never move). */
 static double smallest_ess(const sgfs_run *run) {
     sgfs_draws *read = run->out.file != NULL ? sgfsi_runfile_read(run->path, NULL) : NULL;
     const sgfs_draws *draws = run->out.file != NULL ? read : run->out.memory;
-    sgfs_summary *s = draws != NULL ? sgfsi_summary_new(draws, NULL) : NULL;
-    double least = NAN;
-    for (int64_t i = 0; s != NULL && i < s->dim; i++) {
-        least = fmin(least, fmin(s->row[i].ess_bulk, s->row[i].ess_tail)); /* passes over NaN */
-    }
-    sgfsi_summary_free(s);
+    sgfsi_arena arena = {NULL};
+    sgfsi_used used;
+    double least = NAN, *ess = draws != NULL ? SGFSI_DOUBLES(&arena, draws->D) : NULL;
+    bool known = ess != NULL && sgfsi_used_of(draws, &arena, &used, NULL) == SGFS_OK &&
+                 sgfsi_trace_each(draws, &used, take_ess, ess);
+    for (int64_t i = 0; known && i < draws->D; i++) least = fmin(least, ess[i]);
+    sgfsi_arena_free(&arena);
     sgfs_draws_free(read);
     return least;
-}
-
-static void tell(const sgfs_run *run, double ess, bool further) {
-    const sgfsi_log *log = sgfsi_config_log(run->cfg);
-    long long draws = run->plan.draws;
-    if (further) {
-        sgfsi_say(log, SGFS_NOTE,
-                  "After %lld draws a chain the smallest effective sample size is %.0f of %.4g: "
-                  "going on to %lld.",
-                  draws, ess, run->plan.ess, 2 * draws);
-        return;
-    }
-    sgfsi_say(log, SGFS_NOTE,
-              "The smallest effective sample size is %.0f after %lld draws a chain, %d times what "
-              "was planned, and stays below %.4g: the run ends here. --draws gives it more.",
-              ess, draws, SGFSI_MOST_LENGTHS, run->plan.ess);
 }
 
 sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
@@ -54,7 +46,20 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     double ess = status == SGFS_OK ? smallest_ess(run) : NAN;
     if (!(ess < run->plan.ess)) return status;
     bool further = run->plan.draws < SGFSI_MOST_LENGTHS * run->planned;
-    tell(run, ess, further);
-    if (further) run->plan.draws *= 2;
+    const sgfsi_log *log = sgfsi_config_log(run->cfg);
+    long long draws = run->plan.draws;
+    if (!further) {
+        sgfsi_say(log, SGFS_NOTE,
+                  "The smallest effective sample size is %.0f after %lld draws a chain, %d times "
+                  "what was planned, and stays below %.4g: the run ends here. --draws gives it "
+                  "more.",
+                  ess, draws, SGFSI_MOST_LENGTHS, run->plan.ess);
+        return SGFS_OK;
+    }
+    sgfsi_say(log, SGFS_NOTE,
+              "After %lld draws a chain the smallest effective sample size is %.0f of %.4g: going "
+              "on to %lld.",
+              draws, ess, run->plan.ess, 2 * draws);
+    run->plan.draws *= 2;
     return SGFS_OK;
 }

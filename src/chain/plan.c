@@ -238,24 +238,19 @@ static const sgfsi_setting run_settings[] = {{"sampler.kind", AT(kinds.name), NU
                                              {"run.max_time", AT(max_time), NULL, false},
                                              SGFSI_SETTINGS_END};
 
-static sgfs_status read_settings(sgfsi_plan *plan, sgfs_err *err) {
+sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err) {
     const sgfs_sampler_kind *kind = plan->kinds.sampler;
     const char *name = plan->kinds.name; /* as it was chosen */
     sgfsi_settings_read(plan, run_settings, plan->cfg);
     plan->kinds.name = name;
     if (plan->kinds.fisher != NULL)
         sgfsi_settings_read(&plan->fisher, sgfsi_fisher_setting_list, plan->cfg);
-    if (kind->settings == NULL) return SGFS_OK;
-    plan->settings = calloc(1, kind->settings_size);
-    if (plan->settings == NULL) return sgfsi_fail_memory(err, "the plan");
-    sgfsi_settings_read(plan->settings, kind->settings, plan->cfg);
-    return SGFS_OK;
-}
-
-sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err) {
-    const sgfs_sampler_kind *kind = plan->kinds.sampler;
-    sgfs_status status = read_settings(plan, err);
-    if (status == SGFS_OK) status = plan_batch(plan, model, err);
+    if (kind->settings != NULL) {
+        plan->settings = calloc(1, kind->settings_size);
+        if (plan->settings == NULL) return sgfsi_fail_memory(err, "the plan");
+        sgfsi_settings_read(plan->settings, kind->settings, plan->cfg);
+    }
+    sgfs_status status = plan_batch(plan, model, err);
     if (status == SGFS_OK && kind->plan != NULL) {
         sgfs_problem now = {.model = model,
                             .fisher = plan->kinds.fisher != NULL ? plan->kinds.fisher->name : "",

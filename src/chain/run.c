@@ -271,18 +271,6 @@ static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status tell_stopped(const sgfs_run *run, sgfs_err *err) {
-    long long t = run->chain[0].t, total = total_of(run);
-    if (run->chain[0].written + run->chain[0].waiting == 0) {
-        return sgfsi_fail(err, SGFS_ESTOPPED,
-                          "Stopped early at iteration %lld of %lld, before the first draw.", t,
-                          total);
-    }
-    return sgfsi_fail(err, SGFS_ESTOPPED,
-                      "Stopped early at iteration %lld of %lld; every draw so far is kept.", t,
-                      total);
-}
-
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
     double limit = run->plan.max_time, noted = 0;
@@ -295,7 +283,10 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         if (status != SGFS_OK) return status;
         if (sgfsi_clock_is_over(run->model->ctx.comm, run->seconds, limit)) sgfs_run_stop(run);
         if (is_stopping(run) && !sgfs_run_done(run)) {
-            return tell_stopped(run, err);
+            bool none = run->chain[0].written + run->chain[0].waiting == 0;
+            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld%s.",
+                              (long long)run->chain[0].t, (long long)total_of(run),
+                              none ? ", before the first draw" : "; every draw so far is kept");
         }
         stretch =
             sgfsi_clock_stretch(run->model->ctx.comm, stretch, run->seconds - before, INFINITY);
@@ -315,14 +306,6 @@ static const char *state_of(sgfs_run *run, char room[600]) {
         return room;
     }
     return sgfs_run_done(run) ? "complete" : "stopped early";
-}
-
-static sgfs_status end_memory(sgfs_run *run, const char *state, sgfs_err *err) {
-    char *copy = strdup(state);
-    if (copy == NULL) return sgfsi_fail_memory(err, "the run");
-    free(run->out.memory->state);
-    run->out.memory->state = copy;
-    return SGFS_OK;
 }
 
 /* At the mean over all chains, where there is one. sd: D. */
@@ -363,9 +346,13 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
     sgfs_status status = hand_over(run, err);
     sgfsi_context_leave(scope);
-    if (run->out.file == NULL) {
-        return status == SGFS_OK ? end_memory(run, state_of(run, room), err) : status;
+    if (run->out.file == NULL && status == SGFS_OK) {
+        char *state = strdup(state_of(run, room));
+        if (state == NULL) return sgfsi_fail_memory(err, "the run");
+        free(run->out.memory->state);
+        run->out.memory->state = state;
     }
+    if (run->out.file == NULL) return status;
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
     run->out.file = NULL;

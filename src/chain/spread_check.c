@@ -96,19 +96,13 @@ static bool curvature_of_some(const sgfs_model *m, const double *theta, double *
     return true;
 }
 
-static bool curvature(const sgfs_model *m, const double *theta, double *G, double *A,
-                      sgfsi_arena *arena) {
-    double lp;
-    if (is_large(m->data)) return curvature_of_some(m, theta, G, A, arena);
-    return sgfsi_posterior_full(m, theta, &lp, G, A, NULL) == SGFS_OK;
-}
-
 static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_arena *arena) {
     int64_t D = m->D;
-    double *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
+    double lp, *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
     if (A == NULL || G == NULL) return false;
-    if (!curvature(m, theta, G, A, arena)) return false;
-    if (sgfsi_potrf(m->ctx.near, D, A) != 0) return false;
+    bool known = is_large(m->data) ? curvature_of_some(m, theta, G, A, arena)
+                                   : sgfsi_posterior_full(m, theta, &lp, G, A, NULL) == SGFS_OK;
+    if (!known || sgfsi_potrf(m->ctx.near, D, A) != 0) return false;
     const double *W = whiten(m, theta, A, arena);
     for (int64_t i = 0; W != NULL && i < D; i++) {
         sd[i] = sqrt(sgfsi_dot(m->ctx.near, D, W + i * D, W + i * D));

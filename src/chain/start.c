@@ -24,9 +24,8 @@
 #include "sink/draws.h"
 #include "sink/runfile.h"
 
-static sgfs_status take_json(const sgfsi_naming *j, const sgfsi_json *json, double *user) {
-    int64_t *order = sgfsi_arena_alloc(j->arena, j->D, sizeof *order);
-    if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");
+static sgfs_status take_json(const sgfsi_naming *j, const sgfsi_json *json, int64_t *order,
+                             double *user) {
     const char *key = sgfsi_json_get(json, "mean") != NULL ? "mean" : "theta";
     const sgfsi_json *numbers = sgfsi_json_get(json, key);
     if (numbers == NULL) {
@@ -39,18 +38,9 @@ static sgfs_status take_json(const sgfsi_naming *j, const sgfsi_json *json, doub
     return status == SGFS_OK ? sgfsi_naming_numbers(j, key, numbers, order, user) : status;
 }
 
-static sgfs_status read_json(const sgfsi_naming *j, double *user) {
-    sgfsi_json *json = NULL;
-    sgfs_status status = sgfsi_naming_file(j, &json);
-    if (status != SGFS_OK) return status;
-    status = take_json(j, json, user);
-    sgfsi_json_free(json);
-    return status;
-}
-
-static sgfs_status take_run(const sgfsi_naming *j, const sgfs_draws *d, double *user) {
-    int64_t *order = sgfsi_arena_alloc(j->arena, j->D, sizeof *order), c = 0;
-    if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");
+static sgfs_status take_run(const sgfsi_naming *j, const sgfs_draws *d, int64_t *order,
+                            double *user) {
+    int64_t c = 0;
     sgfs_status status = sgfsi_naming_match(j, d->D, (const char *const *)d->param, order);
     if (status != SGFS_OK) return status;
     while (c < d->chains && d->chain[c].draws == 0) c++;
@@ -63,23 +53,25 @@ static sgfs_status take_run(const sgfsi_naming *j, const sgfs_draws *d, double *
     return SGFS_OK;
 }
 
-static sgfs_status read_run(const sgfsi_naming *j, double *user) {
-    sgfs_draws *d = sgfs_draws_open(j->path, j->err);
-    if (d == NULL) return j->err->code;
-    sgfs_status status = take_run(j, d, user);
-    sgfs_draws_free(d);
-    return status;
-}
-
 static sgfs_status read_point(const sgfsi_naming *j, double *user) {
     int first = sgfsi_first_byte(j->path);
     if (first < 0) {
         return sgfsi_fail(j->err, SGFS_EIO, "--start %s: cannot open: %s.", j->path,
                           strerror(errno));
     }
-    if (first == '{') return read_json(j, user);
-    if (sgfsi_runfile_is(j->path)) return read_run(j, user);
-    return sgfsi_vector_read(user, j->path, j->D, j->arena, j->err);
+    bool json = first == '{';
+    if (!json && !sgfsi_runfile_is(j->path)) return sgfsi_vector_read(user, j->path, j->D, j->err);
+    /* numbers with names: in the order of the model's */
+    int64_t *order = sgfsi_arena_alloc(j->arena, j->D, sizeof *order);
+    if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");
+    sgfsi_json *object = NULL;
+    sgfs_draws *run = json ? NULL : sgfs_draws_open(j->path, j->err);
+    if (!json && run == NULL) return j->err->code;
+    sgfs_status status = json ? sgfsi_naming_file(j, &object) : take_run(j, run, order, user);
+    if (json && status == SGFS_OK) status = take_json(j, object, order, user);
+    sgfsi_json_free(object);
+    sgfs_draws_free(run);
+    return status;
 }
 
 sgfs_status sgfsi_start_read(const sgfs_model *m, const sgfs_config *cfg, double **theta,

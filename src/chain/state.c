@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void sgfsi_chain_fields(sgfsi_chain *w, sgfsi_fields *list) {
+static void list_chain(sgfsi_chain *w, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, w, t);
     SGFSI_FIELD_ONE(list, w, written);
     SGFSI_FIELD_ONE(list, w, meant);
@@ -21,20 +21,16 @@ void sgfsi_chain_fields(sgfsi_chain *w, sgfsi_fields *list) {
     if (w->validator != NULL) sgfsi_validator_fields(w->validator, list);
 }
 
-static void enter_chain(sgfsi_fields *list, int64_t c) {
-    char name[32];
-    snprintf(name, sizeof name, "chain%lld", (long long)(c + 1));
-    sgfsi_fields_enter(list, name);
-}
-
 void sgfsi_run_fields(sgfs_run *run, sgfsi_fields *list) {
     sgfsi_fields_enter(list, "run");
     SGFSI_FIELD(list, "draws", &run->plan.draws, 1); /* grows where the run is lengthened */
     SGFSI_FIELD_ONE(list, run, seconds);
     sgfsi_fields_leave(list);
     for (int64_t c = 0; c < run->plan.chains; c++) {
-        enter_chain(list, c);
-        sgfsi_chain_fields(&run->chain[c], list);
+        char name[32];
+        snprintf(name, sizeof name, "chain%lld", (long long)(c + 1));
+        sgfsi_fields_enter(list, name);
+        list_chain(&run->chain[c], list);
         sgfsi_fields_leave(list);
     }
 }

@@ -11,10 +11,8 @@
 #include "base/fields.h"
 #include "chain/run.h"
 
-/* Of one chain: its place, its moments, its sampler and its validator. Kept draws that have not been
- * handed over are not listed (sgfsi_chain_flush hands them over). */
-void sgfsi_chain_fields(sgfsi_chain *w, sgfsi_fields *list);
-/* "run.", then "chain1.", "chain2.", ... */
+/* "run.", then "chain1.", "chain2.", ...: a chain's place, moments, sampler and validator. Kept draws
+ * that have not been handed over are not listed (sgfsi_chain_flush hands them over). */
 void sgfsi_run_fields(sgfs_run *run, sgfsi_fields *list);
 
 /* Hands all draws over and saves; malloc'ed; NULL with err filled where that fails. */

@@ -40,9 +40,10 @@ static double finish(const sgfsi_validator *v, double sum) {
     return v->p.m->labels.count > 0 ? mean : sqrt(mean);
 }
 
-/* Of the average so far, and of the last draw alone. */
-static void measure(sgfsi_validator *v, double point[SGFSI_POINT]) {
+/* Errors of the average so far, and of the last draw alone. */
+static void add_point(sgfsi_validator *v, const sgfsi_validation_point *now) {
     const sgfsi_predictor *p = &v->p;
+    double *point = v->points + v->waiting++ * SGFSI_POINT;
     double cost = 0, loss = 0, cost_now = 0, loss_now = 0;
     bool predicts = p->width > 0; /* else densities are all there is */
     for (int64_t i = 0; i < p->batch.n; i++) {
@@ -54,24 +55,13 @@ static void measure(sgfsi_validator *v, double point[SGFSI_POINT]) {
         loss -= sgfsi_predictor_log_density(p, i);
         loss_now -= p->loglik[i];
     }
-    point[SGFSI_POINT_ERROR] = v->drawing && predicts ? finish(v, cost) : NAN;
+    point[SGFSI_POINT_ITERATION] = (double)now->t;
+    point[SGFSI_POINT_SECONDS] = now->seconds;
+    point[SGFSI_POINT_DRAWS] = v->drawing ? (double)p->draws : 0;
+    point[SGFSI_POINT_ERROR] = v->error = v->drawing && predicts ? finish(v, cost) : NAN;
     point[SGFSI_POINT_LOSS] = v->drawing ? loss / (double)p->batch.n : NAN;
     point[SGFSI_POINT_ERROR_NOW] = predicts ? finish(v, cost_now) : NAN;
     point[SGFSI_POINT_LOSS_NOW] = loss_now / (double)p->batch.n;
-}
-
-static int64_t grown(int64_t now, double factor) {
-    int64_t next = (int64_t)((double)now * factor);
-    return next > now ? next : now + 1;
-}
-
-static void add_point(sgfsi_validator *v, const sgfsi_validation_point *now) {
-    double *point = v->points + v->waiting++ * SGFSI_POINT;
-    point[SGFSI_POINT_ITERATION] = (double)now->t;
-    point[SGFSI_POINT_SECONDS] = now->seconds;
-    point[SGFSI_POINT_DRAWS] = v->drawing ? (double)v->p.draws : 0;
-    measure(v, point);
-    v->error = point[SGFSI_POINT_ERROR];
 }
 
 sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_point *now,
@@ -87,7 +77,8 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
     v->latest = *now;
     v->told = at >= v->next;
     if (!v->told) return SGFS_OK;
-    v->next = grown(at, now->kept ? draws_factor : warmup_factor);
+    int64_t next = (int64_t)((double)at * (now->kept ? draws_factor : warmup_factor));
+    v->next = next > at ? next : at + 1;
     add_point(v, now);
     return SGFS_OK;
 }

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/threads.h"
 #include "diagnostics/advice.h"
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
@@ -49,30 +48,23 @@ static void correct_for_thinning(const sgfs_draws *d, const sgfsi_used *used, do
     row->mcse = row->sd * sqrt(tau / iterations);
 }
 
-/* One thread's share of the parameters, with a workspace of its own; false when memory ran out.
- * Each row is computed by one thread, so the numbers do not depend on how many there are. */
-static bool fill_share(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary_row *row) {
-    sgfsi_arena work = {0};
-    sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
-    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
-    bool ready = t != NULL && column != NULL;
-#pragma omp for schedule(dynamic)
-    for (int64_t i = 0; i < d->D; i++) {
-        if (!ready) continue;
-        for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].theta + i;
-        sgfsi_trace_load(t, column, d->D);
-        double ess_mean = sgfsi_ess_mean(t), all = (double)(t->chains * t->draws);
-        row[i].q5 = t->q5;
-        row[i].q50 = t->q50;
-        row[i].q95 = t->q95;
-        row[i].mcse = t->sd / sqrt(ess_mean);
-        row[i].ess_bulk = sgfsi_ess_bulk(t);
-        row[i].ess_tail = sgfsi_ess_tail(t);
-        row[i].r_hat = sgfsi_rhat(t);
-        row[i].tau = (double)(d->thin > 0 ? d->thin : 1) * all / ess_mean;
-    }
-    sgfsi_arena_free(&work);
-    return ready;
+typedef struct table {
+    sgfs_summary_row *row;
+    double thin;
+} table;
+
+static void fill_row(void *user, int64_t i, sgfsi_trace *t) {
+    const table *to = user;
+    sgfs_summary_row *row = &to->row[i];
+    double ess_mean = sgfsi_ess_mean(t), all = (double)(t->chains * t->draws);
+    row->q5 = t->q5;
+    row->q50 = t->q50;
+    row->q95 = t->q95;
+    row->mcse = t->sd / sqrt(ess_mean);
+    row->ess_bulk = sgfsi_ess_bulk(t);
+    row->ess_tail = sgfsi_ess_tail(t);
+    row->r_hat = sgfsi_rhat(t);
+    row->tau = to->thin * all / ess_mean;
 }
 
 static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summary *s,
@@ -80,10 +72,9 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summar
     sgfsi_moments moments;
     sgfs_status status = sgfsi_moments_of(d, used, false, &s->arena, &moments, err);
     if (status != SGFS_OK) return status;
-    int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
-#pragma omp parallel num_threads((int)sgfsi_threads(0)) reduction(+ : short_of_memory) if (large)
-    short_of_memory += !fill_share(d, used, s->shown.row);
-    if (short_of_memory > 0) return sgfsi_fail_memory(err, "sorting the draws");
+    table rows = {s->shown.row, (double)(d->thin > 0 ? d->thin : 1)};
+    if (!sgfsi_trace_each(d, used, fill_row, &rows))
+        return sgfsi_fail_memory(err, "sorting the draws");
     /* What does not come from a sorted column: moments, curvature, names. */
     const double *curvature = d->chain[used->chain[0]].info.curvature_sd;
     for (int64_t i = 0; i < d->D; i++) {

@@ -21,6 +21,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "diagnostics/normal.h"
 #include "diagnostics/sums.h"
 
@@ -172,4 +173,30 @@ void sgfsi_trace_fold(sgfsi_trace *t, double *out) {
         t->spare[i].at = t->sorted[take_left ? left-- : right++].at;
     }
     score(t, t->spare, out);
+}
+
+/* One thread's share of the parameters. */
+static bool take_share(const sgfs_draws *d, const sgfsi_used *used,
+                       void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user) {
+    sgfsi_arena work = {0};
+    sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
+    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
+    bool ready = t != NULL && column != NULL;
+#pragma omp for schedule(dynamic)
+    for (int64_t i = 0; i < d->D; i++) {
+        if (!ready) continue;
+        for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].theta + i;
+        sgfsi_trace_load(t, column, d->D);
+        take(user, i, t);
+    }
+    sgfsi_arena_free(&work);
+    return ready;
+}
+
+bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used,
+                      void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user) {
+    int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
+#pragma omp parallel num_threads((int)sgfsi_threads(0)) reduction(+ : short_of_memory) if (large)
+    short_of_memory += !take_share(d, used, take, user);
+    return short_of_memory == 0;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "diagnostics/autocorr.h"
+#include "sink/draws.h"
 
 typedef struct sgfsi_ranked {
     uint64_t key; /* orders as the double it was made from */
@@ -35,6 +36,10 @@ typedef struct sgfsi_trace {
 sgfsi_trace *sgfsi_trace_new(sgfsi_arena *arena, int64_t chains, int64_t draws);
 /* Draw t of chain c is chain[c][t * stride]. */
 void sgfsi_trace_load(sgfsi_trace *t, const double *const *chain, int64_t stride);
+/* Each parameter's draws in turn, on several threads where they are many, each with a workspace of its
+ * own: a number depends on one parameter alone. False when memory ran out. */
+bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used,
+                      void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user);
 /* Rank-normalised |x - median| of the split draws into out, m x half. */
 void sgfsi_trace_fold(sgfsi_trace *t, double *out);
 

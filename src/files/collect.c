@@ -365,8 +365,8 @@ static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const 
     return status;
 }
 
-sgfs_status sgfsi_collect(int64_t files, const char *const *path, const sgfsi_read_options *options,
-                          sgfsi_table *table, sgfs_err *err) {
+static sgfs_status collect(int64_t files, const char *const *path,
+                           const sgfsi_read_options *options, sgfsi_table *table, sgfs_err *err) {
     sgfs_err own;
     sgfsi_flow flow;
     growing g = {0};
@@ -419,7 +419,7 @@ sgfs_status sgfsi_files_read(sgfsi_files *files, const sgfsi_read_options *optio
     sgfsi_read_options tidied = *options;
     tidied.log = sgfsi_files_log(files, options->log);
     sgfs_status status =
-        sgfsi_collect(files->count, (const char *const *)files->path, &tidied, table, err);
+        collect(files->count, (const char *const *)files->path, &tidied, table, err);
     if (status == SGFS_OK) status = name_parts(files, table, err);
     if (status != SGFS_OK) sgfsi_files_tidy(files, err);
     return status;
@@ -427,5 +427,5 @@ sgfs_status sgfsi_files_read(sgfsi_files *files, const sgfsi_read_options *optio
 
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err) {
-    return sgfsi_collect(1, &path, options, table, err);
+    return collect(1, &path, options, table, err);
 }

@@ -7,12 +7,9 @@
 #include "files/files.h"
 #include "files/reader.h"
 
-/* All files as one table. Files that are mapped and alike become its parts, and nothing is copied;
+/* All files, by names that people know, as one table. Files that are mapped and alike become its parts, and nothing is copied;
  * the rows of any others are kept in memory. SGFS_EDATA says which file differs from the first, and
  * how. The table is filled on success only and holds nothing otherwise. */
-sgfs_status sgfsi_collect(int64_t files, const char *const *path, const sgfsi_read_options *options,
-                          sgfsi_table *table, sgfs_err *err);
-/* The same for names that people know. */
 sgfs_status sgfsi_files_read(sgfsi_files *files, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err);
 /* The same for one path. */

@@ -40,7 +40,7 @@ sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status) {
     return NULL;
 }
 
-bool sgfsi_job_stopping(sgfs_job *job) {
+bool sgfsi_job_stopping(const sgfs_job *job) {
     return atomic_load_explicit(&job->stop, memory_order_relaxed) != 0;
 }
 

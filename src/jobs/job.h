@@ -50,7 +50,7 @@ void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config 
                     const char *needed, sgfs_err *err);
 /* The job, or NULL where opening failed, after freeing it: the last line of an open function. */
 sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status);
-bool sgfsi_job_stopping(sgfs_job *job);
+bool sgfsi_job_stopping(const sgfs_job *job);
 double sgfsi_job_seconds(const sgfs_job *job); /* since it began to run */
 /* Hand on how far it is: p has fraction, done, total and detail; the rest is filled here. */
 void sgfsi_job_report(sgfs_job *job, sgfs_progress p);

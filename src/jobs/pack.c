@@ -225,14 +225,6 @@ static sgfs_status scan_all(packing *w, bool *restarted, sgfs_err *err) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Rows there will be, going by those that came from this part of the files; 0: too early to say. */
-static double expected_rows(const packing *w, const sgfsi_flow *flow) {
-    double fraction = flow->fraction(flow);
-    int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
-    double rows = fraction > 0 ? (double)w->rows / fraction : 0;
-    return limit > 0 && rows > (double)limit ? (double)limit : rows;
-}
-
 /* Rows that keep their order need room for the result only; the shuffle checks for itself. */
 static sgfs_status check_room(packing *w, double rows, sgfs_err *err) {
     char need[24], have[24];
@@ -251,7 +243,11 @@ static sgfs_status run_block(packing *w, int64_t k, int64_t n, bool *done, sgfs_
     sgfs_status status = sgfsi_recipe_run(w->recipe, n, w->in, w->out, &kept, done, err);
     if (status != SGFS_OK) return blame(w, status, err);
     w->rows += kept;
-    double rows = expected_rows(w, flow);
+    /* Rows there will be, going by those that came from this part of the files; 0: too early to say. */
+    double fraction = flow->fraction(flow);
+    int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
+    double all = fraction > 0 ? (double)w->rows / fraction : 0;
+    double rows = limit > 0 && all > (double)limit ? (double)limit : all;
     status = check_room(w, rows, err);
     if (status != SGFS_OK) return status;
     if (w->shuffle == NULL) return sgfsi_packer_add(w->packer, kept, w->out, err);

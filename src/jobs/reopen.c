@@ -31,8 +31,10 @@ static sgfs_status take_option(sgfs_config *cfg, const sgfs_draws *run, const ch
     return sgfs_config_set(cfg, key, value, err);
 }
 
-sgfs_status sgfsi_reopen_options(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
-                                 sgfs_err *err) {
+/* Those of one stage that are not the default: what the header holds of the others nobody asked
+ * for. */
+static sgfs_status take_stage(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
+                              sgfs_err *err) {
     const sgfs_option *row;
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
@@ -48,7 +50,7 @@ sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const 
     const sgfs_option *row;
     sgfs_config *checked = sgfs_config_new();
     if (checked == NULL) return sgfsi_fail_memory(err, "the options");
-    sgfs_status status = sgfsi_reopen_options(checked, run, stage, err);
+    sgfs_status status = take_stage(checked, run, stage, err);
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(checked, i)) != NULL; i++) {
         if (!sgfsi_config_given(checked, row->key)) continue;
         status = sgfsi_config_default(cfg, row->key, sgfsi_config_text(checked, row->key), err);
@@ -67,7 +69,7 @@ static sgfs_status take_options(sgfs_config *cfg, const sgfs_draws *run, sgfs_er
     }
     sgfs_status status = SGFS_OK;
     for (size_t i = 0; i < sizeof stages / sizeof stages[0] && status == SGFS_OK; i++)
-        status = sgfsi_reopen_options(cfg, run, stages[i], err);
+        status = take_stage(cfg, run, stages[i], err);
     if (status != SGFS_OK) return status;
     /* What is set later is applied later. */
     const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(run->header, "data"), "recipe");
@@ -166,9 +168,21 @@ static sgfs_status check_column(const sgfs_data *d, const sgfsi_column *now, con
     return fail_other(d, what, err);
 }
 
-static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
-    const sgfsi_json *features = sgfsi_json_get(header, "features");
+static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
     char what[128];
+    int64_t rows = sgfsi_json_get_int(header, "rows", -1);
+    double total = sgfsi_json_get_num(header, "total_weight", (double)rows);
+    if (rows != d->N) {
+        snprintf(what, sizeof what, "there are %lld, and there were %lld", (long long)d->N,
+                 (long long)rows);
+        return fail_other(d, what, err);
+    }
+    if (!is_near(d->total, total, 0)) {
+        snprintf(what, sizeof what, "their weights are %.6g in all, and were %.6g", d->total,
+                 total);
+        return fail_other(d, what, err);
+    }
+    const sgfsi_json *features = sgfsi_json_get(header, "features");
     if (sgfsi_json_length(features) != d->features) {
         snprintf(what, sizeof what, "there are %lld columns, and there were %lld",
                  (long long)d->features, (long long)sgfsi_json_length(features));
@@ -185,23 +199,6 @@ static sgfs_status check_columns(const sgfs_data *d, const sgfsi_json *header, s
     return check_column(d, &d->target, sgfsi_json_get_text(header, "target", ""),
                         sgfsi_json_get_num(header, "target_mean", NAN),
                         sgfsi_json_get_num(header, "target_sd", NAN), err);
-}
-
-static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
-    char what[128];
-    int64_t rows = sgfsi_json_get_int(header, "rows", -1);
-    double total = sgfsi_json_get_num(header, "total_weight", (double)rows);
-    if (rows != d->N) {
-        snprintf(what, sizeof what, "there are %lld, and there were %lld", (long long)d->N,
-                 (long long)rows);
-        return fail_other(d, what, err);
-    }
-    if (!is_near(d->total, total, 0)) {
-        snprintf(what, sizeof what, "their weights are %.6g in all, and were %.6g", d->total,
-                 total);
-        return fail_other(d, what, err);
-    }
-    return check_columns(d, header, err);
 }
 
 sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err) {

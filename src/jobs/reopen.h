@@ -28,11 +28,8 @@ char *sgfsi_reopen_path(const sgfsi_json *header);
  * spreads, and the parameters' names. */
 sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err);
 
-/* Set in cfg those options of the run whose keys begin with `stage` ("data.") and are not the
- * default: what the header holds of the others nobody asked for. */
-sgfs_status sgfsi_reopen_options(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
-                                 sgfs_err *err);
-/* The same, in force without counting as given: what the run's sampler chose for itself is not an
+/* Set in cfg those options of the run whose keys begin with `stage` ("sampler.") and are not the
+ * default, in force without counting as given: what the run's sampler chose for itself is not an
  * option that somebody asked for. */
 sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
                                  sgfs_err *err);

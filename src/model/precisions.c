@@ -181,8 +181,7 @@ sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err) {
 
 static sgfs_status read_file(const sgfs_model *m, const char *path, double *precision,
                              sgfs_err *err) {
-    sgfsi_arena none = {NULL};
-    sgfs_status status = sgfsi_vector_read(precision, path, m->D, &none, err);
+    sgfs_status status = sgfsi_vector_read(precision, path, m->D, err);
     for (int64_t j = 0; status == SGFS_OK && j < m->D; j++) {
         char text[SGFSI_NUM_CHARS];
         if (precision[j] >= 0 && precision[j] <= most) continue;

@@ -132,6 +132,8 @@ sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
     place low = {.lp = a->lp, .slope = a->slope, .finite = true}, high = {.size = INFINITY}, at;
     double size = 1;
     for (int64_t k = 0; k < MOST_TRIALS; k++) {
+        if (a->stop != NULL && atomic_load_explicit(a->stop, memory_order_relaxed) != 0)
+            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
         bool first = k == 0; /* nearly always the last as well: A comes with it */
         sgfs_status status = try_size(a, size, first ? a->A : NULL, &at, err);
         if (status != SGFS_OK) return status;

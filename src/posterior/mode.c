@@ -162,6 +162,7 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, plan->start, scoring, own, err);
     if (status != SGFS_OK) return status;
     a.tolerance = a.open && !scoring ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;
+    a.stop = plan->stop;
     a.most = plan->most > 0 ? plan->most : automatic_steps(m, scoring);
     status = scoring ? score(&a, own, &distance, err) : sgfsi_lbfgs(&a, own, &distance, err);
     if (status == SGFS_OK && !scoring && can_be_dense(m, laplace_work)) {

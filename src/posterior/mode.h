@@ -4,16 +4,19 @@
 #ifndef SGFSI_MODE_H
 #define SGFSI_MODE_H
 
+#include <stdatomic.h>
+
 #include "posterior/posterior.h"
 
 extern const sgfs_option sgfsi_mode_options[]; /* optimize.tolerance and .max_iterations */
 
 typedef struct sgfsi_mode_plan {
-    const char *method;  /* "fisher", "lbfgs" or "auto" */
-    double tolerance;    /* length of the last step in posterior standard deviations */
-    int64_t most;        /* steps; 0: 100 of Fisher scoring, 5000 of L-BFGS */
-    int64_t threads;     /* 0: all cores */
-    const double *start; /* D, on the chain's scale; NULL: the model's own */
+    const char *method;     /* "fisher", "lbfgs" or "auto" */
+    double tolerance;       /* length of the last step in posterior standard deviations */
+    int64_t most;           /* steps; 0: 100 of Fisher scoring, 5000 of L-BFGS */
+    int64_t threads;        /* 0: all cores */
+    const double *start;    /* D, on the chain's scale; NULL: the model's own */
+    const atomic_int *stop; /* becomes 1: SGFS_ESTOPPED before the next pass; NULL: never */
 } sgfsi_mode_plan;
 
 /* tolerance and most as the options say. */

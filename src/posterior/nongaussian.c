@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * nongaussian.c: see rest.h.
+ * nongaussian.c: see nongaussian.h.
  */
 #include "posterior/nongaussian.h"
 
 #include <string.h>
 
 #include "model/prior.h"
-
-static sgfs_status open_prior(sgfsi_nongaussian *r, sgfsi_arena *arena, sgfs_err *err) {
-    const sgfs_model *m = r->model;
-    const double *theta = r->anchor->theta;
-    r->gradient = SGFSI_DOUBLES(arena, m->D);
-    r->curvature = SGFSI_DOUBLES(arena, m->D);
-    if (r->gradient == NULL || r->curvature == NULL) return sgfsi_fail_memory(err, "the prior");
-    for (int64_t j = 0; j < m->D; j++) r->curvature[j] = sgfsi_prior_curvature(m, theta, j);
-    return sgfsi_prior_add(m, theta, &r->prior, r->gradient, err);
-}
 
 sgfs_status sgfsi_nongaussian_open(sgfsi_nongaussian *r, const sgfs_model *m, const sgfsi_anchor *a,
                                    sgfsi_arena *arena, sgfs_err *err) {
@@ -25,7 +15,11 @@ sgfs_status sgfsi_nongaussian_open(sgfsi_nongaussian *r, const sgfs_model *m, co
     memcpy(r->slope, a->G_post, (size_t)m->D * sizeof *r->slope);
     sgfsi_trsv(m->ctx.near, m->D, a->L, false, r->slope);
     if (m->kind->whole == NULL && sgfsi_prior_is_quadratic(m)) return SGFS_OK;
-    return open_prior(r, arena, err);
+    r->gradient = SGFSI_DOUBLES(arena, m->D);
+    r->curvature = SGFSI_DOUBLES(arena, m->D);
+    if (r->gradient == NULL || r->curvature == NULL) return sgfsi_fail_memory(err, "the prior");
+    for (int64_t j = 0; j < m->D; j++) r->curvature[j] = sgfsi_prior_curvature(m, a->theta, j);
+    return sgfsi_prior_add(m, a->theta, &r->prior, r->gradient, err);
 }
 
 sgfs_status sgfsi_nongaussian_at(const sgfsi_nongaussian *r, const double *theta, const double *z,

@@ -12,11 +12,6 @@
 
 const double sgfsi_quantile_at[SGFSI_QUANTILES] = {0.05, 0.5, 0.95};
 
-static double median_of_three(double a, double b, double c) {
-    double low = a < b ? a : b, high = a < b ? b : a;
-    return c < low ? low : c > high ? high : c;
-}
-
 /* Numbers below the pivot (or, with `ties`, at most as large) to the front of x[lo..hi]; where the
  * others begin. */
 static int64_t split(double *x, int64_t lo, int64_t hi, double pivot, int ties) {
@@ -33,7 +28,9 @@ static int64_t split(double *x, int64_t lo, int64_t hi, double pivot, int ties) 
 /* The number of rank k in its place, nothing larger before it, nothing smaller behind it. */
 static void place(double *x, int64_t lo, int64_t hi, int64_t k) {
     while (lo < hi) {
-        double pivot = median_of_three(x[lo], x[lo + (hi - lo) / 2], x[hi]);
+        double b = x[lo + (hi - lo) / 2];
+        double low = x[lo] < b ? x[lo] : b, high = x[lo] < b ? b : x[lo];
+        double pivot = x[hi] < low ? low : x[hi] > high ? high : x[hi];
         int64_t front = split(x, lo, hi, pivot, 0);
         if (front == lo) {
             front = split(x, lo, hi, pivot, 1);

@@ -22,7 +22,8 @@ static int64_t width_of(const sgfs_model *m) {
     return width;
 }
 
-const char *sgfsi_remembered_refuses(const sgfs_model *m) {
+/* Why they cannot be kept: NULL, or a sentence. */
+static const char *refuses(const sgfs_model *m) {
     for (int64_t k = 0; k < m->blocks; k++) {
         if (m->block[k].form == SGFS_SCORE_OUTER)
             return "both factors of its scores change with the parameters";
@@ -38,7 +39,7 @@ const char *sgfsi_remembered_refuses(const sgfs_model *m) {
  * as a few thousand batches do: many rows never earn it back. */
 bool sgfsi_remembered_pays(const sgfs_model *m) {
     int64_t most = m->block[0].rows > 1 ? 100000 : 30000;
-    return sgfsi_remembered_refuses(m) == NULL && m->data->N <= most;
+    return refuses(m) == NULL && m->data->N <= most;
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
@@ -75,7 +76,7 @@ static sgfs_status pass(sgfsi_remembered *r, const sgfs_model *m, const double *
 sgfs_status sgfsi_remembered_fill(sgfsi_remembered *r, const sgfs_model *m, const double *theta,
                                   int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     sgfsi_arena own = {NULL};
-    const char *why = sgfsi_remembered_refuses(m);
+    const char *why = refuses(m);
     *r = (sgfsi_remembered){.N = m->data->N, .width = width_of(m)};
     if (why != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,

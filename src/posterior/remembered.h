@@ -18,8 +18,6 @@ typedef struct sgfsi_remembered {
     double *a;        /* N x width */
 } sgfsi_remembered;
 
-/* Why they cannot be kept: NULL, or a sentence. */
-const char *sgfsi_remembered_refuses(const sgfs_model *m);
 /* Is looking up faster, as bench/remember.c measured it? */
 bool sgfsi_remembered_pays(const sgfs_model *m);
 /* One pass over all rows at theta; room from the arena. threads: 0: all cores. */

@@ -52,16 +52,6 @@ static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const 
     return SGFS_OK;
 }
 
-/* C = (L L')^-1, both triangles. */
-static void invert(const sgfs_model *m, const double *L, double *C) {
-    int64_t D = m->D;
-    for (int64_t i = 0; i < D * D; i++) C[i] = L[i];
-    sgfsi_potri(m->ctx.near, D, C);
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
-    }
-}
-
 static sgfs_status bound_rows(sgfsi_row_bounds *psi, const sgfsi_anchor *a, int64_t threads,
                               sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model *m = psi->model;
@@ -77,7 +67,13 @@ static sgfs_status bound_rows(sgfsi_row_bounds *psi, const sgfsi_anchor *a, int6
               .growth = SGFSI_DOUBLES(arena, f.threads)};
     if (C == NULL || p.third == NULL || p.scratch == NULL || p.growth == NULL)
         return sgfsi_fail_memory(err, "the table of rows");
-    invert(m, a->L, C);
+    /* C = (L L')^-1, both triangles. */
+    int64_t D = m->D;
+    for (int64_t i = 0; i < D * D; i++) C[i] = a->L[i];
+    sgfsi_potri(m->ctx.near, D, C);
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
+    }
     f.log = sgfsi_config_log(m->cfg);
     status = sgfsi_full_each(&f, bound_block, &p, err);
     for (int64_t k = 0; k < f.threads; k++) psi->growth = fmax(psi->growth, p.growth[k]);

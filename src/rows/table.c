@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/number.h"
 
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
     switch (type) {
@@ -119,13 +118,4 @@ const char *sgfsi_table_where(const sgfsi_table *table, const char *path, int64_
     snprintf(out, room, "%.250s: row %lld", p != NULL && p->path != NULL ? p->path : path,
              (long long)(row - (p != NULL ? p->first : 0) + 1));
     return out;
-}
-
-int64_t sgfsi_table_column(const sgfsi_table *table, const char *name) {
-    for (int64_t i = 0; i < table->cols; i++) {
-        if (strcmp(table->names[i], name) == 0) return i;
-    }
-    int64_t number;
-    if (!sgfsi_text_int(name, &number) || number < 1 || number > table->cols) return -1;
-    return number - 1;
 }

@@ -125,8 +125,4 @@ static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
     return p->cells + chunk * p->chunk_bytes + (i - chunk * p->chunk_rows) * row_bytes;
 }
 
-/* Find a column by name, else by 1-based number; -1 when there is none. A CSV table holds the
- * chosen columns only, so numbers count those: for what the user wrote, use role instead. */
-int64_t sgfsi_table_column(const sgfsi_table *table, const char *name);
-
 #endif

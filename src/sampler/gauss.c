@@ -95,7 +95,7 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     }
     sampler->full.rows_touched += passes * sampler->full.N;
     if (status == SGFS_OK && mean[0] != '\0') {
-        status = sgfsi_vector_read(s->mean, mean, D, sampler->arena, err);
+        status = sgfsi_vector_read(s->mean, mean, D, err);
     }
     if (status == SGFS_OK && precision[0] != '\0') {
         status = read_precision(s, sampler, precision, err);

@@ -37,7 +37,8 @@ static int64_t try_factor(sgfsi_precision *p, double ridge) {
     return f->factor(&p->L);
 }
 
-sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err) {
+/* L from A. A ridge beyond the one asked for is the last resort, and counted. */
+static sgfs_status factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err) {
     int64_t failed = try_factor(p, p->ridge);
     for (double more = 0; failed != 0 && sgfsi_sampler_ridge(sampler, &more);)
         failed = try_factor(p, p->ridge + more);
@@ -87,7 +88,7 @@ sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler,
     }
     f->from_dense(&p->A, dense);
     sgfsi_arena_free(&arena);
-    sgfs_status status = sgfsi_precision_factor(p, sampler, err);
+    sgfs_status status = factor(p, sampler, err);
     if (status != SGFS_OK) return status;
     bool whole = f == &sgfs_fisher_full;
     p->stiff = whole ? 1 : fmax(1, stiffness(p, sampler, x));
@@ -98,5 +99,5 @@ sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler,
                                       sgfs_err *err) {
     p->A.kind->combine(&p->A, sampler->eval.total, I1, 0, NULL);
     p->A.kind->add_diag(&p->A, 1, sampler->model->precision);
-    return sgfsi_precision_factor(p, sampler, err);
+    return factor(p, sampler, err);
 }

@@ -5,7 +5,7 @@
  *     A = information + the prior's curvature,   L L' = A + rho I        any structure of sgfs_sym
  *
  * and where it comes from: the anchor's information, or a running average of the scores'
- * covariance. Whoever has another source fills A and `limit` and calls sgfsi_precision_factor.
+ * covariance.
  */
 #ifndef SGFSI_PRECISION_H
 #define SGFSI_PRECISION_H
@@ -29,8 +29,6 @@ sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler,
 /* A = N I1 + the prior's precision. */
 sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler, const sgfs_sym *I1,
                                       sgfs_err *err);
-/* L from A. A ridge beyond the one asked for is the last resort, and counted. */
-sgfs_status sgfsi_precision_factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *err);
 
 /* A, its factor and what was measured of them. */
 void sgfsi_precision_fields(sgfsi_precision *p, sgfsi_fields *list);

@@ -12,7 +12,7 @@
 #include "sink/draws.h"
 
 typedef struct sgfs_export_kind {
-    const char *name, *suffix, *help; /* suffix: ".stan.csv"; the longest that fits wins */
+    const char *name, *help, *suffix; /* suffix: ".stan.csv"; the longest that fits wins */
     bool of_draws;                    /* a run without draws is refused before a file is made */
     bool per_chain;                   /* one file per chain, for which that chain only is used */
     /* Errors of f itself are seen by the caller. */

@@ -171,17 +171,6 @@ static void chain_slab(const writer *w, const field *f, int64_t k, size_t start[
     count[3] = (size_t)f->cols;
 }
 
-/* Chunks of about a megabyte, HDF5's cache, and of one chain. */
-static void set_storage(writer *w, int group, int var, const field *f) {
-    size_t start[4], chunk[4];
-    chain_slab(w, f, 0, start, chunk);
-    int64_t rows = CHUNK_NUMBERS / (f->rows * f->cols);
-    if (rows < 1) rows = 1;
-    if (rows < w->used->draws) chunk[1] = (size_t)rows;
-    if (w->rc != NC_NOERR || !ok(w, nc_def_var_chunking(group, var, NC_CHUNKED, chunk))) return;
-    ok(w, nc_def_var_deflate(group, var, 1, 1, 1)); /* noise hardly shrinks: the cheapest level */
-}
-
 static void put_field(writer *w, int group, const int sample_dims[2], const field *f) {
     int dims[4] = {sample_dims[0], sample_dims[1], 0, 0}, var = -1;
     int inner = put_inner_dims(w, group, f, dims + 2);
@@ -189,10 +178,16 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
     nc_type type = f->flag ? NC_BYTE : f->count ? NC_INT64 : NC_DOUBLE;
     if (w->rc != NC_NOERR || !ok(w, nc_def_var(group, f->name, type, 2 + inner, dims, &var)))
         return;
-    set_storage(w, group, var, f);
+    /* chunks of about a megabyte, HDF5's cache, and of one chain */
+    size_t start[4], count[4];
+    chain_slab(w, f, 0, start, count);
+    int64_t rows = CHUNK_NUMBERS / size;
+    if (rows < 1) rows = 1;
+    if (rows < w->used->draws) count[1] = (size_t)rows;
+    if (ok(w, nc_def_var_chunking(group, var, NC_CHUNKED, count)))
+        ok(w, nc_def_var_deflate(group, var, 1, 1, 1)); /* noise hardly shrinks: the cheapest */
     if (f->flag) put_text(w, group, var, "dtype", "bool");
     for (int64_t k = 0; k < w->used->chains && w->rc == NC_NOERR; k++) {
-        size_t start[4], count[4];
         chain_slab(w, f, k, start, count);
         /* all draws of the chain for this variable, draws x size */
         const sgfsi_chain_draws *c = &w->d->chain[w->used->chain[k]];

@@ -208,22 +208,6 @@ static void write_metric(FILE *f, const writer *w) {
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static void write_file(FILE *f, const writer *w, int64_t chain) {
-    const sgfsi_chain_info *info = &w->c->info;
-    write_config(f, w, chain);
-    write_columns(f, w);
-    fputs("# Adaptation terminated\n# Step size = ", f);
-    write_number(f, step_at(w, w->draws - 1));
-    fputc('\n', f);
-    write_metric(f, w);
-    write_draws(f, w);
-    fputs("# \n", f);
-    write_seconds(f, "#  Elapsed Time: ", info->warmup_seconds, "Warm-up");
-    write_seconds(f, "#                ", info->sample_seconds, "Sampling");
-    write_seconds(f, "#                ", info->warmup_seconds + info->sample_seconds, "Total");
-    fputs("# \n", f);
-}
-
 static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
                                  sgfs_err *err) {
     writer w = {.d = d,
@@ -241,9 +225,23 @@ static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_used *used, FI
     if (w.blocks == NULL) return SGFS_ENOMEM;
     w.order = calloc((size_t)d->D, sizeof *w.order);
     w.mean = calloc((size_t)d->D, sizeof *w.mean);
-    sgfs_status status = SGFS_OK;
-    if (w.order == NULL || w.mean == NULL) status = sgfsi_fail_memory(err, "an export");
-    else write_file(f, &w, used->chain[0]);
+    sgfs_status status =
+        w.order != NULL && w.mean != NULL ? SGFS_OK : sgfsi_fail_memory(err, "an export");
+    if (status == SGFS_OK) {
+        const sgfsi_chain_info *info = &w.c->info;
+        write_config(f, &w, used->chain[0]);
+        write_columns(f, &w);
+        fputs("# Adaptation terminated\n# Step size = ", f);
+        write_number(f, step_at(&w, w.draws - 1));
+        fputc('\n', f);
+        write_metric(f, &w);
+        write_draws(f, &w);
+        fputs("# \n", f);
+        write_seconds(f, "#  Elapsed Time: ", info->warmup_seconds, "Warm-up");
+        write_seconds(f, "#                ", info->sample_seconds, "Sampling");
+        write_seconds(f, "#                ", info->warmup_seconds + info->sample_seconds, "Total");
+        fputs("# \n", f);
+    }
     sgfsi_export_blocks_free(w.blocks, w.block_count);
     free(w.order);
     free(w.mean);

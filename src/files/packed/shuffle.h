@@ -21,8 +21,6 @@ typedef struct sgfsi_shuffle_plan {
 
 /* The least memory that rows of so many bytes can be shuffled in. */
 int64_t sgfsi_shuffle_least(int64_t row_bytes);
-/* Room on disk that so many rows take while they are shuffled. */
-double sgfsi_shuffle_room(int64_t row_bytes, double rows);
 
 sgfs_status sgfsi_shuffle_open(sgfsi_shuffle **s, const sgfsi_shuffle_plan *plan, sgfs_err *err);
 /* expected: rows there will be in all, as far as anybody knows (0: nobody does). It says how finely

@@ -221,7 +221,8 @@ static sgfs_status make_head(sgfsi_recipe *r, sgfs_err *err) {
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_recipe_shape(sgfsi_recipe *r, sgfs_err *err) {
+/* Shapes from `shaped` on, as far as no step is in the way that has yet to look. */
+static sgfs_status shape_steps(sgfsi_recipe *r, sgfs_err *err) {
     for (; r->shaped < r->steps; r->shaped++) {
         sgfsi_transform *s = &r->step[r->shaped];
         s->in = r->shaped > 0 ? r->step[r->shaped - 1].out : r->inputs;
@@ -267,7 +268,7 @@ sgfs_status sgfsi_recipe_new(sgfsi_recipe **out, const sgfs_config *cfg, const s
     sgfs_status status = read_head(r, cfg, err);
     if (status == SGFS_OK) status = open_steps(r, cfg, keep_last, err);
     if (status == SGFS_OK) status = refuse_twins(r, err);
-    if (status == SGFS_OK) status = sgfsi_recipe_shape(r, err);
+    if (status == SGFS_OK) status = shape_steps(r, err);
     if (status == SGFS_OK) return status;
     sgfsi_recipe_free(r);
     *out = NULL;
@@ -466,7 +467,7 @@ sgfs_status sgfsi_recipe_looked(sgfsi_recipe *r, int64_t k, sgfs_err *err) {
     sgfsi_transform *s = sgfsi_recipe_looker(r, k);
     sgfs_status status = s->kind->looked != NULL ? s->kind->looked(s, err) : SGFS_OK;
     s->ready = true;
-    return status == SGFS_OK ? sgfsi_recipe_shape(r, err) : status;
+    return status == SGFS_OK ? shape_steps(r, err) : status;
 }
 
 /* The target's texts may have grown since. */

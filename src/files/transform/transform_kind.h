@@ -158,8 +158,6 @@ bool sgfsi_features_by_place(
     const sgfsi_feature_list *s); /* names say nothing but the columns' places */
 /* The shape of a step that changes no columns. */
 sgfs_status sgfsi_features_like(sgfsi_transform *s, sgfs_err *err);
-/* Shapes from `shaped` on, as far as no step is in the way that has yet to look. */
-sgfs_status sgfsi_recipe_shape(sgfsi_recipe *r, sgfs_err *err);
 static inline const sgfsi_feature_list *sgfsi_recipe_last(const sgfsi_recipe *r) {
     return r->steps > 0 ? &r->step[r->steps - 1].out : &r->inputs;
 }

@@ -125,24 +125,22 @@ static void put_line(const sgfsi_predict *p, sgfsi_predict_slot *slot, int64_t i
     put_text(slot, "\n");
 }
 
-/* "p[no],q5[no],...": the label inside the name, quoted as a whole where it has to be. */
-static void write_label_names(FILE *f, const char *label) {
-    static const char *const what[] = {"p", "q5", "q50", "q95"};
-    bool needed = label[strcspn(label, ",\"\r\n")] != '\0';
-    for (size_t k = 0; k < sizeof what / sizeof what[0]; k++) {
-        fprintf(f, ",%s%s[", needed ? "\"" : "", what[k]);
-        for (const char *c = label; *c != '\0'; c++) {
-            if (*c == '"') fputc('"', f);
-            fputc(*c, f);
-        }
-        fprintf(f, "]%s", needed ? "\"" : "");
-    }
-}
-
 void sgfsi_predict_head(const sgfsi_predict *p, FILE *f) {
     const sgfsi_labels *labels = &p->rows.model->labels;
     fputs(labels->count > 0 ? "prediction" : "mean,q5,q50,q95", f);
-    for (int64_t k = 0; k < labels->count; k++) write_label_names(f, labels->name[k]);
+    /* "p[no],q5[no],...": the label inside the name, quoted as a whole where it has to be. */
+    for (int64_t k = 0; k < labels->count; k++) {
+        static const char *const what[] = {"p", "q5", "q50", "q95"};
+        bool needed = labels->name[k][strcspn(labels->name[k], ",\"\r\n")] != '\0';
+        for (size_t j = 0; j < sizeof what / sizeof what[0]; j++) {
+            fprintf(f, ",%s%s[", needed ? "\"" : "", what[j]);
+            for (const char *c = labels->name[k]; *c != '\0'; c++) {
+                if (*c == '"') fputc('"', f);
+                fputc(*c, f);
+            }
+            fprintf(f, "]%s", needed ? "\"" : "");
+        }
+    }
     fputs(p->rows.known ? ",target,log_density\n" : "\n", f);
 }
 

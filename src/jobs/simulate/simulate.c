@@ -93,7 +93,8 @@ static sgfs_status find_moments(const sgfsi_simulation *s, const sgfs_model *m, 
     sgfsi_mode mode;
     const sgfsi_mode_plan plan = {.method = "fisher",
                                   .tolerance = s->rows > huge ? 1e-3 : 1e-8,
-                                  .start = m->data->scale == NULL ? s->theta : NULL};
+                                  .start = m->data->scale == NULL ? s->theta : NULL,
+                                  .stop = &s->job->stop};
     if (s->rows > huge) {
         sgfsi_say(s->log, SGFS_NOTE, "Looking for the mode: two or three passes over all rows.");
     }

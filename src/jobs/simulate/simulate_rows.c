@@ -23,6 +23,7 @@
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/packed/packed.h"
+#include "jobs/job.h"
 #include "jobs/simulate/simulation.h"
 
 enum { MOST_ROWS = 4096, MOST_CELLS = 1 << 22, MOST_BLOCKS = 64 }; /* of a block; of a bank */
@@ -258,6 +259,8 @@ sgfs_status sgfsi_simulation_write(const sgfsi_simulation *s, const char *path, 
         int which = (int)(first / step % 2);
         status = turn(&k, first, k.bank[which], k.bank[1 - which], err);
         if (first > 0) sgfsi_tick(&ticker, fmin(1, (double)first / (double)s->rows));
+        if (status == SGFS_OK && sgfsi_job_stopping(s->job))
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
     }
     sgfsi_context_leave(scope);
     sgfsi_arena_free(&arena);

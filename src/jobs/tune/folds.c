@@ -56,20 +56,6 @@ static int64_t draw_ticket(int64_t *left, int64_t folds, int64_t all, double u) 
     return k;
 }
 
-static void deal(sgfsi_folds *f, dealer *d, const sgfs_data *data) {
-    double y[BLOCK], u[BLOCK];
-    sgfsi_stream stream = sgfsi_stream_at(f->seed, 0, 0, SGFSI_FOLDS);
-    for (int64_t i = 0; i < f->N; i++) {
-        if (i % BLOCK == 0) {
-            int64_t n = f->N - i < BLOCK ? f->N - i : BLOCK;
-            sgfsi_data_rows_range(data, i, n, NULL, y);
-            sgfsi_uniforms(&stream, BLOCK, u);
-        }
-        int64_t c = class_of(d, y[i % BLOCK]);
-        f->of[i] = (uint8_t)draw_ticket(d->left[c], d->folds, d->count[c]--, u[i % BLOCK]);
-    }
-}
-
 sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t folds, double share,
                              uint64_t seed, sgfsi_arena *arena, sgfs_err *err) {
     *f = (sgfsi_folds){.N = data->N, .folds = folds, .seed = seed};
@@ -99,7 +85,18 @@ sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t fold
             }
         }
     }
-    deal(f, d, data);
+    /* Every row draws a ticket of its class. */
+    double u[BLOCK];
+    sgfsi_stream stream = sgfsi_stream_at(f->seed, 0, 0, SGFSI_FOLDS);
+    for (int64_t i = 0; i < f->N; i++) {
+        if (i % BLOCK == 0) {
+            int64_t n = f->N - i < BLOCK ? f->N - i : BLOCK;
+            sgfsi_data_rows_range(data, i, n, NULL, y);
+            sgfsi_uniforms(&stream, BLOCK, u);
+        }
+        int64_t c = class_of(d, y[i % BLOCK]);
+        f->of[i] = (uint8_t)draw_ticket(d->left[c], d->folds, d->count[c]--, u[i % BLOCK]);
+    }
     return SGFS_OK;
 }
 

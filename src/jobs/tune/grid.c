@@ -154,13 +154,6 @@ static sgfs_status around(sgfsi_tune *t, const sgfs_option *option, double x, sg
     return add_axis(t, option, text, err);
 }
 
-/* A share of a Newton step, 1 being the largest that is usual. */
-static sgfs_status shares(sgfsi_tune *t, const sgfs_option *step, sgfs_err *err) {
-    sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE,
-              "No --grid given: trying --grid step=0.1,0.3,1.");
-    return add_axis(t, step, "0.1,0.3,1", err);
-}
-
 /* alpha where the sampler has one; else the step size that is in force once every "auto" is. */
 static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err *err) {
     const sgfsi_kinds *kinds = &plan->kinds;
@@ -177,7 +170,12 @@ static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err 
         if (step != NULL && !isnan(x)) return around(t, step, x, err);
     }
     const sgfs_option *share = read_by(kinds->sampler, "sampler.step");
-    if (share != NULL) return shares(t, share, err);
+    /* A share of a Newton step, 1 being the largest that is usual. */
+    if (share != NULL) {
+        sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE,
+                  "No --grid given: trying --grid step=0.1,0.3,1.");
+        return add_axis(t, share, "0.1,0.3,1", err);
+    }
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Sampler %s has no step size to try by default: say what to vary with --grid "
                       "OPTION=VALUE,VALUE.",
