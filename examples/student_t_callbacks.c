@@ -3,7 +3,6 @@
  * the estimate does not mind. The degrees of freedom are the program's to choose.
  *
  *     log p(y|x) = C - log sigma - (nu + 1)/2 log(1 + z^2/nu),   z = (y - x'beta) / sigma
- *
  *     cc student_t_callbacks.c -o student_t $(pkg-config --cflags --libs sgfs) -lm
  */
 #include <math.h>

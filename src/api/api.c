@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "api/options.h"
 #include "chain/run.h"
 #include "files/reader.h"
 #include "jobs/validation.h"
@@ -24,20 +24,6 @@ sgfs_config *sgfs_config_new(void) {
 }
 
 /* ---- models by name -------------------------------------------------------------------------- */
-
-/* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
-const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
-    if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
-    const char *best = sgfsi_models[0]->name;
-    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
-        if (strcmp((*m)->name, name) == 0) return *m;
-        if (sgfsi_distance(name, (*m)->name) < sgfsi_distance(name, best)) best = (*m)->name;
-    }
-    sgfsi_fail(err, SGFS_EUSAGE,
-               "There is no model \"%s\". Did you mean \"%s\"? `sgfs list models` shows all.", name,
-               best);
-    return NULL;
-}
 
 sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,
                             sgfs_err *err) {

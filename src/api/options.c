@@ -2,7 +2,7 @@
  * options.c: the options of the run itself, and the list of all option sets. A new model or sampler
  * is found through its stage's table and needs no edit here.
  */
-#include "chain/plan.h"
+#include "api/options.h"
 
 #include <string.h>
 
@@ -86,20 +86,4 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
     const sgfs_sampler_kind *k = sgfsi_sampler_at(index);
     if (k != NULL) *set = (sgfsi_option_set){"sampler", k->name, k->options, SGFSI_ANY};
     return k != NULL;
-}
-
-sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
-                                      sgfs_err *err) {
-    sgfsi_option_set set;
-    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
-        if (strcmp(set.stage, "model") != 0) continue;
-        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
-            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(kind->options, r->key))
-                continue;
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
-                              kind->name, set.kind);
-        }
-    }
-    return SGFS_OK;
 }

@@ -56,3 +56,23 @@ void sgfsi_arena_free(sgfsi_arena *arena) {
     }
     arena->head = NULL;
 }
+
+bool sgfsi_resize(void *array, int64_t count, size_t size) {
+    size_t bytes;
+    void *old, *other;
+    memcpy(&old, array, sizeof old);
+    if (__builtin_mul_overflow((size_t)count, size, &bytes)) return false;
+    other = realloc(old, bytes);
+    if (other != NULL) memcpy(array, &other, sizeof other);
+    return other != NULL;
+}
+
+bool sgfsi_grow(void *array, int64_t *room, int64_t needed, size_t size) {
+    enum { LEAST = 16 };
+    int64_t more = 2 * *room < LEAST ? LEAST : 2 * *room;
+    if (needed <= *room) return true;
+    if (more < needed) more = needed;
+    if (!sgfsi_resize(array, more, size)) return false;
+    *room = more;
+    return true;
+}

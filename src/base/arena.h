@@ -21,6 +21,11 @@ bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text);
 void sgfsi_arena_free(sgfsi_arena *arena);
 
+/* Arrays that grow; array is the address of a pointer from malloc. resize: to count elements. grow:
+ * room for `needed` of them at least, twice as much as before. false: it is as it was. */
+bool sgfsi_resize(void *array, int64_t count, size_t size);
+bool sgfsi_grow(void *array, int64_t *room, int64_t needed, size_t size);
+
 #define SGFSI_DOUBLES(arena, count) ((double *)sgfsi_arena_alloc((arena), (count), sizeof(double)))
 
 #endif

@@ -61,6 +61,10 @@ sgfs_config *sgfsi_config_new(sgfsi_option_source source) {
     return cfg;
 }
 
+bool sgfsi_config_sets(const sgfs_config *cfg, int64_t index, sgfsi_option_set *set) {
+    return cfg->source(index, set);
+}
+
 void sgfs_config_free(sgfs_config *cfg) {
     if (cfg == NULL) return;
     for (int64_t i = 0; i < cfg->entries; i++) free(cfg->entry[i].value);

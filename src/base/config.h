@@ -69,6 +69,8 @@ const char *sgfsi_setting_text(const void *settings, const sgfsi_setting *s, con
 bool sgfsi_options_have(const sgfs_option *rows, const char *key);
 
 sgfs_config *sgfsi_config_new(sgfsi_option_source source);
+/* The index-th option set that it was made with; false past the last. */
+bool sgfsi_config_sets(const sgfs_config *cfg, int64_t index, sgfsi_option_set *set);
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
 

@@ -52,6 +52,16 @@ sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what) {
     return sgfsi_fail(err, SGFS_ENOMEM, "Out of memory while making room for %s.", what);
 }
 
+sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
+    char cell[sizeof err->text];
+    va_list arguments;
+    va_start(arguments, what);
+    vsnprintf(cell, sizeof cell, what, arguments);
+    va_end(arguments);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s is not a finite number; remove such rows or fill them in first.", cell);
+}
+
 void sgfsi_say(const sgfsi_log *log, sgfs_level level, const char *format, ...) {
     if (log == NULL || log->fn == NULL) return;
     char text[1024];

@@ -17,6 +17,8 @@
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) SGFSI_PRINTF(3, 4);
 /* The same for running out of memory while making room for `what`. */
 sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
+/* The same for a cell of the data: "<what> is not a finite number", and what to do about it. */
+sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) SGFSI_PRINTF(2, 3);
 
 /* Where notes and warnings go; a NULL function drops them. Passed by pointer to whoever may speak.
  */

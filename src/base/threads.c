@@ -70,9 +70,11 @@ static double quota(const char *root) {
     return least;
 }
 
+enum { MOST_THREADS = 4096 }; /* the bound of --threads */
+
 int64_t sgfsi_threads_rule(const char *environment, int64_t cores, const char *root) {
     long named = environment != NULL ? strtol(environment, NULL, 10) : 0; /* the first of "4,2" */
-    if (named > 0) return named;
+    if (named > 0) return named < MOST_THREADS ? named : MOST_THREADS;
     double threads = fmin((double)cores, ceil(quota(root)));
     return threads > 1 ? (int64_t)threads : 1;
 }

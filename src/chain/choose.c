@@ -116,7 +116,7 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
         *err = f->err[SCORING];
         return err->code;
     }
-    sgfsi_list_readers(row->key, readers, sizeof readers);
+    sgfsi_list_readers(f->cfg, row->key, readers, sizeof readers);
     return sgfsi_fail(
         err, SGFS_EUSAGE,
         "--%s is read by sampler %s only, which is not chosen by itself: name it with "

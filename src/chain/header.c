@@ -129,7 +129,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     gmtime_r(&now, &utc);
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
     sgfsi_json_int(o, "format", 1);
-    sgfsi_json_text(o, "sgfs_version", sgfs_version());
+    sgfsi_json_text(o, "sgfs_version", SGFS_VERSION_TEXT);
     sgfsi_json_text(o, "created_at", text);
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);

@@ -67,11 +67,11 @@ static bool reads(const sgfs_model *model, const sgfsi_kinds *kinds, const sgfsi
 }
 
 /* Does anything in this run read the key? other: somebody who would. */
-static bool is_read(const sgfs_model *model, const sgfsi_kinds *kinds, const char *key,
-                    sgfsi_option_set *other) {
+static bool is_read(const sgfs_config *cfg, const sgfs_model *model, const sgfsi_kinds *kinds,
+                    const char *key, sgfsi_option_set *other) {
     sgfsi_option_set set;
     *other = (sgfsi_option_set){"", "", NULL, SGFSI_ANY};
-    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+    for (int64_t i = 0; sgfsi_config_sets(cfg, i, &set); i++) {
         if (!sgfsi_options_have(set.rows, key)) continue;
         *other = set;
         if (reads(model, kinds, &set)) return true;
@@ -84,23 +84,36 @@ const sgfs_option *sgfsi_next_unread(const sgfs_config *cfg, const sgfs_model *m
     sgfsi_option_set other;
     const sgfs_option *row;
     while ((row = sgfsi_config_at(cfg, (*index)++)) != NULL) {
-        if (sgfsi_config_given(cfg, row->key) && !is_read(model, kinds, row->key, &other))
+        if (sgfsi_config_given(cfg, row->key) && !is_read(cfg, model, kinds, row->key, &other))
             return row;
     }
     return NULL;
 }
 
-void sgfsi_list_readers(const char *key, char *out, size_t room) {
-    static const char *const who[] = {
-        [SGFSI_MINIBATCH] = "samplers that use minibatches",
-        [SGFSI_MATRIX] = "samplers with a Fisher matrix (sgfs-f, sgfs-d, sgfs-b, sgfs-cv)"};
+/* The samplers with a matrix: all of them, or those whose matrix --fisher names. */
+static size_t list_matrix_samplers(bool named_by_option, char *out, size_t room) {
+    size_t used = 0;
+    for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL && used < room; s++) {
+        if (!s->kind->uses_fisher || (named_by_option && s->fisher[0] != '\0')) continue;
+        used += (size_t)snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "", s->name);
+    }
+    return used;
+}
+
+void sgfsi_list_readers(const sgfs_config *cfg, const char *key, char *out, size_t room) {
     sgfsi_option_set set;
+    size_t used = 0;
     out[0] = '\0';
-    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
-        size_t used = strlen(out);
+    for (int64_t i = 0; sgfsi_config_sets(cfg, i, &set) && used < room; i++) {
         if (!sgfsi_options_have(set.rows, key)) continue;
-        snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "",
-                 set.need != SGFSI_ANY ? who[set.need] : set.kind);
+        if (used > 0) used += (size_t)snprintf(out + used, room - used, ", ");
+        if (used >= room) return;
+        if (set.need == SGFSI_MATRIX)
+            used += list_matrix_samplers(strcmp(set.stage, "run") == 0, out + used, room - used);
+        else
+            used += (size_t)snprintf(out + used, room - used, "%s",
+                                     set.need == SGFSI_MINIBATCH ? "samplers that use minibatches"
+                                                                 : set.kind);
     }
 }
 
@@ -108,8 +121,8 @@ sgfs_status sgfsi_unread_fail(const sgfsi_plan *plan, const sgfs_model *model,
                               const sgfs_option *row, sgfs_err *err) {
     sgfsi_option_set other;
     char readers[200];
-    sgfsi_list_readers(row->key, readers, sizeof readers);
-    (void)is_read(model, &plan->kinds, row->key, &other);
+    sgfsi_list_readers(plan->cfg, row->key, readers, sizeof readers);
+    (void)is_read(plan->cfg, model, &plan->kinds, row->key, &other);
     bool kinded = other.kind[0] != '\0';
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--%s has no meaning for model %s with sampler %s; it is read by %s%s%s.",

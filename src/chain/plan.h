@@ -8,13 +8,6 @@
 #include "rows/batch.h"
 #include "sampler/sampler.h"
 
-/* All option sets: the stages' own, then each model's and each sampler's (api/options.c). */
-bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set);
-
-/* An option of another model is a mistake to name, not to pass over. */
-sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
-                                      sgfs_err *err);
-
 /* Why a sampler was given up. */
 typedef struct sgfsi_setback {
     bool no_mode;   /* no anchor was found */
@@ -57,7 +50,7 @@ const sgfs_option *sgfsi_next_unread(const sgfs_config *cfg, const sgfs_model *m
 sgfs_status sgfsi_unread_fail(const sgfsi_plan *plan, const sgfs_model *model,
                               const sgfs_option *row, sgfs_err *err);
 /* "sghmc, sgnht": everybody who reads the key. */
-void sgfsi_list_readers(const char *key, char *out, size_t room);
+void sgfsi_list_readers(const sgfs_config *cfg, const char *key, char *out, size_t room);
 /* All of the plan but the choice of plan->kinds and --start; plan->cfg and plan->log are set. */
 sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err);
 

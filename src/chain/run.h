@@ -48,7 +48,5 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 sgfsi_json *sgfsi_run_config(const sgfs_run *run);
 sgfsi_json *sgfsi_run_given(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
-/* The kind of that name; NULL with err filled (SGFS_EUSAGE) when there is none. */
-const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);
 
 #endif

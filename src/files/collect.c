@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/moments.h"
 #include "base/ticker.h"
 #include "base/words.h"
@@ -77,13 +78,6 @@ static sgfs_status join_levels(maps *m, sgfs_err *err) {
     return status;
 }
 
-static void forget_values(sgfsi_table *t) {
-    free(t->value);
-    free(t->value_rows);
-    t->value = t->value_rows = NULL;
-    t->values = 0;
-}
-
 /* The values of b among those of a; both increase. */
 static sgfs_status join_values(sgfsi_table *a, const sgfsi_table *b, sgfs_err *err) {
     int64_t most = a->values + b->values, n = 0, i = 0, k = 0;
@@ -102,7 +96,7 @@ static sgfs_status join_values(sgfsi_table *a, const sgfsi_table *b, sgfs_err *e
         i += left;
         k += right;
     }
-    forget_values(a);
+    sgfsi_table_forget_values(a);
     a->value = value;
     a->value_rows = rows;
     a->values = n;
@@ -120,29 +114,6 @@ static void join_stats(sgfsi_column_stats *a, const sgfsi_column_stats *b) {
     a->max = b->max > a->max ? b->max : a->max;
     a->rows += b->rows;
     a->count += b->count;
-}
-
-/* What all files say of their columns, in the first table; nothing where one of them is silent. */
-static sgfs_status join_columns(maps *m, sgfs_err *err) {
-    sgfsi_table *a = &m->table[0];
-    bool stats = !m->renumbered, values = !m->renumbered;
-    for (int64_t i = 0; i < m->count; i++) {
-        stats = stats && m->table[i].stats != NULL;
-        values = values && m->table[i].values > 0;
-        a->shuffled = a->shuffled && m->table[i].shuffled;
-    }
-    if (!stats) {
-        free(a->stats);
-        a->stats = NULL;
-    }
-    if (!values) forget_values(a);
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 1; i < m->count && status == SGFS_OK; i++) {
-        for (int64_t col = 0; stats && col < a->cols; col++)
-            join_stats(&a->stats[col], &m->table[i].stats[col]);
-        if (values) status = join_values(a, &m->table[i], err);
-    }
-    return status;
 }
 
 /* The rows of all tables as parts of the first; they are theirs no longer. */
@@ -214,8 +185,28 @@ static sgfs_status map_files(maps *m, sgfs_err *err) {
     free(from);
     if (status != SGFS_OK || !m->alike) return status;
     status = join_levels(m, err);
-    if (status == SGFS_OK) status = join_columns(m, err);
-    return status == SGFS_OK ? join_rows(m, err) : status;
+    if (status != SGFS_OK) return status;
+    /* What all files say of their columns, in the first table; nothing where one of them is
+     * silent. */
+    sgfsi_table *a = &m->table[0];
+    bool stats = !m->renumbered, values = !m->renumbered;
+    for (int64_t i = 0; i < m->count; i++) {
+        stats = stats && m->table[i].stats != NULL;
+        values = values && m->table[i].values > 0;
+        a->shuffled = a->shuffled && m->table[i].shuffled;
+    }
+    if (!stats) {
+        free(a->stats);
+        a->stats = NULL;
+    }
+    if (!values) sgfsi_table_forget_values(a);
+    for (int64_t i = 1; i < m->count && status == SGFS_OK; i++) {
+        for (int64_t col = 0; stats && col < a->cols; col++)
+            join_stats(&a->stats[col], &m->table[i].stats[col]);
+        if (values) status = join_values(a, &m->table[i], err);
+    }
+    if (status != SGFS_OK) return status;
+    return join_rows(m, err);
 }
 
 /* *done: the files are the table. */
@@ -252,29 +243,19 @@ typedef struct growing {
     int64_t rows, room, entries, entries_room;
 } growing;
 
-static bool resize(void *array, int64_t count, size_t size) {
-    size_t bytes;
-    void *old, *other;
-    memcpy(&old, array, sizeof old);
-    if (__builtin_mul_overflow((size_t)count, size, &bytes)) return false;
-    other = realloc(old, bytes);
-    if (other != NULL) memcpy(array, &other, sizeof other);
-    return other != NULL;
-}
-
 /* A sparse block behind the rows that are there. */
 static bool append_sparse(growing *g, const sgfsi_flow_block *block) {
     int64_t more = block->csr.start[block->n];
     bool made = true;
     if (g->rows + block->n >= g->room) {
         g->room = 2 * (g->rows + block->n) + LEAST_ENTRIES;
-        made = resize(&g->start, g->room + 1, sizeof *g->start) &&
-               resize(&g->y, g->room, sizeof *g->y);
+        made = sgfsi_resize(&g->start, g->room + 1, sizeof *g->start) &&
+               sgfsi_resize(&g->y, g->room, sizeof *g->y);
     }
     if (made && g->entries + more > g->entries_room) {
         g->entries_room = 2 * (g->entries + more) + LEAST_ENTRIES;
-        made = resize(&g->col, g->entries_room, sizeof *g->col) &&
-               resize(&g->value, g->entries_room, sizeof *g->value);
+        made = sgfsi_resize(&g->col, g->entries_room, sizeof *g->col) &&
+               sgfsi_resize(&g->value, g->entries_room, sizeof *g->value);
     }
     if (!made) return false;
     for (int64_t i = 0; i < block->n; i++) g->start[g->rows + i] = g->entries + block->csr.start[i];
@@ -299,7 +280,8 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         if (!sparse && g->rows == g->room) {
             int64_t least = row_bytes > 0 ? LEAST_BYTES / (int64_t)row_bytes : LEAST_BYTES;
             g->room = g->room > 0 ? 2 * g->room : least + 1;
-            if (!resize(&g->cells, g->room, row_bytes)) return sgfsi_fail_memory(err, "the table");
+            if (!sgfsi_resize(&g->cells, g->room, row_bytes))
+                return sgfsi_fail_memory(err, "the table");
         }
         block.cells = sparse ? NULL : (char *)g->cells + (size_t)g->rows * row_bytes;
         sgfs_status status = flow->next(flow, sparse ? INT64_MAX : g->room - g->rows, &block, err);
@@ -339,10 +321,10 @@ static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const 
         bool made = t.names != NULL && t.target_name != NULL;
         if (!made) status = sgfsi_fail_memory(err, "the table");
         int64_t entries = g->entries > 0 ? g->entries : 1;
-        (void)resize(&g->start, g->rows + 1, sizeof *g->start);
-        (void)resize(&g->y, g->rows, sizeof *g->y);
-        (void)resize(&g->col, entries, sizeof *g->col);
-        (void)resize(&g->value, entries, sizeof *g->value);
+        (void)sgfsi_resize(&g->start, g->rows + 1, sizeof *g->start);
+        (void)sgfsi_resize(&g->y, g->rows, sizeof *g->y);
+        (void)sgfsi_resize(&g->col, entries, sizeof *g->col);
+        (void)sgfsi_resize(&g->value, entries, sizeof *g->value);
         t.csr = (sgfs_csr){.start = g->start, .col = g->col, .value = g->value};
         t.owned_csr = true;
         t.y = g->y;
@@ -356,7 +338,7 @@ static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const 
         free(t.stats); /* of cells that are as they were in the file */
         t.stats = NULL;
         if (head->text_path != NULL && files > 1) t.text_path = strdup(head->text_path);
-        (void)resize(&g->cells, g->rows, (size_t)t.cols * sgfsi_dtype_size(t.type));
+        (void)sgfsi_resize(&g->cells, g->rows, (size_t)t.cols * sgfsi_dtype_size(t.type));
         t.cells = t.owned = g->cells;
     }
     memset(g, 0, sizeof *g);

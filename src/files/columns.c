@@ -47,18 +47,6 @@ static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t
 
 /* ---- one column ------------------------------------------------------------------------------ */
 
-static sgfs_status fail_unknown(const sgfsi_columns *c, const char *flag, const char *asked,
-                                sgfs_err *err) {
-    char hint[256];
-    suggest(c, asked, hint, sizeof hint);
-    const char *name = c->names[0];
-    return sgfsi_fail(
-        err, SGFS_EUSAGE,
-        "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
-        "\"%.40s\")%s%s",
-        c->path, flag, asked, (long long)c->cols, name, hint, hint[0] ? "?" : ".");
-}
-
 static bool column_number(const sgfsi_columns *c, const char *text, int64_t *index) {
     int64_t number;
     if (!sgfsi_text_int(text, &number) || number < 1 || number > c->cols) return false;
@@ -80,7 +68,16 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const c
         }
         found = i;
     }
-    if (found < 0 && !column_number(c, asked, &found)) return fail_unknown(c, flag, asked, err);
+    if (found < 0 && !column_number(c, asked, &found)) {
+        char hint[256];
+        suggest(c, asked, hint, sizeof hint);
+        const char *name = c->names[0];
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
+            "\"%.40s\")%s%s",
+            c->path, flag, asked, (long long)c->cols, name, hint, hint[0] ? "?" : ".");
+    }
     *index = found;
     return SGFS_OK;
 }
@@ -182,37 +179,51 @@ static sgfs_status give(const sgfsi_columns *c, const part *p, unsigned char *ro
     return SGFS_OK;
 }
 
-/* The last column that is nothing else. */
-static sgfs_status last_is_target(const sgfsi_columns *c, unsigned char *role, sgfs_err *err) {
-    int64_t i = c->cols - 1;
-    while (i >= 0 && role[i] > SGFSI_ROLE_FEATURE) i--;
-    if (i < 0) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: no column is left for the target beside --weights and --exposure.",
-                          c->path);
-    }
-    role[i] = SGFSI_ROLE_TARGET;
-    return SGFS_OK;
-}
-
 /* ---- shared ---------------------------------------------------------------------------------- */
 
-sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
-                                 unsigned char *role, sgfs_err *err) {
+sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned char *stored,
+                                 const sgfsi_read_options *options, unsigned char *role,
+                                 sgfs_err *err) {
     if (options->run != NULL)
         return sgfsi_run_columns_choose(options->run, columns, options->log, role, err);
-    bool all = options->features[0] == '\0';
-    memset(role, all ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE, (size_t)columns->cols);
+    const bool all = options->features[0] == '\0';
+    for (int64_t i = 0; i < columns->cols; i++) {
+        bool feature = all && (stored == NULL || stored[i] == SGFSI_ROLE_FEATURE);
+        role[i] = feature ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE;
+    }
     const part parts[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
                           {SGFSI_ROLE_EXPOSURE, "exposure", options->exposure},
                           {SGFSI_ROLE_TARGET, "target", options->target}};
     sgfs_status status = SGFS_OK;
     for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
-    if (status == SGFS_OK && options->target[0] == '\0')
-        status = last_is_target(columns, role, err);
+    if (status != SGFS_OK) return status;
+    /* The column that was stored for this, unless another was asked for or it has become another
+     * thing. */
+    for (int k = 0; stored != NULL && k < 3; k++) {
+        bool asked = parts[k].asked != NULL && parts[k].asked[0] != '\0';
+        for (int64_t i = 0; !asked && i < columns->cols; i++)
+            if (stored[i] == parts[k].role && role[i] <= SGFSI_ROLE_FEATURE)
+                role[i] = parts[k].role;
+    }
+    if (stored != NULL && memchr(role, SGFSI_ROLE_TARGET, (size_t)columns->cols) == NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: its target was asked for as weights or exposure; name another "
+                          "--target.",
+                          columns->path);
+    }
+    if (stored == NULL && options->target[0] == '\0') { /* the last column that is nothing else */
+        int64_t i = columns->cols - 1;
+        while (i >= 0 && role[i] > SGFSI_ROLE_FEATURE) i--;
+        if (i < 0) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: no column is left for the target beside --weights and "
+                              "--exposure.",
+                              columns->path);
+        }
+        role[i] = SGFSI_ROLE_TARGET;
+    }
     const listing features = {"features", add_feature, false};
-    return status != SGFS_OK || all ? status
-                                    : add_list(columns, &features, options->features, role, err);
+    return all ? SGFS_OK : add_list(columns, &features, options->features, role, err);
 }
 
 static sgfs_status set_mark(const sgfsi_columns *c, int64_t i, unsigned char *mark, sgfs_err *err) {
@@ -223,51 +234,8 @@ static sgfs_status set_mark(const sgfsi_columns *c, int64_t i, unsigned char *ma
 
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err) {
-    const listing marks = {flag, set_mark, false};
+    const listing marks = {flag != NULL ? flag : "", set_mark, flag == NULL};
     return add_list(columns, &marks, list, mark, err);
-}
-
-sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *list,
-                                    unsigned char *mark, sgfs_err *err) {
-    const listing marks = {"", set_mark, true};
-    return add_list(columns, &marks, list, mark, err);
-}
-
-/* The column that was stored for this, unless another was asked for or it has become another thing.
- */
-static void give_stored(const part *p, const unsigned char *stored, int64_t cols,
-                        unsigned char *role) {
-    if (p->asked != NULL && p->asked[0] != '\0') return;
-    for (int64_t i = 0; i < cols; i++) {
-        if (stored[i] == p->role && role[i] <= SGFSI_ROLE_FEATURE) role[i] = p->role;
-    }
-}
-
-sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned char *stored,
-                                   const sgfsi_read_options *options, unsigned char *role,
-                                   sgfs_err *err) {
-    if (options->run != NULL)
-        return sgfsi_run_columns_choose(options->run, columns, options->log, role, err);
-    bool all = options->features[0] == '\0';
-    for (int64_t i = 0; i < columns->cols; i++) {
-        bool feature = all && stored[i] == SGFSI_ROLE_FEATURE;
-        role[i] = feature ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE;
-    }
-    const part parts[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
-                          {SGFSI_ROLE_EXPOSURE, "exposure", options->exposure},
-                          {SGFSI_ROLE_TARGET, "target", options->target}};
-    sgfs_status status = SGFS_OK;
-    for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
-    if (status != SGFS_OK) return status;
-    for (int k = 0; k < 3; k++) give_stored(&parts[k], stored, columns->cols, role);
-    if (memchr(role, SGFSI_ROLE_TARGET, (size_t)columns->cols) == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: its target was asked for as weights or exposure; name another "
-                          "--target.",
-                          columns->path);
-    }
-    const listing features = {"features", add_feature, false};
-    return all ? SGFS_OK : add_list(columns, &features, options->features, role, err);
 }
 
 char **sgfsi_names_made_up(int64_t cols) {
@@ -281,4 +249,27 @@ char **sgfsi_names_made_up(int64_t cols) {
         snprintf(names[i], 24, "x%lld", (long long)i + 1);
     }
     return names;
+}
+
+char **sgfsi_names_copy(char *const *names, int64_t count) {
+    char **copy = calloc((size_t)count + 1, sizeof *copy);
+    for (int64_t i = 0; copy != NULL && i < count; i++) {
+        copy[i] = strdup(names[i]);
+        if (copy[i] == NULL) {
+            sgfsi_names_free(copy, i);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+void sgfsi_name_list_add(sgfsi_name_list *l, const char *name, const char *near) {
+    size_t room = sizeof l->text - l->used;
+    if (l->count++ >= l->shown || room < 64) return;
+    int n = snprintf(l->text + l->used, room, "%s\"%.40s\"", l->count == 1 ? "" : ", ", name);
+    l->used += (size_t)n < room ? (size_t)n : room - 1;
+    room = sizeof l->text - l->used;
+    if (near == NULL || room < 64) return;
+    n = snprintf(l->text + l->used, room, " (did you mean \"%.40s\"?)", near);
+    l->used += (size_t)n < room ? (size_t)n : room - 1;
 }

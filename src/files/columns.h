@@ -16,23 +16,28 @@ typedef struct sgfsi_columns {
 
 /* Fill role[cols] from what options says of target, features, weights and exposure; SGFS_EUSAGE
  * with the nearest names when a column is unknown or named twice in the file, and where it should
- * be two things at once. */
-sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const sgfsi_read_options *options,
-                                 unsigned char *role, sgfs_err *err);
-
-/* The same for a file that says what its columns are for: stored[cols] stands where options are
- * silent. A target, weights or exposure replaced by another column is nothing then. */
-sgfs_status sgfsi_columns_reselect(const sgfsi_columns *columns, const unsigned char *stored,
-                                   const sgfsi_read_options *options, unsigned char *role,
-                                   sgfs_err *err);
-/* Set mark[i] to 1 for every column i of a list like "a,b,3-7", which the user gave as --flag. */
+ * be two things at once. stored: cols roles of a file that says what its columns are for, which
+ * stand where options are silent (a target, weights or exposure replaced by another column is
+ * nothing then); NULL: it does not say. */
+sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned char *stored,
+                                 const sgfsi_read_options *options, unsigned char *role,
+                                 sgfs_err *err);
+/* Set mark[i] to 1 for every column i of a list like "a,b,3-7", which the user gave as --flag.
+ * flag NULL: what is no column of the file is somebody else's business. */
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
-/* The same, where what is no column of the file is somebody else's business. */
-sgfs_status sgfsi_columns_mark_some(const sgfsi_columns *columns, const char *list,
-                                    unsigned char *mark, sgfs_err *err);
 
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);
+char **sgfsi_names_copy(char *const *names, int64_t count); /* the same of names that are there */
+
+/* Names for a message: "a", "b" (did you mean "c"?), ...; past the first few they are counted. */
+typedef struct sgfsi_name_list {
+    int64_t shown; /* at most */
+    int64_t count;
+    char text[400];
+    size_t used;
+} sgfsi_name_list;
+void sgfsi_name_list_add(sgfsi_name_list *l, const char *name, const char *near); /* near or NULL */
 
 #endif

@@ -65,21 +65,17 @@ const sgfs_option sgfsi_data_options[] = {
 
 /* ---- which columns --------------------------------------------------------------------------- */
 
-/* Features in table order, gathered in spans of neighbours. */
-static void lay_out(sgfs_data *d) {
+static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
+    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
+    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
+    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
+    /* Features in table order, gathered in spans of neighbours. */
     for (int64_t j = 0; j < d->table.cols; j++) {
         if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
         if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
         d->feature[d->features++].name = d->table.names[j];
         sgfsi_data_add_feature(d, j);
     }
-}
-
-static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
-    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
-    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
-    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
-    lay_out(d);
     if (d->target_col >= 0) {
         d->has_target = true;
         d->target.name = d->table.names[d->target_col];
@@ -146,18 +142,6 @@ static sgfs_status shorten(sgfs_data *d, const sgfsi_transformed *done, const do
     return SGFS_OK;
 }
 
-/* What was done to the file before, and what is done now. */
-static void remember(sgfs_data *d, const sgfsi_recipe *r) {
-    char brief[256];
-    sgfsi_json *own = sgfsi_recipe_describe(r);
-    d->recipe = d->table.recipe != NULL ? sgfsi_json_copy(d->table.recipe) : sgfsi_json_array();
-    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
-        sgfsi_json_put(d->recipe, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
-    sgfsi_json_free(own);
-    sgfsi_recipe_brief(r, brief, sizeof brief);
-    d->brief = sgfsi_arena_text(&d->arena, brief);
-}
-
 static sgfs_status apply_recipe(sgfs_data *d, sgfsi_recipe *r, const double **weights,
                                 const double **exposure, sgfs_err *err) {
     bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
@@ -187,7 +171,16 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     bool said = strncmp(own.text, d->path, strlen(d->path)) == 0; /* of damaged files */
     if (status != SGFS_OK)
         return sgfsi_fail(err, status, "%s%s%s", said ? "" : d->path, said ? "" : ": ", own.text);
-    if (!sgfsi_recipe_is_empty(*r) || d->table.recipe != NULL) remember(d, *r);
+    if (sgfsi_recipe_is_empty(*r) && d->table.recipe == NULL) return SGFS_OK;
+    /* What was done to the file before, and what is done now. */
+    char brief[256];
+    sgfsi_json *now = sgfsi_recipe_describe(*r);
+    d->recipe = d->table.recipe != NULL ? sgfsi_json_copy(d->table.recipe) : sgfsi_json_array();
+    for (int64_t i = 0; i < sgfsi_json_length(now); i++)
+        sgfsi_json_put(d->recipe, NULL, sgfsi_json_copy(sgfsi_json_at(now, i)));
+    sgfsi_json_free(now);
+    sgfsi_recipe_brief(*r, brief, sizeof brief);
+    d->brief = sgfsi_arena_text(&d->arena, brief);
     return SGFS_OK;
 }
 
@@ -236,25 +229,21 @@ static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
               "The target is \"%.60s\", the last column (--target names another).", d->target.name);
 }
 
-/* What the files are called, for messages and the run's header. */
-static sgfs_status remember_files(sgfs_data *d, const sgfsi_files *files, sgfs_err *err) {
-    d->path = sgfsi_arena_text(&d->arena, files->shown);
-    d->file = sgfsi_arena_alloc(&d->arena, files->count, sizeof *d->file);
-    bool made = d->path != NULL && d->file != NULL;
-    for (; made && d->files < files->count; d->files++) {
-        d->file[d->files] = sgfsi_arena_text(&d->arena, files->name[d->files]);
-        made = d->file[d->files] != NULL;
-    }
-    return made ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
-}
-
 static sgfs_status read_files(sgfs_data *d, const char *name, const sgfsi_read_options *options,
                               sgfs_err *err) {
     sgfsi_files files;
     sgfs_status status = sgfsi_files_open(&files, name, options->log, err);
     if (status != SGFS_OK) return status;
-    status = remember_files(d, &files, err);
-    if (status == SGFS_OK) status = sgfsi_files_read(&files, options, &d->table, err);
+    /* What the files are called, for messages and the run's header. */
+    d->path = sgfsi_arena_text(&d->arena, files.shown);
+    d->file = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->file);
+    bool made = d->path != NULL && d->file != NULL;
+    for (; made && d->files < files.count; d->files++) {
+        d->file[d->files] = sgfsi_arena_text(&d->arena, files.name[d->files]);
+        made = d->file[d->files] != NULL;
+    }
+    status = made ? sgfsi_files_read(&files, options, &d->table, err)
+                  : sgfsi_fail_memory(err, "the list of files");
     sgfsi_files_close(&files);
     return status;
 }
@@ -300,44 +289,8 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
     return d;
 }
 
-/* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
-static sgfs_status name_columns(sgfsi_table *table, const char *const *names, sgfs_err *err) {
-    table->names = sgfsi_names_made_up(table->cols);
-    if (table->names == NULL) return sgfsi_fail_memory(err, "the column names");
-    for (int64_t j = 0; names != NULL && j < table->cols; j++) {
-        free(table->names[j]);
-        table->names[j] = strdup(names[j]);
-        if (table->names[j] == NULL) return sgfsi_fail_memory(err, "the column names");
-    }
-    table->named = names != NULL;
-    return SGFS_OK;
-}
-
-/* The columns of one sparse row: in range, in order, finite. */
-static sgfs_status check_csr_row(const sgfs_arrays *a, int64_t i, sgfs_err *err) {
-    int64_t before = -1;
-    for (int64_t k = a->csr_start[i]; k < a->csr_start[i + 1]; k++) {
-        int64_t col = a->csr_col[k];
-        if (col <= before || col >= a->cols) {
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "(arrays): row %lld, csr_col[%lld] is %lld: columns must lie between "
-                              "0 and %lld and increase within a row.",
-                              (long long)i + 1, (long long)k, (long long)col,
-                              (long long)a->cols - 1);
-        }
-        if (!isfinite(a->csr_value[k])) {
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "(arrays): row %lld, csr_value[%lld] is not a finite number; remove "
-                              "such rows or fill them in first.",
-                              (long long)i + 1, (long long)k);
-        }
-        before = col;
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
+    int64_t before = -1;
     if (a->csr_start[0] != 0) {
         return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start must begin with 0.");
     }
@@ -351,8 +304,24 @@ static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_data_wrap: csr_start comes with csr_col and csr_value.");
     }
-    for (int64_t i = 0; i < a->rows && status == SGFS_OK; i++) status = check_csr_row(a, i, err);
-    return status;
+    /* The columns of every row: in range, in order, finite. */
+    for (int64_t k = 0, i = 0; k < a->csr_start[a->rows]; k++) {
+        int64_t col = a->csr_col[k];
+        for (; k == a->csr_start[i + 1]; i++) before = -1;
+        if (col <= before || col >= a->cols) {
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "(arrays): row %lld, csr_col[%lld] is %lld: columns must lie between "
+                              "0 and %lld and increase within a row.",
+                              (long long)i + 1, (long long)k, (long long)col,
+                              (long long)a->cols - 1);
+        }
+        if (!isfinite(a->csr_value[k])) {
+            return sgfsi_fail_finite(err, "(arrays): row %lld, csr_value[%lld]", (long long)i + 1,
+                                     (long long)k);
+        }
+        before = col;
+    }
+    return SGFS_OK;
 }
 
 static sgfs_status wrap_cells(sgfsi_table *t, const sgfs_arrays *a, sgfs_err *err) {
@@ -380,8 +349,16 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     d->target.name = sgfsi_arena_text(&d->arena, a->target_name != NULL ? a->target_name : "y");
     d->weight_name = "weights";
     d->exposure_name = "exposure";
-    status = name_columns(&d->table, a->names, err);
-    return status == SGFS_OK ? finish(d, a->weights, a->exposure, cfg, err) : status;
+    /* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
+    d->table.names = sgfsi_names_made_up(d->table.cols);
+    if (d->table.names == NULL) return sgfsi_fail_memory(err, "the column names");
+    for (int64_t j = 0; a->names != NULL && j < d->table.cols; j++) {
+        free(d->table.names[j]);
+        d->table.names[j] = strdup(a->names[j]);
+        if (d->table.names[j] == NULL) return sgfsi_fail_memory(err, "the column names");
+    }
+    d->table.named = a->names != NULL;
+    return finish(d, a->weights, a->exposure, cfg, err);
 }
 
 sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err) {

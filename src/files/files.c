@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/nearest.h"
 
 enum { MOST_LOOKED_AT = 10000 }; /* names in a folder, for a suggestion */
@@ -43,29 +44,16 @@ typedef struct gatherer {
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static sgfs_status make_room(gatherer *g, sgfs_err *err) {
-    sgfsi_files *f = g->files;
-    if (f->count < g->room) return SGFS_OK;
-    size_t room = g->room > 0 ? 2 * (size_t)g->room : 8;
-    char **path = realloc(f->path, room * sizeof *path);
-    if (path != NULL) f->path = path;
-    char **name = realloc(f->name, room * sizeof *name);
-    if (name != NULL) f->name = name;
-    bool *leftover = realloc(f->leftover, room * sizeof *leftover);
-    if (leftover != NULL) f->leftover = leftover;
-    identity *id = realloc(g->id, room * sizeof *id);
-    if (id != NULL) g->id = id;
-    if (path == NULL || name == NULL || leftover == NULL || id == NULL)
-        return sgfsi_fail_memory(err, "the list of files");
-    g->room = (int64_t)room;
-    return SGFS_OK;
-}
-
 static sgfs_status push(gatherer *g, const char *path, const char *name, const struct stat *st,
                         sgfs_err *err) {
     sgfsi_files *f = g->files;
-    sgfs_status status = make_room(g, err);
-    if (status != SGFS_OK) return status;
+    int64_t room = f->count < g->room ? g->room : 2 * g->room + 8;
+    if (room > g->room && !(sgfsi_resize(&f->path, room, sizeof *f->path) &&
+                            sgfsi_resize(&f->name, room, sizeof *f->name) &&
+                            sgfsi_resize(&f->leftover, room, sizeof *f->leftover) &&
+                            sgfsi_resize(&g->id, room, sizeof *g->id)))
+        return sgfsi_fail_memory(err, "the list of files");
+    g->room = room;
     f->path[f->count] = strdup(path);
     f->name[f->count] = strdup(name);
     f->leftover[f->count] = false;
@@ -88,28 +76,18 @@ static sgfs_status fail_twice(const sgfsi_files *f, int64_t a, const char *b, sg
 
 /* ---- pipes ----------------------------------------------------------------------------------- */
 
-static sgfs_status fail_terminal(const char *called, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "%s: is a terminal, where no rows come from; name a file, or send rows "
-                      "through a pipe: zcat rows.csv.gz | sgfs ... --data -",
-                      called);
-}
-
-static sgfs_status keep_spool(sgfsi_files *f, int fd, sgfs_err *err) {
-    int *spool = realloc(f->spool, (size_t)(f->spools + 1) * sizeof *spool);
-    if (spool == NULL) return sgfsi_fail_memory(err, "the list of files");
-    f->spool = spool;
-    f->spool[f->spools++] = fd;
-    return SGFS_OK;
-}
-
 /* Copy what comes from fd. A pipe that was emptied before would be waited for. */
 static sgfs_status add_pipe(gatherer *g, int from, const char *called, const struct stat *st,
                             sgfs_err *err) {
     int fd;
     bool leftover;
     char *path;
-    if (isatty(from)) return fail_terminal(called, err);
+    if (isatty(from)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: is a terminal, where no rows come from; name a file, or send rows "
+                          "through a pipe: zcat rows.csv.gz | sgfs ... --data -",
+                          called);
+    }
     if (S_ISCHR(st->st_mode)) {
         return sgfsi_fail(err, SGFS_EIO,
                           "%s: is not a regular file but a device, whose bytes may never end; "
@@ -126,9 +104,13 @@ static sgfs_status add_pipe(gatherer *g, int from, const char *called, const str
     if (status == SGFS_OK) g->files->leftover[g->files->count - 1] = leftover;
     else if (leftover) unlink(path);
     free(path);
-    sgfs_status kept = keep_spool(g->files, fd, err);
-    if (kept != SGFS_OK) close(fd);
-    return status != SGFS_OK ? status : kept;
+    sgfsi_files *f = g->files;
+    if (sgfsi_resize(&f->spool, f->spools + 1, sizeof *f->spool)) {
+        f->spool[f->spools++] = fd;
+        return status;
+    }
+    close(fd);
+    return status != SGFS_OK ? status : sgfsi_fail_memory(err, "the list of files");
 }
 
 /* A file that the shell has opened (`< rows.csv`) is taken as it is, from its beginning. */
@@ -145,18 +127,14 @@ static sgfs_status add_input(gatherer *g, sgfs_err *err) {
     return whole ? push(g, here, called, &st, err) : add_pipe(g, STDIN_FILENO, called, &st, err);
 }
 
-/* The shell writes <(...) as /dev/fd/63. */
-static void name_pipe(const char *path, char *out, size_t room) {
-    bool numbered = strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/self/fd/", 14) == 0;
-    if (strcmp(path, "/dev/stdin") == 0) snprintf(out, room, "standard input");
-    else if (numbered) snprintf(out, room, "pipe %s", strrchr(path, '/') + 1);
-    else snprintf(out, room, "%s", path);
-}
-
 static sgfs_status add_pipe_at(gatherer *g, const char *path, const struct stat *st,
                                sgfs_err *err) {
     char called[512];
-    name_pipe(path, called, sizeof called);
+    /* The shell writes <(...) as /dev/fd/63. */
+    bool numbered = strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/self/fd/", 14) == 0;
+    if (strcmp(path, "/dev/stdin") == 0) snprintf(called, sizeof called, "standard input");
+    else if (numbered) snprintf(called, sizeof called, "pipe %s", strrchr(path, '/') + 1);
+    else snprintf(called, sizeof called, "%s", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", called, strerror(errno));
@@ -184,21 +162,6 @@ static sgfs_status add_file(gatherer *g, const char *path, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EIO, "%s: is not a regular file, and no pipe either.", path);
 }
 
-/* The name in `folder` that is most like what was asked, or "". */
-static void find_nearest(DIR *folder, const char *asked, char *out, size_t room) {
-    int64_t least = INT64_MAX;
-    struct dirent *entry;
-    out[0] = '\0';
-    for (int64_t i = 0; i < MOST_LOOKED_AT && (entry = readdir(folder)) != NULL; i++) {
-        if (entry->d_name[0] == '.') continue;
-        int64_t d = sgfsi_distance(asked, entry->d_name);
-        if (d > least || (d == least && strcmp(entry->d_name, out) >= 0)) continue;
-        least = d;
-        snprintf(out, room, "%s", entry->d_name);
-    }
-    if (out[0] != '\0' && !sgfsi_is_near(asked, least)) out[0] = '\0';
-}
-
 static sgfs_status fail_pattern(const char *pattern, sgfs_err *err) {
     char where[512], near[300] = "";
     const char *slash = strrchr(pattern, '/'), *base = slash != NULL ? slash + 1 : pattern;
@@ -209,7 +172,18 @@ static sgfs_status fail_pattern(const char *pattern, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EIO, "%s: no file fits this pattern: cannot open %s: %s.",
                           pattern, where, strerror(errno));
     }
-    if (folder != NULL) find_nearest(folder, base, near, sizeof near);
+    /* The name in the folder that is most like what was asked. */
+    int64_t least = INT64_MAX;
+    struct dirent *entry;
+    for (int64_t i = 0; folder != NULL && i < MOST_LOOKED_AT; i++) {
+        if ((entry = readdir(folder)) == NULL) break;
+        int64_t d = entry->d_name[0] == '.' ? INT64_MAX : sgfsi_distance(base, entry->d_name);
+        if (d == INT64_MAX || d > least || (d == least && strcmp(entry->d_name, near) >= 0))
+            continue;
+        least = d;
+        snprintf(near, sizeof near, "%s", entry->d_name);
+    }
+    if (near[0] != '\0' && !sgfsi_is_near(base, least)) near[0] = '\0';
     if (folder != NULL) closedir(folder);
     return sgfsi_fail(err, SGFS_EIO, "%s: no file fits this pattern%s%s%s", pattern,
                       near[0] != '\0' ? "; did you mean \"" : ".", near,
@@ -269,17 +243,6 @@ static int by_identity(const void *a, const void *b) {
     return (x->file > y->file) - (x->file < y->file);
 }
 
-static sgfs_status check_twice(gatherer *g, sgfs_err *err) {
-    sgfsi_files *f = g->files;
-    qsort(g->id, (size_t)f->count, sizeof *g->id, by_identity);
-    for (int64_t i = 1; i < f->count; i++) {
-        if (g->id[i].device != g->id[i - 1].device || g->id[i].inode != g->id[i - 1].inode)
-            continue;
-        return fail_twice(f, g->id[i - 1].file, f->name[g->id[i].file], err);
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status show(gatherer *g, sgfs_err *err) {
     sgfsi_files *f = g->files;
     const char *first = g->pattern != NULL ? g->pattern : f->name[0];
@@ -305,7 +268,11 @@ sgfs_status sgfsi_files_open(sgfsi_files *files, const char *name, const sgfsi_l
     else status = add_name(&g, name, err);
     if (status == SGFS_OK && files->count == 0)
         status = sgfsi_fail(err, SGFS_EUSAGE, "No file is named: the name of the data is empty.");
-    if (status == SGFS_OK) status = check_twice(&g, err);
+    if (status == SGFS_OK) qsort(g.id, (size_t)files->count, sizeof *g.id, by_identity);
+    for (int64_t i = 1; status == SGFS_OK && i < files->count; i++) {
+        if (g.id[i].device == g.id[i - 1].device && g.id[i].inode == g.id[i - 1].inode)
+            status = fail_twice(files, g.id[i - 1].file, files->name[g.id[i].file], err);
+    }
     if (status == SGFS_OK) status = show(&g, err);
     free(g.id);
     if (status != SGFS_OK) sgfsi_files_close(files);
@@ -329,25 +296,22 @@ void sgfsi_files_close(sgfsi_files *files) {
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-/* Every `path` in text by `name`; /proc/self/fd/7 is not the beginning of /proc/self/fd/71. */
-static void replace(char *text, size_t room, const char *path, const char *name) {
-    size_t old = strlen(path), new = strlen(name);
-    for (char *at = strstr(text, path); at != NULL; at = strstr(at, path)) {
-        size_t rest = strlen(at + old);
-        bool longer = at[old] >= '0' && at[old] <= '9';
-        if (longer || (size_t)(at - text) + new + rest + 1 > room) {
-            at += old;
-            continue;
-        }
-        memmove(at + new, at + old, rest + 1);
-        for (const char *c = name; *c != '\0'; c++) *at++ = *c;
-    }
-}
-
+/* Every path in text by its name; /proc/self/fd/7 is not the beginning of /proc/self/fd/71. */
 static void tidy(const sgfsi_files *files, char *text, size_t room) {
     for (int64_t i = 0; i < files->count; i++) {
-        if (strcmp(files->path[i], files->name[i]) != 0)
-            replace(text, room, files->path[i], files->name[i]);
+        const char *path = files->path[i], *name = files->name[i];
+        size_t old = strlen(path), new = strlen(name);
+        char *at = strcmp(path, name) != 0 ? strstr(text, path) : NULL;
+        for (; at != NULL; at = strstr(at, path)) {
+            size_t rest = strlen(at + old);
+            bool longer = at[old] >= '0' && at[old] <= '9';
+            if (longer || (size_t)(at - text) + new + rest + 1 > room) {
+                at += old;
+                continue;
+            }
+            memmove(at + new, at + old, rest + 1);
+            for (const char *c = name; *c != '\0'; c++) *at++ = *c;
+        }
     }
 }
 

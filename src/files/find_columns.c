@@ -44,21 +44,16 @@ static sgfs_status index_names(finder *f, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* x17 is the 17th column. */
-static int64_t find_place(const finder *f, const char *name) {
-    int64_t number;
-    bool place = name[0] == 'x' && name[1] >= '1' && name[1] <= '9' &&
-                 sgfsi_text_int(name + 1, &number) && number <= f->file->cols;
-    return place ? number - 1 : ABSENT;
-}
-
 /* Columns that had names are not found by place: nobody says that they stand in the same order. */
 static int64_t find(const finder *f, const char *name) {
     if (f->file->named) {
         int64_t k = sgfsi_words_find(&f->names, name, strlen(name));
         return k < 0 ? ABSENT : f->col[k];
     }
-    return f->asked_named ? ABSENT : find_place(f, name);
+    int64_t number; /* x17 is the 17th column */
+    bool place = !f->asked_named && name[0] == 'x' && name[1] >= '1' && name[1] <= '9' &&
+                 sgfsi_text_int(name + 1, &number) && number <= f->file->cols;
+    return place ? number - 1 : ABSENT;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -84,25 +79,7 @@ static const char *nearest(const finder *f, const char *name) {
     return near ? best : NULL;
 }
 
-typedef struct list {
-    char text[400];
-    size_t used;
-    int64_t count;
-} list;
-
-/* One more name for a message; past the first few they are only counted. */
-static void list_name(list *l, const char *name, const char *near) {
-    size_t room = sizeof l->text - l->used;
-    if (l->count++ >= SHOWN || room < 64) return;
-    int n = snprintf(l->text + l->used, room, "%s\"%.40s\"", l->count == 1 ? "" : ", ", name);
-    l->used += (size_t)n < room ? (size_t)n : room - 1;
-    room = sizeof l->text - l->used;
-    if (near == NULL || room < 64) return;
-    n = snprintf(l->text + l->used, room, " (did you mean \"%.40s\"?)", near);
-    l->used += (size_t)n < room ? (size_t)n : room - 1;
-}
-
-static sgfs_status fail_missing(const finder *f, const list *missing, sgfs_err *err) {
+static sgfs_status fail_missing(const finder *f, const sgfsi_name_list *missing, sgfs_err *err) {
     const char *more = missing->count > SHOWN ? ", ..." : "", *s = missing->count == 1 ? "" : "s";
     if (f->file->named) {
         return sgfsi_fail(err, SGFS_EDATA,
@@ -118,7 +95,7 @@ static sgfs_status fail_missing(const finder *f, const list *missing, sgfs_err *
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, list *missing,
+static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, sgfsi_name_list *missing,
                                   sgfsi_run_columns *found, sgfs_err *err) {
     for (int64_t j = 0; j < asked->features; j++) {
         int64_t at = found->feature[j] = find(f, asked->feature[j]);
@@ -127,19 +104,19 @@ static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, list *mi
     }
     for (int64_t j = 0; j < asked->features; j++) { /* now that all that fit are taken */
         const char *name = asked->feature[j];
-        if (found->feature[j] == ABSENT) list_name(missing, name, nearest(f, name));
+        if (found->feature[j] == ABSENT) sgfsi_name_list_add(missing, name, nearest(f, name));
     }
     return SGFS_OK;
 }
 
-static sgfs_status match_exposure(finder *f, const sgfsi_wanted *asked, list *missing,
+static sgfs_status match_exposure(finder *f, const sgfsi_wanted *asked, sgfsi_name_list *missing,
                                   sgfsi_run_columns *found, sgfs_err *err) {
     found->exposure = ABSENT;
     if (asked->exposure == NULL) return SGFS_OK;
     found->exposure = find(f, asked->exposure);
     if (found->exposure == TWICE) return fail_twice(f, asked->exposure, err);
     if (found->exposure >= 0) f->taken[found->exposure] = 1;
-    else list_name(missing, asked->exposure, nearest(f, asked->exposure));
+    else sgfsi_name_list_add(missing, asked->exposure, nearest(f, asked->exposure));
     return SGFS_OK;
 }
 
@@ -177,42 +154,18 @@ static sgfs_status match_target(finder *f, const sgfsi_wanted *asked, sgfsi_run_
     return SGFS_OK;
 }
 
-/* New rows are predicted one by one: how often they count is no news, nor is it needed. */
-static void pass_over_weights(finder *f, const sgfsi_wanted *asked) {
-    int64_t at = asked->weights != NULL ? find(f, asked->weights) : ABSENT;
-    if (at >= 0) f->taken[at] = 1;
-}
-
 static void tell_extra(const finder *f, const sgfsi_log *log) {
-    list extra = {{0}, 0, 0};
+    sgfsi_name_list extra = {.shown = SHOWN};
     for (int64_t i = 0; i < f->file->cols; i++) {
         char place[24];
         snprintf(place, sizeof place, "x%lld", (long long)i + 1);
-        if (!f->taken[i]) list_name(&extra, f->file->named ? f->file->names[i] : place, NULL);
+        if (!f->taken[i])
+            sgfsi_name_list_add(&extra, f->file->named ? f->file->names[i] : place, NULL);
     }
     if (extra.count == 0) return;
     sgfsi_say(log, SGFS_NOTE, "%s: %lld column%s that the run does not know %s ignored: %s%s.",
               f->file->path, (long long)extra.count, extra.count == 1 ? "" : "s",
               extra.count == 1 ? "is" : "are", extra.text, extra.count > SHOWN ? ", ..." : "");
-}
-
-static sgfs_status find_all(const sgfsi_columns *file, const sgfsi_wanted *asked,
-                            const sgfsi_log *log, sgfsi_run_columns *found, sgfs_err *err) {
-    finder f = {
-        .file = file, .asked_named = asked->named, .taken = calloc((size_t)file->cols + 1, 1)};
-    list missing = {{0}, 0, 0};
-    sgfs_status status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
-    if (status == SGFS_OK && file->named) status = index_names(&f, err);
-    if (status == SGFS_OK) status = match_features(&f, asked, &missing, found, err);
-    if (status == SGFS_OK) status = match_exposure(&f, asked, &missing, found, err);
-    if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
-    if (status == SGFS_OK) status = match_target(&f, asked, found, err);
-    if (status == SGFS_OK) pass_over_weights(&f, asked);
-    if (status == SGFS_OK) tell_extra(&f, log);
-    sgfsi_words_free(&f.names);
-    free(f.col);
-    free(f.taken);
-    return status;
 }
 
 /* ---- the run's transforms -------------------------------------------------------------------- */
@@ -269,7 +222,25 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
                                      const sgfsi_log *log, unsigned char *role, sgfs_err *err) {
     bool first = !c->chosen, had_target = c->target_name != NULL;
     sgfs_status status = take_recipe(c, file->path, file->recipe, err);
-    if (status == SGFS_OK) status = find_all(file, &c->wanted, log, c, err);
+    if (status != SGFS_OK) return status;
+    finder f = {
+        .file = file, .asked_named = c->wanted.named, .taken = calloc((size_t)file->cols + 1, 1)};
+    sgfsi_name_list missing = {.shown = SHOWN};
+    status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
+    if (status == SGFS_OK && file->named) status = index_names(&f, err);
+    if (status == SGFS_OK) status = match_features(&f, &c->wanted, &missing, c, err);
+    if (status == SGFS_OK) status = match_exposure(&f, &c->wanted, &missing, c, err);
+    if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
+    if (status == SGFS_OK) status = match_target(&f, &c->wanted, c, err);
+    if (status == SGFS_OK) {
+        /* New rows are predicted one by one: how often they count is no news, nor is it needed. */
+        int64_t at = c->wanted.weights != NULL ? find(&f, c->wanted.weights) : ABSENT;
+        if (at >= 0) f.taken[at] = 1;
+    }
+    if (status == SGFS_OK) tell_extra(&f, log);
+    sgfsi_words_free(&f.names);
+    free(f.col);
+    free(f.taken);
     if (status != SGFS_OK) return status;
     c->chosen = true;
     if (!first && had_target != (c->target >= 0)) {
@@ -319,15 +290,6 @@ sgfs_status sgfsi_run_columns_last_place(sgfsi_run_columns *c, const char *path,
 
 /* ---- for the flow ---------------------------------------------------------------------------- */
 
-static bool copy_words(char ***to, int64_t count, const char *const *word) {
-    *to = calloc((size_t)count + 1, sizeof **to);
-    for (int64_t i = 0; *to != NULL && i < count; i++) {
-        (*to)[i] = strdup(word[i]);
-        if ((*to)[i] == NULL) return false;
-    }
-    return *to != NULL;
-}
-
 sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head, sgfs_err *err) {
     int64_t features = c->wanted.features, all = features + 2;
     *head = (sgfsi_table){.text_col = -1, .named = c->wanted.named};
@@ -341,13 +303,14 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
         head->names[head->cols++] = strdup(c->wanted.feature[j]);
         made = head->names[j] != NULL;
         if (d == NULL || !made) continue;
-        head->dictionary[j].count = d->count;
-        made = copy_words(&head->dictionary[j].word, d->count, (const char *const *)d->word);
+        head->dictionary[j] = (sgfsi_dictionary){d->count, sgfsi_names_copy(d->word, d->count)};
+        made = head->dictionary[j].word != NULL;
     }
     if (made && c->target >= 0) {
         if (c->wanted.levels > 0) head->text_col = head->cols;
         head->levels = c->wanted.levels;
-        made = copy_words(&head->level, c->wanted.levels, c->wanted.level);
+        head->level = sgfsi_names_copy((char *const *)c->wanted.level, c->wanted.levels);
+        made = head->level != NULL;
         head->role[head->cols] = SGFSI_ROLE_TARGET;
         head->names[head->cols++] = strdup(c->target_name);
         made = made && head->names[head->cols - 1] != NULL;
@@ -360,37 +323,33 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
-/* Words and numbers are where the run had them. */
-static sgfs_status check_words(const sgfsi_run_columns *c, const char *path,
-                               const sgfsi_table *head, sgfs_err *err) {
+sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
+                                    int64_t *from, sgfs_err *err) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < c->wanted.features + 2; k++)
+        if (c->place[k] >= 0) from[n++] = c->place[k];
+    /* Words and numbers are where the run had them. */
     for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features; j++) {
-        if (sgfsi_recipe_words(c->recipe, j) == NULL || head->dictionary != NULL) continue;
+        if (sgfsi_recipe_words(c->recipe, j) == NULL || file->table->dictionary != NULL) continue;
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: holds numbers only, and column \"%.60s\" of the run words; give the "
                           "rows as CSV, or packed as the run's were.",
-                          path, c->wanted.feature[j]);
+                          file->path, c->wanted.feature[j]);
     }
-    bool text = head->text_col >= 0 && head->role[head->text_col] == SGFSI_ROLE_TARGET;
+    bool text =
+        file->table->text_col >= 0 && file->table->role[file->table->text_col] == SGFSI_ROLE_TARGET;
     if (c->target < 0 || text == (c->wanted.levels > 0)) return SGFS_OK;
     if (text) {
         return sgfsi_fail(
             err, SGFS_EDATA,
             "%s: the target holds words (\"%.40s\", ...), and that of the run numbers; "
             "say --target none for predictions alone.",
-            path, head->levels > 0 ? head->level[0] : "");
+            file->path, file->table->levels > 0 ? file->table->level[0] : "");
     }
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: holds numbers only, and the run's target is text (\"%.40s\", ...); "
                       "leave the target out for predictions alone.",
-                      path, c->wanted.level[0]);
-}
-
-sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
-                                    int64_t *from, sgfs_err *err) {
-    int64_t n = 0;
-    for (int64_t k = 0; k < c->wanted.features + 2; k++)
-        if (c->place[k] >= 0) from[n++] = c->place[k];
-    return check_words(c, file->path, file->table, err);
+                      file->path, c->wanted.level[0]);
 }
 
 sgfs_status sgfsi_run_columns_follow(sgfsi_run_columns *c, const sgfsi_run_columns *first,

@@ -23,10 +23,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/words.h"
 #include "files/columns.h"
 #include "files/find_columns.h"
 #include "files/libsvm/libsvm.h"
+#include "files/packed/packed_cells.h"
 #include "files/same_columns.h"
 #include "files/sources.h"
 
@@ -136,13 +138,8 @@ static sgfs_status open_file(joined *j, bool quietly, sgfs_err *err) {
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static sgfs_status number_words(column_words *l, int64_t count, char *const *word, sgfs_err *err) {
-    if (count > l->room) {
-        int64_t room = count > 2 * l->room ? count : 2 * l->room;
-        int64_t *map = realloc(l->map, (size_t)room * sizeof *map);
-        if (map == NULL) return sgfsi_fail_memory(err, "the words");
-        l->map = map;
-        l->room = room;
-    }
+    if (!sgfsi_grow(&l->map, &l->room, count, sizeof *l->map))
+        return sgfsi_fail_memory(err, "the words");
     for (; l->known < count; l->known++) {
         const char *text = word[l->known];
         l->map[l->known] = sgfsi_words_add(&l->words, text, strlen(text));
@@ -158,17 +155,6 @@ static sgfs_status fail_kind(const joined *j, const column_words *l, int64_t k, 
                       "--categorical with its name, so that both are words.",
                       l->holds_words ? there : here, sgfsi_file_columns_name(&j->first, k),
                       l->holds_words ? here : there);
-}
-
-/* Where the target was first found to hold text, as the sentences of models say it. */
-static void take_first_text(joined *j, sgfsi_table *head) {
-    const sgfsi_table *now = &j->now.head;
-    const char *path = j->sources.path[j->at];
-    bool ours = head->text_path == NULL || strcmp(head->text_path, path) == 0;
-    if (now->text_line == 0 || !ours || now->text_level >= now->levels) return;
-    head->text_line = now->text_line;
-    head->text_level = j->words[j->first.wanted].map[now->text_level];
-    if (head->text_path == NULL) head->text_path = strdup(path);
 }
 
 /* Numbers of the words that came with this block. */
@@ -189,13 +175,20 @@ static sgfs_status take_words(joined *j, sgfsi_table *joint, sgfs_err *err) {
     if (head->text_col < 0) return SGFS_OK;
     column_words *levels = &j->words[j->first.wanted];
     sgfs_status status = number_words(levels, head->levels, head->level, err);
-    if (status == SGFS_OK) take_first_text(j, joint);
-    if (status != SGFS_OK || levels->words.count <= SGFSI_MAX_LEVELS) return status;
+    if (status != SGFS_OK) return status;
+    /* Where the target was first found to hold text, as the sentences of models say it. */
+    const char *path = j->sources.path[j->at];
+    bool ours = joint->text_path == NULL || strcmp(joint->text_path, path) == 0;
+    if (head->text_line != 0 && ours && head->text_level < head->levels) {
+        joint->text_line = head->text_line;
+        joint->text_level = levels->map[head->text_level];
+        if (joint->text_path == NULL) joint->text_path = strdup(path);
+    }
+    if (levels->words.count <= SGFSI_MAX_LEVELS) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%.150s: the target \"%.40s\" holds text (\"%.40s\", ...) with more than %d "
                       "different values in all files; is --target the right column?",
-                      j->sources.path[j->at], head->names[head->text_col], levels->words.text[0],
-                      SGFSI_MAX_LEVELS);
+                      path, head->names[head->text_col], levels->words.text[0], SGFSI_MAX_LEVELS);
 }
 
 /* The head shows the words so far; they stay ours. */
@@ -222,11 +215,7 @@ static void hide_words(sgfsi_table *head) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Cell `at` of cells of a type, and another number in its place: the type is F64 or F32 then. */
-static double get(sgfsi_dtype type, const void *cells, int64_t at) {
-    return sgfsi_table_cell(type, cells, at);
-}
-
+/* Another number in place of cell `at`: the type is F64 or F32. */
 static void put(sgfsi_dtype type, void *cells, int64_t at, double x) {
     if (type == SGFSI_F64) ((double *)cells)[at] = x;
     else ((float *)cells)[at] = (float)x;
@@ -242,7 +231,7 @@ static sgfs_status translate(const joined *j, const sgfsi_table *head, int64_t k
     if (!level && !l->holds_words) return SGFS_OK;
     for (int64_t i = 0; i < block->n; i++) {
         int64_t at = i * j->first.wanted + k;
-        double x = get(head->type, block->cells, at);
+        double x = sgfsi_table_cell(head->type, block->cells, at);
         if (!(x >= 0 && x < (double)l->known)) {
             return sgfsi_fail(err, SGFS_EDATA,
                               "%.150s: row %lld holds a number that stands for none of its words: "
@@ -260,12 +249,10 @@ static sgfs_status check_finite(const joined *j, const sgfsi_table *head,
     bool whole = head->type != SGFSI_F64 && head->type != SGFSI_F32;
     if (whole || j->sources.reader[j->at]->text) return SGFS_OK;
     for (int64_t i = 0; i < block->n * head->cols; i++) {
-        if (isfinite(get(head->type, block->cells, i))) continue;
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: row %lld, column \"%s\" is not a finite number; remove such rows or "
-                          "fill them in first.",
-                          j->sources.path[j->at], (long long)(j->taken_here + i / head->cols + 1),
-                          head->names[i % head->cols]);
+        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
+        return sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
+                                 (long long)(j->taken_here + i / head->cols + 1),
+                                 head->names[i % head->cols]);
     }
     return SGFS_OK;
 }
@@ -281,7 +268,9 @@ static void spread_out(const joined *j, const sgfsi_table *head, sgfsi_flow_bloc
             if (type == head->type)
                 memcpy((char *)block->cells + (size_t)(i * wanted + k) * size,
                        (char *)j->room + (size_t)(i * cols + col) * size, size);
-            else put(SGFSI_F64, block->cells, i * wanted + k, get(type, j->room, i * cols + col));
+            else
+                put(SGFSI_F64, block->cells, i * wanted + k,
+                    sgfsi_table_cell(type, j->room, i * cols + col));
         }
     }
 }
@@ -400,9 +389,6 @@ static sgfs_status next_block(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *
     return SGFS_OK;
 }
 
-#define CONVERT(type)                                                                              \
-    for (int64_t i = 0; i < count; i++) cells[i] = (double)((const type *)flow->room)[i]
-
 sgfs_status sgfsi_flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64_t *line,
                             int64_t *n, sgfs_err *err) {
     sgfsi_flow_block block = {.cells = cells, .line = line};
@@ -416,18 +402,7 @@ sgfs_status sgfsi_flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64
     sgfs_status status = flow->next(flow, most, &block, err);
     if (status != SGFS_OK) return status;
     *n = block.n;
-    const int64_t count = block.n * flow->head.cols;
-    switch (doubles ? SGFSI_CSR : flow->head.type) {
-    case SGFSI_F32: CONVERT(float); break;
-    case SGFSI_I64: CONVERT(int64_t); break;
-    case SGFSI_I32: CONVERT(int32_t); break;
-    case SGFSI_I16: CONVERT(int16_t); break;
-    case SGFSI_I8: CONVERT(int8_t); break;
-    case SGFSI_U8: CONVERT(uint8_t); break;
-    case SGFSI_U16: CONVERT(uint16_t); break;
-    case SGFSI_U32: CONVERT(uint32_t); break;
-    default: break;
-    }
+    if (!doubles) sgfsi_cells_to(flow->head.type, block.n * flow->head.cols, block.cells, cells);
     return SGFS_OK;
 }
 
@@ -485,20 +460,6 @@ static sgfs_status count_columns(joined *j, sgfs_err *err) {
                       1e-9 * memory);
 }
 
-/* Words known before the first row become ours. */
-static sgfs_status adopt_words(joined *j, sgfsi_table *head, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t k = head->dictionary != NULL ? 0 : head->cols; k <= head->cols; k++) {
-        const sgfsi_dictionary levels = {head->levels, head->level},
-                               *d = k < head->cols ? &head->dictionary[k] : &levels;
-        if (status == SGFS_OK) status = number_words(&j->words[k], d->count, d->word, err);
-        j->words[k].known = 0;
-        sgfsi_names_free(d->word, d->count);
-    }
-    hide_words(head);
-    return status == SGFS_OK ? show_words(j, head, err) : status;
-}
-
 /* The first file says what the columns are. */
 static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
     sgfsi_file_columns own;
@@ -529,7 +490,16 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
         j->words[k].holds_words = sgfsi_file_columns_words(&j->first, k) != NULL;
     }
     j->sources.options.words = j->sources.options.words || (run != NULL && head->text_col >= 0);
-    return adopt_words(j, head, err);
+    /* Words known before the first row become ours. */
+    for (int64_t k = head->dictionary != NULL ? 0 : head->cols; k <= head->cols; k++) {
+        const sgfsi_dictionary levels = {head->levels, head->level},
+                               *d = k < head->cols ? &head->dictionary[k] : &levels;
+        if (status == SGFS_OK) status = number_words(&j->words[k], d->count, d->word, err);
+        j->words[k].known = 0;
+        sgfsi_names_free(d->word, d->count);
+    }
+    hide_words(head);
+    return status == SGFS_OK ? show_words(j, head, err) : status;
 }
 
 /* The others have its columns too; then the first one again, to begin with. */
@@ -565,21 +535,6 @@ static sgfs_status check_files(joined *j, sgfsi_table *head, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status open_all(joined *j, sgfsi_table *head, int64_t files, const char *const *path,
-                            const sgfsi_read_options *options, sgfs_err *err) {
-    sgfs_status status = sgfsi_sources_open(&j->sources, files, path, options, err);
-    if (status != SGFS_OK) return status;
-    j->bytes = calloc((size_t)files, sizeof *j->bytes);
-    if (j->bytes == NULL) return sgfsi_fail_memory(err, "the list of files");
-    for (int64_t i = 0; i < files; i++) {
-        struct stat st;
-        j->bytes[i] = stat(path[i], &st) == 0 ? (double)st.st_size : 0;
-        j->total += j->bytes[i];
-    }
-    status = count_columns(j, err);
-    return status == SGFS_OK ? check_files(j, head, err) : status;
-}
-
 sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *path,
                             const sgfsi_read_options *options, sgfs_err *err) {
     sgfs_err own;
@@ -589,7 +544,16 @@ sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *
     if (j == NULL) return sgfsi_fail_memory(err, "a reader");
     flow->self = j;
     j->text_file = -1;
-    sgfs_status status = open_all(j, &flow->head, files, path, options, err);
+    sgfs_status status = sgfsi_sources_open(&j->sources, files, path, options, err);
+    if (status == SGFS_OK) j->bytes = calloc((size_t)files, sizeof *j->bytes);
+    if (status == SGFS_OK && j->bytes == NULL) status = sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; status == SGFS_OK && i < files; i++) {
+        struct stat st;
+        j->bytes[i] = stat(path[i], &st) == 0 ? (double)st.st_size : 0;
+        j->total += j->bytes[i];
+    }
+    if (status == SGFS_OK) status = count_columns(j, err);
+    if (status == SGFS_OK) status = check_files(j, &flow->head, err);
     if (status == SGFS_OK) return SGFS_OK;
     sgfsi_files_tidy(&j->sources.labels, err);
     sgfsi_flow_close(flow);

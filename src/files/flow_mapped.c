@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "files/columns.h"
 #include "files/packed/packed.h"
 #include "files/same_columns.h"
 
@@ -26,35 +27,6 @@ typedef struct mapped {
 } mapped;
 
 /* ---- the columns ----------------------------------------------------------------------------- */
-
-static sgfs_status copy_texts(char ***to, char *const *from, int64_t count) {
-    *to = calloc((size_t)count + 1, sizeof **to);
-    for (int64_t i = 0; *to != NULL && i < count; i++) {
-        (*to)[i] = strdup(from[i]);
-        if ((*to)[i] == NULL) return SGFS_ENOMEM;
-    }
-    return *to != NULL ? SGFS_OK : SGFS_ENOMEM;
-}
-
-/* What the file says of the columns that are wanted, if it says so of all of them. */
-static bool copy_stats(const sgfsi_file_columns *s, sgfsi_table *head) {
-    const sgfsi_table *t = s->table;
-    head->stats = malloc((size_t)(s->wanted + 1) * sizeof *head->stats);
-    for (int64_t k = 0; head->stats != NULL && k < s->wanted; k++)
-        head->stats[k] = t->stats[s->col[k]];
-    return head->stats != NULL;
-}
-
-static bool copy_words(const sgfsi_file_columns *s, sgfsi_table *head) {
-    head->dictionary = calloc((size_t)s->wanted + 1, sizeof *head->dictionary);
-    for (int64_t k = 0; head->dictionary != NULL && k < s->wanted; k++) {
-        const sgfsi_dictionary *d = sgfsi_file_columns_words(s, k);
-        if (d == NULL) continue;
-        head->dictionary[k].count = d->count;
-        if (copy_texts(&head->dictionary[k].word, d->word, d->count) != SGFS_OK) return false;
-    }
-    return head->dictionary != NULL;
-}
 
 sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, sgfs_err *err) {
     const sgfsi_table *t = shape->table;
@@ -78,10 +50,22 @@ sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, 
     }
     if (made && head->text_col >= 0) {
         head->levels = t->levels;
-        made = copy_texts(&head->level, t->level, t->levels) == SGFS_OK;
+        head->level = sgfsi_names_copy(t->level, t->levels);
+        made = head->level != NULL;
     }
-    if (made && t->dictionary != NULL) made = copy_words(shape, head);
-    if (made && t->stats != NULL) made = copy_stats(shape, head);
+    if (t->dictionary != NULL)
+        head->dictionary = calloc((size_t)shape->wanted + 1, sizeof *head->dictionary);
+    made = made && (t->dictionary == NULL || head->dictionary != NULL);
+    for (int64_t k = 0; made && t->dictionary != NULL && k < shape->wanted; k++) {
+        const sgfsi_dictionary *d = sgfsi_file_columns_words(shape, k);
+        if (d == NULL) continue;
+        head->dictionary[k] = (sgfsi_dictionary){d->count, sgfsi_names_copy(d->word, d->count)};
+        made = head->dictionary[k].word != NULL;
+    }
+    if (t->stats != NULL) head->stats = malloc((size_t)(shape->wanted + 1) * sizeof *head->stats);
+    made = made && (t->stats == NULL || head->stats != NULL);
+    for (int64_t k = 0; made && t->stats != NULL && k < shape->wanted; k++)
+        head->stats[k] = t->stats[shape->col[k]];
     if (t->recipe != NULL) head->recipe = sgfsi_json_copy(t->recipe);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "files/columns.h"
 #include "files/flow.h"
+#include "files/packed/packed_cells.h"
 
 enum { MOST_DIMS = 4, BLOCK_BYTES = SGFSI_BLOCK_BYTES / 4 };
 
@@ -37,33 +38,28 @@ typedef struct idx {
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static bool type_of(unsigned code, sgfsi_dtype *type) {
+static sgfs_status check_magic(idx *a, const unsigned char *magic, size_t got, sgfs_err *err) {
     static const struct {
         unsigned code;
         sgfsi_dtype type;
     } types[] = {{0x08, SGFSI_U8},  {0x09, SGFSI_I8},  {0x0B, SGFSI_I16},
                  {0x0C, SGFSI_I32}, {0x0D, SGFSI_F32}, {0x0E, SGFSI_F64}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (types[i].code != code) continue;
-        *type = types[i].type;
-        return true;
-    }
-    return false;
-}
-
-static sgfs_status check_magic(idx *a, const unsigned char *magic, size_t got, sgfs_err *err) {
+    enum { TYPES = sizeof types / sizeof types[0] };
+    size_t k = 0;
     if (got < 4 || magic[0] != 0 || magic[1] != 0) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: is no IDX file (the format of MNIST): those start with two bytes 0 "
                           "and have a header of at least 8.",
                           a->path);
     }
-    if (!type_of(magic[2], &a->type)) {
+    while (k < TYPES && types[k].code != magic[2]) k++;
+    if (k == TYPES) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: its third byte is 0x%02x, which is no type of an IDX file (08, 09, "
                           "0B to 0E).",
                           a->path, magic[2]);
     }
+    a->type = types[k].type;
     a->dims = magic[3];
     if (a->dims >= 1 && a->dims <= MOST_DIMS) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
@@ -108,10 +104,13 @@ static sgfs_status check_size(idx *a, sgfs_err *err) {
                       have < header + bytes ? "cut off" : "damaged, or has something behind it");
 }
 
-static sgfs_status read_header(idx *a, sgfs_err *err) {
+static sgfs_status open_idx(idx *a, const char *path, sgfs_err *err) {
+    *a = (idx){.path = path};
+    sgfs_status status = sgfsi_bytes_open(&a->bytes, path, err);
+    if (status != SGFS_OK) return status;
     unsigned char head[4 + 4 * MOST_DIMS] = {0};
     size_t got = 0, wanted = 0;
-    sgfs_status status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
+    status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
     if (status == SGFS_OK) status = check_magic(a, head, got, err);
     if (status != SGFS_OK) return status;
     wanted = 4 * (size_t)a->dims;
@@ -124,13 +123,7 @@ static sgfs_status read_header(idx *a, sgfs_err *err) {
         const unsigned char *b = head + 4 + 4 * k;
         a->size[k] = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
     }
-    return check_size(a, err);
-}
-
-static sgfs_status open_idx(idx *a, const char *path, sgfs_err *err) {
-    *a = (idx){.path = path};
-    sgfs_status status = sgfsi_bytes_open(&a->bytes, path, err);
-    if (status == SGFS_OK) status = read_header(a, err);
+    status = check_size(a, err);
     if (status != SGFS_OK) return status;
     int64_t row_bytes = a->cols * (int64_t)sgfsi_dtype_size(a->type);
     a->block = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
@@ -191,20 +184,6 @@ static void turn(size_t size, int64_t n, const unsigned char *from, unsigned cha
     }
 }
 
-#define CONVERT(type)                                                                              \
-    for (int64_t j = 0; j < n; j++) out[j] = (double)((const type *)from)[j]
-
-static void to_double(sgfsi_dtype type, int64_t n, const void *from, double *out) {
-    switch (type) {
-    case SGFSI_U8: CONVERT(uint8_t); break;
-    case SGFSI_I8: CONVERT(int8_t); break;
-    case SGFSI_I16: CONVERT(int16_t); break;
-    case SGFSI_I32: CONVERT(int32_t); break;
-    case SGFSI_F32: CONVERT(float); break;
-    default: CONVERT(double); break;
-    }
-}
-
 /* Row i of raw as cells of type `to`: the file's own, F32 or F64. */
 static void put_row(idx *a, int64_t i, sgfsi_dtype to, void *out) {
     size_t size = sgfsi_dtype_size(a->type);
@@ -214,13 +193,10 @@ static void put_row(idx *a, int64_t i, sgfsi_dtype to, void *out) {
     if (to == a->type) {
         memcpy(out, a->row, (size_t)a->cols * size);
     } else if (to == SGFSI_F64) {
-        to_double(a->type, a->cols, a->row, out);
+        sgfsi_cells_to(a->type, a->cols, a->row, out);
     } else {
-        for (int64_t j = 0; j < a->cols; j++) {
-            double v;
-            to_double(a->type, 1, a->row + (size_t)j * size, &v);
-            ((float *)out)[j] = (float)v;
-        }
+        for (int64_t j = 0; j < a->cols; j++)
+            ((float *)out)[j] = (float)sgfsi_table_cell(a->type, (const char *)a->row, j);
     }
 }
 
@@ -254,22 +230,6 @@ static sgfs_status check_pair(const pair *p, sgfs_err *err) {
                       a->path, (long long)a->rows, b->path, (long long)b->rows);
 }
 
-static sgfs_status open_pair(pair *p, const char *path, const char *labels, sgfs_err *err) {
-    *p = (pair){.labelled = labels != NULL && labels[0] != '\0'};
-    sgfs_status status = open_idx(&p->data, path, err);
-    if (status == SGFS_OK && p->labelled) status = open_idx(&p->labels, labels, err);
-    if (status == SGFS_OK) status = check_pair(p, err);
-    p->cols = p->data.cols + (p->labelled ? 1 : 0);
-    return status;
-}
-
-/* A type that holds both exactly. */
-static sgfsi_dtype common_type(const pair *p) {
-    sgfsi_dtype a = p->data.type, b = p->labelled ? p->labels.type : a;
-    bool wide = a == SGFSI_F64 || b == SGFSI_F64 || a == SGFSI_I32 || b == SGFSI_I32;
-    return a == b ? a : wide ? SGFSI_F64 : SGFSI_F32; /* 24 bits hold all of 16 */
-}
-
 /* The next rows of both, at most `most`, side by side: *n x cols cells. */
 static sgfs_status take_pair(pair *p, int64_t most, sgfsi_dtype to, char *cells, int64_t *n,
                              sgfs_err *err) {
@@ -300,7 +260,7 @@ static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options
     const bool label = p->labelled || options->run == NULL;
     const sgfsi_columns columns = {
         .path = p->data.path, .cols = label ? all : all - 1, .names = t->names};
-    sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
+    sgfs_status status = sgfsi_columns_select(&columns, NULL, options, t->role, err);
     if (p->labelled) return status;
     free(t->names[all - 1]);
     t->names[all - 1] = NULL;
@@ -342,17 +302,21 @@ static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read
     pair *p = calloc(1, sizeof *p);
     *flow =
         (sgfsi_flow){.self = p, .next = flow_next, .fraction = flow_fraction, .close = flow_close};
-    sgfs_status status =
-        p != NULL ? open_pair(p, path, options->labels, err) : sgfsi_fail_memory(err, "a reader");
+    if (p == NULL) return sgfsi_fail_memory(err, "a reader");
+    p->labelled = options->labels != NULL && options->labels[0] != '\0';
     flow->head.text_col = -1;
+    sgfs_status status = open_idx(&p->data, path, err);
+    if (status == SGFS_OK && p->labelled) status = open_idx(&p->labels, options->labels, err);
+    if (status == SGFS_OK) status = check_pair(p, err);
     if (status == SGFS_OK) status = name_columns(p, options, &flow->head, err);
-    if (status == SGFS_OK) {
-        flow->head.rows = p->data.rows;
-        flow->head.type = common_type(p);
-        return SGFS_OK;
-    }
-    sgfsi_flow_close(flow);
-    return status;
+    if (status != SGFS_OK) return sgfsi_flow_close(flow), status;
+    /* A type that holds both exactly; 24 bits hold all of 16. */
+    sgfsi_dtype a = p->data.type, b = p->labelled ? p->labels.type : a;
+    bool wide = a == SGFSI_F64 || b == SGFSI_F64 || a == SGFSI_I32 || b == SGFSI_I32;
+    flow->head.type = a == b ? a : wide ? SGFSI_F64 : SGFSI_F32;
+    flow->head.rows = p->data.rows;
+    p->cols = p->data.cols + (p->labelled ? 1 : 0);
+    return SGFS_OK;
 }
 
 /* ---- the kind -------------------------------------------------------------------------------- */

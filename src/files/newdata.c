@@ -215,13 +215,6 @@ static sgfs_status make_room(sgfsi_newdata *d, int64_t most, sgfs_err *err) {
     return made ? SGFS_OK : sgfsi_fail_memory(err, "rows");
 }
 
-static bool has_class(const sgfsi_newdata *d, const double *cell) {
-    if (d->now->columns.recipe == NULL || d->now->target < 0) return true;
-    double y = cell[d->now->target];
-    const char *text = d->wanted.levels > 0 ? d->now->flow.head.level[(int64_t)y] : NULL;
-    return sgfsi_recipe_keeps_class(d->now->columns.recipe, y, text);
-}
-
 /* Rows of the part that was asked for, of the run's classes, up to the limit: listed in at[]. */
 static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
     const sgfsi_recipe *recipe = d->now->columns.recipe;
@@ -229,9 +222,12 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
     int64_t chosen = 0;
     for (int64_t i = 0; i < n && (limit == 0 || d->taken < limit); i++) {
         if (recipe != NULL && !sgfsi_recipe_in_part(recipe, d->read + i)) continue;
-        if (!has_class(d, d->cells + i * d->now->flow.head.cols)) {
-            d->other_class++;
-            continue;
+        if (recipe != NULL && d->now->target >= 0) {
+            double y = d->cells[i * d->now->flow.head.cols + d->now->target];
+            const char *text = d->wanted.levels > 0 ? d->now->flow.head.level[(int64_t)y] : NULL;
+            bool ours = sgfsi_recipe_keeps_class(recipe, y, text);
+            d->other_class += !ours;
+            if (!ours) continue;
         }
         d->at[chosen++] = i;
         d->taken++;
@@ -286,15 +282,6 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
     return sgfsi_fail(err, was.code, "%s: %s", sgfsi_newdata_where(d, first + bad, here), was.text);
 }
 
-/* Of the file whose rows came last. */
-static void tell_left_out(sgfsi_newdata *d, int64_t file) {
-    if (d->other_class > 0)
-        sgfsi_say(d->log, SGFS_NOTE,
-                  "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
-                  d->files.name[file], (long long)d->other_class, d->other_class == 1 ? "" : "s");
-    d->other_class = 0;
-}
-
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err) {
     const int64_t limit = d->wanted.limit;
@@ -309,7 +296,16 @@ sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_blo
             status = sgfsi_flow_next(&d->now->flow, most - block->n, d->cells, d->line, &n, err);
         if (status != SGFS_OK) break;
         if (n > 0) d->file = d->now->first + d->now->flow.file;
-        if (n == 0 || d->file != before) tell_left_out(d, before);
+        if (n == 0 || d->file != before) {
+            /* Of the file whose rows came last. */
+            if (d->other_class > 0)
+                sgfsi_say(
+                    d->log, SGFS_NOTE,
+                    "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
+                    d->files.name[before], (long long)d->other_class,
+                    d->other_class == 1 ? "" : "s");
+            d->other_class = 0;
+        }
         if (n > 0) status = hand_over(d, choose_rows(d, n), block, err);
         else if (more && d->now < last) d->now++;
         else more = false;

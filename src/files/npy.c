@@ -163,7 +163,7 @@ static sgfs_status name_columns(const npy *a, const sgfsi_read_options *options,
     if (named || (options->target[0] == '\0' && !others))
         memcpy(t->names[t->cols - 1], "y", 2); /* "x1" has the room */
     const sgfsi_columns columns = {.path = a->path, .cols = t->cols, .names = t->names};
-    sgfs_status status = sgfsi_columns_select(&columns, options, t->role, err);
+    sgfs_status status = sgfsi_columns_select(&columns, NULL, options, t->role, err);
     for (int64_t i = 0; status == SGFS_OK && last && i < t->cols; i++) {
         if (t->role[i] == SGFSI_ROLE_TARGET) memcpy(t->names[i], "y", 2);
     }

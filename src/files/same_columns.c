@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/words.h"
+#include "files/columns.h"
 
 enum { SHOWN = 4 };
 
@@ -62,48 +63,6 @@ const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-typedef struct list {
-    char text[260];
-    size_t used;
-    int64_t count;
-} list;
-
-static void list_name(list *l, const char *name) {
-    size_t room = sizeof l->text - l->used;
-    if (l->count++ >= SHOWN) return;
-    int n = snprintf(l->text + l->used, room, "%s\"%.40s\"", l->count == 1 ? "" : ", ", name);
-    l->used += (size_t)n < room ? (size_t)n : room - 1;
-}
-
-static sgfs_status fail_names(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                              const list *lacks, const list *extra, sgfs_err *err) {
-    bool both = lacks->count > 0 && extra->count > 0;
-    return sgfsi_fail(
-        err, SGFS_EDATA, "%.150s: its columns are not those of %.150s: it %s%s%s%s%s%s%s.",
-        next->path, first->path, lacks->count > 0 ? "lacks " : "", lacks->text,
-        lacks->count > SHOWN ? ", ..." : "", both ? ", and " : "",
-        extra->count > 0 ? "has besides " : "", extra->text, extra->count > SHOWN ? ", ..." : "");
-}
-
-static sgfs_status fail_count(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                              sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA, "%.150s: has %lld column%s where %.150s has %lld.",
-                      next->path, (long long)next->wanted, next->wanted == 1 ? "" : "s",
-                      first->path, (long long)first->wanted);
-}
-
-static sgfs_status fail_unnamed(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                                sgfs_err *err) {
-    const sgfsi_file_columns *named = first->table->named ? first : next,
-                             *bare = first->table->named ? next : first;
-    return sgfsi_fail(
-        err, SGFS_EDATA,
-        "%.150s: does not say what its columns are called, and %.150s calls them \"%.40s\", ...; "
-        "give every file a header. Pieces of one file are put together again by: cat piece-* | "
-        "sgfs ... --data -",
-        bare->path, named->path, sgfsi_file_columns_name(named, 0));
-}
-
 static sgfs_status fail_role(const sgfsi_file_columns *first, int64_t k,
                              const sgfsi_file_columns *next, int64_t at, sgfs_err *err) {
     return sgfsi_fail(
@@ -129,22 +88,6 @@ static bool is_alike(const sgfsi_file_columns *first, const sgfsi_file_columns *
     return first->wanted == next->wanted;
 }
 
-/* Features one after another; target, weights and exposure by what they are. */
-static sgfs_status match_place(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                               int64_t *from, sgfs_err *err) {
-    int64_t at[sizeof role_name / sizeof *role_name] = {0};
-    if (first->wanted != next->wanted) return fail_count(first, next, err);
-    for (int64_t k = 0; k < first->wanted; k++) {
-        sgfsi_role role = sgfsi_file_columns_role(first, k);
-        int64_t j = at[role];
-        while (j < next->wanted && sgfsi_file_columns_role(next, j) != role) j++;
-        if (j == next->wanted) return fail_role(first, k, next, k, err);
-        from[k] = j;
-        at[role] = j + 1;
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_word_list *names,
                                sgfs_err *err) {
     for (int64_t k = 0; k < shape->wanted; k++) {
@@ -163,17 +106,25 @@ static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_word_list 
 static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
                            const sgfsi_word_list *firsts, const sgfsi_word_list *nexts,
                            int64_t *from, sgfs_err *err) {
-    list lacks = {{0}, 0, 0}, extra = {{0}, 0, 0};
+    sgfsi_name_list lacks = {.shown = SHOWN}, extra = {.shown = SHOWN};
     for (int64_t k = 0; k < first->wanted; k++) {
         const char *name = sgfsi_file_columns_name(first, k);
         from[k] = sgfsi_words_find(nexts, name, strlen(name));
-        if (from[k] < 0) list_name(&lacks, name);
+        if (from[k] < 0) sgfsi_name_list_add(&lacks, name, NULL);
     }
     for (int64_t k = 0; k < next->wanted; k++) {
         const char *name = sgfsi_file_columns_name(next, k);
-        if (sgfsi_words_find(firsts, name, strlen(name)) < 0) list_name(&extra, name);
+        if (sgfsi_words_find(firsts, name, strlen(name)) < 0)
+            sgfsi_name_list_add(&extra, name, NULL);
     }
-    if (lacks.count + extra.count > 0) return fail_names(first, next, &lacks, &extra, err);
+    if (lacks.count + extra.count > 0) {
+        bool both = lacks.count > 0 && extra.count > 0;
+        return sgfsi_fail(
+            err, SGFS_EDATA, "%.150s: its columns are not those of %.150s: it %s%s%s%s%s%s%s.",
+            next->path, first->path, lacks.count > 0 ? "lacks " : "", lacks.text,
+            lacks.count > SHOWN ? ", ..." : "", both ? ", and " : "",
+            extra.count > 0 ? "has besides " : "", extra.text, extra.count > SHOWN ? ", ..." : "");
+    }
     for (int64_t k = 0; k < first->wanted; k++) {
         if (sgfsi_file_columns_role(first, k) != sgfsi_file_columns_role(next, from[k]))
             return fail_role(first, k, next, from[k], err);
@@ -181,23 +132,44 @@ static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_col
     return SGFS_OK;
 }
 
-static sgfs_status match_names(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                               int64_t *from, sgfs_err *err) {
-    sgfsi_word_list firsts = {0}, nexts = {0};
-    sgfs_status status = index_names(first, &firsts, err);
-    if (status == SGFS_OK) status = index_names(next, &nexts, err);
-    if (status == SGFS_OK) status = look_up(first, next, &firsts, &nexts, from, err);
-    sgfsi_words_free(&firsts);
-    sgfsi_words_free(&nexts);
-    return status;
-}
-
 sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
                                      const sgfsi_file_columns *next, int64_t *from, sgfs_err *err) {
     if (is_alike(first, next, from)) return SGFS_OK;
-    if (first->table->named && next->table->named) return match_names(first, next, from, err);
-    if (first->table->named || next->table->named) return fail_unnamed(first, next, err);
-    return match_place(first, next, from, err);
+    if (first->table->named && next->table->named) {
+        sgfsi_word_list firsts = {0}, nexts = {0};
+        sgfs_status status = index_names(first, &firsts, err);
+        if (status == SGFS_OK) status = index_names(next, &nexts, err);
+        if (status == SGFS_OK) status = look_up(first, next, &firsts, &nexts, from, err);
+        sgfsi_words_free(&firsts);
+        sgfsi_words_free(&nexts);
+        return status;
+    }
+    if (first->table->named || next->table->named) {
+        const sgfsi_file_columns *named = first->table->named ? first : next,
+                                 *bare = first->table->named ? next : first;
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%.150s: does not say what its columns are called, and %.150s calls them \"%.40s\", "
+            "...; "
+            "give every file a header. Pieces of one file are put together again by: cat piece-* | "
+            "sgfs ... --data -",
+            bare->path, named->path, sgfsi_file_columns_name(named, 0));
+    }
+    /* Features one after another; target, weights and exposure by what they are. */
+    int64_t at[sizeof role_name / sizeof *role_name] = {0};
+    if (first->wanted != next->wanted)
+        return sgfsi_fail(err, SGFS_EDATA, "%.150s: has %lld column%s where %.150s has %lld.",
+                          next->path, (long long)next->wanted, next->wanted == 1 ? "" : "s",
+                          first->path, (long long)first->wanted);
+    for (int64_t k = 0; k < first->wanted; k++) {
+        sgfsi_role role = sgfsi_file_columns_role(first, k);
+        int64_t j = at[role];
+        while (j < next->wanted && sgfsi_file_columns_role(next, j) != role) j++;
+        if (j == next->wanted) return fail_role(first, k, next, k, err);
+        from[k] = j;
+        at[role] = j + 1;
+    }
+    return SGFS_OK;
 }
 
 /* ---- beside names ---------------------------------------------------------------------------- */

@@ -19,17 +19,6 @@ sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
     return o;
 }
 
-static sgfs_status find_readers(sgfsi_sources *s, sgfs_err *err) {
-    for (int64_t i = 0; i < s->count; i++) {
-        s->label[i] = "";
-        s->reader[i] = sgfsi_table_reader(s->path[i], err);
-        if (s->reader[i] == NULL) return err->code;
-        s->idx = s->idx || s->reader[i] == &sgfs_reader_idx;
-        s->libsvm = s->libsvm || s->reader[i] == &sgfs_reader_libsvm;
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status find_labels(sgfsi_sources *s, sgfs_err *err) {
     const char *named = s->options.labels;
     int64_t wanted = 0;
@@ -54,9 +43,15 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
     *s = (sgfsi_sources){.count = count, .path = path, .options = *options};
     s->reader = calloc((size_t)count, sizeof(void *));
     s->label = calloc((size_t)count, sizeof *s->label);
-    sgfs_status status = s->reader != NULL && s->label != NULL
-                             ? find_readers(s, err)
-                             : sgfsi_fail_memory(err, "the list of files");
+    sgfs_status status = SGFS_OK;
+    if (s->reader == NULL || s->label == NULL) status = sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; status == SGFS_OK && i < count; i++) {
+        s->label[i] = "";
+        s->reader[i] = sgfsi_table_reader(path[i], err);
+        if (s->reader[i] == NULL) status = err->code;
+        s->idx = s->idx || s->reader[i] == &sgfs_reader_idx;
+        s->libsvm = s->libsvm || s->reader[i] == &sgfs_reader_libsvm;
+    }
     if (status == SGFS_OK) status = find_labels(s, err);
     for (int64_t i = 0; status == SGFS_OK && i < count; i++) {
         sgfsi_read_options seen = sgfsi_sources_options(s, i);

@@ -31,16 +31,6 @@ static void format_size(double bytes, char *out, size_t room) {
     else snprintf(out, room, "%.1f GB", bytes / 1e9);
 }
 
-/* A full disk, above all. */
-static sgfs_status fail_write(const char *called, double done, int error, sgfs_err *err) {
-    char size[32];
-    format_size(done, size, sizeof size);
-    return sgfsi_fail(err, SGFS_EIO,
-                      "%s: its copy in %.200s cannot be written after %s: %s. TMPDIR may name a "
-                      "folder with more room.",
-                      called, folder(), size, strerror(error));
-}
-
 static sgfs_status copy_block(int from, int to, const char *called, char *block, double *done,
                               bool *more, sgfs_err *err) {
     ssize_t n;
@@ -48,7 +38,16 @@ static sgfs_status copy_block(int from, int to, const char *called, char *block,
     while (n < 0 && errno == EINTR);
     if (n < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", called, strerror(errno));
     int error = sgfsi_io_write(to, block, (size_t)n, SGFSI_IO_HERE);
-    if (error != 0) return fail_write(called, *done, error, err);
+    if (error != 0) {
+        /* A full disk, above all. */
+        char size[32];
+        format_size((*done), size, sizeof size);
+        return sgfsi_fail(
+            err, SGFS_EIO,
+            "%s: its copy in %.200s cannot be written after %s: %s. TMPDIR may name a "
+            "folder with more room.",
+            called, folder(), size, strerror(error));
+    }
     *done += (double)n;
     *more = n > 0;
     return SGFS_OK;
@@ -77,13 +76,6 @@ static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_lo
     return status;
 }
 
-/* Can the file be opened again without a name? */
-static bool is_same(int fd, const char *path) {
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 static sgfs_status make_file(const char *called, int *fd, char **path, bool *leftover,
                              sgfs_err *err) {
     char *name = NULL, again[64];
@@ -94,7 +86,10 @@ static sgfs_status make_file(const char *called, int *fd, char **path, bool *lef
                           called, folder(), strerror(errno));
     }
     snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);
-    *leftover = !is_same(*fd, again);
+    /* Can the file be opened again without a name? */
+    struct stat a, b;
+    *leftover =
+        fstat(*fd, &a) != 0 || stat(again, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino;
     *path = name;
     if (*leftover) return SGFS_OK;
     unlink(name);

@@ -48,7 +48,8 @@ static int64_t entry_from(const sgfs_csr *x, int64_t i, int64_t col) {
     return low;
 }
 
-/* Columns from .. end - 1 of left (x) right for a sparse row i, minus the mean: the mean is everywhere, the row here and there. */
+/* Columns from .. end - 1 of left (x) right for a sparse row i, minus the mean: the mean is
+ * everywhere, the row here and there. */
 static void form_sparse(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
                         const double *gbar, double *g) {
     const sgfs_csr *x = b->right_sparse;
@@ -61,12 +62,6 @@ static void form_sparse(const sgfs_score_block *b, int64_t i, int64_t from, int6
             out[x->col[k]] += left * x->value[k];
         }
     }
-}
-
-static void form_dense(const sgfs_score_block *b, int64_t i, int64_t from, int64_t end,
-                       const double *gbar, double *g) {
-    const double *row = b->dense + i * b->rows * b->cols;
-    for (int64_t j = from; j < end; j++) g[j - from] = row[j] - (gbar != NULL ? gbar[j] : 0);
 }
 
 /* g (rows x d) = this part of the scores, minus their mean. */
@@ -92,8 +87,13 @@ static void form(const sgfs_device *dev, const sgfs_scores *s, const double *gba
             continue;
         }
         for (int64_t i = 0; i < p.rows; i++, to += p.d) {
-            if (b->dense != NULL) form_dense(b, p.row + i, from, end, mean, to);
-            else form_sparse(b, p.row + i, from, end, mean, to);
+            if (b->dense == NULL) {
+                form_sparse(b, p.row + i, from, end, mean, to);
+                continue;
+            }
+            const double *row = b->dense + (p.row + i) * b->rows * b->cols;
+            for (int64_t j = from; j < end; j++)
+                to[j - from] = row[j] - (mean != NULL ? mean[j] : 0);
         }
     }
 }

@@ -120,7 +120,7 @@ static void unfactor(sgfs_sym *L) {
 
 static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *room) {
-    for (int64_t j = 0; j < L->D; j++) L->a[j] *= L->a[j];
+    unfactor(L);
     add_cov(L, decay, weight, s, gbar, room);
     return factor(L) == 0 ? 0 : -1;
 }
@@ -155,19 +155,5 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .stan_metric = "diag_e",
     .factored = true,
     .host = true,
-    .size = size,
-    .work = work,
-    .zero = zero,
-    .add_cov = add_cov,
-    .combine = combine,
-    .add_diag = add_diag,
-    .from_dense = from_dense,
-    .factor = factor,
-    .unfactor = unfactor,
-    .update = update,
-    .solve = solve,
-    .mul_factor = mul_factor,
-    .mul = mul,
-    .trace = trace,
-    .diag = diag,
+    SGFSI_FISHER_HOOKS,
 };

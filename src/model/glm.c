@@ -129,19 +129,6 @@ static void sparse_curvature(const sgfs_batch *b, const double *weight, bool low
     }
 }
 
-/* Columns of the rows times a number for each, to rows of `stride` numbers. */
-static void scale_rows(const sgfs_model *m, const sgfs_batch *b, const double *factor,
-                       sgfsi_column_span span, int64_t stride, double *out) {
-    const sgfsi_outer o = {.n = b->n,
-                           .rows = 1,
-                           .cols = b->p,
-                           .left = factor,
-                           .right = b->x,
-                           .from = span.first,
-                           .end = span.first + span.count};
-    sgfsi_outer_of(m->ctx.device, &o, out, stride);
-}
-
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch) {
     for (int64_t i = 0; b->weight != NULL && i < b->n; i++)
@@ -151,9 +138,11 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
         return;
     }
     /* beta is the leading block of the matrix: the other columns are 0 */
-    for (int64_t i = 0; i < b->n; i++) weight[i] = sqrt(weight[i]);
-    if (m->D > b->p) sgfsi_zero(m->ctx.device, b->n * m->D, scratch);
-    scale_rows(m, b, weight, (sgfsi_column_span){0, b->p}, m->D, scratch);
+    for (int64_t i = 0; i < b->n; i++) {
+        double root = sqrt(weight[i]), *to = scratch + i * m->D;
+        for (int64_t j = 0; j < b->p; j++) to[j] = root * b->x[i * b->p + j];
+        for (int64_t j = b->p; j < m->D; j++) to[j] = 0;
+    }
     sgfsi_syrk_t(m->ctx.device, b->n, m->D, 1.0, scratch, 1.0, A);
 }
 
@@ -197,7 +186,10 @@ void sgfsi_glm_curvature_pair(const sgfs_model *m, const sgfs_batch *b, const do
     for (int64_t first = 0; first < p; first += strip) {
         int64_t n = p - first < strip ? p - first : strip;
         /* Rows first .. first+n-1 of X' diag(weight) X. */
-        scale_rows(m, b, weight, (sgfsi_column_span){first, n}, n, scaled);
+        for (int64_t i = 0; i < b->n; i++) {
+            const double *x = b->x + i * b->p + first;
+            for (int64_t j = 0; j < n; j++) scaled[i * n + j] = weight[i] * x[j];
+        }
         sgfsi_gemm_tn(m->ctx.device, b->n, n, b->p, 1.0, scaled, b->x, 0.0, product);
         for (int64_t j = 0; j < n; j++) {
             double *to = A + (r * p + first + j) * m->D + c * p;

@@ -154,3 +154,19 @@ void sgfs_model_free(sgfs_model *model) {
     sgfsi_user_free(model->own_kind);
     free(model);
 }
+
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
+                                      sgfs_err *err) {
+    sgfsi_option_set set;
+    for (int64_t i = 0; sgfsi_config_sets(cfg, i, &set); i++) {
+        if (strcmp(set.stage, "model") != 0) continue;
+        for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
+            if (!sgfsi_config_given(cfg, r->key) || sgfsi_options_have(kind->options, r->key))
+                continue;
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--%s has no meaning for model %s; it is read by model %s.", r->flag,
+                              kind->name, set.kind);
+        }
+    }
+    return SGFS_OK;
+}

@@ -70,4 +70,8 @@ sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err);
 /* Name parameter i; names must be unique (see sgfsi_model_create). */
 void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name);
 
+/* An option of another model is a mistake to name, not to pass over. */
+sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
+                                      sgfs_err *err);
+
 #endif

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "base/library.h"
+#include "base/nearest.h"
 #include "base/number.h"
 #include "model/prior.h"
 
@@ -353,7 +354,7 @@ static sgfs_status check_calls(const sgfs_user_model *calls, const char *what, s
             err, SGFS_EDATA,
             "%.200s: `size` of the sgfs_user_model is %zu, and sgfs %s takes %zu: set "
             "it to sizeof(sgfs_user_model)%s.",
-            what, calls->size, sgfs_version(), sizeof *calls,
+            what, calls->size, SGFS_VERSION_TEXT, sizeof *calls,
             calls->size > sizeof *calls ? ", or use the newer sgfs it was built for"
                                         : ", and build with this version's sgfs.h");
     }
@@ -458,4 +459,18 @@ sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *
         make_kind(user_model, named ? user_model->name : "user", NULL, err);
     if (kind == NULL) return NULL;
     return sgfsi_user_hand_over(kind, sgfsi_model_create(kind, data, cfg, NULL, err));
+}
+
+/* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
+    if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
+    const char *best = sgfsi_models[0]->name;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
+        if (strcmp((*m)->name, name) == 0) return *m;
+        if (sgfsi_distance(name, (*m)->name) < sgfsi_distance(name, best)) best = (*m)->name;
+    }
+    sgfsi_fail(err, SGFS_EUSAGE,
+               "There is no model \"%s\". Did you mean \"%s\"? `sgfs list models` shows all.", name,
+               best);
+    return NULL;
 }

@@ -20,4 +20,8 @@ sgfs_model *sgfsi_user_hand_over(const sgfs_model_kind *kind, sgfs_model *m);
 /* Takes NULL, and kinds of the table, which are not freed. */
 void sgfsi_user_free(const sgfs_model_kind *kind);
 
+/* The kind of that name, of the table or from a file; NULL with err filled (SGFS_EUSAGE) when there
+ * is none. */
+const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);
+
 #endif

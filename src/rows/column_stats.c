@@ -131,12 +131,9 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
             bool is_target = j == d->features;
             if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
             char where[320];
-            return sgfsi_fail(
-                err, SGFS_EDATA,
-                "%s, column \"%s\" is not a finite number; remove such rows or fill them in "
-                "first.",
-                sgfsi_data_where(d, first + i, where, sizeof where),
-                is_target ? d->target.name : d->feature[j].name);
+            return sgfsi_fail_finite(err, "%s, column \"%s\"",
+                                     sgfsi_data_where(d, first + i, where, sizeof where),
+                                     is_target ? d->target.name : d->feature[j].name);
         }
     }
     return SGFS_OK;

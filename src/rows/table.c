@@ -85,6 +85,13 @@ void sgfsi_table_forget_cells(sgfsi_table *table) {
     table->owned = table->map = NULL;
 }
 
+void sgfsi_table_forget_values(sgfsi_table *table) {
+    free(table->value);
+    free(table->value_rows);
+    table->value = table->value_rows = NULL;
+    table->values = 0;
+}
+
 void sgfsi_table_free(sgfsi_table *table) {
     if (table == NULL) return;
     sgfsi_table_forget_cells(table);
@@ -92,8 +99,7 @@ void sgfsi_table_free(sgfsi_table *table) {
     free(table->y);
     free(table->target_name);
     free(table->text_path);
-    free(table->value);
-    free(table->value_rows);
+    sgfsi_table_forget_values(table);
     sgfsi_json_free(table->recipe);
     memset(table, 0, sizeof *table);
 }

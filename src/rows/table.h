@@ -106,6 +106,8 @@ double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col);
 void sgfsi_table_free(sgfsi_table *table); /* frees what it owns; safe on a zeroed table */
 /* Free the cells and all that is known by column, for others to take their place. */
 void sgfsi_table_forget_cells(sgfsi_table *table);
+/* Forget which values the target has, and how often. */
+void sgfsi_table_forget_values(sgfsi_table *table);
 
 /* Frees cols names, and the list. Takes NULL. */
 void sgfsi_names_free(char **names, int64_t cols);

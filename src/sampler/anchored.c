@@ -8,25 +8,6 @@
 #include "base/number.h"
 #include "sampler/sampler.h"
 
-/* What it cost goes to the user and to the run file. */
-static void tell(const sgfs_sampler *s, const sgfsi_anchor *a) {
-    char pilot[64] = "", rows[SGFSI_NUM_CHARS], some[SGFSI_NUM_CHARS];
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_int(o, "passes", a->passes);
-    sgfsi_json_int(o, "pilot_rows", a->pilot);
-    sgfsi_json_num(o, "seconds", a->seconds);
-    sgfsi_json_num(o, "distance", a->distance);
-    sgfsi_json_flag(o, "cached", a->remembered != NULL);
-    sgfsi_json_put(s->report, "anchor", o);
-    sgfsi_format_commas(rows, (double)s->model->data->N);
-    sgfsi_format_commas(some, (double)a->pilot);
-    if (a->pilot > 0) snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", some);
-    sgfsi_say(s->log, SGFS_NOTE,
-              "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
-              "mode.",
-              (long long)a->passes, rows, a->seconds, pilot, a->distance);
-}
-
 sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembers, sgfs_err *err) {
     if (s->first != NULL) {
         s->anchor = s->first->anchor;
@@ -44,8 +25,24 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     if (status == SGFS_OK && remembers)
         status = sgfsi_anchor_remember(s->anchor, s->model, threads, s->arena, err);
     if (status != SGFS_OK) return status;
-    s->full.rows_touched += s->anchor->rows; /* the chain's costs count them */
-    tell(s, s->anchor);
+    const sgfsi_anchor *a = s->anchor;
+    s->full.rows_touched += a->rows; /* the chain's costs count them */
+    /* What it cost goes to the user and to the run file. */
+    char pilot[64] = "", rows[SGFSI_NUM_CHARS], some[SGFSI_NUM_CHARS];
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_int(o, "passes", a->passes);
+    sgfsi_json_int(o, "pilot_rows", a->pilot);
+    sgfsi_json_num(o, "seconds", a->seconds);
+    sgfsi_json_num(o, "distance", a->distance);
+    sgfsi_json_flag(o, "cached", a->remembered != NULL);
+    sgfsi_json_put(s->report, "anchor", o);
+    sgfsi_format_commas(rows, (double)s->model->data->N);
+    sgfsi_format_commas(some, (double)a->pilot);
+    if (a->pilot > 0) snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", some);
+    sgfsi_say(s->log, SGFS_NOTE,
+              "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
+              "mode.",
+              (long long)a->passes, rows, a->seconds, pilot, a->distance);
     return SGFS_OK;
 }
 

@@ -169,29 +169,21 @@ sgfs_status sgfsi_corrected_settle(sgfsi_corrected *g, const sgfs_sampler *sampl
                       "the gradient's noise is not finite: no step is small enough");
 }
 
-/* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs on
- * an average that has no window any more for as long as it took to come by it. */
-static int64_t patience_of(const sgfsi_corrected *g) {
-    int64_t window = (int64_t)g->I1.window;
-    return g->I1.updates / 2 > 10 * window ? g->I1.updates / 2 : 10 * window;
-}
-
 sgfs_status sgfsi_corrected_renew(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err) {
     if (!isnan(g->h) && sgfsi_corrected_factor(g, &sampler->eval)) {
         g->missed = 0;
         return SGFS_OK;
     }
     if (g->ready) sampler->interventions++;
-    if (g->ready && g->given && ++g->missed < patience_of(g)) return SGFS_OK;
+    /* Updates without an R after which a given step is hopeless: half of all, for an outlier weighs
+     * on an average that has no window any more for as long as it took to come by it. */
+    int64_t half = g->I1.updates / 2, least = 10 * (int64_t)g->I1.window;
+    int64_t patience = half > least ? half : least;
+    if (g->ready && g->given && ++g->missed < patience) return SGFS_OK;
     return sgfsi_corrected_settle(g, sampler, SGFS_ENUMERIC, err);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
-
-void sgfsi_corrected_draw(sgfsi_corrected *g, const sgfs_sampler *sampler, int64_t t) {
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, SGFSI_NOISE);
-    sgfsi_normals(&stream, sampler->D, g->z);
-}
 
 void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta) {
     const sgfs_sym *L = &g->P.L;

@@ -79,8 +79,6 @@ sgfs_status sgfsi_corrected_renew(sgfsi_corrected *g, sgfs_sampler *sampler, sgf
 /* R for g->h; false: there is none, and R stays as it was. */
 bool sgfsi_corrected_factor(sgfsi_corrected *g, const sgfsi_eval *e);
 
-/* z of iteration t. */
-void sgfsi_corrected_draw(sgfsi_corrected *g, const sgfs_sampler *sampler, int64_t t);
 /* theta moves, by G and z, which is used up. */
 void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta);
 

@@ -100,8 +100,20 @@ static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     return SGFS_OK;
 }
 
-static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
+static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
+    if (s->first != NULL) {
+        e->table = ((const exact *)s->first->state)->table;
+        return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
+    }
+    int64_t most = ((const settings *)s->settings)->psi_entries;
+    sgfs_status status =
+        sgfsi_row_bounds_open(&e->psi, s->model, s->anchor, sgfsi_row_bounds_radius(s->D), most,
+                              s->plan->cores, s->arena, err);
+    if (status != SGFS_OK) return status;
+    s->full.rows_touched += e->psi.N;
+    e->table = &e->psi;
     char rows[SGFSI_NUM_CHARS], all[SGFSI_NUM_CHARS], table[64] = "";
+    const sgfsi_row_bounds *psi = e->table;
     double expected = fmin(sgfsi_row_bounds_expected(psi), (double)psi->N);
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_num(o, "psi_total", psi->total);
@@ -119,21 +131,6 @@ static void tell(const sgfs_sampler *s, const sgfsi_row_bounds *psi) {
               "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %s "
               "rows%s (table made in one pass, %.2g s).",
               rows, all, table, psi->seconds);
-}
-
-static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
-    if (s->first != NULL) {
-        e->table = ((const exact *)s->first->state)->table;
-        return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
-    }
-    int64_t most = ((const settings *)s->settings)->psi_entries;
-    sgfs_status status =
-        sgfsi_row_bounds_open(&e->psi, s->model, s->anchor, sgfsi_row_bounds_radius(s->D), most,
-                              s->plan->cores, s->arena, err);
-    if (status != SGFS_OK) return status;
-    s->full.rows_touched += e->psi.N;
-    e->table = &e->psi;
-    tell(s, e->table);
     return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
 }
 
@@ -167,8 +164,7 @@ static void place(const sgfs_sampler *s, const double *z, double *theta) {
 }
 
 static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err) {
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, 0, SGFSI_NOISE);
-    sgfsi_normals(&stream, s->D, e->z);
+    sgfsi_sampler_normals(s, 0, SGFSI_NOISE, e->z);
     place(s, e->z, theta);
     e->begun = true;
     return sgfsi_nongaussian_at(&e->rest, theta, e->z, &e->here, err);
@@ -179,8 +175,7 @@ static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, b
                         sgfs_err *err) {
     exact *e = s->state;
     double wide = sqrt((1 - rho) * (1 + rho));
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, SGFSI_NOISE);
-    sgfsi_normals(&stream, s->D, e->z_to);
+    sgfsi_sampler_normals(s, t, SGFSI_NOISE, e->z_to);
     for (int64_t j = 0; j < s->D; j++) e->z_to[j] = rho * e->z[j] + wide * e->z_to[j];
     place(s, e->z_to, e->theta_to);
     sgfs_status status = sgfsi_nongaussian_at(&e->rest, e->theta_to, e->z_to, &e->there, err);
@@ -219,17 +214,13 @@ static double merit(const rung *r, int64_t D, int64_t p) {
     return e / (2 - e) / cost;
 }
 
-static int64_t best_rung(const exact *e, int64_t D, int64_t p) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < LADDER; k++)
-        if (merit(&e->rungs[k], D, p) > merit(&e->rungs[best], D, p)) best = k;
-    bool stuck = e->rungs[0].tries > 0 && !(merit(&e->rungs[best], D, p) > 0);
-    return stuck ? LADDER - 1 : best;
-}
-
 /* After the last iteration of warm-up. */
 static void settle(const sgfs_sampler *s, exact *e) {
-    int64_t best = isnan(e->rho) ? best_rung(e, s->D, s->model->data->p) : 0;
+    int64_t best = 0, D = s->D, p = s->model->data->p;
+    for (int64_t k = 1; isnan(e->rho) && k < LADDER; k++)
+        if (merit(&e->rungs[k], D, p) > merit(&e->rungs[best], D, p)) best = k;
+    bool stuck = e->rungs[0].tries > 0 && !(merit(&e->rungs[best], D, p) > 0);
+    if (isnan(e->rho) && stuck) best = LADDER - 1;
     const rung *r = &e->rungs[best];
     bool gaussian = r->tries > 0 && r->accepted >= nearly_gaussian * r->tries;
     if (isnan(e->rho)) e->rho = ladder[best];

@@ -65,18 +65,6 @@ static sgfs_status plan_gauss(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
 
 /* ---- the law --------------------------------------------------------------------------------- */
 
-static sgfs_status read_precision(gauss *s, const sgfs_sampler *sampler, const char *path,
-                                  sgfs_err *err) {
-    int64_t D = sampler->D;
-    sgfsi_matrix m;
-    sgfs_status status = sgfsi_matrix_read(&m, path, D, sampler->arena, err);
-    if (status != SGFS_OK) return status;
-    memset(s->P, 0, (size_t)(D * D) * sizeof *s->P);
-    if (!m.diagonal) memcpy(s->P, m.a, (size_t)(D * D) * sizeof *s->P);
-    for (int64_t j = 0; m.diagonal && j < D; j++) s->P[j * D + j] = m.a[j];
-    return SGFS_OK;
-}
-
 /* theta0 and P from files, the model's own for what is not given. */
 static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
@@ -98,7 +86,12 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
         status = sgfsi_vector_read(s->mean, mean, D, err);
     }
     if (status == SGFS_OK && precision[0] != '\0') {
-        status = read_precision(s, sampler, precision, err);
+        sgfsi_matrix m;
+        status = sgfsi_matrix_read(&m, precision, D, sampler->arena, err);
+        if (status != SGFS_OK) return status;
+        memset(s->P, 0, (size_t)(D * D) * sizeof *s->P);
+        if (!m.diagonal) memcpy(s->P, m.a, (size_t)(D * D) * sizeof *s->P);
+        for (int64_t j = 0; m.diagonal && j < D; j++) s->P[j * D + j] = m.a[j];
     }
     if (status != SGFS_OK) return status;
     memcpy(s->L, s->P, (size_t)(D * D) * sizeof *s->L);
@@ -118,15 +111,7 @@ static void times_factor(const sgfsi_precondition *c, bool transposed, double *X
     for (int64_t i = 0; i < c->D; i++) sgfsi_precondition_apply(c, !transposed, X + i * c->D);
 }
 
-/* Does shift I - M have a Cholesky factor? work: D x D */
-static bool is_above(const sgfs_device *dev, int64_t D, const double *M, double shift,
-                     double *work) {
-    for (int64_t i = 0; i < D * D; i++) work[i] = -M[i];
-    for (int64_t i = 0; i < D; i++) work[i * D + i] += shift;
-    return sgfsi_potrf(dev, D, work) == 0;
-}
-
-/* An upper bound of M's largest eigenvalue, within a relative 1e-6. */
+/* An upper bound of M's largest eigenvalue, within a relative 1e-6. work: D x D */
 static double largest_eigenvalue(const sgfs_device *dev, int64_t D, const double *M, double *work) {
     double low = 0, high = 0;
     for (int64_t i = 0; i < D; i++) {
@@ -138,28 +123,12 @@ static double largest_eigenvalue(const sgfs_device *dev, int64_t D, const double
     high *= 1 + 1e-9; /* a diagonal M: low and high are the same number */
     while (high > low * (1 + 1e-6)) {
         double middle = low + (high - low) / 2;
-        if (is_above(dev, D, M, middle, work)) high = middle;
+        for (int64_t i = 0; i < D * D; i++) work[i] = -M[i];
+        for (int64_t i = 0; i < D; i++) work[i * D + i] += middle;
+        if (sgfsi_potrf(dev, D, work) == 0) high = middle; /* middle I - M has a factor */
         else low = middle;
     }
     return high;
-}
-
-static sgfs_status choose_step(gauss *s, const sgfs_sampler *sampler, double most, sgfs_err *err) {
-    char chosen[SGFSI_NUM_CHARS], limit[SGFSI_NUM_CHARS];
-    s->eps = ((const settings *)sampler->settings)->epsilon;
-    sgfsi_format_digits(limit, most, 6);
-    if (isnan(s->eps)) {
-        s->eps = most / 2;
-        sgfsi_format_digits(chosen, s->eps, 6);
-        sgfsi_say(sampler->log, SGFS_NOTE,
-                  "The Gaussian chain takes --epsilon %s, half the largest that is possible.",
-                  chosen);
-    }
-    if (s->eps < most) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--epsilon is too large for the Gaussian chain: its noise would have no "
-                      "covariance. It must lie below %s with this precision and preconditioner.",
-                      limit);
 }
 
 /* M = R'P R -> the step; drift = eps/2 C P and F F' = eps I - eps^2/4 M. */
@@ -172,8 +141,23 @@ static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, 
     sgfsi_transpose(dev, D, M); /* R'P */
     times_factor(&s->C, false, M);
     double most = 4 / largest_eigenvalue(dev, D, M, s->F);
-    sgfs_status status = choose_step(s, sampler, most, err);
-    if (status != SGFS_OK) return status;
+    char chosen[SGFSI_NUM_CHARS], limit[SGFSI_NUM_CHARS];
+    s->eps = ((const settings *)sampler->settings)->epsilon;
+    sgfsi_format_digits(limit, most, 6);
+    if (isnan(s->eps)) {
+        s->eps = most / 2;
+        sgfsi_format_digits(chosen, s->eps, 6);
+        sgfsi_say(sampler->log, SGFS_NOTE,
+                  "The Gaussian chain takes --epsilon %s, half the largest that is possible.",
+                  chosen);
+    }
+    if (!(s->eps < most)) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--epsilon is too large for the Gaussian chain: its noise would have no "
+                          "covariance. It must lie below %s with this precision and "
+                          "preconditioner.",
+                          limit);
+    }
     times_factor(&s->C, true, s->drift); /* P R R' = P C */
     sgfsi_transpose(dev, D, s->drift);
     for (int64_t i = 0; i < D * D; i++) {
@@ -226,27 +210,19 @@ static sgfs_status open_gauss(sgfs_sampler *sampler, sgfs_err *err) {
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 
-static void draw_normals(const sgfs_sampler *sampler, int64_t t, double *z) {
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, SGFSI_NOISE);
-    sgfsi_normals(&stream, sampler->D, z);
-}
-
-/* theta = theta0 + L^-T z */
-static void begin(const sgfs_sampler *sampler, gauss *s, double *theta) {
-    draw_normals(sampler, 0, s->z);
-    sgfsi_trsv(sampler->model->ctx.near, sampler->D, s->L, true, s->z);
-    for (int64_t j = 0; j < sampler->D; j++) theta[j] = s->mean[j] + s->z[j];
-}
-
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     gauss *s = sampler->state;
     const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
     (void)err;
-    if (now->t == 1) begin(sampler, s, theta);
+    if (now->t == 1) { /* theta = theta0 + L^-T z */
+        sgfsi_sampler_normals(sampler, 0, SGFSI_NOISE, s->z);
+        sgfsi_trsv(dev, D, s->L, true, s->z);
+        for (int64_t j = 0; j < D; j++) theta[j] = s->mean[j] + s->z[j];
+    }
     for (int64_t j = 0; j < D; j++) s->gap[j] = theta[j] - s->mean[j];
-    draw_normals(sampler, now->t, s->z);
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     sgfsi_trmv(dev, D, s->F, false, s->z);
     sgfsi_precondition_apply(&s->C, false, s->z);
     sgfsi_gemv(dev, D, D, -1.0, s->drift, s->gap, 1.0, s->z); /* the whole increment */

@@ -244,18 +244,13 @@ static void learn_metric(sgfsi_hamiltonian *h) {
     h->S.kind->add_cov(&h->S, 1, (n - 1) / n, &one, NULL, h->work);
 }
 
-/* Did every parameter move in the window? squares: D, the diagonal of S. */
-static bool has_moved(const sgfsi_hamiltonian *h, double *squares) {
-    bool moved = h->count > 1;
-    h->S.kind->diag(&h->S, squares);
-    for (int64_t j = 0; j < h->W.D && moved; j++) moved = squares[j] > 0;
-    return moved;
-}
-
 /* W from the window, which is then forgotten. A chain that stood still has nothing to tell. */
 static sgfs_status renew_metric(sgfsi_hamiltonian *h, sgfs_err *err) {
     double n = (double)h->count, *squares = h->trial.v;
-    if (has_moved(h, squares)) {
+    bool moved = h->count > 1; /* did every parameter? */
+    h->S.kind->diag(&h->S, squares);
+    for (int64_t j = 0; j < h->W.D && moved; j++) moved = squares[j] > 0;
+    if (moved) {
         h->W.kind->combine(&h->W, n / (n + 5) / (n - 1), &h->S, 0, NULL);
         h->W.kind->add_diag(&h->W, 5 / (n + 5) / (n - 1), squares);
     }
@@ -297,21 +292,18 @@ sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *
     return SGFS_OK;
 }
 
-/* A trajectory may diverge or run out of the support; a chain that does nothing else is lost. */
-static sgfs_status check_moves(sgfsi_hamiltonian *h, double acceptance, sgfs_err *err) {
-    h->lost = acceptance > 0 ? 0 : h->lost + 1;
-    if (h->lost < MOST_LOST) return SGFS_OK;
-    return sgfsi_fail(
-        err, SGFS_ENUMERIC,
-        "%d trajectories in a row led nowhere: wherever they went the density was not "
-        "finite, or smaller by more than e^700%s%.150s",
-        (int)MOST_LOST, h->why.text[0] != '\0' ? "; at last " : "", h->why.text);
-}
-
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                   double acceptance, sgfs_err *err) {
-    sgfs_status status = check_moves(h, acceptance, err);
-    if (status != SGFS_OK) return status;
+    /* A trajectory may diverge or run out of the support; a chain that does nothing else is lost. */
+    h->lost = acceptance > 0 ? 0 : h->lost + 1;
+    if (h->lost >= MOST_LOST) {
+        return sgfsi_fail(
+            err, SGFS_ENUMERIC,
+            "%d trajectories in a row led nowhere: wherever they went the density was not "
+            "finite, or smaller by more than e^700%s%.150s",
+            (int)MOST_LOST, h->why.text[0] != '\0' ? "; at last " : "", h->why.text);
+    }
+    sgfs_status status = SGFS_OK;
     if (now->t > now->warmup) return status;
     if (!h->fixed) h->eps = sgfsi_dual_learn(&h->dual, acceptance);
     if (h->adapts && sgfsi_windows_learn(&h->windows, now->t)) learn_metric(h);
@@ -324,7 +316,8 @@ sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *no
     return status;
 }
 
-void sgfsi_hamiltonian_fields(sgfsi_hamiltonian *h, sgfsi_fields *list) {
+void sgfsi_hamiltonian_fields(const sgfs_sampler *s, sgfsi_fields *list) {
+    sgfsi_hamiltonian *h = s->state;
     int64_t D = h->W.D;
     sgfsi_sym_fields(&h->W, list, "W");
     sgfsi_sym_fields(&h->C, list, "C");

@@ -65,6 +65,10 @@ sgfs_status sgfsi_hamiltonian_plan(sgfsi_plan *plan, const sgfs_problem *now, sg
 const char *sgfsi_hamiltonian_caution(const sgfsi_plan *plan, const char *fisher);
 int sgfsi_hamiltonian_advise(const sgfsi_plan *plan, const char *advice[2]);
 const char *sgfsi_hamiltonian_stan_metric(const sgfsi_plan *plan);
+#define SGFSI_HAMILTONIAN_HOOKS                                                                    \
+    .exact = true, .full_data = true, .plan = sgfsi_hamiltonian_plan,                              \
+    .advise = sgfsi_hamiltonian_advise, .stan_metric = sgfsi_hamiltonian_stan_metric,              \
+    .fields = sgfsi_hamiltonian_fields, .caution = sgfsi_hamiltonian_caution
 sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, sgfs_err *err);
 bool sgfsi_point_open(sgfsi_point *z, int64_t D, sgfsi_arena *arena);       /* false: no memory */
 void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* all but v */
@@ -73,8 +77,9 @@ void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* a
  * time a step size is found. *energy: of h->here. */
 sgfs_status sgfsi_hamiltonian_begin(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                     const double *theta, double *energy, sgfs_err *err);
-/* Metric, step size and what they are learned from; the chain's place. */
-void sgfsi_hamiltonian_fields(sgfsi_hamiltonian *h, sgfsi_fields *list);
+/* Metric, step size and what they are learned from; the chain's place. The hook of kinds whose state
+ * begins with their sgfsi_hamiltonian. */
+void sgfsi_hamiltonian_fields(const sgfs_sampler *s, sgfsi_fields *list);
 
 /* One leapfrog step of size eps (may be negative). Where the density or its gradient is not finite
  * z->lp becomes -infinity, which is no error. */

@@ -32,7 +32,7 @@ static const sgfsi_setting setting_list[] = {
     SGFSI_SETTINGS_END};
 
 typedef struct hmc {
-    sgfsi_hamiltonian h;
+    sgfsi_hamiltonian h; /* first: hamiltonian.c looks at it */
     int64_t leapfrog;
     double jitter;
 } hmc;
@@ -55,24 +55,12 @@ static sgfs_status open_hmc(sgfs_sampler *sampler, sgfs_err *err) {
     return sgfsi_hamiltonian_open(&s->h, sampler, err);
 }
 
-/* s leapfrog steps of h->trial, fewer where the density ends; *steps: how many. */
-static sgfs_status travel(hmc *s, double eps, int64_t *steps, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    sgfsi_point *z = &s->h.trial;
-    *steps = 0;
-    while (*steps < s->leapfrog && status == SGFS_OK && isfinite(z->lp)) {
-        status = sgfsi_leapfrog(&s->h, z, eps, err);
-        ++*steps;
-    }
-    return status;
-}
-
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     hmc *s = sampler->state;
     sgfsi_hamiltonian *h = &s->h;
     double before, uniform[2];
-    int64_t steps;
+    int64_t steps = 0;
     sgfs_status status = sgfsi_hamiltonian_begin(h, now, theta, &before, err);
     if (status != SGFS_OK) return status;
     sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_ACCEPT);
@@ -80,8 +68,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     double eps = h->eps * (1 + s->jitter * (2 * uniform[0] - 1));
 
     sgfsi_point_copy(&h->trial, &h->here, sampler->D);
-    status = travel(s, eps, &steps, err);
-    if (status != SGFS_OK) return status;
+    while (steps < s->leapfrog && isfinite(h->trial.lp)) { /* fewer where the density ends */
+        status = sgfsi_leapfrog(h, &h->trial, eps, err);
+        if (status != SGFS_OK) return status;
+        steps++;
+    }
     double after = sgfsi_hamiltonian_energy(h, &h->trial);
     double acceptance = fmin(1, exp(before - after));
     bool accepted = uniform[1] < acceptance;
@@ -100,11 +91,6 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, acceptance, err);
 }
 
-static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
-    hmc *s = sampler->state;
-    sgfsi_hamiltonian_fields(&s->h, list);
-}
-
 static const char *const stats[] = {
     [LP] = "lp",         [ACCEPTANCE] = "acceptance_rate", [STEP_SIZE] = "step_size",
     [STEPS] = "n_steps", [DIVERGING] = "diverging",        [ENERGY] = "energy",
@@ -116,14 +102,8 @@ const sgfs_sampler_kind sgfs_sampler_hmc = {
     .options = options,
     .settings = setting_list,
     .settings_size = sizeof(settings),
-    .exact = true,
-    .full_data = true,
     .stats = stats,
-    .plan = sgfsi_hamiltonian_plan,
-    .advise = sgfsi_hamiltonian_advise,
-    .stan_metric = sgfsi_hamiltonian_stan_metric,
+    SGFSI_HAMILTONIAN_HOOKS,
     .open = open_hmc,
     .step = step,
-    .fields = fields,
-    .caution = sgfsi_hamiltonian_caution,
 };

@@ -50,18 +50,6 @@ static sgfs_status plan_laplace(sgfsi_plan *plan, const sgfs_problem *now, sgfs_
     return SGFS_OK;
 }
 
-/* On all the threads that the chains will have between them. */
-static sgfs_status find_mode(sgfs_sampler *sampler, sgfsi_mode *mode, sgfs_err *err) {
-    const settings *set = sampler->settings;
-    const sgfsi_mode_plan plan = {.method = "fisher",
-                                  .tolerance = set->tolerance,
-                                  .most = set->most > 0 ? set->most : 0,
-                                  .threads = sampler->plan->cores * sampler->full.threads};
-    sgfs_status status = sgfsi_mode_search(sampler->model, &plan, sampler->arena, mode, err);
-    if (status == SGFS_OK) sampler->full.rows_touched += mode->rows;
-    return status;
-}
-
 static sgfs_status open_laplace(sgfs_sampler *sampler, sgfs_err *err) {
     laplace *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     if (s != NULL) s->z = SGFSI_DOUBLES(sampler->arena, sampler->D);
@@ -73,9 +61,20 @@ static sgfs_status open_laplace(sgfs_sampler *sampler, sgfs_err *err) {
                           sampler->model->kind->name);
     }
     sampler->state = s;
-    if (sampler->first == NULL) return find_mode(sampler, &s->mode, err);
-    s->mode = ((const laplace *)sampler->first->state)->mode;
-    return SGFS_OK;
+    if (sampler->first != NULL) {
+        s->mode = ((const laplace *)sampler->first->state)->mode;
+        return SGFS_OK;
+    }
+    const settings *set = sampler->settings;
+    const sgfsi_mode_plan plan = {.method = "fisher",
+                                  .tolerance = set->tolerance,
+                                  .most = set->most > 0 ? set->most : 0,
+                                  .threads =
+                                      sampler->plan->cores *
+                                      sampler->full.threads}; /* all that the chains will have */
+    sgfs_status status = sgfsi_mode_search(sampler->model, &plan, sampler->arena, &s->mode, err);
+    if (status == SGFS_OK) sampler->full.rows_touched += s->mode.rows;
+    return status;
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
@@ -84,8 +83,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     const laplace *s = sampler->state;
     const sgfs_device *dev = sampler->model->ctx.near;
     int64_t D = sampler->D;
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
-    sgfsi_normals(&stream, D, s->z);
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     stats[0] = s->mode.lp - 0.5 * sgfsi_dot(dev, D, s->z, s->z);
     sgfsi_trsv(dev, D, s->mode.L, true, s->z);
     memcpy(theta, s->mode.theta, (size_t)D * sizeof *theta);

@@ -56,7 +56,7 @@ typedef struct tree {
 } tree;
 
 typedef struct nuts {
-    sgfsi_hamiltonian h;
+    sgfsi_hamiltonian h; /* first: hamiltonian.c looks at it */
     int64_t max_depth;
     tree whole, fresh;      /* the trajectory; the half that is being added */
     tree *level;            /* max_depth: second halves, by depth */
@@ -162,21 +162,18 @@ static bool join(nuts *s, tree *a, tree *b, bool biased) {
     return straight;
 }
 
-/* One leapfrog step of the head; false when it diverges or fails. */
-static bool grow_leaf(nuts *s, tree *t, sgfs_err *err) {
-    s->status = sgfsi_leapfrog(&s->h, &s->head, s->eps, err);
-    s->steps++;
-    if (s->status != SGFS_OK) return false;
-    double energy = sgfsi_hamiltonian_energy(&s->h, &s->head), lost = s->start - energy;
-    s->acceptance += fmin(1, exp(lost));
-    s->diverging = -lost > sgfsi_most_error;
-    if (!s->diverging) plant(t, &s->head, energy, lost, s->h.W.D);
-    return !s->diverging;
-}
-
 /* A tree of 2^depth states from the head on; false: it turned, diverged or failed. */
 static bool grow(nuts *s, int64_t depth, tree *t, sgfs_err *err) {
-    if (depth == 0) return grow_leaf(s, t, err);
+    if (depth == 0) { /* one leapfrog step of the head */
+        s->status = sgfsi_leapfrog(&s->h, &s->head, s->eps, err);
+        s->steps++;
+        if (s->status != SGFS_OK) return false;
+        double energy = sgfsi_hamiltonian_energy(&s->h, &s->head), lost = s->start - energy;
+        s->acceptance += fmin(1, exp(lost));
+        s->diverging = -lost > sgfsi_most_error;
+        if (!s->diverging) plant(t, &s->head, energy, lost, s->h.W.D);
+        return !s->diverging;
+    }
     tree *second = &s->level[depth - 1];
     return grow(s, depth - 1, t, err) && grow(s, depth - 1, second, err) &&
            join(s, t, second, false);
@@ -184,38 +181,21 @@ static bool grow(nuts *s, int64_t depth, tree *t, sgfs_err *err) {
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-/* Let the trajectory go on at its other end. */
-static void turn_round(nuts *s) {
-    edge end = s->whole.end;
-    sgfsi_point head = s->head;
-    s->whole.end = s->whole.begin;
-    s->whole.begin = end;
-    s->head = s->tail;
-    s->tail = head;
-    s->eps = -s->eps;
-}
-
-static void start_trajectory(nuts *s, int64_t t, double energy) {
-    const sgfs_sampler *sampler = s->h.sampler;
-    s->stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, SGFSI_TREE);
-    s->eps = s->h.eps;
-    s->start = energy;
-    s->acceptance = 0;
-    s->steps = 0;
-    s->diverging = false;
-    s->status = SGFS_OK;
-    sgfsi_point_copy(&s->head, &s->h.here, sampler->D);
-    sgfsi_point_copy(&s->tail, &s->h.here, sampler->D);
-    plant(&s->whole, &s->h.here, energy, 0, sampler->D);
-}
-
 /* Double until something stops it; returns the depth reached. */
 static int64_t grow_trajectory(nuts *s, sgfs_err *err) {
     int64_t depth = 0;
     bool straight = true;
     while (straight && depth < s->max_depth) {
         bool forwards = uniform(s) > 0.5;
-        if (forwards != (s->eps > 0)) turn_round(s);
+        if (forwards != (s->eps > 0)) { /* go on at the other end */
+            edge end = s->whole.end;
+            sgfsi_point head = s->head;
+            s->whole.end = s->whole.begin;
+            s->whole.begin = end;
+            s->head = s->tail;
+            s->tail = head;
+            s->eps = -s->eps;
+        }
         if (!grow(s, depth, &s->fresh, err)) break;
         straight = join(s, &s->whole, &s->fresh, true);
         depth++;
@@ -231,7 +211,16 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     double energy;
     sgfs_status status = sgfsi_hamiltonian_begin(h, now, theta, &energy, err);
     if (status != SGFS_OK) return status;
-    start_trajectory(s, now->t, energy);
+    s->stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_TREE);
+    s->eps = h->eps;
+    s->start = energy;
+    s->acceptance = 0;
+    s->steps = 0;
+    s->diverging = false;
+    s->status = SGFS_OK;
+    sgfsi_point_copy(&s->head, &h->here, sampler->D);
+    sgfsi_point_copy(&s->tail, &h->here, sampler->D);
+    plant(&s->whole, &h->here, energy, 0, sampler->D);
     int64_t depth = grow_trajectory(s, err);
     if (s->status != SGFS_OK) return s->status;
 
@@ -250,11 +239,6 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, stats[ACCEPTANCE], err);
 }
 
-static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
-    nuts *s = sampler->state;
-    sgfsi_hamiltonian_fields(&s->h, list);
-}
-
 static const char *const stats[] = {[LP] = "lp",
                                     [ACCEPTANCE] = "acceptance_rate",
                                     [STEP_SIZE] = "step_size",
@@ -270,14 +254,8 @@ const sgfs_sampler_kind sgfs_sampler_nuts = {
     .options = options,
     .settings = setting_list,
     .settings_size = sizeof(settings),
-    .exact = true,
-    .full_data = true,
     .stats = stats,
-    .plan = sgfsi_hamiltonian_plan,
-    .advise = sgfsi_hamiltonian_advise,
-    .stan_metric = sgfsi_hamiltonian_stan_metric,
+    SGFSI_HAMILTONIAN_HOOKS,
     .open = open_nuts,
     .step = step,
-    .fields = fields,
-    .caution = sgfsi_hamiltonian_caution,
 };

@@ -49,14 +49,6 @@ static sgfs_status factor(sgfsi_precision *p, sgfs_sampler *sampler, sgfs_err *e
                       sampler->model->param[failed - 1]);
 }
 
-/* y = L^-1 (Lfull Lfull') L^-T x */
-static void apply(const sgfsi_precision *p, const sgfs_device *dev, const double *full, double *x) {
-    p->L.kind->solve(&p->L, true, x);
-    sgfsi_trmv(dev, p->A.D, full, true, x);
-    sgfsi_trmv(dev, p->A.D, full, false, x);
-    p->L.kind->solve(&p->L, false, x);
-}
-
 /* By the power method, from a vector that no one chose; a tenth is added, for it comes from below.
  */
 static double stiffness(const sgfsi_precision *p, const sgfs_sampler *sampler, double *x) {
@@ -68,7 +60,10 @@ static double stiffness(const sgfsi_precision *p, const sgfs_sampler *sampler, d
     for (int k = 0; k < POWER_STEPS; k++) {
         double size = sqrt(sgfsi_dot(dev, D, x, x));
         for (int64_t j = 0; j < D; j++) x[j] /= size;
-        apply(p, dev, sampler->anchor->L, x);
+        p->L.kind->solve(&p->L, true, x); /* x = L^-1 (Lfull Lfull') L^-T x */
+        sgfsi_trmv(dev, D, sampler->anchor->L, true, x);
+        sgfsi_trmv(dev, D, sampler->anchor->L, false, x);
+        p->L.kind->solve(&p->L, false, x);
         largest = sqrt(sgfsi_dot(dev, D, x, x));
     }
     return largest < 1.001 ? 1 : 1.1 * largest;

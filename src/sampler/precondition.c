@@ -80,20 +80,6 @@ static sgfs_status open_file(sgfsi_precondition *c, const sgfs_sampler *sampler,
     return SGFS_OK;
 }
 
-static sgfs_status open_curvature(sgfsi_precondition *c, const sgfs_sampler *sampler,
-                                  sgfs_err *err) {
-    double *mode = SGFSI_DOUBLES(sampler->arena, c->D);
-    c->R = c->D <= SGFSI_MOST_DENSE ? SGFSI_DOUBLES(sampler->arena, c->D * c->D) : mode;
-    if (mode == NULL || c->R == NULL) return sgfsi_fail_memory(err, "the preconditioner");
-    c->shape = SGFSI_DENSE;
-    sgfs_status status =
-        sgfsi_curvature_at_mode(sampler, "--precondition curvature", mode, c->R, &c->passes, err);
-    if (status != SGFS_OK || sgfsi_potrf(c->device, c->D, c->R) == 0) return status;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "--precondition curvature: the curvature at the mode is singular to working "
-                      "precision; a stronger prior or --standardize would help.");
-}
-
 sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *sampler,
                                     const sgfsi_precondition_settings *set,
                                     const sgfsi_precondition *shared, sgfs_err *err) {
@@ -105,7 +91,17 @@ sgfs_status sgfsi_precondition_open(sgfsi_precondition *c, const sgfs_sampler *s
     *c = (sgfsi_precondition){
         .device = sampler->model->ctx.near, .D = sampler->D, .shape = SGFSI_IDENTITY};
     if (strcmp(set->kind, "file") == 0) return open_file(c, sampler, set->file, err);
-    return strcmp(set->kind, "curvature") == 0 ? open_curvature(c, sampler, err) : SGFS_OK;
+    if (strcmp(set->kind, "curvature") != 0) return SGFS_OK;
+    double *mode = SGFSI_DOUBLES(sampler->arena, c->D);
+    c->R = c->D <= SGFSI_MOST_DENSE ? SGFSI_DOUBLES(sampler->arena, c->D * c->D) : mode;
+    if (mode == NULL || c->R == NULL) return sgfsi_fail_memory(err, "the preconditioner");
+    c->shape = SGFSI_DENSE;
+    sgfs_status status =
+        sgfsi_curvature_at_mode(sampler, "--precondition curvature", mode, c->R, &c->passes, err);
+    if (status != SGFS_OK || sgfsi_potrf(c->device, c->D, c->R) == 0) return status;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "--precondition curvature: the curvature at the mode is singular to working "
+                      "precision; a stronger prior or --standardize would help.");
 }
 
 void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, double *x) {

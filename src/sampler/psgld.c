@@ -79,8 +79,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     for (int64_t j = 0; j < e->D; j++)
         s->V[j] = keep * s->V[j] + (1 - keep) * e->gbar[j] * e->gbar[j];
     s->begun = true;
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
-    sgfsi_normals(&stream, e->D, s->z);
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     for (int64_t j = 0; j < e->D; j++) {
         double C = 1 / (s->lambda + sqrt(s->V[j]));
         theta[j] += pace.eps / 2 * C * s->G[j];
@@ -113,9 +112,7 @@ const sgfs_sampler_kind sgfs_sampler_psgld = {
     .settings_size = sizeof(settings),
     .stats = stats,
     .plan = plan_psgld,
-    .fixed_length = sgfsi_schedule_is_fixed,
-    .advise = sgfsi_schedule_advise,
-    .describe = sgfsi_schedule_describe,
+    SGFSI_SCHEDULE_HOOKS,
     .open = open_psgld,
     .step = step,
     .fields = fields,

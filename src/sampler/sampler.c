@@ -4,23 +4,11 @@
  */
 #include "sampler/sampler.h"
 
+#include "base/rng.h"
+
 void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list) {
     (void)s;
     (void)list;
-}
-
-/* An anchor of the chain's own; the shared one is found again when a run is opened again. */
-static void list_anchor(sgfsi_anchor *a, int64_t D, sgfsi_fields *list) {
-    sgfsi_fields_enter(list, "anchor");
-    SGFSI_FIELD_ARRAY(list, a, theta, D);
-    SGFSI_FIELD_ARRAY(list, a, G, D);
-    SGFSI_FIELD_ARRAY(list, a, G_post, D);
-    SGFSI_FIELD_ARRAY(list, a, info, D * D);
-    SGFSI_FIELD_ARRAY(list, a, L, D * D);
-    SGFSI_FIELD_ONE(list, a, loglik);
-    SGFSI_FIELD_ONE(list, a, lp);
-    SGFSI_FIELD_ONE(list, a, distance);
-    sgfsi_fields_leave(list);
 }
 
 void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list) {
@@ -30,7 +18,19 @@ void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list) {
     SGFSI_FIELD(list, "full.rows_touched", &s->full.rows_touched, 1);
     SGFSI_FIELD(list, "disk_wait", &s->eval.batcher.visit.wait, 1);
     SGFSI_FIELD(list, "disk_bytes", &s->eval.batcher.visit.bytes, 1);
-    if (s->own != NULL) list_anchor(s->own, s->D, list);
+    sgfsi_anchor *a = s->own; /* the shared one is found again when a run is opened again */
+    if (a != NULL) {
+        sgfsi_fields_enter(list, "anchor");
+        SGFSI_FIELD_ARRAY(list, a, theta, s->D);
+        SGFSI_FIELD_ARRAY(list, a, G, s->D);
+        SGFSI_FIELD_ARRAY(list, a, G_post, s->D);
+        SGFSI_FIELD_ARRAY(list, a, info, s->D * s->D);
+        SGFSI_FIELD_ARRAY(list, a, L, s->D * s->D);
+        SGFSI_FIELD_ONE(list, a, loglik);
+        SGFSI_FIELD_ONE(list, a, lp);
+        SGFSI_FIELD_ONE(list, a, distance);
+        sgfsi_fields_leave(list);
+    }
     sgfsi_fields_enter(list, s->kind->name);
     s->kind->fields(s, list);
     sgfsi_fields_leave(list);
@@ -44,6 +44,11 @@ sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *
     sgfsi_fields_free(&from);
     sgfsi_fields_free(&to);
     return status;
+}
+
+void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, purpose);
+    sgfsi_normals(&stream, s->D, z);
 }
 
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more) {

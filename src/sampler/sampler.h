@@ -111,6 +111,9 @@ void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list);
  * ("": all) become those of the first chain. */
 sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err);
 
+/* D normal numbers of the chain, of this iteration and purpose. */
+void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z);
+
 /* After a factorisation failed: the next larger ridge to try beside the one asked for, a part of the
  * mean diagonal, from 1e-10 up to 1e-2. Each is an intervention, and counted; false: none is left.
  * *more: 0 at first. */
@@ -207,6 +210,9 @@ sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_
 bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan);
 int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]);
 void sgfsi_schedule_describe(const sgfs_sampler *s, char *out, size_t room);
+#define SGFSI_SCHEDULE_HOOKS                                                                       \
+    .fixed_length = sgfsi_schedule_is_fixed, .advise = sgfsi_schedule_advise,                      \
+    .describe = sgfsi_schedule_describe
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now);
 
 /* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the

@@ -30,30 +30,22 @@ static const double most_slow = 30;     /* times longer than the stiffest direct
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static sgfs_status check_given(const sgfsi_schedule *s, const sgfs_config *cfg, sgfs_err *err) {
-    bool decays = !isnan(s->a);
+/* Lengths: ten times e in warm-up, a hundred independent draws of each chain, a thousand of them
+ * kept: in the softest direction, as far as that is reasonable. */
+sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_problem *now,
+                                double unit, double power, sgfs_err *err) {
+    bool decays = !isnan(s->a), given = decays || !isnan(s->constant);
     if (decays && !isnan(s->constant)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--epsilon is a constant step and --step-a a decaying one: give "
                           "one of them.");
     }
-    if (!decays && (sgfsi_config_given(cfg, "sampler.step_b") ||
-                    sgfsi_config_given(cfg, "sampler.step_delta"))) {
+    if (!decays && (sgfsi_config_given(plan->cfg, "sampler.step_b") ||
+                    sgfsi_config_given(plan->cfg, "sampler.step_delta")))
         return sgfsi_fail(err, SGFS_EUSAGE, "--step-b and --step-delta need --step-a.");
-    }
-    if (sgfsi_config_given(cfg, "sampler.cycle_explore") && s->cycles == 0) {
+    if (sgfsi_config_given(plan->cfg, "sampler.cycle_explore") && s->cycles == 0)
         return sgfsi_fail(err, SGFS_EUSAGE, "--cycle-explore needs --cycles.");
-    }
-    return SGFS_OK;
-}
-
-/* Lengths: ten times e in warm-up, a hundred independent draws of each chain, a thousand of them
- * kept: in the softest direction, as far as that is reasonable. */
-sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_problem *now,
-                                double unit, double power, sgfs_err *err) {
-    sgfs_status status = check_given(s, plan->cfg, err);
-    if (status != SGFS_OK) return status;
-    if (!isnan(s->a) || !isnan(s->constant)) {
+    if (given) {
         if (isnan(s->warmup_factor)) s->warmup_factor = 1;
         return SGFS_OK;
     }
@@ -115,16 +107,13 @@ sgfs_status sgfsi_cycle_check(int64_t cycles, double explore, const sgfsi_plan *
         (long long)cycles, (long long)draws, (long long)thin);
 }
 
-/* Larger steps in the first half of warm-up, falling geometrically. */
-static double warmup_boost(const sgfsi_schedule *s, const sgfs_iteration *now) {
-    double left = 1 - 2 * (double)(now->t - 1) / (double)now->warmup;
-    return now->t <= now->warmup && left > 0 ? pow(s->warmup_factor, left) : 1;
-}
-
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now) {
     sgfsi_cycle c = sgfsi_cycle_at(s->cycles, s->explore, now->t - now->warmup, now->draws);
     double eps = isnan(s->a) ? s->constant : s->a * pow(s->b + (double)now->t, -s->delta);
-    if (s->warmup_factor > 1) eps *= warmup_boost(s, now);
+    if (s->warmup_factor > 1 && now->t <= now->warmup) { /* larger steps in its first half */
+        double left = 1 - 2 * (double)(now->t - 1) / (double)now->warmup;
+        if (left > 0) eps *= pow(s->warmup_factor, left);
+    }
     return (sgfsi_pace){eps * c.factor, c.explores};
 }
 

@@ -222,19 +222,6 @@ static void apply_preset(sgfsi_plan *plan, const char *fisher) {
     if (!sgfsi_config_given(cfg, "sampler.warmup_alpha")) set->anneal.warmup = set->anneal.from;
 }
 
-/* The step h = 2/(gamma (1 + alpha^2)) must stay below 2 or the chain only mirrors itself. */
-static sgfs_status check_noise(const sgfsi_plan *plan, sgfs_err *err) {
-    const settings *set = plan->settings;
-    double alpha = fmin(set->anneal.from, set->anneal.warmup);
-    if (strcmp(set->b, "file") == 0 || !isnan(set->b_scale)) alpha = 0; /* B may be tiny */
-    if (2 / (plan->gamma * (1 + alpha * alpha)) <= 1.9) return SGFS_OK;
-    return sgfsi_fail(
-        err, SGFS_EUSAGE,
-        "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
-        "the chain: use a smaller --batch%s.",
-        (long long)plan->n, strcmp(plan->scheme, "with") == 0 ? "" : ", or --batch-scheme with");
-}
-
 /* ridge: Combinations of parameters that the data hardly know have hardly any information, and a
  * step by its inverse throws them away: without a ridge networks saturate in their first steps, and
  * the coefficients of a label of few rows run far away. The ridge is matched by noise, and as exact.
@@ -263,7 +250,15 @@ static sgfs_status plan_sgfs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err
     apply_preset(plan, now->fisher);
     double slow = 1 + set->anneal.warmup * set->anneal.warmup;
     sgfsi_plan_lengths(plan, fmin(fmax(ceil(10 * plan->gamma * slow), 1000), 1e15), NAN, NAN);
-    return check_noise(plan, err);
+    /* The step h = 2/(gamma (1 + alpha^2)) must stay below 2 or the chain only mirrors itself. */
+    double alpha = fmin(set->anneal.from, set->anneal.warmup);
+    if (strcmp(set->b, "file") == 0 || !isnan(set->b_scale)) alpha = 0; /* B may be tiny */
+    if (2 / (plan->gamma * (1 + alpha * alpha)) <= 1.9) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "--batch %lld leaves (almost) no gradient noise to sample with, and the step would mirror "
+        "the chain: use a smaller --batch%s.",
+        (long long)plan->n, strcmp(plan->scheme, "with") == 0 ? "" : ", or --batch-scheme with");
 }
 
 static bool fixed_length(const sgfsi_plan *plan) {
@@ -311,47 +306,33 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static void draw(const sgfs_sampler *sampler, sgfs *s, int64_t t, uint32_t purpose) {
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, t, purpose);
-    sgfsi_normals(&stream, sampler->D, s->z);
-}
-
 /* x += all each z, with each a number for every parameter (NULL: 1). */
 static void add_noise(const sgfs_sampler *sampler, sgfs *s, int64_t t, uint32_t purpose, double all,
                       const double *each, double *x) {
-    draw(sampler, s, t, purpose);
+    sgfsi_sampler_normals(sampler, t, purpose, s->z);
     for (int64_t j = 0; j < sampler->D; j++) x[j] += all * (each != NULL ? each[j] : 1) * s->z[j];
-}
-
-/* What K has beyond gamma N I1hat + Lambda is matched by noise: slower, but as exact. */
-static void add_prior_noise(const sgfs_sampler *sampler, sgfs *s, int64_t t, double *x) {
-    const sgfsi_sgfs_matrix *K = &s->K;
-    if (K->prior != NULL)
-        add_noise(sampler, s, t, SGFSI_PRIOR, sqrt(K->share - 1), s->root_prior, x);
-    if (K->ridge_now > 0) add_noise(sampler, s, t, SGFSI_RIDGE, sqrt(K->ridge_now), NULL, x);
-}
-
-/* x += alpha B^1/2 z1, for a B that is not K. */
-static void add_injected(const sgfs_sampler *sampler, sgfs *s, int64_t t, double alpha, double *x) {
-    const sgfsi_injected *B = &s->K.B;
-    if (B->root != NULL) {
-        add_noise(sampler, s, t, SGFSI_NOISE, alpha, B->root, x);
-        return;
-    }
-    draw(sampler, s, t, SGFSI_NOISE);
-    B->full.kind->mul_factor(&B->full_root, false, s->z);
-    sgfsi_axpy(sampler->model->ctx.device, sampler->D, alpha, s->z, x);
 }
 
 /* x = G  ->  the step. An exploring step is the same without noise. Returns the factor in front of
  * K^-1 G. */
 static double solve_step(const sgfs_sampler *sampler, sgfs *s, int64_t t, double alpha,
                          bool explores, double *x) {
-    const sgfs_sym *L = &s->K.L;
-    bool ours = s->K.B.is_fisher;
-    bool injects = alpha > 0 && !explores;
-    if (!explores) add_prior_noise(sampler, s, t, x);
-    if (injects && !ours) add_injected(sampler, s, t, alpha, x);
+    const sgfsi_sgfs_matrix *K = &s->K;
+    const sgfsi_injected *B = &K->B;
+    const sgfs_sym *L = &K->L;
+    bool ours = B->is_fisher, injects = alpha > 0 && !explores;
+    /* What K has beyond gamma N I1hat + Lambda is matched by noise: slower, but as exact. */
+    if (!explores && K->prior != NULL)
+        add_noise(sampler, s, t, SGFSI_PRIOR, sqrt(K->share - 1), s->root_prior, x);
+    if (!explores && K->ridge_now > 0)
+        add_noise(sampler, s, t, SGFSI_RIDGE, sqrt(K->ridge_now), NULL, x);
+    if (injects && !ours && B->root != NULL)
+        add_noise(sampler, s, t, SGFSI_NOISE, alpha, B->root, x);
+    if (injects && !ours && B->root == NULL) { /* alpha B^1/2 z1, for a whole matrix B */
+        sgfsi_sampler_normals(sampler, t, SGFSI_NOISE, s->z);
+        B->full.kind->mul_factor(&B->full_root, false, s->z);
+        sgfsi_axpy(sampler->model->ctx.device, sampler->D, alpha, s->z, x);
+    }
     L->kind->solve(L, false, x);
     if (injects && ours) add_noise(sampler, s, t, SGFSI_NOISE, alpha, NULL, x);
     L->kind->solve(L, true, x);

@@ -181,10 +181,10 @@ static void compare_with_anchor(sgfs_sampler *sampler, sgfs_cv *s) {
 }
 
 /* A draw of the Gaussian there. */
-static void draw_place(const sgfs_sampler *sampler, sgfsi_stream stream, double *theta) {
+static void draw_place(const sgfs_sampler *sampler, int64_t t, uint32_t purpose, double *theta) {
     const sgfs_device *dev = sampler->model->ctx.near;
     const sgfsi_anchor *a = sampler->anchor;
-    sgfsi_normals(&stream, sampler->D, theta);
+    sgfsi_sampler_normals(sampler, t, purpose, theta);
     sgfsi_trsv(dev, sampler->D, a->L, true, theta);
     sgfsi_axpy(dev, sampler->D, 1.0, a->theta, theta);
 }
@@ -201,14 +201,10 @@ static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
     sgfsi_average_restart(&g->I1);
     g->measured = 0;
     for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain,
-                                          SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE);
-        draw_place(sampler, at, s->mean);
+        draw_place(sampler, SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE, s->mean);
         status =
             sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
-        sgfsi_stream signs = sgfsi_stream_at(sampler->seed, sampler->chain,
-                                             SGFSI_PROBE_SIGNS + first + i, SGFSI_PROBE);
-        sgfsi_normals(&signs, e->D, g->z);
+        sgfsi_sampler_normals(sampler, SGFSI_PROBE_SIGNS + first + i, SGFSI_PROBE, g->z);
         if (status == SGFS_OK) sgfsi_corrected_learn(g, e, true, 1 / (double)(i + 1));
         if (sampler->first == NULL && first == 0)
             sgfsi_tick(&ticker, (double)(i + 1) / (double)count);
@@ -252,31 +248,6 @@ static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status co
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Rows that are scored for an effective draw: (2 - h)/h batches, twice each, against the pass of
- * SGFS (tau = N/n, or 19 where its step of a tenth is the shorter one). */
-static void weigh_gain(sgfs_sampler *sampler, const sgfs_cv *s) {
-    const sgfsi_eval *e = &sampler->eval;
-    double h = s->step.h, ours = 2 * (double)e->n * (2 - h) / h;
-    double sgfs = fmax((e->gamma - 1) * (double)e->n, 19 * (double)e->n);
-    if (ours < sgfs) return;
-    snprintf(sampler->fallback, sizeof sampler->fallback,
-             "Control variates gain nothing here: around the anchor the gradient's noise is %.3g "
-             "of the curvature, so that steps are at most h = %.2g and an effective draw would "
-             "score about %.3g rows, where SGFS scores %.3g.",
-             s->around, h, ours, sgfs);
-}
-
-static void tell(const sgfs_sampler *sampler, const sgfs_cv *s) {
-    double h = s->step.h, tau = (2 - h) / h;
-    sgfsi_json_num(sampler->report, "step", h);
-    sgfsi_json_num(sampler->report, "tau_predicted", tau);
-    sgfsi_json_num(sampler->report, "noise", s->around);
-    if (s->step.given || sampler->fallback[0] != '\0') return;
-    sgfsi_say(sampler->log, SGFS_NOTE,
-              "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
-              s->around, h, tau);
-}
-
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
     sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
@@ -302,8 +273,26 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     if (sampler->first != NULL) return sgfsi_sampler_borrow(sampler, "", err);
     status = look_around(sampler, s, SGFS_EUSAGE, err);
     if (status != SGFS_OK) return status;
-    if (s->anchored && !s->step.given) weigh_gain(sampler, s);
-    tell(sampler, s);
+    /* Rows that are scored for an effective draw: (2 - h)/h batches, twice each, against the pass of
+     * SGFS (tau = N/n, or 19 where its step of a tenth is the shorter one). */
+    double h = s->step.h, tau = (2 - h) / h, n = (double)sampler->eval.n,
+           ours = 2 * n * (2 - h) / h;
+    double sgfs = fmax((sampler->eval.gamma - 1) * n, 19 * n);
+    bool gains = !s->anchored || s->step.given || ours < sgfs;
+    if (!gains) {
+        snprintf(sampler->fallback, sizeof sampler->fallback,
+                 "Control variates gain nothing here: around the anchor the gradient's noise is "
+                 "%.3g of the curvature, so that steps are at most h = %.2g and an effective draw "
+                 "would score about %.3g rows, where SGFS scores %.3g.",
+                 s->around, h, ours, sgfs);
+    }
+    sgfsi_json_num(sampler->report, "step", h);
+    sgfsi_json_num(sampler->report, "tau_predicted", tau);
+    sgfsi_json_num(sampler->report, "noise", s->around);
+    if (s->step.given || !gains) return SGFS_OK;
+    sgfsi_say(sampler->log, SGFS_NOTE,
+              "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
+              s->around, h, tau);
     return SGFS_OK;
 }
 
@@ -315,26 +304,22 @@ static double batches_of(const sgfs_cv *s) {
     return memory * fmax(1, tau / (double)s->turns.every);
 }
 
-/* Noise alone may be large by chance, or because the posterior is wild: the chain's centre must have
- * moved as well. F times the noise belongs to a distance of (F - 1) D squared standard deviations;
- * half of it is beyond what a mean of so many places shows by chance (about D/60). */
-static bool has_left(const sgfs_sampler *sampler, sgfs_cv *s) {
-    sgfsi_corrected *g = &s->step;
-    const sgfsi_anchor *a = sampler->anchor;
-    int64_t D = sampler->D;
-    if (g->noise <= s->limit * s->around) return false;
-    for (int64_t j = 0; j < D; j++) g->tmp[j] = s->mean[j] - a->theta[j];
-    g->P.L.kind->mul_factor(&g->P.L, true, g->tmp);
-    return sgfsi_dot(g->P.L.device, D, g->tmp, g->tmp) > 0.5 * (s->limit - 1) * (double)D;
-}
-
 /* The chain has left the anchor: a new one where it has been of late. */
 static sgfs_status follow(sgfs_sampler *sampler, sgfs_cv *s, const double *theta, sgfs_err *err) {
     double batches = batches_of(s);
     double kappa = 1 / fmin((double)++s->seen, batches);
     for (int64_t j = 0; j < sampler->D; j++) s->mean[j] += kappa * (theta[j] - s->mean[j]);
-    bool may = s->anchored && (double)s->seen >= batches;
-    if (!may || !has_left(sampler, s)) return SGFS_OK;
+    if (!s->anchored || (double)s->seen < batches) return SGFS_OK;
+    /* Noise alone may be large by chance, or because the posterior is wild: the chain's centre must
+     * have moved as well. F times the noise belongs to a distance of (F - 1) D squared standard
+     * deviations; half of it is beyond what a mean of so many places shows by chance (about D/60). */
+    sgfsi_corrected *g = &s->step;
+    int64_t D = sampler->D;
+    if (g->noise <= s->limit * s->around) return SGFS_OK;
+    for (int64_t j = 0; j < D; j++) g->tmp[j] = s->mean[j] - sampler->anchor->theta[j];
+    g->P.L.kind->mul_factor(&g->P.L, true, g->tmp);
+    double distance = sgfsi_dot(g->P.L.device, D, g->tmp, g->tmp);
+    if (!(distance > 0.5 * (s->limit - 1) * (double)D)) return SGFS_OK;
     sgfs_status status = sgfsi_sampler_reanchor(sampler, s->mean, err);
     return status == SGFS_OK ? look_around(sampler, s, SGFS_ENUMERIC, err) : status;
 }
@@ -344,13 +329,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     sgfs_cv *s = sampler->state;
     sgfsi_corrected *g = &s->step;
     double before = (double)sampler->interventions;
-    if (!s->begun) {
-        sgfsi_stream at = sgfsi_stream_at(sampler->seed, sampler->chain, 1, SGFSI_START);
-        draw_place(sampler, at, theta);
-    }
+    if (!s->begun) draw_place(sampler, 1, SGFSI_START, theta);
     s->begun = true;
     compare_with_anchor(sampler, s);
-    sgfsi_corrected_draw(g, sampler, now->t);
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, g->z);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, s->G,
                                              now->want_lp ? &stats[SGFSI_LP] : NULL, err);
     bool due = !g->ready || sgfsi_turns_due(&s->turns, now);

@@ -61,40 +61,6 @@ static sgfs_status open_sym(const sgfs_sampler *sampler, const sgfs_fisher_kind 
                           err);
 }
 
-static sgfs_status read_full(sgfsi_injected *B, sgfs_sampler *sampler, const sgfsi_matrix *m,
-                             const char *path, sgfs_err *err) {
-    const sgfs_fisher_kind *f = sampler->fisher;
-    if (f != &sgfs_fisher_full) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: a whole matrix B needs the whole Fisher matrix (--sampler sgfs-f); "
-                          "with --fisher %s give its diagonal, %lld numbers.",
-                          path, f->name, (long long)sampler->D);
-    }
-    sgfs_status status = open_sym(sampler, f, &B->full, err);
-    if (status == SGFS_OK) status = open_sym(sampler, f, &B->full_root, err);
-    if (status != SGFS_OK) return status;
-    f->from_dense(&B->full, m->a);
-    f->combine(&B->full, B->scale, &B->full, 0, NULL);
-    f->combine(&B->full_root, 1, &B->full, 0, NULL);
-    int64_t failed = f->factor(&B->full_root);
-    if (failed == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA, "%s: B is not positive definite (at parameter \"%s\").",
-                      path, sampler->model->param[failed - 1]);
-}
-
-static sgfs_status read_diag(sgfsi_injected *B, const sgfs_sampler *sampler, const sgfsi_matrix *m,
-                             const char *path, sgfs_err *err) {
-    for (int64_t j = 0; j < sampler->D; j++) {
-        if (!(m->a[j] > 0)) {
-            return sgfsi_fail(err, SGFS_EDATA, "%s: B must be positive; number %lld is not.", path,
-                              (long long)(j + 1));
-        }
-        B->diag[j] = B->scale * m->a[j];
-        B->root[j] = sqrt(B->diag[j]);
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfsi_sgfs_settings *set = sampler->settings;
     const char *kind = set->b, *path = set->b_file;
@@ -115,12 +81,36 @@ static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_
     sgfsi_matrix m;
     sgfs_status status = sgfsi_matrix_read(&m, path, sampler->D, sampler->arena, err);
     if (status != SGFS_OK) return status;
-    if (m.diagonal) return read_diag(B, sampler, &m, path, err);
+    for (int64_t j = 0; m.diagonal && j < sampler->D; j++) {
+        if (!(m.a[j] > 0)) {
+            return sgfsi_fail(err, SGFS_EDATA, "%s: B must be positive; number %lld is not.", path,
+                              (long long)(j + 1));
+        }
+        B->diag[j] = B->scale * m.a[j];
+        B->root[j] = sqrt(B->diag[j]);
+    }
+    if (m.diagonal) return SGFS_OK;
     B->diag = B->root = NULL;
-    return read_full(B, sampler, &m, path, err);
+    const sgfs_fisher_kind *f = sampler->fisher;
+    if (f != &sgfs_fisher_full) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: a whole matrix B needs the whole Fisher matrix (--sampler sgfs-f); "
+                          "with --fisher %s give its diagonal, %lld numbers.",
+                          path, f->name, (long long)sampler->D);
+    }
+    status = open_sym(sampler, f, &B->full, err);
+    if (status == SGFS_OK) status = open_sym(sampler, f, &B->full_root, err);
+    if (status != SGFS_OK) return status;
+    f->from_dense(&B->full, m.a);
+    f->combine(&B->full, B->scale, &B->full, 0, NULL);
+    f->combine(&B->full_root, 1, &B->full, 0, NULL);
+    int64_t failed = f->factor(&B->full_root);
+    if (failed == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA, "%s: B is not positive definite (at parameter \"%s\").",
+                      path, sampler->model->param[failed - 1]);
 }
 
-static void open_counts(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler) {
+sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfsi_sgfs_settings *set = sampler->settings;
     const sgfsi_fisher_settings *f = &sampler->plan->fisher;
     const sgfsi_eval *e = &sampler->eval;
@@ -131,60 +121,46 @@ static void open_counts(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler) {
     k->updates = strcmp(f->update, "refactor") != 0;
     k->fades = k->updates || f->fade;
     if (set->prior_in_matrix) k->prior = sampler->model->precision;
-}
-
-sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err *err) {
-    open_counts(k, sampler);
     sgfs_status status = open_average(sampler, &k->scores, err);
     if (status == SGFS_OK && k->by_model) status = open_average(sampler, &k->model, err);
     if (status == SGFS_OK) status = open_injected(&k->B, sampler, err);
     if (status != SGFS_OK) return status;
     /* Woodbury: the same numbers, kept as their inverse */
-    bool woodbury = strcmp(sampler->plan->fisher.update, "woodbury") == 0;
+    bool woodbury = strcmp(f->update, "woodbury") == 0;
     return open_sym(sampler, woodbury ? &sgfs_fisher_inverse : sampler->fisher, &k->L, err);
 }
 
 /* ---- factoring ------------------------------------------------------------------------------- */
 
-/* B where it follows K, which stands in L. */
-static void follow(sgfsi_injected *B, const sgfs_sym *K) {
-    double mean = K->kind->trace(K) / (double)K->D;
-    K->kind->diag(K, B->diag);
-    for (int64_t j = 0; j < K->D; j++) {
-        B->diag[j] = B->scale * (B->identity ? mean : B->diag[j]);
-        B->root[j] = sqrt(B->diag[j]);
-    }
-}
-
-/* L holds gamma N I1hat + e Lambda: add the ridge and alpha^2 B, and factor. 0, or where it
- * failed. */
-static int64_t complete(sgfsi_sgfs_matrix *k, double alpha) {
-    const sgfs_fisher_kind *f = k->L.kind;
-    if (k->ridge_now > 0) f->add_diag(&k->L, k->ridge_now, NULL);
-    k->alpha = alpha;
-    double size = f->trace(&k->L);
-    if (k->B.adapts) follow(&k->B, &k->L);
-    if (k->B.diag != NULL) f->add_diag(&k->L, alpha * alpha, k->B.diag);
-    else if (!k->B.is_fisher) f->combine(&k->L, 1, &k->L, alpha * alpha, &k->B.full);
-    k->shrink = size / f->trace(&k->L);
-    return f->factor(&k->L);
-}
-
 static sgfsi_average *source_of(sgfsi_sgfs_matrix *k) {
     return k->source == SGFSI_FROM_MODEL ? &k->model : &k->scores;
 }
 
-/* ridge: relative to the mean diagonal; NaN: what is left of the last one, which fades. */
+/* gamma N I1hat + e Lambda, the ridge and alpha^2 B, factored; 0, or where that failed. ridge:
+ * relative to the mean diagonal; NaN: what is left of the last one, which fades. */
 static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double ridge,
                      double alpha) {
     const sgfsi_eval *e = &sampler->eval;
-    k->L.kind->combine(&k->L, e->gamma * e->total, &source_of(k)->I1, 0, NULL);
-    if (k->prior != NULL) k->L.kind->add_diag(&k->L, k->share, k->prior);
+    const sgfs_fisher_kind *f = k->L.kind;
+    sgfsi_injected *B = &k->B;
+    f->combine(&k->L, e->gamma * e->total, &source_of(k)->I1, 0, NULL);
+    if (k->prior != NULL) f->add_diag(&k->L, k->share, k->prior);
     if (!isnan(ridge)) {
-        k->ridge_now = ridge * k->L.kind->trace(&k->L) / (double)e->D;
+        k->ridge_now = ridge * f->trace(&k->L) / (double)e->D;
         k->ridge_full = k->left > 0 ? k->ridge_now / k->left : k->ridge_now;
     }
-    return complete(k, alpha);
+    if (k->ridge_now > 0) f->add_diag(&k->L, k->ridge_now, NULL);
+    k->alpha = alpha;
+    double size = f->trace(&k->L), mean = size / (double)e->D;
+    if (B->adapts) f->diag(&k->L, B->diag);
+    for (int64_t j = 0; B->adapts && j < e->D; j++) { /* B follows K, which stands in L */
+        B->diag[j] = B->scale * (B->identity ? mean : B->diag[j]);
+        B->root[j] = sqrt(B->diag[j]);
+    }
+    if (B->diag != NULL) f->add_diag(&k->L, alpha * alpha, B->diag);
+    else if (!B->is_fisher) f->combine(&k->L, 1, &k->L, alpha * alpha, &B->full);
+    k->shrink = size / f->trace(&k->L);
+    return f->factor(&k->L);
 }
 
 static sgfs_status refactor(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_average *source,

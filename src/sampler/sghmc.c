@@ -64,15 +64,6 @@ static sgfs_status plan_sghmc(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     return sgfsi_schedule_plan(&set->schedule, plan, now, set->friction / now->N, 1, err);
 }
 
-static sgfs_status open_estimate(sghmc *s, const sgfs_sampler *sampler, sgfs_err *err) {
-    const sgfs_fisher_kind *diag = &sgfs_fisher_diag;
-    sgfs_status status = sgfsi_sym_open(&s->noise, diag, sampler->model->ctx.device,
-                                        sampler->layout, sampler->arena, err);
-    if (status != SGFS_OK) return status;
-    s->work = SGFSI_DOUBLES(sampler->arena, diag->work(sampler->layout, sampler->eval.n));
-    return s->work != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the noise estimate");
-}
-
 static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
     const settings *set = sampler->settings;
@@ -88,15 +79,12 @@ static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
     sampler->state = s;
     sgfs_status status =
         sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
-    return status == SGFS_OK && s->estimates ? open_estimate(s, sampler, err) : status;
-}
-
-/* A short memory in warm-up, an average of everything afterwards. */
-static void learn_noise(sghmc *s, const sgfsi_eval *e, bool warmup) {
-    if (!warmup || s->weight < WINDOW) s->weight++;
-    double kappa = 1 / s->weight;
-    s->noise.kind->add_cov(&s->noise, 1 - kappa, kappa / (double)(e->n - 1), &e->scores, e->gbar,
-                           s->work);
+    if (status != SGFS_OK || !s->estimates) return status;
+    const sgfs_fisher_kind *diag = &sgfs_fisher_diag;
+    s->work = SGFSI_DOUBLES(sampler->arena, diag->work(sampler->layout, sampler->eval.n));
+    if (s->work == NULL) return sgfsi_fail_memory(err, "the noise estimate");
+    return sgfsi_sym_open(&s->noise, diag, sampler->model->ctx.device, sampler->layout,
+                          sampler->arena, err);
 }
 
 /* z_j becomes N(0, 2 (a - bhat_j) eta). In warm-up nothing is subtracted yet. */
@@ -132,9 +120,13 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     if (status != SGFS_OK) return status;
     double eta = pace.eps / 2;
     sgfsi_momentum_rescale(e->D, s->v, &s->eta, eta);
-    if (s->estimates) learn_noise(s, e, warmup);
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
-    sgfsi_normals(&stream, e->D, s->z);
+    if (s->estimates) { /* a short memory in warm-up, an average of everything afterwards */
+        if (!warmup || s->weight < WINDOW) s->weight++;
+        double kappa = 1 / s->weight;
+        s->noise.kind->add_cov(&s->noise, 1 - kappa, kappa / (double)(e->n - 1), &e->scores,
+                               e->gbar, s->work);
+    }
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     if (!pace.explores) status = scale_noise(sampler, s, eta, warmup, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < e->D; j++) {
@@ -179,9 +171,7 @@ const sgfs_sampler_kind sgfs_sampler_sghmc = {
     .settings_size = sizeof(settings),
     .stats = stats,
     .plan = plan_sghmc,
-    .fixed_length = sgfsi_schedule_is_fixed,
-    .advise = sgfsi_schedule_advise,
-    .describe = sgfsi_schedule_describe,
+    SGFSI_SCHEDULE_HOOKS,
     .open = open_sghmc,
     .step = step,
     .fields = fields,

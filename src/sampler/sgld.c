@@ -82,8 +82,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     sgfsi_pace pace;
     sgfs_status status = ascend(sampler, now, theta, stats, &pace, err);
     if (status != SGFS_OK || pace.explores) return status;
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
-    sgfsi_normals(&stream, sampler->eval.D, s->z);
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     sgfsi_precondition_apply(&s->C, false, s->z);
     sgfsi_axpy(sampler->eval.model->ctx.device, sampler->eval.D, sqrt(pace.eps), s->z, theta);
     return SGFS_OK;
@@ -122,9 +121,7 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     .settings_size = sizeof(settings),
     .stats = stats,
     .plan = plan_sgld,
-    .fixed_length = sgfsi_schedule_is_fixed,
-    .advise = sgfsi_schedule_advise,
-    .describe = sgfsi_schedule_describe,
+    SGFSI_SCHEDULE_HOOKS,
     .open = open_sgld,
     .step = step,
     .fields = sgfsi_no_fields,
@@ -140,9 +137,7 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .optimiser = true,
     .stats = stats,
     .plan = plan_sgld,
-    .fixed_length = sgfsi_schedule_is_fixed,
-    .advise = sgfsi_schedule_advise,
-    .describe = sgfsi_schedule_describe,
+    SGFSI_SCHEDULE_HOOKS,
     .open = open_sgld,
     .step = step_sgd,
     .fields = sgfsi_no_fields,

@@ -78,13 +78,6 @@ static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
     return sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
 }
 
-static sgfs_status regulate(sgnht *s, double temperature, double eta, sgfs_err *err) {
-    double mass = isnan(s->mass) ? 10 * eta / (s->noise * s->noise) : s->mass;
-    s->friction += (temperature - 1) * eta / mass;
-    if (fabs(s->friction) < 2) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC, "the thermostat has run away");
-}
-
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     sgnht *s = sampler->state;
@@ -97,8 +90,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     if (status != SGFS_OK) return status;
     double eta = pace.eps / 2, root = pace.explores ? 0 : sqrt(2 * s->noise * eta);
     sgfsi_momentum_rescale(e->D, s->v, &s->eta, eta);
-    sgfsi_stream stream = sgfsi_stream_at(sampler->seed, sampler->chain, now->t, SGFSI_NOISE);
-    sgfsi_normals(&stream, e->D, s->z);
+    sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     for (int64_t j = 0; j < e->D; j++) {
         s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + root * s->z[j];
         theta[j] += s->v[j];
@@ -106,7 +98,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     stats[TEMPERATURE] =
         (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
     stats[THERMOSTAT] = s->friction;
-    return large || pace.explores ? SGFS_OK : regulate(s, stats[TEMPERATURE], eta, err);
+    if (large || pace.explores) return SGFS_OK;
+    double mass = isnan(s->mass) ? 10 * eta / (s->noise * s->noise) : s->mass;
+    s->friction += (stats[TEMPERATURE] - 1) * eta / mass;
+    if (fabs(s->friction) < 2) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC, "the thermostat has run away");
 }
 
 static const char *caution(const sgfsi_plan *plan, const char *fisher) {
@@ -135,9 +131,7 @@ const sgfs_sampler_kind sgfs_sampler_sgnht = {
     .settings_size = sizeof(settings),
     .stats = stats,
     .plan = plan_sgnht,
-    .fixed_length = sgfsi_schedule_is_fixed,
-    .advise = sgfsi_schedule_advise,
-    .describe = sgfsi_schedule_describe,
+    SGFSI_SCHEDULE_HOOKS,
     .open = open_sgnht,
     .step = step,
     .fields = fields,

@@ -10,6 +10,7 @@
  */
 #include <stdio.h>
 
+#include "api/options.h"
 #include "base/rng.h"
 #include "chain/plan.h"
 #include "context/device/device.h"

@@ -378,7 +378,7 @@ static double differ(const problem *q, sgfs_run *hand, const sgfs_draws *sgfs, d
     int64_t fill = (int64_t)ceil(3.0 * (double)q->D / (double)own->eval.n);
     for (int64_t t = 1 - fill; t <= 400 && worst >= 0; t++) {
         bool fills = t <= 0;
-        if (!fills) sgfsi_corrected_draw(&g, own, t);
+        if (!fills) sgfsi_sampler_normals(own, t, SGFSI_NOISE, g.z);
         assert_int_equal(sgfsi_eval_gradient(&own->eval, fills ? t + fill - 1 : t,
                                              fills ? SGFSI_FILL : SGFSI_ROWS, theta, G, NULL, NULL),
                          SGFS_OK);

@@ -6,7 +6,9 @@ appears in one source file. Adding an arrow is a decision: change the table here
 """
 
 import os
+import pathlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,6 +122,43 @@ def test_own_headers_are_named_from_src(path):
         if bracket == '"' and header not in PUBLIC:
             assert (ROOT / "src" / header).is_file(), header
             assert ".." not in header
+
+
+def symbols(path):
+    """Names that an object file defines, and names of ours that it needs from others."""
+    listed = subprocess.run(["nm", "-P", path], capture_output=True, text=True, check=True).stdout
+    rows = [line.split()[:2] for line in listed.splitlines()]
+    ours = [(name, kind) for name, kind in rows if name.startswith(("sgfs_", "sgfsi_"))]
+    return {n for n, k in ours if k in "TDRBGSC"}, {n for n, k in ours if k == "U"}
+
+
+def needs_above(layer_of, needed_by):
+    """(layer, symbol, layer of the symbol) of every symbol that a layer may not need."""
+    found = []
+    for layer, names in needed_by.items():
+        allowed = {header.split("/")[0] for header in MAY[layer]} | {layer}
+        found += [(layer, n, layer_of[n]) for n in sorted(names)
+                  if n in layer_of and layer_of[n] not in allowed
+                  and (n.startswith("sgfsi_") or layer in ENGINE)]  # jobs may use sgfs.h
+    return found
+
+
+def test_no_layer_needs_a_symbol_from_above():
+    """What an `extern` in the wrong place would hide from the #include lines."""
+    build = pathlib.Path(os.environ.get("SGFS_BUILD", ROOT / "build"))
+    objects = sorted((build / "CMakeFiles" / "sgfs_objects.dir" / "src").rglob("*.o"))
+    if not objects:
+        pytest.skip("no object files: build first")
+    layer_of, needed_by = {}, {}
+    for path in objects:
+        layer = path.relative_to(build / "CMakeFiles" / "sgfs_objects.dir" / "src").parts[0]
+        if layer not in MAY:
+            continue
+        defined, needed = symbols(path)
+        layer_of.update(dict.fromkeys(defined, layer))
+        needed_by.setdefault(layer, set()).update(needed)
+    assert needs_above(layer_of, needed_by) == []
+    assert needs_above({"sgfsi_x": "jobs"}, {"chain": {"sgfsi_x"}}) == [("chain", "sgfsi_x", "jobs")]
 
 
 @pytest.mark.parametrize("folder", ["cli", "examples"])

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/threads.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
@@ -64,24 +65,10 @@ typedef struct csv {
 static sgfs_status add_words(csv *c, int64_t col, sgfs_err *err) {
     sgfsi_csv_plan *plan = &c->plan;
     if (plan->words_of[col] >= 0) return SGFS_OK;
-    sgfsi_csv_words *bigger =
-        realloc(plan->words, ((size_t)plan->worded + 1) * sizeof *plan->words);
-    if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
-    plan->words = bigger;
-    sgfsi_csv_words *w = &plan->words[plan->worded];
-    memset(w, 0, sizeof *w);
-    w->col = col;
+    if (!sgfsi_resize(&plan->words, plan->worded + 1, sizeof *plan->words))
+        return sgfsi_fail_memory(err, "the words of a column");
+    plan->words[plan->worded] = (sgfsi_csv_words){.col = col};
     plan->words_of[col] = (int32_t)plan->worded++;
-    return SGFS_OK;
-}
-
-static sgfs_status make_columns(csv *c, sgfs_err *err) {
-    size_t cols = (size_t)c->format.cols;
-    c->plan.role = calloc(cols, 1);
-    c->plan.words_of = malloc(cols * sizeof *c->plan.words_of);
-    if (c->plan.role == NULL || c->plan.words_of == NULL)
-        return sgfsi_fail_memory(err, "column roles");
-    for (size_t i = 0; i < cols; i++) c->plan.words_of[i] = -1;
     return SGFS_OK;
 }
 
@@ -105,24 +92,22 @@ static sgfs_status add_categorical(csv *c, const unsigned char *mark, sgfs_err *
     return SGFS_OK;
 }
 
-/* Columns in which an earlier reading of the file found words. */
-static sgfs_status add_known(csv *c, sgfs_err *err) {
-    const sgfsi_table *known = c->options.known;
-    sgfs_status status = SGFS_OK;
-    if (known == NULL || known->dictionary == NULL) return SGFS_OK;
-    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
-        int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
-        while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
-        if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
-    }
-    return status;
-}
-
 static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
     const char *list = c->options.categorical;
     if (list == NULL || list[0] == '\0') return SGFS_OK;
     c->plan.automatic = strcmp(list, "auto") == 0;
-    if (c->plan.automatic) return add_known(c, err);
+    if (c->plan.automatic) {
+        /* Columns in which an earlier reading of the file found words. */
+        const sgfsi_table *known = c->options.known;
+        sgfs_status status = SGFS_OK;
+        if (known == NULL || known->dictionary == NULL) return SGFS_OK;
+        for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+            int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
+            while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
+            if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
+        }
+        return status;
+    }
     unsigned char *mark = calloc((size_t)columns->cols, 1);
     if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
     sgfs_status status = sgfsi_columns_mark(columns, "categorical", list, mark, err);
@@ -131,27 +116,15 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
     return status;
 }
 
-/* Features that --drop will leave out keep their place, so that numbers still count the file's
- * columns, and may hold anything. */
-static sgfs_status pass_over_dropped(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
-    const char *list = c->options.drop;
-    if (list == NULL || list[0] == '\0') return SGFS_OK;
-    unsigned char *mark = calloc((size_t)columns->cols, 1);
-    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
-    sgfs_status status = sgfsi_columns_mark_some(columns, list, mark, err);
-    for (int64_t i = 0; i < columns->cols; i++) {
-        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
-        if (mark[i] && numbers) c->plan.words_of[i] = -2;
-    }
-    free(mark);
-    return status;
-}
-
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
                                    NULL};
-    sgfs_status status = make_columns(c, err);
-    if (status == SGFS_OK) status = sgfsi_columns_select(&columns, &c->options, c->plan.role, err);
+    c->plan.role = calloc((size_t)c->format.cols, 1);
+    c->plan.words_of = malloc((size_t)c->format.cols * sizeof *c->plan.words_of);
+    if (c->plan.role == NULL || c->plan.words_of == NULL)
+        return sgfsi_fail_memory(err, "column roles");
+    for (int64_t i = 0; i < c->format.cols; i++) c->plan.words_of[i] = -1;
+    sgfs_status status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
     if (status != SGFS_OK) return status;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
@@ -161,30 +134,25 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
         if (words) status = add_words(c, i, err);
     }
     if (status == SGFS_OK) status = choose_words(c, &columns, err);
-    return status == SGFS_OK ? pass_over_dropped(c, &columns, err) : status;
+    if (status != SGFS_OK) return status;
+    /* Features that --drop will leave out keep their place, so that numbers still count the
+     * file's columns, and may hold anything. */
+    const char *list = c->options.drop;
+    if (list == NULL || list[0] == '\0') return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns.cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    status = sgfsi_columns_mark(&columns, NULL, list, mark, err);
+    for (int64_t i = 0; i < columns.cols; i++) {
+        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
+        if (mark[i] && numbers) c->plan.words_of[i] = -2;
+    }
+    free(mark);
+    return status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status open_csv(csv **out, const char *path, const sgfsi_read_options *options,
-                            sgfs_err *err) {
-    csv *c = *out = calloc(1, sizeof *c);
-    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
-    c->path = strdup(path);
-    if (c->path == NULL) return sgfsi_fail_memory(err, "a reader");
-    c->options = *options;
-    c->threads = (int)sgfsi_threads(options->threads);
-    c->plan.first.row = -1;
-    if (options->first_text != NULL) c->plan.first = *options->first_text;
-    c->plan.path = c->path;
-    c->plan.new_rows = options->run != NULL;
-    c->plan.options = &c->options;
-    c->plan.format = &c->format;
-    return sgfsi_csv_sniff(path, options, &c->format, err);
-}
-
 static void close_csv(csv *c) {
-    if (c == NULL) return;
     sgfsi_text_close(&c->text);
     for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
     free(c->piece);
@@ -244,14 +212,10 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
 /* ---- a block: cut and read ------------------------------------------------------------------- */
 
 static sgfs_status add_piece(csv *c, const char *begin, const char *end, sgfs_err *err) {
-    if (c->pieces == c->piece_room) {
-        int64_t room = c->piece_room == 0 ? 16 : 2 * c->piece_room;
-        sgfsi_csv_piece *bigger = realloc(c->piece, (size_t)room * sizeof *bigger);
-        if (bigger == NULL) return sgfsi_fail_memory(err, "pieces of text");
-        memset(bigger + c->piece_room, 0, (size_t)(room - c->piece_room) * sizeof *bigger);
-        c->piece = bigger;
-        c->piece_room = room;
-    }
+    int64_t had = c->piece_room;
+    if (!sgfsi_grow(&c->piece, &c->piece_room, c->pieces + 1, sizeof *c->piece))
+        return sgfsi_fail_memory(err, "pieces of text");
+    memset(c->piece + had, 0, (size_t)(c->piece_room - had) * sizeof *c->piece);
     sgfsi_csv_piece *p = &c->piece[c->pieces++];
     p->block = c->text.at;
     p->block_line = c->text.line;
@@ -284,26 +248,7 @@ static sgfs_status cut_block(csv *c, const char **rest, sgfs_err *err) {
     }
 }
 
-/* Every piece, and the text that comes next, at the same time. */
-static void read_pieces(csv *c, const char *rest) {
-    bool more = !c->text.ended;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
-    for (int64_t k = -1; k < c->pieces; k++) {
-        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
-        else if (more) sgfsi_text_ahead(&c->text, rest);
-    }
-}
-
 /* ---- a block: settled in order --------------------------------------------------------------- */
-
-/* Cells of a column of words that count from `known` on are numbers of the piece's own words. */
-static void renumber(const csv *c, sgfsi_csv_piece *p, const sgfsi_csv_words *words, int64_t known,
-                     const int64_t *number) {
-    for (int64_t i = 0; i < p->rows; i++) {
-        double *cell = &p->cells[i * c->plan.kept + words->place];
-        if (*cell >= (double)known) *cell = (double)number[(int64_t)*cell - known];
-    }
-}
 
 /* Words that are one too many end the piece before the row that has the first of them. */
 static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t k, int64_t line) {
@@ -340,24 +285,15 @@ static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int6
                 p->rows = 0;
             }
         }
-        if (fresh->count > 0) renumber(c, p, words, before[w], number);
+        if (fresh->count > 0) {
+            /* Cells of a column of words that count from `known` on are numbers of the piece's
+             * own words. */
+            for (int64_t i = 0; i < p->rows; i++) {
+                double *cell = &p->cells[i * c->plan.kept + words->place];
+                if (*cell >= (double)before[w]) *cell = (double)number[(int64_t)*cell - before[w]];
+            }
+        }
     }
-}
-
-static void settle_missing(csv *c, const sgfsi_csv_piece *p, int64_t line) {
-    const sgfsi_csv_missing *from = &p->missing;
-    sgfsi_csv_missing *m = &c->missing;
-    if (from->cells == 0 || p->missing_row >= p->rows) return;
-    if (m->cells == 0) {
-        m->col = from->col;
-        m->too_large = from->too_large;
-        memcpy(m->text, from->text, sizeof m->text);
-    }
-    for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
-        if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
-    }
-    m->cells += from->cells;
-    m->lines += from->lines;
 }
 
 /* Columns of numbers in which the piece found text hold words from the next pass on. */
@@ -376,17 +312,6 @@ static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) 
     return status;
 }
 
-static void settle_rows(csv *c, sgfsi_csv_piece *p, int64_t line) {
-    int64_t target = 0, row = c->plan.first.row - c->rows;
-    for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
-    if (row >= 0 && row < p->rows && !c->restart) {
-        while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
-        c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
-    }
-    c->rows += p->rows;
-    c->block_rows += p->rows;
-}
-
 /* Piece by piece up to the first fault. Rows in front of it count, words and all; what is behind
  * it does not. */
 static sgfs_status settle_block(csv *c, const char *rest) {
@@ -400,8 +325,28 @@ static sgfs_status settle_block(csv *c, const char *rest) {
         sgfsi_csv_piece *p = &c->piece[k];
         if (!c->restart) settle_words(c, p, before, line);
         status = settle_found(c, p, line);
-        settle_missing(c, p, line);
-        settle_rows(c, p, line);
+        const sgfsi_csv_missing *from = &p->missing;
+        sgfsi_csv_missing *m = &c->missing;
+        if (from->cells != 0 && p->missing_row < p->rows) {
+            if (m->cells == 0) {
+                m->col = from->col;
+                m->too_large = from->too_large;
+                memcpy(m->text, from->text, sizeof m->text);
+            }
+            for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
+                if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
+            }
+            m->cells += from->cells;
+            m->lines += from->lines;
+        }
+        int64_t target = 0, row = c->plan.first.row - c->rows;
+        for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
+        if (row >= 0 && row < p->rows && !c->restart) {
+            while (c->plan.role[c->plan.words[target].col] != SGFSI_ROLE_TARGET) target++;
+            c->text_level = (int64_t)p->cells[row * c->plan.kept + c->plan.words[target].place];
+        }
+        c->rows += p->rows;
+        c->block_rows += p->rows;
         line += p->lines;
         if (status == SGFS_OK && p->status != SGFS_OK) {
             status = p->status;
@@ -427,7 +372,13 @@ static void read_block(csv *c) {
     if (c->status != SGFS_OK) c->pieces = 0;
     c->ended = c->status == SGFS_OK && c->pieces == 0;
     if (c->pieces == 0) return;
-    read_pieces(c, rest);
+    /* Every piece, and the text that comes next, at the same time. */
+    bool more = !c->text.ended;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
+    for (int64_t k = -1; k < c->pieces; k++) {
+        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
+        else if (more) sgfsi_text_ahead(&c->text, rest);
+    }
     c->status = settle_block(c, rest);
 }
 
@@ -436,13 +387,6 @@ static void read_block(csv *c) {
 static sgfs_status fail_here(const csv *c, sgfs_err *err) {
     if (err != NULL) *err = c->err;
     return c->status;
-}
-
-/* To the end, for the number of missing cells. */
-static sgfs_status fail_missing(csv *c, sgfs_err *err) {
-    while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
-    if (c->status != SGFS_OK) return fail_here(c, err);
-    return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
 }
 
 /* Rows of the block at hand, n of them from c->at on, to row `to` of the caller's cells; so are
@@ -493,7 +437,12 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
             const sgfsi_csv_piece *p = &c->piece[k];
             int64_t from = k == c->at ? c->at_row : 0, left = p->rows - from,
                     take = wanted - n < left ? wanted - n : left;
-            if (p->missing_row >= from && p->missing_row < from + take) return fail_missing(c, err);
+            if (p->missing_row >= from && p->missing_row < from + take) {
+                /* To the end, for the number of missing cells. */
+                while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
+                if (c->status != SGFS_OK) return fail_here(c, err);
+                return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
+            }
             n += take;
         }
         if (n == 0) c->at = c->pieces; /* blank lines only */
@@ -510,12 +459,10 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
 /* Words of w that are not in the list yet are copied to it. */
 static bool copy_words(const sgfsi_word_list *w, int64_t *count, char ***list) {
     if (*count == w->count) return true;
-    char **bigger = realloc(*list, (size_t)w->count * sizeof *bigger);
-    if (bigger == NULL) return false;
-    *list = bigger;
+    if (!sgfsi_resize(list, w->count, sizeof **list)) return false;
     for (; *count < w->count; ++*count) {
-        bigger[*count] = strdup(w->text[*count]);
-        if (bigger[*count] == NULL) return false;
+        (*list)[*count] = strdup(w->text[*count]);
+        if ((*list)[*count] == NULL) return false;
     }
     return true;
 }
@@ -602,21 +549,29 @@ static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *b
 }
 
 static void close_flow(sgfsi_flow *flow) {
-    close_csv(flow->self);
+    if (flow->self != NULL) close_csv(flow->self);
     flow->self = NULL;
 }
 
 static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
                             sgfs_err *err) {
-    csv *c;
+    csv *c = calloc(1, sizeof *c);
     *flow = (sgfsi_flow){.next = next_rows, .fraction = fraction_of, .close = close_flow};
-    sgfs_status status = open_csv(&c, path, options, err);
+    if (c == NULL) return sgfsi_fail_memory(err, "a reader");
+    c->path = strdup(path);
+    c->options = *options;
+    c->threads = (int)sgfsi_threads(options->threads);
+    c->plan = (sgfsi_csv_plan){.path = c->path,
+                               .new_rows = options->run != NULL,
+                               .options = &c->options,
+                               .format = &c->format,
+                               .first.row = -1};
+    if (options->first_text != NULL) c->plan.first = *options->first_text;
+    sgfs_status status = c->path != NULL ? sgfsi_csv_sniff(path, options, &c->format, err)
+                                         : sgfsi_fail_memory(err, "a reader");
     if (status == SGFS_OK) status = choose_columns(c, err);
     if (status == SGFS_OK) status = start_flow(c, flow, err);
-    if (status != SGFS_OK) {
-        close_csv(c);
-        return status;
-    }
+    if (status != SGFS_OK) return close_csv(c), status;
     flow->self = c;
     flow->lines = true;
     flow->first_text = c->plan.first;

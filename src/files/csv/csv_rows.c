@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/digits.h"
 
 enum { WORD_CHARS = 1024 };
@@ -84,27 +85,6 @@ static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *ce
                       "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
                       (long long)line, (long long)col + 1, c->format->names[col], text, advice,
                       header_hint(c, line));
-}
-
-static sgfs_status fail_ragged(const reading *r, const char *begin, const char *end,
-                               sgfs_err *err) {
-    const plan *c = r->plan;
-    int64_t has = sgfsi_cell_count(c->format->delimiter, begin, end);
-    bool row_names = c->format->header && has == c->format->cols + 1;
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: this row has %lld field%s where the %s (line %lld) has %lld.%s",
-                      c->path, (long long)line_here(r), (long long)has, has == 1 ? "" : "s",
-                      c->format->header ? "header" : "first row", (long long)c->format->first_line,
-                      (long long)c->format->cols,
-                      row_names ? " If the rows have names, give their column a name too." : "");
-}
-
-static sgfs_status fail_quote(const reading *r, int64_t col, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: text follows the closing quote of column %lld (\"%.40s\"); a quote "
-                      "inside a quoted cell is written twice.",
-                      r->plan->path, (long long)line_here(r), (long long)col + 1,
-                      r->plan->format->names[col]);
 }
 
 sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const char *word,
@@ -198,22 +178,6 @@ static sgfs_status note_found(reading *r, int64_t col, const sgfsi_cell *cell, s
     return SGFS_OK;
 }
 
-/* Number a word that is not known. -1: memory is out. */
-static int64_t number_fresh(reading *r, sgfsi_csv_fresh *fresh, const char *text, size_t length) {
-    int64_t before = fresh->words.count, k = sgfsi_words_add(&fresh->words, text, length);
-    if (k < before) return k;
-    if (k >= fresh->room) {
-        int64_t room = fresh->room == 0 ? 16 : 2 * fresh->room;
-        void *bigger = realloc(fresh->where, (size_t)room * sizeof *fresh->where);
-        if (bigger == NULL) return -1;
-        fresh->where = bigger;
-        fresh->room = room;
-    }
-    fresh->where[k][0] = r->piece->rows;
-    fresh->where[k][1] = r->records.record_line;
-    return k;
-}
-
 static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     char room[WORD_CHARS];
     const char *text = cell->begin;
@@ -227,8 +191,15 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, s
     const sgfsi_word_list *known = &r->plan->words[w].known;
     int64_t k = sgfsi_words_find(known, text, length);
     if (k < 0) {
-        k = number_fresh(r, &r->piece->fresh[w], text, length);
-        if (k < 0) return sgfsi_fail_memory(err, "the words of a column");
+        sgfsi_csv_fresh *fresh = &r->piece->fresh[w];
+        int64_t before = fresh->words.count;
+        k = sgfsi_words_add(&fresh->words, text, length);
+        if (k < 0 || !sgfsi_grow(&fresh->where, &fresh->room, k + 1, sizeof *fresh->where))
+            return sgfsi_fail_memory(err, "the words of a column");
+        if (k >= before) {
+            fresh->where[k][0] = r->piece->rows;
+            fresh->where[k][1] = r->records.record_line;
+        }
         if (k + known->count >= SGFSI_MAX_LEVELS) return fail_words_here(r, col, cell, false, err);
         k += known->count;
     }
@@ -290,26 +261,19 @@ static inline const char *plain_number(char delimiter, const char *s, const char
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Rows that may follow from `at` on: one for each line, if it is long enough for its delimiters. */
-static int64_t rows_left(const reading *r, const char *at) {
-    int64_t lines = 1 + sgfsi_count_lines(at, r->piece->end);
-    int64_t fit = 1 + (r->piece->end - at) / r->plan->format->cols;
-    return lines < fit ? lines : fit;
-}
-
-/* Room for the row that begins here and for all others of the piece, with some to spare for other
- * pieces that will use it: memory that is moved again and again is memory lost in between. */
+/* Room for the row that begins here and for all others of the piece (one for each line that is long
+ * enough for its delimiters), with some to spare for other pieces that will use it: memory that is
+ * moved again and again is memory lost in between. */
 static sgfs_status make_room(reading *r, const char *begin, sgfs_err *err) {
     piece *p = r->piece;
     int64_t kept = r->plan->kept;
     if (p->rows == p->room) {
-        int64_t room = p->rows + rows_left(r, begin);
+        int64_t lines = 1 + sgfsi_count_lines(begin, p->end);
+        int64_t fit = 1 + (p->end - begin) / r->plan->format->cols;
+        int64_t room = p->rows + (lines < fit ? lines : fit);
         room += room / 8;
-        double *cells = realloc(p->cells, (size_t)(room * kept) * sizeof *cells);
-        if (cells != NULL) p->cells = cells;
-        int64_t *line = r->plan->new_rows ? realloc(p->line, (size_t)room * sizeof *line) : NULL;
-        if (line != NULL) p->line = line;
-        if (cells == NULL || (r->plan->new_rows && line == NULL))
+        if (!sgfsi_resize(&p->cells, room * kept, sizeof *p->cells) ||
+            (r->plan->new_rows && !sgfsi_resize(&p->line, room, sizeof *p->line)))
             return sgfsi_fail_memory(err, "rows");
         p->room = room;
     }
@@ -323,7 +287,14 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
     const plan *c = r->plan;
     sgfsi_cell cell;
     *stop = sgfsi_cell_scan(c->format->delimiter, s, end, &cell);
-    if (*stop == NULL) return fail_quote(r, col, err);
+    if (*stop == NULL) {
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s:%lld: text follows the closing quote of column %lld (\"%.40s\"); a quote "
+            "inside a quoted cell is written twice.",
+            r->plan->path, (long long)line_here(r), (long long)col + 1,
+            r->plan->format->names[col]);
+    }
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
     if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
     return c->words_of[col] >= 0 ? word_cell(r, col, &cell, err) : number_cell(r, col, &cell, err);
@@ -352,8 +323,17 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
      * (stop is NULL where quotes went wrong: that row cannot be counted.) */
     bool shifted =
         status == SGFS_EDATA && stop != NULL && sgfsi_cell_count(delimiter, begin, end) != cols;
-    if (shifted || (status == SGFS_OK && (s != NULL || col < cols)))
-        return fail_ragged(r, begin, end, err);
+    if (shifted || (status == SGFS_OK && (s != NULL || col < cols))) {
+        int64_t has = sgfsi_cell_count(delimiter, begin, end);
+        bool row_names = c->format->header && has == cols + 1;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s:%lld: this row has %lld field%s where the %s (line %lld) has %lld.%s",
+                          c->path, (long long)line_here(r), (long long)has, has == 1 ? "" : "s",
+                          c->format->header ? "header" : "first row",
+                          (long long)c->format->first_line, (long long)cols,
+                          row_names ? " If the rows have names, give their column a name too."
+                                    : "");
+    }
     if (status != SGFS_OK || !c->new_rows || r->piece->text_row < 0) return status;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: the target holds \"%s\", and in the run it held numbers only.",
@@ -369,10 +349,9 @@ static sgfs_status clear(const plan *c, piece *p, sgfs_err *err) {
     if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
     for (int64_t w = 0; w < p->freshes; w++) sgfsi_words_free(&p->fresh[w].words);
     if (p->freshes >= c->worded) return SGFS_OK;
-    sgfsi_csv_fresh *bigger = realloc(p->fresh, (size_t)c->worded * sizeof *bigger);
-    if (bigger == NULL) return sgfsi_fail_memory(err, "the words of a column");
-    p->fresh = bigger;
-    memset(bigger + p->freshes, 0, (size_t)(c->worded - p->freshes) * sizeof *bigger);
+    if (!sgfsi_resize(&p->fresh, c->worded, sizeof *p->fresh))
+        return sgfsi_fail_memory(err, "the words of a column");
+    memset(p->fresh + p->freshes, 0, (size_t)(c->worded - p->freshes) * sizeof *p->fresh);
     p->freshes = c->worded;
     return SGFS_OK;
 }

@@ -96,33 +96,29 @@ static sgfs_status try_delimiter(const char *path, char delimiter, cut *found, s
     return SGFS_OK;
 }
 
-static sgfs_status sniff_delimiter(const char *path, char *delimiter, sgfs_err *err) {
-    static const char candidates[] = {'\t', ';', '|', ',', ' '};
-    int64_t most = 1;
-    *delimiter = ',';
-    for (size_t i = 0; i < sizeof candidates; i++) {
-        cut found;
-        sgfs_status status = try_delimiter(path, candidates[i], &found, err);
-        if (status != SGFS_OK) return status;
-        if (found.even && found.first > 1) {
-            *delimiter = candidates[i];
-            return SGFS_OK;
-        }
-        /* Blanks stand inside text too: only where nothing else splits, and never a title of
-         * several words over one column. */
-        bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
-        if (found.first > most && !doubtful) {
-            most = found.first;
-            *delimiter = candidates[i];
-        }
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status choose_delimiter(const char *path, const char *option, char *delimiter,
                                     sgfs_err *err) {
     if (option[0] == '\0' || strcmp(option, "auto") == 0) {
-        return sniff_delimiter(path, delimiter, err);
+        static const char candidates[] = {'\t', ';', '|', ',', ' '};
+        int64_t most = 1;
+        *delimiter = ',';
+        for (size_t i = 0; i < sizeof candidates; i++) {
+            cut found;
+            sgfs_status status = try_delimiter(path, candidates[i], &found, err);
+            if (status != SGFS_OK) return status;
+            if (found.even && found.first > 1) {
+                *delimiter = candidates[i];
+                return SGFS_OK;
+            }
+            /* Blanks stand inside text too: only where nothing else splits, and never a title of
+             * several words over one column. */
+            bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
+            if (found.first > most && !doubtful) {
+                most = found.first;
+                *delimiter = candidates[i];
+            }
+        }
+        return SGFS_OK;
     }
     bool one = strlen(option) == 1 && strchr("\"\n\r.+-0123456789", option[0]) == NULL;
     if (strcmp(option, "tab") == 0 || strcmp(option, "\\t") == 0) {
@@ -142,17 +138,6 @@ static sgfs_status choose_delimiter(const char *path, const char *option, char *
 
 /* ---- names and header ------------------------------------------------------------------------ */
 
-static sgfs_status take_name(const sgfsi_cell *cell, char **name, sgfs_err *err) {
-    size_t length = sgfsi_cell_text(cell, NULL, 0);
-    if (length == 0) return SGFS_OK; /* keeps the made-up name */
-    char *copy = malloc(length + 1);
-    if (copy == NULL) return sgfsi_fail_memory(err, "column names");
-    sgfsi_cell_text(cell, copy, length + 1);
-    free(*name);
-    *name = copy;
-    return SGFS_OK;
-}
-
 static sgfs_status take_names(const sgfsi_lines *lines, const char *s, const char *end,
                               sgfsi_csv_format *f, sgfs_err *err) {
     for (int64_t i = 0; i < f->cols && s != NULL; i++) {
@@ -164,9 +149,14 @@ static sgfs_status take_names(const sgfsi_lines *lines, const char *s, const cha
                               "inside a quoted cell is written twice.",
                               lines->text.path, (long long)lines->record_line, (long long)i + 1);
         }
-        sgfs_status status = take_name(&cell, &f->names[i], err);
-        if (status != SGFS_OK) return status;
         s = sgfsi_cell_next(f->delimiter, stop, end);
+        size_t length = sgfsi_cell_text(&cell, NULL, 0);
+        if (length == 0) continue; /* keeps the made-up name */
+        char *copy = malloc(length + 1);
+        if (copy == NULL) return sgfsi_fail_memory(err, "column names");
+        sgfsi_cell_text(&cell, copy, length + 1);
+        free(f->names[i]);
+        f->names[i] = copy;
     }
     return SGFS_OK;
 }

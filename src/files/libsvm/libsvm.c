@@ -72,23 +72,6 @@ typedef struct reading {
     int64_t *start;
 } reading;
 
-/* Only the target y, and every feature: nothing else can be chosen from sparse rows. */
-static sgfs_status check_choice(const char *path, const sgfsi_read_options *o, sgfs_err *err) {
-    const char *target = strcmp(o->target, "y") == 0 ? "" : o->target;
-    const char *const given[][2] = {{"target", target},
-                                    {"features", o->features},
-                                    {"weights", o->weights},
-                                    {"exposure", o->exposure}};
-    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
-        if (given[i][1] == NULL || given[i][1][0] == '\0') continue;
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: --%s chooses a column, and sparse rows have none but features (the "
-                          "label is the target, y); say --dense for columns x1, x2, ..., y.",
-                          path, given[i][0]);
-    }
-    return SGFS_OK;
-}
-
 /* At most `most` rows, as many as fit into a block. */
 static sgfs_status next_sparse(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
                                sgfs_err *err) {
@@ -112,17 +95,6 @@ static sgfs_status next_sparse(sgfsi_flow *flow, int64_t most, sgfsi_flow_block 
 }
 
 /* ---- dense ----------------------------------------------------------------------------------- */
-
-/* x1, x2, ..., y and their roles; cols counts y. */
-static sgfs_status name_columns(const char *path, const sgfsi_read_options *options, sgfsi_table *t,
-                                sgfs_err *err) {
-    t->names = sgfsi_names_made_up(t->cols);
-    t->role = malloc((size_t)t->cols);
-    if (t->names == NULL || t->role == NULL) return sgfsi_fail_memory(err, "the columns");
-    memcpy(t->names[t->cols - 1], "y", 2);
-    const sgfsi_columns columns = {.path = path, .cols = t->cols, .names = t->names};
-    return sgfsi_columns_select(&columns, options, t->role, err);
-}
 
 /* Cell `col` of a row of zeros. */
 static sgfs_status put(const sgfsi_libsvm *s, const sgfsi_table *head, void *row, int64_t col,
@@ -176,8 +148,19 @@ static void flow_close(sgfsi_flow *flow) {
 
 static sgfs_status open_sparse(reading *r, sgfsi_flow *flow, const char *path,
                                const sgfsi_read_options *options, sgfs_err *err) {
-    sgfs_status status = check_choice(path, options, err);
-    if (status != SGFS_OK) return status;
+    /* Only the target y, and every feature: nothing else can be chosen from sparse rows. */
+    const char *target = strcmp(options->target, "y") == 0 ? "" : options->target;
+    const char *const given[][2] = {{"target", target},
+                                    {"features", options->features},
+                                    {"weights", options->weights},
+                                    {"exposure", options->exposure}};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        if (given[i][1] == NULL || given[i][1][0] == '\0') continue;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: --%s chooses a column, and sparse rows have none but features (the "
+                          "label is the target, y); say --dense for columns x1, x2, ..., y.",
+                          path, given[i][0]);
+    }
     flow->head = (sgfsi_table){.type = SGFSI_CSR, .text_col = -1};
     flow->next = next_sparse;
     r->y = malloc(BLOCK_ROWS * sizeof *r->y);
@@ -206,7 +189,14 @@ static sgfs_status open_dense(reading *r, sgfsi_flow *flow, const char *path,
     flow->head = (sgfsi_table){.rows = rows, .cols = cols + 1, .text_col = -1};
     if (options->whole && options->single) flow->head.type = SGFSI_F32;
     flow->next = next_dense;
-    status = name_columns(path, options, &flow->head, err);
+    /* x1, x2, ..., y and their roles. */
+    flow->head.names = sgfsi_names_made_up(cols + 1);
+    flow->head.role = malloc((size_t)cols + 1);
+    if (flow->head.names == NULL || flow->head.role == NULL)
+        return sgfsi_fail_memory(err, "the columns");
+    memcpy(flow->head.names[cols], "y", 2);
+    const sgfsi_columns columns = {.path = path, .cols = cols + 1, .names = flow->head.names};
+    status = sgfsi_columns_select(&columns, NULL, options, flow->head.role, err);
     if (status == SGFS_OK) status = sgfsi_libsvm_open(&r->rows, path, &own, err);
     r->rows.cols = cols; /* as they were counted, should the file be another now */
     return status;
@@ -226,17 +216,13 @@ static sgfs_status flow_libsvm(sgfsi_flow *flow, const char *path,
 
 /* ---- the kind -------------------------------------------------------------------------------- */
 
-/* Named so, with or without .gz behind it. */
-static bool is_called(const char *path, const char *ending) {
-    size_t n = strlen(path), m = strlen(ending);
-    if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
-    return n > m && strncasecmp(path + n - m, ending, m) == 0;
-}
-
 static bool probe_libsvm(const char *path, const unsigned char *head, size_t bytes) {
     static const char *const endings[] = {".libsvm", ".svmlight", ".svm"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (is_called(path, endings[i])) return true;
+        /* Named so, with or without .gz behind it. */
+        size_t n = strlen(path), m = strlen(endings[i]);
+        if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
+        if (n > m && strncasecmp(path + n - m, endings[i], m) == 0) return true;
     }
     return sgfsi_libsvm_looks((const char *)head, bytes);
 }

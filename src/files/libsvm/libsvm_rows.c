@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/number.h"
 #include "files/libsvm/libsvm.h"
 
@@ -137,22 +138,18 @@ typedef struct place {
     const char *begin, *token, *end; /* end: of the line */
 } place;
 
-static void show(const place *p, char out[SHOWN + 8]) {
-    size_t length = (size_t)(token_end(p->token, p->end) - p->token);
-    size_t cut = length > SHOWN ? SHOWN : length;
-    for (size_t i = 0; i < cut; i++) {
-        unsigned char c = (unsigned char)p->token[i];
-        out[i] = c < 32 || c == 127 ? ' ' : (char)c;
-    }
-    while (length > cut && cut > 0 && ((unsigned char)out[cut - 1] & 0x80) != 0) cut--; /* UTF-8 */
-    memcpy(out + cut, length > SHOWN ? "..." : "", length > SHOWN ? 4 : 1);
-}
-
 /* "file:line:column: " and a sentence around the token. */
 static sgfs_status refuse(const sgfsi_libsvm *s, const place *p, const char *before,
                           const char *after, sgfs_err *err) {
     char text[SHOWN + 8];
-    show(p, text);
+    size_t length = (size_t)(token_end(p->token, p->end) - p->token);
+    size_t cut = length > SHOWN ? SHOWN : length;
+    for (size_t i = 0; i < cut; i++) {
+        unsigned char c = (unsigned char)p->token[i];
+        text[i] = c < 32 || c == 127 ? ' ' : (char)c;
+    }
+    while (length > cut && cut > 0 && ((unsigned char)text[cut - 1] & 0x80) != 0) cut--; /* UTF-8 */
+    memcpy(text + cut, length > SHOWN ? "..." : "", length > SHOWN ? 4 : 1);
     return sgfsi_fail(err, SGFS_EDATA, "%s:%lld:%lld: %s\"%s\"%s", s->path, (long long)s->line - 1,
                       (long long)(p->token - p->begin) + 1, before, text, after);
 }
@@ -233,28 +230,6 @@ static sgfs_status refuse_token(const sgfsi_libsvm *s, const place *p, int64_t b
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-static sgfs_status grow(sgfsi_libsvm *s, sgfs_err *err) {
-    int64_t held = s->held > 0 ? 2 * s->held : ENTRIES;
-    int32_t *col = realloc(s->col, (size_t)held * sizeof *col);
-    if (col != NULL) s->col = col;
-    double *value = realloc(s->value, (size_t)held * sizeof *value);
-    if (value != NULL) s->value = value;
-    if (col == NULL || value == NULL) return sgfsi_fail_memory(err, "the sparse rows");
-    s->held = held;
-    return SGFS_OK;
-}
-
-static sgfs_status leave_out(sgfsi_libsvm *s, uint64_t index) {
-    if (s->left_out++ == 0) {
-        sgfsi_say(
-            s->log, SGFS_NOTE,
-            "%s:%lld: feature x%llu is none of the %lld that the run knows: such are ignored.",
-            s->path, (long long)s->line - 1,
-            (unsigned long long)index + 1 - (unsigned long long)s->first, (long long)s->cols);
-    }
-    return SGFS_OK;
-}
-
 /* One entry at p->token; *after is where it ends, *before its index. */
 static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, const char **after,
                               sgfs_err *err) {
@@ -277,9 +252,24 @@ static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, 
         if (*after == NULL || !is_end(*after, end) || !isfinite(value))
             return refuse_value(s, p, err);
     }
-    if (beyond) return leave_out(s, index);
+    if (beyond) {
+        if (s->left_out++ == 0) {
+            sgfsi_say(
+                s->log, SGFS_NOTE,
+                "%s:%lld: feature x%llu is none of the %lld that the run knows: such are ignored.",
+                s->path, (long long)s->line - 1,
+                (unsigned long long)index + 1 - (unsigned long long)s->first, (long long)s->cols);
+        }
+        return SGFS_OK;
+    }
     if (value == 0) return SGFS_OK;
-    if (s->used == s->held && grow(s, err) != SGFS_OK) return SGFS_ENOMEM;
+    if (s->used == s->held) {
+        int64_t held = s->held > 0 ? 2 * s->held : ENTRIES;
+        if (!sgfsi_resize(&s->col, held, sizeof *s->col) ||
+            !sgfsi_resize(&s->value, held, sizeof *s->value))
+            return sgfsi_fail_memory(err, "the sparse rows");
+        s->held = held;
+    }
     s->col[s->used] = (int32_t)((int64_t)index - s->first);
     s->value[s->used++] = value;
     return SGFS_OK;

@@ -70,23 +70,22 @@ static void take_head(const unsigned char page[SGFSI_PAGE], sgfsi_packed_head *h
 #undef GET64
 }
 
-static sgfs_status refuse_start(const file *f, const unsigned char *page, sgfs_err *err) {
-    if (page[0] == 0x1F && page[1] == 0x8B) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s: is compressed, and a packed file is mapped as it is; gunzip it first.", f->path);
-    }
-    if (memcmp(page + 1, "SGD", 3) == 0)
-        return damaged(f, "its first bytes were changed, as by a transfer in text mode", err);
-    return damaged(f, "it does not begin as a packed file does", err);
-}
-
 static sgfs_status read_head(file *f, sgfs_err *err) {
     unsigned char page[SGFSI_PAGE] = {0};
     bool shorter = f->bytes < sizeof page;
     sgfs_status status = read_at(f, page, shorter ? (size_t)f->bytes : sizeof page, 0, err);
     if (status != SGFS_OK) return status;
-    if (memcmp(page, SGFSI_PACKED_MAGIC, 8) != 0) return refuse_start(f, page, err);
+    if (memcmp(page, SGFSI_PACKED_MAGIC, 8) != 0) {
+        if (page[0] == 0x1F && page[1] == 0x8B) {
+            return sgfsi_fail(
+                err, SGFS_EDATA,
+                "%s: is compressed, and a packed file is mapped as it is; gunzip it first.",
+                f->path);
+        }
+        if (memcmp(page + 1, "SGD", 3) == 0)
+            return damaged(f, "its first bytes were changed, as by a transfer in text mode", err);
+        return damaged(f, "it does not begin as a packed file does", err);
+    }
     if (shorter) return damaged(f, "it is shorter than its first page", err);
     take_head(page, &f->head);
     bool whole =
@@ -180,13 +179,6 @@ static sgfs_status take_columns(const file *f, const sgfsi_json *o, sgfsi_table 
     return good ? SGFS_OK : damaged(f, "its columns share a role that only one can have", err);
 }
 
-static int64_t find_role(const unsigned char *role, int64_t cols, int wanted) {
-    for (int64_t j = 0; j < cols; j++) {
-        if (role[j] == wanted) return j;
-    }
-    return -1;
-}
-
 /* The target's words. */
 static sgfs_status take_levels(const file *f, const sgfsi_json *o, int64_t target, sgfsi_table *t,
                                sgfs_err *err) {
@@ -246,29 +238,12 @@ static sgfs_status take_values(const file *f, const sgfsi_json *o, sgfsi_table *
                                      : damaged(f, "the list of its target's values is odd", err);
 }
 
-/* Roles by the options, as stored where they are silent. */
-static sgfs_status choose_roles(const file *f, const unsigned char *stored, int64_t target,
-                                const sgfsi_read_options *options, sgfsi_table *t, sgfs_err *err) {
-    const sgfsi_columns columns = {f->path, t->cols, t->names, t->named, t->recipe};
-    sgfs_status status = sgfsi_columns_reselect(&columns, stored, options, t->role, err);
-    if (status != SGFS_OK || t->role[target] == SGFSI_ROLE_TARGET) return status;
-    free(t->value); /* they are of another column */
-    free(t->value_rows);
-    t->value = t->value_rows = NULL;
-    t->values = 0;
-    if (t->text_col < 0 || t->role[t->text_col] == SGFSI_ROLE_NONE) return SGFS_OK;
-    return sgfsi_fail(
-        err, SGFS_EUSAGE,
-        "%s: column \"%.60s\" holds words, so it can only be the target; leave it out "
-        "of --features, --weights and --exposure.",
-        f->path, t->names[t->text_col]);
-}
-
 static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *stored,
                              const sgfsi_read_options *options, sgfsi_table *t, sgfs_err *err) {
     sgfs_status status = take_columns(f, o, t, stored, err);
     if (status != SGFS_OK) return status;
-    int64_t target = find_role(stored, t->cols, SGFSI_ROLE_TARGET);
+    int64_t target = 0; /* there is one */
+    while (stored[target] != SGFSI_ROLE_TARGET) target++;
     status = take_levels(f, o, target, t, err);
     if (status == SGFS_OK) status = take_values(f, o, t, err);
     if (status != SGFS_OK) return status;
@@ -276,7 +251,17 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
     const sgfsi_json *recipe = sgfsi_json_get(o, "recipe");
     if (recipe != NULL) t->recipe = sgfsi_json_copy(recipe);
     if (recipe != NULL && t->recipe == NULL) return sgfsi_fail_memory(err, "the transforms");
-    return choose_roles(f, stored, target, options, t, err);
+    /* Roles by the options, as stored where they are silent. */
+    const sgfsi_columns columns = {f->path, t->cols, t->names, t->named, t->recipe};
+    status = sgfsi_columns_select(&columns, stored, options, t->role, err);
+    if (status != SGFS_OK || t->role[target] == SGFSI_ROLE_TARGET) return status;
+    sgfsi_table_forget_values(t); /* they are of another column */
+    if (t->text_col < 0 || t->role[t->text_col] == SGFSI_ROLE_NONE) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "%s: column \"%.60s\" holds words, so it can only be the target; leave it out "
+        "of --features, --weights and --exposure.",
+        f->path, t->names[t->text_col]);
 }
 
 static sgfsi_json *parse_text(const file *f, sgfs_err *err) {
@@ -315,24 +300,21 @@ static sgfs_status read_text(const file *f, const sgfsi_read_options *options, s
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-/* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
-static sgfs_status map_file(const file *f, sgfsi_part *part, sgfs_err *err) {
-    const sgfsi_packed_head *h = &f->head;
-    void *map = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
-    if (map == MAP_FAILED)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", f->path, strerror(errno));
-    part->map = map;
-    part->map_bytes = (size_t)f->bytes;
-    part->cells = (const char *)map + SGFSI_PAGE;
-    (void)madvise((char *)map + SGFSI_PAGE, (size_t)(h->crc_at - SGFSI_PAGE), MADV_RANDOM);
-    const uint32_t *crc = (const uint32_t *)(const void *)((const char *)map + h->crc_at);
-    part->packed->crc = crc;
-    if (sgfsi_crc32(0, crc, (size_t)h->chunks * sizeof *crc) == h->crc_crc) return SGFS_OK;
-    return damaged(f, "the checksum of its list of checksums is wrong", err);
-}
-
-/* The part takes the descriptor over. */
-static sgfs_status add_part(file *f, sgfsi_table *t, sgfs_err *err) {
+static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_table *t,
+                              sgfs_err *err) {
+    if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
+    sgfs_status status = open_file(f, err);
+    if (status == SGFS_OK) status = read_head(f, err);
+    if (status == SGFS_OK) status = check_lengths(f, err);
+    if (status != SGFS_OK) return status;
+    t->rows = (int64_t)f->head.rows;
+    t->cols = t->row_stride = (int64_t)f->head.cols;
+    t->type = (sgfsi_dtype)(f->head.type - 1);
+    t->shuffled = (f->head.flags & SGFSI_PACKED_SHUFFLED) != 0;
+    t->text_col = -1;
+    status = read_text(f, options, t, err);
+    if (status != SGFS_OK) return status;
+    /* The part takes the descriptor over. */
     const sgfsi_packed_head *h = &f->head;
     sgfsi_part *part = calloc(1, sizeof *part);
     if (part == NULL) return sgfsi_fail_memory(err, "the rows");
@@ -350,24 +332,18 @@ static sgfs_status add_part(file *f, sgfsi_table *t, sgfs_err *err) {
     f->fd = -1;
     part->packed->seen = calloc((size_t)(h->chunks / 8) + 1, 1);
     if (part->packed->seen == NULL) return sgfsi_fail_memory(err, "the rows");
-    const file again = {.path = f->path, .fd = part->packed->fd, .bytes = f->bytes, .head = *h};
-    return map_file(&again, part, err);
-}
-
-static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_table *t,
-                              sgfs_err *err) {
-    if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
-    sgfs_status status = open_file(f, err);
-    if (status == SGFS_OK) status = read_head(f, err);
-    if (status == SGFS_OK) status = check_lengths(f, err);
-    if (status != SGFS_OK) return status;
-    t->rows = (int64_t)f->head.rows;
-    t->cols = t->row_stride = (int64_t)f->head.cols;
-    t->type = (sgfsi_dtype)(f->head.type - 1);
-    t->shuffled = (f->head.flags & SGFSI_PACKED_SHUFFLED) != 0;
-    t->text_col = -1;
-    status = read_text(f, options, t, err);
-    return status == SGFS_OK ? add_part(f, t, err) : status;
+    /* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
+    void *map = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_SHARED, part->packed->fd, 0);
+    if (map == MAP_FAILED)
+        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", f->path, strerror(errno));
+    part->map = map;
+    part->map_bytes = (size_t)f->bytes;
+    part->cells = (const char *)map + SGFSI_PAGE;
+    (void)madvise((char *)map + SGFSI_PAGE, (size_t)(h->crc_at - SGFSI_PAGE), MADV_RANDOM);
+    const uint32_t *crc = (const uint32_t *)(const void *)((const char *)map + h->crc_at);
+    part->packed->crc = crc;
+    if (sgfsi_crc32(0, crc, (size_t)h->chunks * sizeof *crc) == h->crc_crc) return SGFS_OK;
+    return damaged(f, "the checksum of its list of checksums is wrong", err);
 }
 
 static sgfs_status read_packed(const char *path, const sgfsi_read_options *options,

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
@@ -94,14 +95,8 @@ static sgfs_status write_buffer(sgfsi_packer *p, sgfs_err *err) {
 }
 
 static sgfs_status complete_chunk(sgfsi_packer *p, sgfs_err *err) {
-    if (p->chunks == p->crc_room) {
-        int64_t room = 2 * p->crc_room + 1024;
-        uint32_t *more = realloc(p->crc, (size_t)room * sizeof *more);
-        p->broken = more == NULL;
-        if (more == NULL) return sgfsi_fail_memory(err, "the checksums");
-        p->crc = more;
-        p->crc_room = room;
-    }
+    p->broken = !sgfsi_grow(&p->crc, &p->crc_room, p->chunks + 1, sizeof *p->crc);
+    if (p->broken) return sgfsi_fail_memory(err, "the checksums");
     const char *chunk = p->buffer + p->full * p->chunk_bytes;
     p->crc[p->chunks++] = sgfsi_crc32(0, chunk, (size_t)p->chunk_bytes);
     p->full++;
@@ -127,10 +122,8 @@ static sgfs_status refuse(sgfsi_packer *p, const double *cells, int64_t n, sgfs_
         if (sgfsi_cells_unfit(p->type, 1, &held) == 0) continue;
         const char *name = p->head->names[i % p->cols];
         if (!isfinite(cells[i])) {
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "%s: column \"%.60s\" has a cell that is not a finite number; remove "
-                              "such rows or fill them in first.",
-                              p->out.path, name);
+            return sgfsi_fail_finite(err, "%s: column \"%.60s\" has a cell that", p->out.path,
+                                     name);
         }
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: column \"%.60s\" has %.17g, which does not fit into %s; use "
@@ -189,15 +182,17 @@ static void count_value(values *v, double x) {
     }
 }
 
-static void count_values(sgfsi_packer *p, int64_t n) {
-    const double *y = p->block + p->target;
-    for (int64_t i = 0; i < n && !p->values.given_up; i++) count_value(&p->values, y[i * p->cols]);
-}
-
 /* ---- a block --------------------------------------------------------------------------------- */
 
-/* Rows of the block into chunks. */
-static sgfs_status place_rows(sgfsi_packer *p, int64_t n, sgfs_err *err) {
+static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
+    int64_t n = p->waiting;
+    if (n == 0) return SGFS_OK;
+    p->waiting = 0;
+    p->rows += n;
+    sgfsi_column_stats_add(p->stats, n, p->cols, p->block);
+    const double *y = p->block + p->target;
+    for (int64_t i = 0; i < n && !p->values.given_up; i++) count_value(&p->values, y[i * p->cols]);
+    /* Rows of the block into chunks. */
     int64_t row_bytes = p->cols * (int64_t)sgfsi_dtype_size(p->type), left = n;
     const double *from = p->block;
     while (left > 0) {
@@ -213,32 +208,37 @@ static sgfs_status place_rows(sgfsi_packer *p, int64_t n, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status finish_block(sgfsi_packer *p, sgfs_err *err) {
-    int64_t n = p->waiting;
-    if (n == 0) return SGFS_OK;
-    p->waiting = 0;
-    p->rows += n;
-    sgfsi_column_stats_add(p->stats, n, p->cols, p->block);
-    count_values(p, n);
-    return place_rows(p, n, err);
-}
-
-sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err) {
+/* Rows of doubles, or, where cells is NULL, of cells as the file has them. Those are looked at like
+ * any others: a float may be infinite, a 64-bit integer too large. */
+static sgfs_status add_rows(sgfsi_packer *p, int64_t n, const double *cells, const char *raw,
+                            sgfs_err *err) {
     if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
     while (n > 0) {
         int64_t room = p->block_rows - p->waiting, k = n < room ? n : room, count = k * p->cols;
         double *to = p->block + p->waiting * p->cols;
-        sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, k, cells, err) : SGFS_OK;
+        sgfs_status status =
+            cells != NULL && p->type == SGFSI_F32 ? check_exact(p, k, cells, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
-        sgfsi_cells_round(p->type, count, cells, to);
-        if (sgfsi_cells_unfit(p->type, count, to) > 0) return refuse(p, cells, k, err);
+        if (cells != NULL) sgfsi_cells_round(p->type, count, cells, to);
+        else sgfsi_cells_to(p->type, count, raw, to);
+        if (sgfsi_cells_unfit(p->type, count, to) > 0)
+            return refuse(p, cells != NULL ? cells : to, k, err);
         p->waiting += k;
         status = p->waiting == p->block_rows ? finish_block(p, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
-        cells += count;
+        if (cells != NULL) cells += count;
+        else raw += count * (int64_t)sgfsi_dtype_size(p->type);
         n -= k;
     }
     return SGFS_OK;
+}
+
+sgfs_status sgfsi_packer_add(sgfsi_packer *p, int64_t n, const double *cells, sgfs_err *err) {
+    return add_rows(p, n, cells, NULL, err);
+}
+
+sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err) {
+    return add_rows(p, n, NULL, cells, err);
 }
 
 sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
@@ -255,24 +255,6 @@ sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, 
         sgfsi_cells_from(p->type, k, piece, to + at * size);
     }
     return status;
-}
-
-/* They are looked at like any others: a float may be infinite, a 64-bit integer too large. */
-sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err) {
-    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
-    const char *from = cells;
-    while (n > 0) {
-        int64_t room = p->block_rows - p->waiting, k = n < room ? n : room, count = k * p->cols;
-        double *to = p->block + p->waiting * p->cols;
-        sgfsi_cells_to(p->type, count, from, to);
-        if (sgfsi_cells_unfit(p->type, count, to) > 0) return refuse(p, to, k, err);
-        p->waiting += k;
-        sgfs_status status = p->waiting == p->block_rows ? finish_block(p, err) : SGFS_OK;
-        if (status != SGFS_OK) return status;
-        from += count * (int64_t)sgfsi_dtype_size(p->type);
-        n -= k;
-    }
-    return SGFS_OK;
 }
 
 /* ---- the tail -------------------------------------------------------------------------------- */
@@ -297,24 +279,6 @@ static int by_value(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-static void describe_values(const sgfsi_packer *p, sgfsi_json *o) {
-    double pair[MOST_VALUES][2];
-    const values *v = &p->values;
-    if (v->given_up) return;
-    for (int64_t k = 0; k < v->count; k++) {
-        pair[k][0] = v->value[k];
-        pair[k][1] = v->rows[k];
-    }
-    qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
-    sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
-    for (int64_t k = 0; k < v->count; k++) {
-        sgfsi_json_num(value, NULL, pair[k][0]);
-        sgfsi_json_num(rows, NULL, pair[k][1]);
-    }
-    sgfsi_json_put(o, "values", value);
-    sgfsi_json_put(o, "value_rows", rows);
-}
-
 static char *describe(const sgfsi_packer *p) {
     sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
     sgfsi_json_text(o, "format", "sgfs packed rows");
@@ -328,7 +292,22 @@ static char *describe(const sgfsi_packer *p) {
             sgfsi_json_text(levels, NULL, p->head->level[k]);
         sgfsi_json_put(o, "levels", levels); /* of the target */
     }
-    describe_values(p, o);
+    double pair[MOST_VALUES][2];
+    const values *v = &p->values;
+    if (!v->given_up) {
+        for (int64_t k = 0; k < v->count; k++) {
+            pair[k][0] = v->value[k];
+            pair[k][1] = v->rows[k];
+        }
+        qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
+        sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
+        for (int64_t k = 0; k < v->count; k++) {
+            sgfsi_json_num(value, NULL, pair[k][0]);
+            sgfsi_json_num(rows, NULL, pair[k][1]);
+        }
+        sgfsi_json_put(o, "values", value);
+        sgfsi_json_put(o, "value_rows", rows);
+    }
     if (p->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(p->recipe));
     char *text = sgfsi_json_dump(o, false);
     sgfsi_json_free(o);
@@ -379,20 +358,16 @@ static sgfs_status write_tail(sgfsi_packer *p, const char *json, sgfs_err *err) 
     return write_head(p, &h, err);
 }
 
-/* The last chunk is filled up with zeros; the end of every other one was never touched. */
-static sgfs_status finish_chunks(sgfsi_packer *p, sgfs_err *err) {
+static sgfs_status finish(sgfsi_packer *p, sgfs_err *err) {
+    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
+    /* The last chunk is filled up with zeros; the end of every other one was never touched. */
     sgfs_status status = finish_block(p, err);
     if (status == SGFS_OK && p->row > 0) {
         int64_t used = p->row * p->cols * (int64_t)sgfsi_dtype_size(p->type);
         memset(p->buffer + p->full * p->chunk_bytes + used, 0, (size_t)(p->chunk_bytes - used));
         status = complete_chunk(p, err);
     }
-    return status == SGFS_OK ? write_buffer(p, err) : status;
-}
-
-static sgfs_status finish(sgfsi_packer *p, sgfs_err *err) {
-    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
-    sgfs_status status = finish_chunks(p, err);
+    if (status == SGFS_OK) status = write_buffer(p, err);
     if (status != SGFS_OK) return status;
     if (p->rows == 0)
         return sgfsi_fail(err, SGFS_EDATA, "%s: there are no rows to write.", p->out.path);

@@ -23,6 +23,7 @@
  * on average, so that counting the cells leaves next to nothing for insertion: O(n).
  */
 #include "files/packed/shuffle.h"
+#include "base/arena.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -80,16 +81,6 @@ static uint64_t key_of(const char *record) {
     uint64_t key;
     memcpy(&key, record, KEY);
     return key;
-}
-
-/* The key of the next row. */
-static uint64_t next_key(sgfsi_shuffle *s) {
-    int64_t row = s->rows++;
-    if (row % KEYS == 0) {
-        sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, row / KEYS, SGFSI_SHUFFLE);
-        sgfsi_words(&stream, KEYS, s->key);
-    }
-    return s->key[row % KEYS];
 }
 
 static void fill_record(const sgfsi_shuffle *s, char *record, uint64_t key, const void *row) {
@@ -165,13 +156,8 @@ static level *level_new(const sgfsi_shuffle *s, int used, int bits, sgfs_err *er
 static sgfs_status flush(sgfsi_shuffle *s, level *l, int64_t index, sgfs_err *err) {
     bucket *b = &l->bucket[index];
     if (b->held == 0) return SGFS_OK;
-    if (b->blocks == b->room) {
-        int64_t room = 2 * b->room + 4;
-        int64_t *more = realloc(b->block, (size_t)room * sizeof *more);
-        if (more == NULL) return sgfsi_fail_memory(err, "the list of temporary blocks");
-        b->block = more;
-        b->room = room;
-    }
+    if (!sgfsi_grow(&b->block, &b->room, b->blocks + 1, sizeof *b->block))
+        return sgfsi_fail_memory(err, "the list of temporary blocks");
     const char *from = l->buffer + index * s->block_rows * s->rec;
     sgfs_status status =
         sgfsi_scratch_put(&s->scratch, b->held * s->rec, from, &b->block[b->blocks], err);
@@ -180,16 +166,6 @@ static sgfs_status flush(sgfsi_shuffle *s, level *l, int64_t index, sgfs_err *er
     b->blocks++;
     b->held = 0;
     return SGFS_OK;
-}
-
-/* All buffers, which are not needed any more. */
-static sgfs_status flush_all(sgfsi_shuffle *s, level *l, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t b = 0; b < (int64_t)1 << l->bits && status == SGFS_OK; b++)
-        status = flush(s, l, b, err);
-    free(l->buffer);
-    l->buffer = NULL;
-    return status;
 }
 
 /* Room for one record more in the bucket of key. The bucket is flushed when it is full, so that
@@ -308,9 +284,13 @@ static sgfs_status drain_large(sgfsi_shuffle *s, const bucket *b, int used, cons
 }
 
 static sgfs_status drain_level(sgfsi_shuffle *s, level *l, const outlet *out, sgfs_err *err) {
+    const int64_t buckets = (int64_t)1 << l->bits;
     int used = l->used + l->bits;
-    sgfs_status status = flush_all(s, l, err);
-    for (int64_t b = 0; b < (int64_t)1 << l->bits && status == SGFS_OK; b++) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t b = 0; b < buckets && status == SGFS_OK; b++) status = flush(s, l, b, err);
+    free(l->buffer); /* not needed any more */
+    l->buffer = NULL;
+    for (int64_t b = 0; b < buckets && status == SGFS_OK; b++) {
         status = l->bucket[b].rows <= s->most ? drain_small(s, &l->bucket[b], used, out, err)
                                               : drain_large(s, &l->bucket[b], used, out, err);
     }
@@ -324,21 +304,6 @@ int64_t sgfsi_shuffle_least(int64_t row_bytes) {
     return least > LEAST_MEMORY ? least : LEAST_MEMORY;
 }
 
-static sgfs_status make_room(sgfsi_shuffle *s, int64_t memory, int64_t at_once, sgfs_err *err) {
-    int64_t stage = STAGE > s->row_bytes ? STAGE : s->row_bytes;
-    int64_t pool = memory / 4 * 3 - stage;
-    s->buffers = memory / 4;
-    s->most = pool / (s->rec + SORT);
-    if (s->most > UINT32_MAX - 1) s->most = UINT32_MAX - 1;
-    if (at_once > 0 && s->most > at_once) s->most = at_once;
-    s->stage = malloc((size_t)stage);
-    s->pool = malloc((size_t)(s->most * s->rec));
-    s->cell = malloc((size_t)(s->most + 1) * sizeof *s->cell);
-    s->order = malloc((size_t)s->most * sizeof *s->order);
-    bool made = s->stage != NULL && s->pool != NULL && s->cell != NULL && s->order != NULL;
-    return made ? SGFS_OK : sgfsi_fail_memory(err, "the rows to shuffle; give less --memory");
-}
-
 sgfs_status sgfsi_shuffle_open(sgfsi_shuffle **out, const sgfsi_shuffle_plan *plan, sgfs_err *err) {
     assert(plan->row_bytes > 0 && plan->memory >= sgfsi_shuffle_least(plan->row_bytes));
     sgfsi_shuffle *s = *out = calloc(1, sizeof *s);
@@ -347,12 +312,24 @@ sgfs_status sgfsi_shuffle_open(sgfsi_shuffle **out, const sgfsi_shuffle_plan *pl
     s->rec = plan->row_bytes + KEY;
     s->seed = plan->seed;
     s->beside = strdup(plan->beside);
-    sgfs_status status = s->beside != NULL ? make_room(s, plan->memory, plan->at_once, err)
-                                           : sgfsi_fail_memory(err, "the shuffle");
-    if (status == SGFS_OK) return SGFS_OK;
+    int64_t stage = STAGE > s->row_bytes ? STAGE : s->row_bytes;
+    int64_t pool = plan->memory / 4 * 3 - stage;
+    s->buffers = plan->memory / 4;
+    s->most = pool / (s->rec + SORT);
+    if (s->most > UINT32_MAX - 1) s->most = UINT32_MAX - 1;
+    if (plan->at_once > 0 && s->most > plan->at_once) s->most = plan->at_once;
+    s->stage = malloc((size_t)stage);
+    s->pool = malloc((size_t)(s->most * s->rec));
+    s->cell = malloc((size_t)(s->most + 1) * sizeof *s->cell);
+    s->order = malloc((size_t)s->most * sizeof *s->order);
+    if (s->beside != NULL && s->stage != NULL && s->pool != NULL && s->cell != NULL &&
+        s->order != NULL)
+        return SGFS_OK;
+    const char *what =
+        s->beside != NULL ? "the rows to shuffle; give less --memory" : "the shuffle";
     sgfsi_shuffle_free(s);
     *out = NULL;
-    return status;
+    return sgfsi_fail_memory(err, what);
 }
 
 sgfs_status sgfsi_shuffle_add(sgfsi_shuffle *s, int64_t n, const void *rows, double expected,
@@ -362,7 +339,11 @@ sgfs_status sgfsi_shuffle_add(sgfsi_shuffle *s, int64_t n, const void *rows, dou
     for (int64_t i = 0; i < n && status == SGFS_OK; i++, row += s->row_bytes) {
         if (s->top == NULL && s->held == s->most) status = spill(s, expected, err);
         if (status != SGFS_OK) return status;
-        uint64_t key = next_key(s);
+        if (s->rows % KEYS == 0) {
+            sgfsi_stream stream = sgfsi_stream_at(s->seed, 0, s->rows / KEYS, SGFSI_SHUFFLE);
+            sgfsi_words(&stream, KEYS, s->key);
+        }
+        uint64_t key = s->key[s->rows++ % KEYS];
         if (s->top == NULL) {
             fill_record(s, s->pool + s->held++ * s->rec, key, row);
             continue;

@@ -20,25 +20,23 @@ static size_t enough(size_t block, size_t kept) {
     return room > most && kept < most ? most : room;
 }
 
-static sgfs_status read_ahead(sgfsi_text *t, const char *rest, sgfs_err *err) {
+void sgfsi_text_ahead(sgfsi_text *t, const char *rest) {
     size_t kept = (size_t)(t->stop - rest), room = enough(t->block, kept), got = 0;
+    t->ahead.done = true;
     if (t->other_room < room) {
         free(t->other);
-        t->other_room = 0;
         t->other = malloc(room);
-        if (t->other == NULL) return sgfsi_fail_memory(err, "a block of text");
-        t->other_room = room;
+        t->other_room = t->other != NULL ? room : 0;
+        t->ahead.status = SGFS_ENOMEM;
+        if (t->other == NULL) {
+            sgfsi_fail_memory(&t->ahead.err, "a block of text");
+            return;
+        }
     }
     if (kept > 0) memcpy(t->other, rest, kept);
-    sgfs_status status = sgfsi_bytes_read(t->bytes, t->other + kept, room - kept, &got, err);
+    t->ahead.status = sgfsi_bytes_read(t->bytes, t->other + kept, room - kept, &got, &t->ahead.err);
     t->ahead.bytes = kept + got;
     t->ahead.ended = got < room - kept;
-    return status;
-}
-
-void sgfsi_text_ahead(sgfsi_text *text, const char *rest) {
-    text->ahead.status = read_ahead(text, rest, &text->ahead.err);
-    text->ahead.done = true;
 }
 
 sgfs_status sgfsi_text_turn(sgfsi_text *text, sgfs_err *err) {

@@ -33,19 +33,17 @@ enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
 
-/* Are there words? Those of a flow (which has no rows yet) are still to come. */
-static bool has_words(const sgfsi_table *head) {
-    bool any = head->dictionary != NULL && head->rows == 0;
-    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
-        any = any || head->dictionary[j].count > 0;
-    return any;
-}
-
 static bool asked_for(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
     const char *value = sgfsi_config_text(cfg, kind->key);
-    if (kind == &sgfsi_transform_categorical && strcmp(value, "auto") == 0) return has_words(head);
+    if (kind == &sgfsi_transform_categorical && strcmp(value, "auto") == 0) {
+        /* Are there words? Those of a flow (which has no rows yet) are still to come. */
+        bool any = head->dictionary != NULL && head->rows == 0;
+        for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+            any = any || head->dictionary[j].count > 0;
+        return any;
+    }
     if (kind == &sgfsi_transform_standardize) return sgfsi_config_flag(cfg, kind->key);
     return !sgfsi_config_auto(cfg, kind->key);
 }
@@ -71,34 +69,28 @@ static sgfs_status list_steps(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err 
     return SGFS_OK;
 }
 
-/* The --standardize behind which only rows are chosen, moved to the end; or NULL. */
-static sgfsi_transform *last_standardize(sgfsi_recipe *r) {
+/* A --standardize behind which only rows are chosen is moved to the end. Unless it is kept there, it
+ * is left to the design; where that does not see the training part it stays, to measure. */
+static void leave_standardize(sgfsi_recipe *r, bool keep_last) {
     int64_t at = r->steps - 1;
+    bool training = true;
     while (at >= 0 && sgfsi_transform_rows(&r->step[at])) at--;
-    if (at < 0 || r->step[at].kind != &sgfsi_transform_standardize) return NULL;
+    if (at < 0 || r->step[at].kind != &sgfsi_transform_standardize) return;
     sgfsi_transform s = r->step[at];
     for (; at < r->steps - 1; at++) r->step[at] = r->step[at + 1];
     r->step[at] = s;
-    return &r->step[at];
-}
-
-static bool reads_training(const sgfsi_recipe *r) {
+    if (keep_last) return;
+    r->leaves = true;
     for (int64_t i = 0; i < r->steps; i++) {
         if (r->step[i].kind == &sgfsi_transform_split && !sgfsi_split_trains(&r->step[i]))
-            return false;
+            training = false;
     }
-    return true;
-}
-
-/* Leave the last --standardize to the design, or keep it to measure what the design cannot see. */
-static void leave_standardize(sgfsi_recipe *r, sgfsi_transform *last) {
-    r->leaves = true;
-    if (reads_training(r)) {
+    if (training) {
         r->steps--;
         return;
     }
-    sgfsi_standard_only(last);
-    r->learnt = last;
+    sgfsi_standard_only(&r->step[at]);
+    r->learnt = &r->step[at];
 }
 
 static sgfs_status check_part(const sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
@@ -126,8 +118,7 @@ static sgfs_status open_steps(sgfsi_recipe *r, const sgfs_config *cfg, bool keep
         if (s->kind->open != NULL) status = s->kind->open(s, cfg, err);
     }
     if (status != SGFS_OK) return status;
-    sgfsi_transform *last = last_standardize(r);
-    if (last != NULL && !keep_last) leave_standardize(r, last);
+    leave_standardize(r, keep_last);
     for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
         s->place = i;
@@ -140,22 +131,6 @@ static sgfs_status open_steps(sgfsi_recipe *r, const sgfs_config *cfg, bool keep
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static bool is_feature(const sgfsi_table *head, int64_t j) {
-    return head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE;
-}
-
-/* Names of the head, copied: a table that is replaced takes its own away. */
-static sgfs_status copy_names(sgfsi_recipe *r, sgfs_err *err) {
-    const sgfsi_table *h = r->head;
-    const char **name = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *name);
-    for (int64_t j = 0; name != NULL && j < h->cols; j++) {
-        name[j] = sgfsi_arena_text(&r->arena, h->names[j]);
-        if (name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
-    }
-    r->base.name = name;
-    return name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
-}
-
 /* Features of the head go in; target, weights and exposure pass by. */
 static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
     const sgfsi_table *h = r->head;
@@ -163,19 +138,23 @@ static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *
     in->name = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *in->name);
     in->origin = r->input_col = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *in->origin);
     r->pass = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *r->pass);
-    if (in->name == NULL || in->origin == NULL || r->pass == NULL)
+    const char **name = sgfsi_arena_alloc(&r->arena, h->cols + 1, sizeof *name);
+    if (in->name == NULL || in->origin == NULL || r->pass == NULL || name == NULL)
         return sgfsi_fail_memory(err, "the columns");
-    sgfs_status status = copy_names(r, err);
-    if (status != SGFS_OK) return status;
+    /* Names of the head, copied: a table that is replaced takes its own away. */
+    for (int64_t j = 0; j < h->cols; j++) {
+        name[j] = sgfsi_arena_text(&r->arena, h->names[j]);
+        if (name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
+    }
     r->base = (sgfsi_base){.cols = h->cols,
-                           .name = r->base.name,
+                           .name = name,
                            .role = h->role,
                            .named = h->named,
                            .partial = sgfsi_config_text(cfg, "data.features")[0] != '\0'};
     in->base = &r->base;
     r->target = r->weights = -1;
     for (int64_t j = 0; j < h->cols; j++) {
-        if (is_feature(h, j)) {
+        if (h->role == NULL || h->role[j] == SGFSI_ROLE_FEATURE) {
             in->name[in->cols] = r->base.name[j];
             in->origin[in->cols++] = j;
         } else if (h->role[j] != SGFSI_ROLE_NONE) {
@@ -330,20 +309,14 @@ sgfs_status sgfsi_recipe_finish(const sgfsi_recipe *r, sgfs_err *err) {
 
 /* ---- columns of a block ---------------------------------------------------------------------- */
 
-/* Column steps before `last`, and the widest rows between them. */
-static int64_t count_steps(const sgfsi_recipe *r, int64_t last, int64_t *widest) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < last; i++) {
-        if (sgfsi_transform_rows(&r->step[i])) continue;
-        count++;
-        if (r->step[i].out.cols > *widest) *widest = r->step[i].out.cols;
-    }
-    return count;
-}
-
 sgfs_status sgfsi_recipe_apply(const sgfsi_recipe *r, int64_t last, int64_t n, const double *in,
                                double *out, int64_t *bad, sgfs_err *err) {
-    int64_t widest = r->inputs.cols, left = count_steps(r, last, &widest);
+    int64_t widest = r->inputs.cols, left = 0; /* column steps, and the widest rows between them */
+    for (int64_t i = 0; i < last; i++) {
+        if (sgfsi_transform_rows(&r->step[i])) continue;
+        left++;
+        if (r->step[i].out.cols > widest) widest = r->step[i].out.cols;
+    }
     *bad = -1;
     if (left == 0) {
         memcpy(out, in, (size_t)(n * r->inputs.cols) * sizeof *out);
@@ -414,10 +387,8 @@ static sgfs_status choose(sgfsi_recipe *r, int64_t n, const double *cells, int64
         for (int64_t j = 0; j < r->inputs.cols; j++) {
             x[j] = cell[r->input_col[j]];
             if (!r->unchecked || isfinite(x[j])) continue;
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "row %lld, column \"%s\" is not a finite number; remove such rows or "
-                              "fill them in first.",
-                              (long long)(r->at + i) + 1, r->inputs.name[j]);
+            return sgfsi_fail_finite(err, "row %lld, column \"%s\"", (long long)(r->at + i) + 1,
+                                     r->inputs.name[j]);
         }
         double weight = beside->weights != NULL ? beside->weights[r->at + i] : 1;
         b->weight[b->n] = r->weights >= 0 ? cell[r->weights] : weight;

@@ -31,6 +31,13 @@ typedef struct choice {
     unsigned char *hit; /* in.cols: --drop leaves it out */
 } choice;
 
+/* The columns that the option names, or (saved: not NULL) a run's file. */
+static sgfs_status find_hits(const sgfsi_transform *s, const sgfsi_json *saved, unsigned char *hit,
+                             sgfs_err *err) {
+    if (saved == NULL) return sgfsi_transform_find(s, s->text, hit, err);
+    return sgfsi_transform_find_saved(s, sgfsi_json_get(saved, "columns"), hit, err);
+}
+
 static sgfs_status make_choice(sgfsi_transform *s, int64_t cols, sgfs_err *err) {
     choice *c = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *c);
     if (c != NULL) c->from = sgfsi_arena_alloc(s->arena, cols + 1, sizeof *c->from);
@@ -120,32 +127,23 @@ const sgfsi_transform_kind sgfsi_transform_columns = {
     .op = "columns", .recall = recall_columns, .apply = apply_choice, .need = need_choice};
 
 /* What is not hit stays. */
-static sgfs_status leave_out(sgfsi_transform *s, sgfs_err *err) {
+static sgfs_status recall_drop(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    sgfs_status status = make_choice(s, s->in.cols, err);
     choice *c = s->self;
     int64_t cols = 0;
-    for (int64_t j = 0; j < s->in.cols; j++) {
+    if (status == SGFS_OK) status = find_hits(s, saved, c->hit, err);
+    for (int64_t j = 0; status == SGFS_OK && j < s->in.cols; j++) {
         if (!c->hit[j]) c->from[cols++] = j;
     }
-    return shape_choice(s, cols, err);
+    return status == SGFS_OK ? shape_choice(s, cols, err) : status;
 }
 
 static sgfs_status shape_drop(sgfsi_transform *s, sgfs_err *err) {
-    sgfs_status status = make_choice(s, s->in.cols, err);
-    if (status == SGFS_OK) status = sgfsi_transform_find(s, s->text, ((choice *)s->self)->hit, err);
-    return status == SGFS_OK ? leave_out(s, err) : status;
+    return recall_drop(s, NULL, err);
 }
 
 static void tell_drop(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_transform_tell_names(s, ((const choice *)s->self)->hit, out);
-}
-
-static sgfs_status recall_drop(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
-    sgfs_status status = make_choice(s, s->in.cols, err);
-    if (status == SGFS_OK) {
-        status = sgfsi_transform_find_saved(s, sgfsi_json_get(saved, "columns"),
-                                            ((choice *)s->self)->hit, err);
-    }
-    return status == SGFS_OK ? leave_out(s, err) : status;
 }
 
 const sgfsi_transform_kind sgfsi_transform_drop = {
@@ -163,22 +161,19 @@ const sgfsi_transform_kind sgfsi_transform_drop = {
 
 /* ---- --log1p --------------------------------------------------------------------------------- */
 
-static sgfs_status shape_log1p(sgfsi_transform *s, sgfs_err *err) {
+static sgfs_status recall_log1p(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     unsigned char *hit = s->self = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
     if (hit == NULL) return sgfsi_fail_memory(err, "the columns");
-    sgfs_status status = sgfsi_transform_find(s, s->text, hit, err);
+    sgfs_status status = find_hits(s, saved, hit, err);
     return status == SGFS_OK ? sgfsi_features_like(s, err) : status;
+}
+
+static sgfs_status shape_log1p(sgfsi_transform *s, sgfs_err *err) {
+    return recall_log1p(s, NULL, err);
 }
 
 static void tell_log1p(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_transform_tell_names(s, s->self, out);
-}
-
-static sgfs_status recall_log1p(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
-    unsigned char *hit = s->self = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
-    if (hit == NULL) return sgfsi_fail_memory(err, "the columns");
-    sgfs_status status = sgfsi_transform_find_saved(s, sgfsi_json_get(saved, "columns"), hit, err);
-    return status == SGFS_OK ? sgfsi_features_like(s, err) : status;
 }
 
 static sgfs_status refuse_log1p(const sgfsi_transform *s, int64_t j, double x, sgfs_err *err) {
@@ -218,7 +213,7 @@ static sgfs_status log1p_entries(const sgfsi_transform *s, sgfsi_entries *e, int
     return SGFS_OK;
 }
 
-static void need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {
+void sgfsi_need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {
     for (int64_t j = 0; j < s->in.cols; j++) in[j] |= out[j];
 }
 
@@ -231,7 +226,7 @@ const sgfsi_transform_kind sgfsi_transform_log1p = {
     .apply = apply_log1p,
     .sparse = always,
     .apply_sparse = log1p_entries,
-    .need = need_same,
+    .need = sgfsi_need_same,
 };
 
 /* ---- --categorical --------------------------------------------------------------------------- */
@@ -248,20 +243,14 @@ static int64_t width(const words *w, int64_t j) {
     return count > 0 && w->onehot ? count - w->reference : 1;
 }
 
-static sgfs_status make_words(sgfsi_transform *s, sgfs_err *err) {
-    words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
-    return w != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the words");
-}
-
 static sgfs_status open_words(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
     if (s->head->dictionary == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--categorical is for the columns of a CSV file; this kind of file holds "
                           "numbers only.");
     }
-    sgfs_status status = make_words(s, err);
-    if (status != SGFS_OK) return status;
-    words *w = s->self;
+    words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
+    if (w == NULL) return sgfsi_fail_memory(err, "the words");
     w->onehot = strcmp(sgfsi_config_text(cfg, "data.coding"), "onehot") == 0;
     w->reference = sgfsi_config_flag(cfg, "data.intercept");
     return SGFS_OK;
@@ -411,9 +400,9 @@ static sgfs_status recall_column(sgfsi_transform *s, const sgfsi_json *saved, sg
 
 static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     const sgfsi_json *columns = sgfsi_json_get(saved, "columns");
-    sgfs_status status = make_words(s, err);
-    if (status != SGFS_OK) return status;
-    words *w = s->self;
+    sgfs_status status = SGFS_OK;
+    words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
+    if (w == NULL) return sgfsi_fail_memory(err, "the words");
     w->onehot = strcmp(sgfsi_json_get_text(saved, "coding", ""), "onehot") == 0;
     (void)sgfsi_json_as_flag(sgfsi_json_get(saved, "reference"), &w->reference);
     w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);

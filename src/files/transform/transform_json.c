@@ -171,15 +171,6 @@ static sgfs_status trace_needs(sgfsi_recipe *r, sgfs_err *err) {
     return made && name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
-/* Leave away the first steps, which were done to the file already. */
-static void leave_away(sgfsi_recipe *r, int64_t steps) {
-    if (steps <= 0) return;
-    r->inputs = r->step[steps - 1].out;
-    r->step += steps;
-    r->steps -= steps;
-    r->named = r->named || !sgfsi_features_by_place(&r->inputs);
-}
-
 sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *saved, int64_t done,
                                 sgfs_err *err) {
     sgfsi_recipe *r = *out = calloc(1, sizeof *r);
@@ -188,7 +179,13 @@ sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *saved, int
                              ? recall_inputs(r, sgfsi_json_at(saved, 0), err)
                              : damaged(err);
     if (status == SGFS_OK) status = recall_steps(r, saved, 1, err);
-    if (status == SGFS_OK) leave_away(r, done - 1); /* the first element is no step */
+    const int64_t first = done - 1; /* steps done to the file already; the first element is none */
+    if (status == SGFS_OK && first > 0) {
+        r->inputs = r->step[first - 1].out;
+        r->step += first;
+        r->steps -= first;
+        r->named = r->named || !sgfsi_features_by_place(&r->inputs);
+    }
     if (status == SGFS_OK) status = trace_needs(r, err);
     if (status == SGFS_OK) return status;
     sgfsi_recipe_free(r);
@@ -213,14 +210,10 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r) {
 
 /* ---- new rows -------------------------------------------------------------------------------- */
 
-static const sgfsi_transform *first_columns(const sgfsi_recipe *r) {
+const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
     int64_t i = 0;
     while (i < r->steps && sgfsi_transform_rows(&r->step[i])) i++;
-    return i < r->steps ? &r->step[i] : NULL;
-}
-
-const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
-    const sgfsi_transform *s = first_columns(r);
+    const sgfsi_transform *s = i < r->steps ? &r->step[i] : NULL;
     if (s == NULL || s->kind != &sgfsi_transform_categorical) return NULL;
     return sgfsi_words_of(s, r->input_col[input]);
 }
@@ -275,16 +268,12 @@ bool sgfsi_recipe_keeps_class(const sgfsi_recipe *r, double y, const char *text)
     return true;
 }
 
-/* The --split of the list the file takes part in; one of a list behind counted other rows. */
-static const sgfsi_transform *own_split(const sgfsi_recipe *r) {
-    for (int64_t i = 0; i < r->steps && r->step[i].kind != &sgfsi_transform_columns; i++) {
-        if (r->step[i].kind == &sgfsi_transform_split) return &r->step[i];
-    }
-    return NULL;
-}
-
 sgfs_status sgfsi_recipe_use_part(sgfsi_recipe *r, const char *part, sgfs_err *err) {
-    r->split = own_split(r);
+    /* The --split of the list the file takes part in; one of a list behind counted other rows. */
+    r->split = NULL;
+    for (int64_t i = 0; i < r->steps && r->step[i].kind != &sgfsi_transform_columns; i++) {
+        if (r->step[i].kind == &sgfsi_transform_split && r->split == NULL) r->split = &r->step[i];
+    }
     if (r->split == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--part %s: the run did not split the rows of such a file (--split).",

@@ -158,6 +158,8 @@ bool sgfsi_features_by_place(
     const sgfsi_feature_list *s); /* names say nothing but the columns' places */
 /* The shape of a step that changes no columns. */
 sgfs_status sgfsi_features_like(sgfsi_transform *s, sgfs_err *err);
+/* Every column that comes out needs the one in its place. */
+void sgfsi_need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in);
 static inline const sgfsi_feature_list *sgfsi_recipe_last(const sgfsi_recipe *r) {
     return r->steps > 0 ? &r->step[r->steps - 1].out : &r->inputs;
 }

@@ -36,24 +36,6 @@ static sgfs_status open_project(sgfsi_transform *s, const sgfs_config *cfg, sgfs
     return SGFS_OK;
 }
 
-/* p1 ... pK, which are what numbers count from here on. */
-static sgfs_status name_projected(sgfsi_transform *s, sgfs_err *err) {
-    projection *p = s->self;
-    s->out = (sgfsi_feature_list){.cols = p->K, .base = &p->base};
-    s->out.name = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.name);
-    s->out.origin = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.origin);
-    char *text = sgfsi_arena_alloc(s->arena, p->K, 16);
-    if (s->out.name == NULL || s->out.origin == NULL || text == NULL)
-        return sgfsi_fail_memory(err, "the projection");
-    for (int64_t k = 0; k < p->K; k++) {
-        snprintf(text + 16 * k, 16, "p%d", (int)k + 1);
-        s->out.name[k] = text + 16 * k;
-        s->out.origin[k] = k;
-    }
-    p->base = (sgfsi_base){.cols = p->K, .name = s->out.name, .named = true};
-    return SGFS_OK;
-}
-
 static sgfs_status shape_project(sgfsi_transform *s, sgfs_err *err) {
     projection *p = s->self;
     double d = (double)s->in.cols;
@@ -71,7 +53,20 @@ static sgfs_status shape_project(sgfsi_transform *s, sgfs_err *err) {
         sgfsi_normals(&stream, p->K, row);
         for (int64_t k = 0; k < p->K; k++) row[k] /= sqrt(d);
     }
-    return name_projected(s, err);
+    /* p1 ... pK, which are what numbers count from here on. */
+    s->out = (sgfsi_feature_list){.cols = p->K, .base = &p->base};
+    s->out.name = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.name);
+    s->out.origin = sgfsi_arena_alloc(s->arena, p->K, sizeof *s->out.origin);
+    char *text = sgfsi_arena_alloc(s->arena, p->K, 16);
+    if (s->out.name == NULL || s->out.origin == NULL || text == NULL)
+        return sgfsi_fail_memory(err, "the projection");
+    for (int64_t k = 0; k < p->K; k++) {
+        snprintf(text + 16 * k, 16, "p%d", (int)k + 1);
+        s->out.name[k] = text + 16 * k;
+        s->out.origin[k] = k;
+    }
+    p->base = (sgfsi_base){.cols = p->K, .name = s->out.name, .named = true};
+    return SGFS_OK;
 }
 
 static sgfs_status apply_project(const sgfsi_transform *s, int64_t n, const double *in, double *out,
@@ -183,22 +178,21 @@ static void widen(standard *t, int64_t j, double x) {
     t->max[j] = x > t->max[j] ? x : t->max[j];
 }
 
-static void add_row(standard *t, int64_t cols, const double *x, double w) {
-    t->count += w;
-    t->rows++;
-    double share = w / t->count;
-    for (int64_t j = 0; j < cols; j++) {
-        sgfsi_moments_add(w, share, x[j], &t->mean[j], &t->ss[j]);
-        widen(t, j, x[j]);
-    }
-}
-
 static sgfs_status look_standard(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
     standard *t = s->self;
     sgfs_status status = t->mean == NULL ? make_standard(s, err) : SGFS_OK;
     for (int64_t i = 0; status == SGFS_OK && i < seen->n; i++) {
         double w = seen->weight != NULL ? seen->weight[i] : 1;
-        if (w > 0) add_row(t, s->in.cols, seen->x + i * s->in.cols, w);
+        const double *x = seen->x + i * s->in.cols;
+        if (w > 0) {
+            t->count += w;
+            t->rows++;
+            double share = w / t->count;
+            for (int64_t j = 0; j < s->in.cols; j++) {
+                sgfsi_moments_add(w, share, x[j], &t->mean[j], &t->ss[j]);
+                widen(t, j, x[j]);
+            }
+        }
     }
     return status;
 }
@@ -321,10 +315,6 @@ static sgfs_status recall_standard(sgfsi_transform *s, const sgfsi_json *saved, 
                 : sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"standardize\" is damaged.");
 }
 
-static void need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {
-    for (int64_t j = 0; j < s->in.cols; j++) in[j] |= out[j];
-}
-
 void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift,
                               const double **scale) {
     const standard *t = s->self;
@@ -354,5 +344,5 @@ const sgfsi_transform_kind sgfsi_transform_standardize = {
     .sparse = sparse_standard,
     .learn_sparse = learn_entries,
     .apply_sparse = scale_entries,
-    .need = need_same,
+    .need = sgfsi_need_same,
 };

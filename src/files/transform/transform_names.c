@@ -53,13 +53,6 @@ static sgfs_status fail_gone(const sgfsi_transform *s, int64_t b, sgfs_err *err)
                       base->name[b], why[role]);
 }
 
-static sgfs_status fail_partial(const sgfsi_transform *s, const char *asked, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--%s asks for column %.60s by number, and --features leaves some columns "
-                      "out: ask by name.",
-                      s->kind->op, asked);
-}
-
 /* ---- one column, or those that came from it -------------------------------------------------- */
 
 static int64_t find_name(int64_t cols, const char *const *name, const char *asked) {
@@ -115,7 +108,12 @@ static sgfs_status hit_token(const sgfsi_transform *s, char *token, unsigned cha
     if (from < 0) {
         from = to = find_number(base, token);
         if (from < 0 && !split_range(base, token, &from, &to)) return fail_unknown(s, token, err);
-        if (base->partial && base->named) return fail_partial(s, token, err);
+        if (base->partial && base->named)
+            return sgfsi_fail(
+                err, SGFS_EUSAGE,
+                "--%s asks for column %.60s by number, and --features leaves some columns "
+                "out: ask by name.",
+                s->kind->op, token);
     }
     sgfs_status status = SGFS_OK;
     for (; from <= to && status == SGFS_OK; from++) status = hit_base(s, from, hit, err);

@@ -121,24 +121,9 @@ static void add_label(char *out, size_t room, const char *label) {
     snprintf(out + used, room - used, "%s%.40s", used > 0 ? ", " : "", label);
 }
 
-/* The labels there are: those kept, then the first of the others. */
-static void list_labels(const sgfsi_transform *s, char *out, size_t room) {
-    const classes *c = s->self;
-    out[0] = '\0';
-    for (int64_t k = 0; k < c->count && k < SHOWN; k++) {
-        if (c->of[k].met) add_label(out, room, c->of[k].text);
-    }
-    for (int64_t k = 0; k < c->others; k++) {
-        char number[SGFSI_NUM_CHARS];
-        sgfsi_format_num(number, c->other[k]);
-        add_label(out, room, is_text(s) ? s->head->level[(int64_t)c->other[k]] : number);
-    }
-    if (c->others == SHOWN) add_label(out, room, "...");
-}
-
 static sgfs_status finish_classes(const sgfsi_transform *s, bool stopped, sgfs_err *err) {
     const classes *c = s->self;
-    char known[640];
+    char known[640] = "";
     int64_t k = 0;
     while (k < c->count && c->of[k].met) k++;
     if (k == c->count) return SGFS_OK;
@@ -148,7 +133,17 @@ static sgfs_status finish_classes(const sgfsi_transform *s, bool stopped, sgfs_e
                   c->of[k].text);
         return SGFS_OK;
     }
-    list_labels(s, known, sizeof known);
+    /* The labels there are: those kept, then the first of the others. */
+    for (int64_t i = 0; i < c->count && i < SHOWN; i++) {
+        if (c->of[i].met) add_label(known, sizeof known, c->of[i].text);
+    }
+    for (int64_t i = 0; i < c->others; i++) {
+        char number[SGFSI_NUM_CHARS];
+        sgfsi_format_num(number, c->other[i]);
+        const char *label = is_text(s) ? s->head->level[(int64_t)c->other[i]] : number;
+        add_label(known, sizeof known, label);
+    }
+    if (c->others == SHOWN) add_label(known, sizeof known, "...");
     return sgfsi_fail(err, SGFS_EDATA,
                       "--keep-classes asks for \"%.60s\", and no row has this target; there are: "
                       "%s.",
@@ -291,22 +286,18 @@ static sgfs_status open_split(sgfsi_transform *s, const sgfs_config *cfg, sgfs_e
                       s->text);
 }
 
-/* Which part has the row; SGFSI_PART_ALL where the shares leave it to none. */
-static sgfsi_split_part part_of(const split *p, int64_t row) {
+bool sgfsi_split_has(const sgfsi_transform *s, int64_t row, sgfsi_split_part part) {
+    const split *p = s->self;
     sgfsi_stream stream = sgfsi_stream_at(p->seed, 0, row, SGFSI_SPLIT);
+    sgfsi_split_part of = SGFSI_PART_ALL; /* the shares leave the row to none */
     double u, sum = 0;
     sgfsi_uniforms(&stream, 1, &u);
-    for (int64_t k = 0; k < p->shares; k++) {
+    for (int64_t k = 0; k < p->shares && of == SGFSI_PART_ALL; k++) {
         sum += p->share[k];
         bool last = k == p->shares - 1;
         if (u < sum || (last && sum >= 1 - 1e-9)) /* rounding leaves no row over */
-            return last ? SGFSI_PART_TEST : (sgfsi_split_part)k;
+            of = last ? SGFSI_PART_TEST : (sgfsi_split_part)k;
     }
-    return SGFSI_PART_ALL;
-}
-
-bool sgfsi_split_has(const sgfsi_transform *s, int64_t row, sgfsi_split_part part) {
-    sgfsi_split_part of = part_of(s->self, row);
     return part == SGFSI_PART_ALL ? of != SGFSI_PART_ALL : of == part;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
@@ -42,23 +43,6 @@ typedef struct rows {
 
 /* ---- which rows ------------------------------------------------------------------------------ */
 
-static sgfs_status append(rows *list, int64_t *room, int64_t row, sgfs_err *err) {
-    if (list->n == *room) {
-        int64_t more = *room > 0 ? 2 * *room : LIST;
-        int64_t *grown = realloc(list->row, (size_t)more * sizeof *grown);
-        if (grown == NULL) {
-            return sgfsi_fail(
-                err, SGFS_ENOMEM,
-                "There is no memory for a list of the rows that are used: `sgfs pack` "
-                "writes them to a file of their own.");
-        }
-        list->row = grown;
-        *room = more;
-    }
-    list->row[list->n++] = row;
-    return SGFS_OK;
-}
-
 /* Rows that stay by the row steps before `place`; list->row is NULL where none is left out. */
 static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list, sgfs_err *err) {
     int64_t N = w->table->rows, room = 0;
@@ -74,7 +58,14 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
         if (target) sgfsi_data_rows_range(&w->data, first, n, NULL, y);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
             const sgfsi_row row = {first + i, target ? y[i] : NAN, learning};
-            if (sgfsi_recipe_keep(w->r, &row, place)) status = append(list, &room, first + i, err);
+            if (!sgfsi_recipe_keep(w->r, &row, place)) continue;
+            if (sgfsi_grow(&list->row, &room, list->n + 1, sizeof *list->row))
+                list->row[list->n++] = first + i;
+            else
+                status =
+                    sgfsi_fail(err, SGFS_ENOMEM,
+                               "There is no memory for a list of the rows that are used: `sgfs "
+                               "pack` writes them to a file of their own.");
         }
         if (!learning && sgfsi_recipe_full(w->r, INT64_MAX)) break;
         sgfsi_tick(&w->ticker, (double)first / (double)N);
@@ -130,19 +121,18 @@ static sgfs_status look_block(work *w, int64_t n, const double *cells, bool *don
     return *done ? SGFS_OK : sgfsi_recipe_look(w->r, w->look, n, cells, err);
 }
 
-static sgfs_status look_dense(work *w, int64_t k, sgfs_err *err) {
-    w->look = k;
-    sgfs_status status = each_block(w, look_block, err);
-    if (status != SGFS_OK || w->r->chosen > 0) return status;
-    return sgfsi_fail(err, SGFS_EDATA, "no rows are left to learn from in the training part.");
-}
-
 /* Learn what the k-th step that looks wants to know; entries: where the table stays sparse. */
 static sgfs_status learn(work *w, int64_t k, const sgfsi_entries *entries, sgfs_err *err) {
     sgfsi_transform *s = sgfsi_recipe_looker(w->r, k);
     rows list = {NULL, 0};
     sgfs_status status = SGFS_OK;
-    if (s->kind->look != NULL && entries == NULL) status = look_dense(w, k, err);
+    if (s->kind->look != NULL && entries == NULL) {
+        w->look = k;
+        status = each_block(w, look_block, err);
+        if (status == SGFS_OK && w->r->chosen == 0)
+            status =
+                sgfsi_fail(err, SGFS_EDATA, "no rows are left to learn from in the training part.");
+    }
     if (s->kind->look != NULL && entries != NULL) {
         status = choose_rows(w, s->place, true, &list, err);
         const sgfsi_chosen chosen = {list.n, list.row, w->r->beside.weights};
@@ -200,49 +190,13 @@ static sgfs_status fill_cells(work *w, sgfs_err *err) {
 /* Names and roles of what comes out, as a table owns them. */
 static sgfs_status copy_head(const sgfsi_table *head, char ***names, unsigned char **role,
                              sgfs_err *err) {
-    *names = calloc((size_t)head->cols + 1, sizeof **names);
+    *names = sgfsi_names_copy(head->names, head->cols);
     *role = malloc((size_t)head->cols + 1);
     bool made = *names != NULL && *role != NULL;
-    for (int64_t j = 0; made && j < head->cols; j++) {
-        (*names)[j] = strdup(head->names[j]);
-        made = (*names)[j] != NULL;
-    }
     if (made) return memcpy(*role, head->role, (size_t)head->cols), SGFS_OK;
     if (*names != NULL) sgfsi_names_free(*names, head->cols);
     free(*role);
     return sgfsi_fail_memory(err, "the columns");
-}
-
-/* A target beside the table, of the rows that stay. */
-static void shorten(double *y, const rows *list) {
-    for (int64_t i = 0; y != NULL && list->row != NULL && i < list->n; i++) y[i] = y[list->row[i]];
-}
-
-static sgfs_status rebuild(work *w, const rows *list, bool single, sgfs_err *err) {
-    sgfsi_table *t = w->table;
-    void *cells = NULL;
-    char **names = NULL;
-    unsigned char *role = NULL;
-    sgfs_status status = learn_all(w, err);
-    if (status != SGFS_OK) return status;
-    const sgfsi_table *head = sgfsi_recipe_head(w->r);
-    status = make_cells(list->n, head->cols, single, &cells, err);
-    w->cells = cells;
-    w->single = single;
-    if (status == SGFS_OK) status = fill_cells(w, err);
-    if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
-    if (status != SGFS_OK) return free(cells), status;
-    shorten(t->y, list);
-    sgfsi_table_forget_cells(t);
-    t->rows = list->n;
-    t->cols = t->row_stride = head->cols;
-    t->type = single ? SGFSI_F32 : SGFSI_F64;
-    t->cells = t->owned = cells;
-    t->names = names;
-    t->role = role;
-    t->named = head->named;
-    t->text_col = head->text_col;
-    return SGFS_OK;
 }
 
 /* ---- roles and entries ----------------------------------------------------------------------- */
@@ -341,17 +295,32 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
                   "These transforms fill up sparse rows: they are kept with all their zeros.");
     }
     *copied = true;
-    return rebuild(w, list, single, err);
-}
-
-/* What the file said of all its rows is not true of some of them. */
-static void forget_stats(sgfsi_table *t) {
-    free(t->stats);
-    free(t->value);
-    free(t->value_rows);
-    t->stats = NULL;
-    t->value = t->value_rows = NULL;
-    t->values = 0;
+    sgfsi_table *t = w->table;
+    void *cells = NULL;
+    char **names = NULL;
+    unsigned char *role = NULL;
+    sgfs_status status = learn_all(w, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_table *head = sgfsi_recipe_head(w->r);
+    status = make_cells(list->n, head->cols, single, &cells, err);
+    w->cells = cells;
+    w->single = single;
+    if (status == SGFS_OK) status = fill_cells(w, err);
+    if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
+    if (status != SGFS_OK) return free(cells), status;
+    /* A target beside the table, of the rows that stay. */
+    for (int64_t i = 0; t->y != NULL && list->row != NULL && i < list->n; i++)
+        t->y[i] = t->y[list->row[i]];
+    sgfsi_table_forget_cells(t);
+    t->rows = list->n;
+    t->cols = t->row_stride = head->cols;
+    t->type = single ? SGFSI_F32 : SGFSI_F64;
+    t->cells = t->owned = cells;
+    t->names = names;
+    t->role = role;
+    t->named = head->named;
+    t->text_col = head->text_col;
+    return SGFS_OK;
 }
 
 static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs_err *err) {
@@ -371,7 +340,15 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
         free(list.row);
         return status;
     }
-    if (list.row != NULL || w->r->steps_columns) forget_stats(w->table);
+    if (list.row != NULL || w->r->steps_columns) {
+        /* What the file said of all its rows is not true of some of them. */
+        free(w->table->stats);
+        free(w->table->value);
+        free(w->table->value_rows);
+        w->table->stats = NULL;
+        w->table->value = w->table->value_rows = NULL;
+        w->table->values = 0;
+    }
     done->row = list.row;
     done->rows = list.n;
     return SGFS_OK;

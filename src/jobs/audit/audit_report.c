@@ -291,7 +291,7 @@ static sgfsi_json *row_json(const sgfs_audit_report *r, const sgfs_audit_row *ro
 sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
     const sgfs_audit_report *r = &((const sgfsi_audit *)job)->report;
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_text(o, "sgfs_version", sgfs_version());
+    sgfsi_json_text(o, "sgfs_version", SGFS_VERSION_TEXT);
     sgfsi_json_text(o, "title", r->title);
     sgfsi_json_text(o, "sampler", r->sampler);
     sgfsi_json_flag(o, "needed", r->needed);

@@ -26,11 +26,12 @@ static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
 }
 
 /* The row of an option by flag or key; near: the tunable flag closest to it. */
-static const sgfs_option *find_option(const char *name, bool *tunable, const char **near) {
+static const sgfs_option *find_option(const sgfs_config *cfg, const char *name, bool *tunable,
+                                      const char **near) {
     sgfsi_option_set set;
     int64_t least = INT64_MAX;
     const sgfs_option *other = NULL;
-    for (int64_t i = 0; sgfsi_option_sets(i, &set); i++) {
+    for (int64_t i = 0; sgfsi_config_sets(cfg, i, &set); i++) {
         for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
             bool same = strcmp(r->flag, name) == 0 || strcmp(r->key, name) == 0;
             *tunable = is_tunable(&set, r);
@@ -117,7 +118,7 @@ static sgfs_status add_axis(sgfsi_tune *t, const sgfs_option *option, const char
 sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *option, const char *values, sgfs_err *err) {
     bool tunable = false;
     const char *near = NULL;
-    const sgfs_option *row = find_option(option, &tunable, &near);
+    const sgfs_option *row = find_option(t->job.cfg, option, &tunable, &near);
     if (!tunable) return refuse_option(row, option, near, err);
     for (int64_t i = 0; i < t->axes; i++) {
         if (strcmp(t->axis[i].option->key, row->key) != 0) continue;
