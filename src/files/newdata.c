@@ -30,7 +30,7 @@ typedef struct origin {
 typedef struct group {
     int64_t first, count; /* files */
     int64_t done;         /* elements of the run's recipe that they have had */
-    bool idx;             /* --labels is for them */
+    int64_t idx;          /* IDX files among them */
     sgfsi_run_columns columns;
     sgfsi_flow flow;
     int64_t target, exposure; /* columns of the flow; -1: none */
@@ -79,7 +79,7 @@ static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
     if (d->group == NULL) return sgfsi_fail_memory(err, "a reader");
     for (int64_t i = 0; i < d->files.count; i++) {
         int64_t done = 0;
-        bool idx = true; /* let the flow see */
+        bool idx = false;
         sgfs_status status = SGFS_OK;
         if (d->files.count > 1 && d->wanted.recipe != NULL)
             status = find_done(d, d->files.path[i], &done, &idx, err);
@@ -88,7 +88,7 @@ static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
             d->group[d->groups++] = (group){.first = i, .done = done};
         group *g = &d->group[d->groups - 1];
         g->count++;
-        g->idx = g->idx || idx;
+        g->idx += idx;
     }
     return SGFS_OK;
 }
@@ -97,7 +97,11 @@ static sgfs_status open_group(sgfsi_newdata *d, group *g, sgfsi_read_options opt
                               sgfs_err *err) {
     const char *const *path = (const char *const *)d->files.path + g->first;
     options.run = &g->columns;
-    if (d->groups > 1 && !g->idx) options.labels = "";
+    for (int64_t i = 0; i < d->groups; i++) {
+        if (d->group + i < g) options.idx_before += d->group[i].idx;
+        if (d->group + i > g) options.idx_behind += d->group[i].idx;
+    }
+    if (g->idx == 0 && options.idx_before + options.idx_behind > 0) options.labels = "";
     g->columns.wanted = d->wanted;
     if (g > d->group) { /* what the first file has the others have */
         sgfs_status status = sgfsi_run_columns_follow(&g->columns, &d->group->columns, err);

@@ -88,6 +88,22 @@ def test_packed_rows_that_are_transformed_and_raw_ones_are_predicted_together(sg
     np.testing.assert_allclose(numbers, np.concatenate([n for _, n in alone]), rtol=1e-12)
 
 
+def test_labels_of_images_on_both_sides_of_packed_ones(sgfs):
+    rng = np.random.default_rng(8)
+    for name, rows in ("a", 60), ("b", 40):
+        sizes = b"".join(int(n).to_bytes(4, "big") for n in (rows, 3, 2))
+        (sgfs.folder / f"{name}.idx").write_bytes(b"\0\0\x08\x03" + sizes + rng.bytes(6 * rows))
+        labels = rng.integers(0, 2, rows, dtype=np.uint8).tobytes()
+        (sgfs.folder / f"{name}.lab").write_bytes(b"\0\0\x08\x01" + sizes[:4] + labels)
+    sgfs.ok("pack", "a.idx", "--labels", "a.lab", "--standardize", "--out", "a.sgd")
+    sgfs.sample("logistic", "a.sgd")
+    files = ("predict", "fit.run", "--data", "a.idx", "a.sgd", "b.idx", "--json", "--labels")
+    together = json.loads(sgfs.ok(*files, "?.lab").stdout)
+    assert together["rows"] == 160
+    done = sgfs(*files, "a.lab")
+    assert done.returncode == USAGE and "names 1 file (a.lab), and there are 2" in done.stderr
+
+
 def test_transforms_need_names_that_differ(sgfs):
     (sgfs.folder / "dup.csv").write_text("a,a,y\n1,2,0\n2,1,1\n3,5,0\n1,1,1\n")
     done = sgfs("sample", "logistic", "--data", "dup.csv", "--project", "2")
