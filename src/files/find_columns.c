@@ -181,20 +181,19 @@ static sgfs_status check_outputs(const sgfsi_run_columns *c, sgfs_err *err) {
                              "The run's transforms do not make the columns that it has.");
 }
 
-/* What is still to be done to the file's columns, of which `done` was done already. From here on
- * the recipe's inputs are wanted. */
+/* What is still to be done to the files' columns, of which `done` was done already: the first file
+ * says it for all. From here on the recipe's inputs are wanted. */
 static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgfsi_json *done,
                                sgfs_err *err) {
     sgfsi_wanted *wanted = &c->wanted;
     int64_t skip = sgfsi_recipe_done(wanted->recipe, done);
-    if (skip < 0 || (c->first_path != NULL && skip != c->skip)) {
+    if (skip < 0) {
         return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: its columns were transformed, and not as those of %s: give the rows "
-                          "as they were before, or pack them with the transforms the run had.",
-                          path, skip < 0 ? "the run" : c->first_path);
+                          "%s: its columns were transformed, and not as those of the run: give the "
+                          "rows as they were before, or pack them with the transforms the run had.",
+                          path);
     }
-    if (c->first_path != NULL) return SGFS_OK;
-    c->skip = skip;
+    if (c->feature != NULL) return SGFS_OK;
     if (wanted->recipe == NULL && wanted->part != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "--part %s: the run was made without --split.",
                           wanted->part);
@@ -210,7 +209,7 @@ static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgf
         wanted->features = sgfsi_recipe_inputs(c->recipe, &wanted->feature);
         wanted->named = sgfsi_recipe_named(c->recipe);
     }
-    c->first_path = strdup(path);
+    if (c->first_path == NULL) c->first_path = strdup(path);
     c->feature = calloc((size_t)wanted->features + 1, sizeof *c->feature);
     c->place = calloc((size_t)wanted->features + 2, sizeof *c->place);
     bool made = c->first_path != NULL && c->feature != NULL && c->place != NULL;
@@ -351,6 +350,16 @@ sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file
                       "%s: holds numbers only, and the run's target is text (\"%.40s\", ...); "
                       "leave the target out for predictions alone.",
                       file->path, c->wanted.level[0]);
+}
+
+sgfs_status sgfsi_run_columns_follow(sgfsi_run_columns *c, const sgfsi_run_columns *first,
+                                     sgfs_err *err) {
+    bool target = first->target_name != NULL;
+    c->chosen = true;
+    c->first_path = strdup(first->first_path);
+    if (target) c->target_name = strdup(first->target_name);
+    bool made = c->first_path != NULL && (!target || c->target_name != NULL);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
 void sgfsi_run_columns_free(sgfsi_run_columns *c) {

@@ -32,7 +32,6 @@ typedef struct sgfsi_wanted {
 typedef struct sgfsi_run_columns {
     sgfsi_wanted wanted;  /* its features are those the recipe starts from */
     sgfsi_recipe *recipe; /* what is still to be done to them; NULL: nothing */
-    int64_t skip;         /* elements of the run's recipe that were done to the files already */
     char *first_path;     /* the file that was looked at first; NULL: none yet */
     char *target_name;    /* there; NULL: it has none */
     bool chosen;          /* its columns are chosen */
@@ -42,6 +41,9 @@ typedef struct sgfsi_run_columns {
     int64_t *place; /* features, target, exposure: among the columns of the file that are read */
 } sgfsi_run_columns;
 
+/* For more files, to which more or less was done: they have the target if those of `first` have. */
+sgfs_status sgfsi_run_columns_follow(sgfsi_run_columns *c, const sgfsi_run_columns *first,
+                                     sgfs_err *err);
 void sgfsi_run_columns_free(sgfsi_run_columns *c); /* safe on a zeroed value */
 
 /* Fill role[cols]. SGFS_EDATA names the columns that are missing, with the nearest names there are;

@@ -4,6 +4,9 @@
  * The flow hands over the run's features, then the target and the exposure where the files have
  * them; words of the run have its numbers, and words it does not know come behind them. A block of
  * the flow is of one file; blocks here go on with the next file where one ends.
+ *
+ * Some files may be packed with transforms of the run, and others hold rows as they were before:
+ * neighbours to whose columns the same is still to be done have a flow of their own.
  */
 #include "files/newdata.h"
 
@@ -14,6 +17,7 @@
 #include "base/arena.h"
 #include "files/files.h"
 #include "files/flow.h"
+#include "files/packed/packed.h"
 
 /* Where a row came from. */
 typedef struct origin {
@@ -22,27 +26,103 @@ typedef struct origin {
     bool text;
 } origin;
 
+/* Neighbouring files that have had the same of the run's transforms. */
+typedef struct group {
+    int64_t first, count; /* files */
+    int64_t done;         /* elements of the run's recipe that they have had */
+    int64_t idx;          /* IDX files among them */
+    sgfsi_run_columns columns;
+    sgfsi_flow flow;
+    int64_t target, exposure; /* columns of the flow; -1: none */
+} group;
+
 struct sgfsi_newdata {
     sgfsi_arena arena;
     sgfsi_files files;
     const sgfsi_log *log;
-    sgfsi_run_columns columns;
-    sgfsi_flow flow;
-    int64_t target, exposure; /* columns of the flow; -1: none */
-    int64_t read, taken;      /* rows of the files; rows handed over */
-    int64_t other_class;      /* rows of the file at hand left out for their class */
-    int64_t room;             /* rows there is room for */
-    origin *origin;           /* room: of the block handed over */
-    int64_t *line;            /* room */
-    int64_t *at;              /* room: rows of the flow's block that are handed over */
-    double *cells;            /* room x columns of the flow */
-    double *raw;              /* room x wanted.features: what the recipe starts from */
+    sgfsi_wanted wanted;
+    int64_t groups;
+    group *group, *now;   /* as many as there are files, at most; the one at hand */
+    int64_t cols, inputs; /* the most columns a flow has; the most a recipe starts from */
+    int64_t file;         /* that of the rows read last */
+    int64_t read, taken;  /* rows of the files; rows handed over */
+    int64_t other_class;  /* rows of the file at hand left out for their class */
+    int64_t room;         /* rows there is room for */
+    origin *origin;       /* room: of the block handed over */
+    int64_t *line;        /* room */
+    int64_t *at;          /* room: rows of the flow's block that are handed over */
+    double *cells;        /* room x cols */
+    double *raw;          /* room x inputs */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status open_flow(sgfsi_newdata *d, const char *name, const sgfsi_read_options *options,
+/* How many elements of the run's recipe were done to the file's columns; -1: others were. */
+static sgfs_status find_done(const sgfsi_newdata *d, const char *path, int64_t *done, bool *idx,
                              sgfs_err *err) {
+    const sgfsi_read_options all = {.target = "", .features = ""};
+    const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
+    sgfsi_table table;
+    *done = 0;
+    if (reader == NULL) return err->code;
+    *idx = reader == &sgfs_reader_idx;
+    if (reader != &sgfs_reader_packed) return SGFS_OK;
+    sgfs_status status = reader->map(path, &all, &table, err);
+    if (status != SGFS_OK) return status;
+    *done = sgfsi_recipe_done(d->wanted.recipe, table.recipe);
+    sgfsi_table_free(&table);
+    return SGFS_OK;
+}
+
+static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
+    d->now = d->group = calloc((size_t)d->files.count, sizeof *d->group);
+    if (d->group == NULL) return sgfsi_fail_memory(err, "a reader");
+    for (int64_t i = 0; i < d->files.count; i++) {
+        int64_t done = 0;
+        bool idx = false;
+        sgfs_status status = SGFS_OK;
+        if (d->files.count > 1 && d->wanted.recipe != NULL)
+            status = find_done(d, d->files.path[i], &done, &idx, err);
+        if (status != SGFS_OK) return status;
+        if (i == 0 || done != d->group[d->groups - 1].done)
+            d->group[d->groups++] = (group){.first = i, .done = done};
+        group *g = &d->group[d->groups - 1];
+        g->count++;
+        g->idx += idx;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status open_group(sgfsi_newdata *d, group *g, sgfsi_read_options options,
+                              sgfs_err *err) {
+    const char *const *path = (const char *const *)d->files.path + g->first;
+    options.run = &g->columns;
+    for (int64_t i = 0; i < d->groups; i++) {
+        if (d->group + i < g) options.idx_before += d->group[i].idx;
+        if (d->group + i > g) options.idx_behind += d->group[i].idx;
+    }
+    if (g->idx == 0 && options.idx_before + options.idx_behind > 0) options.labels = "";
+    g->columns.wanted = d->wanted;
+    if (g > d->group) { /* what the first file has the others have */
+        sgfs_status status = sgfsi_run_columns_follow(&g->columns, &d->group->columns, err);
+        if (status != SGFS_OK) return status;
+    }
+    sgfs_status status = sgfsi_flow_open(&g->flow, g->count, path, &options, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_table *head = &g->flow.head;
+    int64_t inputs = g->columns.wanted.features;
+    g->target = g->exposure = -1;
+    for (int64_t k = inputs; k < head->cols; k++) {
+        if (head->role[k] == SGFSI_ROLE_TARGET) g->target = k;
+        else g->exposure = k;
+    }
+    if (head->cols > d->cols) d->cols = head->cols;
+    if (inputs > d->inputs) d->inputs = inputs;
+    return SGFS_OK;
+}
+
+static sgfs_status open_all(sgfsi_newdata *d, const char *name, const sgfsi_read_options *options,
+                            sgfs_err *err) {
     sgfs_status status = sgfsi_files_open(&d->files, name, options->log, err);
     if (status != SGFS_OK) return status;
     d->log = sgfsi_files_log(&d->files, options->log);
@@ -53,10 +133,9 @@ static sgfs_status open_flow(sgfsi_newdata *d, const char *name, const sgfsi_rea
                               .labels = options->labels,
                               .zero_based = options->zero_based,
                               .threads = options->threads,
-                              .log = d->log,
-                              .run = &d->columns};
+                              .log = d->log};
     /* Files are opened long after the caller's options may be gone. */
-    sgfsi_wanted *w = &d->columns.wanted;
+    sgfsi_wanted *w = &d->wanted;
     const char **text[] = {&own.delimiter, &own.header, &own.labels, &w->target,
                            &w->exposure,   &w->weights, &w->part};
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
@@ -64,15 +143,10 @@ static sgfs_status open_flow(sgfsi_newdata *d, const char *name, const sgfsi_rea
         *text[i] = sgfsi_arena_text(&d->arena, *text[i]);
         if (*text[i] == NULL) return sgfsi_fail_memory(err, "a reader");
     }
-    status =
-        sgfsi_flow_open(&d->flow, d->files.count, (const char *const *)d->files.path, &own, err);
-    if (status != SGFS_OK) return status;
-    d->target = d->exposure = -1;
-    for (int64_t k = w->features; k < d->flow.head.cols; k++) {
-        if (d->flow.head.role[k] == SGFSI_ROLE_TARGET) d->target = k;
-        else d->exposure = k;
-    }
-    return SGFS_OK;
+    status = find_groups(d, err);
+    for (int64_t i = 0; i < d->groups && status == SGFS_OK; i++)
+        status = open_group(d, &d->group[i], own, err);
+    return status;
 }
 
 sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfsi_wanted *wanted,
@@ -81,16 +155,19 @@ sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfs
     if (err == NULL) err = &own;
     sgfsi_newdata *d = *out = calloc(1, sizeof *d);
     if (d == NULL) return sgfsi_fail_memory(err, "a reader");
-    d->columns.wanted = *wanted;
-    sgfs_status status = open_flow(d, name, options, err);
+    d->wanted = *wanted;
+    sgfs_status status = open_all(d, name, options, err);
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
     return status;
 }
 
 void sgfsi_newdata_close(sgfsi_newdata *d) {
     if (d == NULL) return;
-    sgfsi_flow_close(&d->flow);
-    sgfsi_run_columns_free(&d->columns);
+    for (int64_t i = 0; i < d->groups; i++) {
+        sgfsi_flow_close(&d->group[i].flow);
+        sgfsi_run_columns_free(&d->group[i].columns);
+    }
+    free(d->group);
     sgfsi_files_close(&d->files);
     free(d->origin);
     free(d->line);
@@ -106,23 +183,26 @@ const char *sgfsi_newdata_shown(const sgfsi_newdata *d) {
 }
 
 bool sgfsi_newdata_have_target(const sgfsi_newdata *d) {
-    return d->target >= 0;
+    return d->group->target >= 0;
 }
 
 const char *sgfsi_newdata_target(const sgfsi_newdata *d) {
-    return d->target >= 0 ? d->flow.head.names[d->target] : "";
+    const group *first = d->group;
+    return first->target >= 0 ? first->flow.head.names[first->target] : "";
 }
 
 double sgfsi_newdata_fraction(const sgfsi_newdata *d) {
-    return d->flow.fraction(&d->flow);
+    const group *g = d->now;
+    double files = (double)g->first + (double)g->count * g->flow.fraction(&g->flow);
+    return files / (double)d->files.count;
 }
 
 /* ---- rows that count, and what becomes of them ----------------------------------------------- */
 
 static sgfs_status make_room(sgfsi_newdata *d, int64_t most, sgfs_err *err) {
     if (most <= d->room) return SGFS_OK;
-    size_t n = (size_t)most, cells = n * (size_t)d->flow.head.cols,
-           raw = d->columns.recipe != NULL ? n * (size_t)d->columns.wanted.features : 0;
+    size_t n = (size_t)most, cells = n * (size_t)d->cols,
+           raw = d->wanted.recipe != NULL ? n * (size_t)d->inputs : 0;
     free(d->origin);
     free(d->line);
     free(d->at);
@@ -141,14 +221,14 @@ static sgfs_status make_room(sgfsi_newdata *d, int64_t most, sgfs_err *err) {
 
 /* Rows of the part that was asked for, of the run's classes, up to the limit: listed in at[]. */
 static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
-    const sgfsi_recipe *recipe = d->columns.recipe;
-    const int64_t limit = d->columns.wanted.limit;
+    const sgfsi_recipe *recipe = d->now->columns.recipe;
+    const int64_t limit = d->wanted.limit;
     int64_t chosen = 0;
     for (int64_t i = 0; i < n && (limit == 0 || d->taken < limit); i++) {
         if (recipe != NULL && !sgfsi_recipe_in_part(recipe, d->read + i)) continue;
-        if (recipe != NULL && d->target >= 0) {
-            double y = d->cells[i * d->flow.head.cols + d->target];
-            const char *text = d->columns.wanted.levels > 0 ? d->flow.head.level[(int64_t)y] : NULL;
+        if (recipe != NULL && d->now->target >= 0) {
+            double y = d->cells[i * d->now->flow.head.cols + d->now->target];
+            const char *text = d->wanted.levels > 0 ? d->now->flow.head.level[(int64_t)y] : NULL;
             bool ours = sgfsi_recipe_keeps_class(recipe, y, text);
             d->other_class += !ours;
             if (!ours) continue;
@@ -162,9 +242,9 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
 
 /* Words that the run does not know, in `n` rows behind those of the block. */
 static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n, sgfs_err *err) {
-    const int64_t features = d->columns.wanted.features;
+    const int64_t features = d->now->columns.wanted.features;
     for (int64_t j = 0; j < features; j++) {
-        const sgfsi_dictionary *words = sgfsi_recipe_words(d->columns.recipe, j);
+        const sgfsi_dictionary *words = sgfsi_recipe_words(d->now->columns.recipe, j);
         for (int64_t i = 0; words != NULL && i < n; i++) {
             double word = d->raw[i * features + j];
             char here[SGFSI_WHERE];
@@ -174,8 +254,8 @@ static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n,
                 "%s: column \"%.60s\" holds \"%.60s\", a word the run has not seen (it knows "
                 "%lld); take such rows out; where words became columns of 0 and 1, --new-words "
                 "zero leaves them all at 0.",
-                sgfsi_newdata_where(d, first + i, here), d->columns.wanted.feature[j],
-                d->flow.head.dictionary[j].word[(int64_t)word], (long long)words->count);
+                sgfsi_newdata_where(d, first + i, here), d->now->columns.wanted.feature[j],
+                d->now->flow.head.dictionary[j].word[(int64_t)word], (long long)words->count);
         }
     }
     return SGFS_OK;
@@ -184,20 +264,20 @@ static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n,
 /* The chosen rows behind those that the block has. */
 static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *block,
                              sgfs_err *err) {
-    const sgfsi_recipe *recipe = d->columns.recipe;
-    const int64_t features = d->columns.wanted.features, first = block->n;
+    const sgfsi_recipe *recipe = d->now->columns.recipe;
+    const int64_t features = d->now->columns.wanted.features, first = block->n;
     double *x = block->x + first * block->stride, *to = recipe != NULL ? d->raw : x;
     int64_t stride = recipe != NULL ? features : block->stride, bad = -1;
     for (int64_t i = 0; i < n; i++) {
-        const double *cell = d->cells + d->at[i] * d->flow.head.cols;
+        const double *cell = d->cells + d->at[i] * d->now->flow.head.cols;
         memcpy(to + i * stride, cell, (size_t)features * sizeof *to);
-        if (d->target >= 0) block->y[first + i] = cell[d->target];
-        if (d->exposure >= 0) block->exposure[first + i] = cell[d->exposure];
-        d->origin[first + i] = (origin){d->line[d->at[i]], d->flow.file, d->flow.lines};
+        if (d->now->target >= 0) block->y[first + i] = cell[d->now->target];
+        if (d->now->exposure >= 0) block->exposure[first + i] = cell[d->now->exposure];
+        d->origin[first + i] = (origin){d->line[d->at[i]], d->file, d->now->flow.lines};
     }
     block->n += n;
     if (recipe == NULL) return SGFS_OK;
-    sgfs_status status = d->columns.wanted.zero_words ? SGFS_OK : check_words(d, first, n, err);
+    sgfs_status status = d->wanted.zero_words ? SGFS_OK : check_words(d, first, n, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_recipe_columns(recipe, n, d->raw, x, block->stride, &bad, err);
     if (bad < 0) return status;
@@ -208,26 +288,31 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
 
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err) {
-    const int64_t limit = d->columns.wanted.limit;
-    int64_t n = 1;
+    const int64_t limit = d->wanted.limit;
+    const group *last = d->group + d->groups - 1;
+    bool more = true;
     block->n = 0;
     sgfs_status status = make_room(d, most, err);
-    while (status == SGFS_OK && block->n < most && n > 0) {
-        int64_t file = d->flow.file;
-        n = 0;
-        if (limit == 0 || d->taken < limit)
-            status = sgfsi_flow_next(&d->flow, most - block->n, d->cells, d->line, &n, err);
+    while (status == SGFS_OK && block->n < most && more) {
+        int64_t n = 0, before = d->file;
+        more = limit == 0 || d->taken < limit;
+        if (more)
+            status = sgfsi_flow_next(&d->now->flow, most - block->n, d->cells, d->line, &n, err);
         if (status != SGFS_OK) break;
-        if (n == 0 || d->flow.file != file) {
+        if (n > 0) d->file = d->now->first + d->now->flow.file;
+        if (n == 0 || d->file != before) {
             /* Of the file whose rows came last. */
             if (d->other_class > 0)
                 sgfsi_say(
                     d->log, SGFS_NOTE,
                     "%s: %lld row%s of other classes than the run kept (--keep-classes) left out.",
-                    d->files.name[file], (long long)d->other_class, d->other_class == 1 ? "" : "s");
+                    d->files.name[before], (long long)d->other_class,
+                    d->other_class == 1 ? "" : "s");
             d->other_class = 0;
         }
         if (n > 0) status = hand_over(d, choose_rows(d, n), block, err);
+        else if (more && d->now < last) d->now++;
+        else more = false;
     }
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
     return status;
@@ -240,7 +325,9 @@ const char *sgfsi_newdata_where(const sgfsi_newdata *d, int64_t i, char out[SGFS
     return out;
 }
 
-const char *sgfsi_newdata_level(const sgfsi_newdata *d, double y) {
-    if (d->columns.wanted.levels == 0 || y < (double)d->columns.wanted.levels) return NULL;
-    return d->flow.head.level[(int64_t)y];
+const char *sgfsi_newdata_level(const sgfsi_newdata *d, int64_t i, double y) {
+    const group *g = d->group + d->groups - 1;
+    while (g->first > d->origin[i].file) g--;
+    if (d->wanted.levels == 0 || y < (double)d->wanted.levels) return NULL;
+    return g->flow.head.level[(int64_t)y];
 }

@@ -42,7 +42,7 @@ sgfs_status sgfsi_newdata_next(sgfsi_newdata *data, int64_t most, sgfsi_newdata_
 enum { SGFSI_WHERE = 320 };
 /* Where row i of the block read last is, for messages: "test.csv:17", "test.npy: row 17". */
 const char *sgfsi_newdata_where(const sgfsi_newdata *data, int64_t i, char out[SGFSI_WHERE]);
-/* The text behind a target of `levels` or more, which is none of the run's; NULL: none. */
-const char *sgfsi_newdata_level(const sgfsi_newdata *data, double y);
+/* The text behind target y of row i of that block, where it is none of the run's; NULL: none. */
+const char *sgfsi_newdata_level(const sgfsi_newdata *data, int64_t i, double y);
 
 #endif

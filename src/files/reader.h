@@ -47,6 +47,7 @@ typedef struct sgfsi_read_options {
     bool zero_based;       /* libsvm: the first feature is 0 */
     bool dense;            /* libsvm: with its zeros */
     int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
+    int64_t idx_before, idx_behind; /* other IDX files that --labels has files for, and in order */
     const sgfsi_log *log;
 } sgfsi_read_options;
 

@@ -22,7 +22,7 @@ sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
 
 static sgfs_status find_labels(sgfsi_sources *s, sgfs_err *err) {
     const char *named = s->options.labels;
-    int64_t wanted = 0;
+    int64_t wanted = s->options.idx_before;
     if (!s->idx || named == NULL || named[0] == '\0') return SGFS_OK;
     sgfs_status status = sgfsi_files_open(&s->labels, named, s->options.log, err);
     if (status != SGFS_OK) return status;
@@ -31,6 +31,7 @@ static sgfs_status find_labels(sgfsi_sources *s, sgfs_err *err) {
         if (wanted < s->labels.count) s->label[i] = s->labels.path[wanted];
         wanted++;
     }
+    wanted += s->options.idx_behind;
     if (wanted == s->labels.count) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--labels names %lld file%s (%.200s), and there are %lld of rows: each needs "

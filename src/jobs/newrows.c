@@ -137,7 +137,7 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
 
 static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
     char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192];
-    const char *text = sgfsi_newdata_level(r->rows, y);
+    const char *text = sgfsi_newdata_level(r->rows, i, y);
     sgfsi_format_num(number, y);
     /* Names of the first few labels, for the message. */
     size_t room = sizeof known, used = 0;

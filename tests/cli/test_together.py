@@ -61,6 +61,49 @@ def test_labels_that_look_like_numbers_among_words(sgfs):
     assert "30 rows of other classes" in done.stderr
 
 
+@pytest.mark.parametrize("order", ["raw packed", "packed raw", "raw packed more"])
+def test_packed_rows_that_are_transformed_and_raw_ones_are_predicted_together(sgfs, order):
+    """Each file has done to it what is still to be done: rows come in the order of the files."""
+    rng = np.random.default_rng(7)
+    paths = {"raw": "raw.csv", "packed": "packed.sgd", "more": "more.csv"}
+    for name, rows in ("packed", 300), ("raw", 90), ("more", 50):
+        colours = rng.choice(["red", "green", "blue"], rows)
+        numbers = rng.normal(size=rows).round(4)
+        classes = rng.choice(["no", "yes"], rows)
+        table(sgfs.folder / f"{name}.csv", ["colour", "a", "y"], (colours, numbers, classes))
+    sgfs.ok("pack", "packed.csv", "--categorical", "auto", "--standardize", "--out", "packed.sgd")
+    sgfs.sample("logistic", "packed.sgd")
+    chosen = [paths[name] for name in order.split()]
+
+    def predict(*files):
+        sgfs.ok("predict", "fit.run", "--data", *files, "--out", "p.csv", "--overwrite")
+        lines = (sgfs.folder / "p.csv").read_text().splitlines()
+        rows = [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
+        return [(row["prediction"], row["target"]) for row in rows], \
+            np.array([[float(row[name]) for name in ("p[no]", "q5[no]")] for row in rows])
+
+    words, numbers = predict(*chosen)
+    alone = [predict(name) for name in chosen]
+    assert words == [pair for pairs, _ in alone for pair in pairs]
+    np.testing.assert_allclose(numbers, np.concatenate([n for _, n in alone]), rtol=1e-12)
+
+
+def test_labels_of_images_on_both_sides_of_packed_ones(sgfs):
+    rng = np.random.default_rng(8)
+    for name, rows in ("a", 60), ("b", 40):
+        sizes = b"".join(int(n).to_bytes(4, "big") for n in (rows, 3, 2))
+        (sgfs.folder / f"{name}.idx").write_bytes(b"\0\0\x08\x03" + sizes + rng.bytes(6 * rows))
+        labels = rng.integers(0, 2, rows, dtype=np.uint8).tobytes()
+        (sgfs.folder / f"{name}.lab").write_bytes(b"\0\0\x08\x01" + sizes[:4] + labels)
+    sgfs.ok("pack", "a.idx", "--labels", "a.lab", "--standardize", "--out", "a.sgd")
+    sgfs.sample("logistic", "a.sgd")
+    files = ("predict", "fit.run", "--data", "a.idx", "a.sgd", "b.idx", "--json", "--labels")
+    together = json.loads(sgfs.ok(*files, "?.lab").stdout)
+    assert together["rows"] == 160
+    done = sgfs(*files, "a.lab")
+    assert done.returncode == USAGE and "names 1 file (a.lab), and there are 2" in done.stderr
+
+
 def test_transforms_need_names_that_differ(sgfs):
     (sgfs.folder / "dup.csv").write_text("a,a,y\n1,2,0\n2,1,1\n3,5,0\n1,1,1\n")
     done = sgfs("sample", "logistic", "--data", "dup.csv", "--project", "2")
