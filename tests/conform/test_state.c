@@ -192,11 +192,11 @@ static const char *difference(sgfs_run *a, sgfs_run *b, const checkpoint *p) {
         int64_t D = a->model->D, S = a->chain[c].S, skipped = p->points;
         if (x->draws - from != y->draws || x->points - skipped != y->points)
             found = "the number of draws or points";
-        else if (memcmp(x->theta + from * D, y->theta, (size_t)(y->draws * D) * sizeof(double)) !=
-                 0)
+        else if (y->draws > 0 && memcmp(x->theta + from * D, y->theta,
+                                        (size_t)(y->draws * D) * sizeof(double)) != 0)
             found = "draws";
-        else if (memcmp(x->stats + from * S, y->stats, (size_t)(y->draws * S) * sizeof(double)) !=
-                 0)
+        else if (y->draws > 0 && memcmp(x->stats + from * S, y->stats,
+                                        (size_t)(y->draws * S) * sizeof(double)) != 0)
             found = "statistics";
         for (int64_t i = 0; found == NULL && i < y->points * SGFSI_POINT; i++) {
             bool clock = i % SGFSI_POINT == SGFSI_POINT_SECONDS;
