@@ -389,11 +389,26 @@ static sgfs_status fail_here(const csv *c, sgfs_err *err) {
     return c->status;
 }
 
-/* Rows of the block at hand, n of them from c->at on, to row `to` of the caller's cells; so are
- * their lines. Pieces are copied at the same time. Moves c->at and c->at_row behind them. */
-static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *block) {
+/* Rows at .. at + rows - 1 of a piece, and their lines, to row `to` of the caller's. */
+static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t at, int64_t rows, int64_t to,
+                       const sgfsi_flow_block *block) {
     const int64_t kept = c->plan.kept;
+    const double *cells = p->cells + at * kept;
     bool single = c->options.whole && c->options.single;
+    if (rows == 0) return; /* blank lines: there may be no cells yet */
+    if (!single)
+        memcpy((double *)block->cells + to * kept, cells, (size_t)(rows * kept) * sizeof *cells);
+    for (int64_t i = 0; single && i < rows * kept; i++)
+        ((float *)block->cells)[to * kept + i] = (float)cells[i];
+    if (block->line != NULL && c->plan.new_rows)
+        memcpy(block->line + to, p->line + at, (size_t)rows * sizeof *p->line);
+}
+
+/* Rows of the block at hand, n of them from c->at on, to row `to` of the caller's cells; so are
+ * their lines. Several pieces are copied at the same time; a single one is copied outside of a
+ * parallel region, whose team OpenMP would make anew each time that its size differs from the
+ * last. Moves c->at and c->at_row behind them. */
+static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *block) {
     int64_t first[MOST_PIECES + 1];
     while (n > 0) {
         int64_t from = c->at, pieces = 0, skip = c->at_row;
@@ -404,20 +419,14 @@ static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *blo
             c->at_row += take;
             if (take == left) c->at++, c->at_row = 0;
         }
-#pragma omp parallel for schedule(static) num_threads(c->threads) if (pieces > 1)
-        for (int64_t k = 0; k < pieces; k++) {
-            const sgfsi_csv_piece *p = &c->piece[from + k];
-            int64_t at = k == 0 ? skip : 0, rows = first[k + 1] - first[k];
-            const double *cells = p->cells + at * kept;
-            if (rows == 0) continue; /* blank lines: there may be no cells yet */
-            if (!single)
-                memcpy((double *)block->cells + first[k] * kept, cells,
-                       (size_t)(rows * kept) * sizeof *cells);
-            for (int64_t i = 0; single && i < rows * kept; i++)
-                ((float *)block->cells)[first[k] * kept + i] = (float)cells[i];
-            if (block->line != NULL && c->plan.new_rows)
-                memcpy(block->line + first[k], p->line + at, (size_t)rows * sizeof *p->line);
+        if (pieces == 1) {
+            copy_piece(c, &c->piece[from], skip, first[1] - first[0], first[0], block);
+            continue;
         }
+#pragma omp parallel for schedule(static) num_threads(c->threads)
+        for (int64_t k = 0; k < pieces; k++)
+            copy_piece(c, &c->piece[from + k], k == 0 ? skip : 0, first[k + 1] - first[k], first[k],
+                       block);
     }
 }
 
