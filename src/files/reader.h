@@ -46,7 +46,7 @@ typedef struct sgfsi_read_options {
     int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
     bool zero_based;       /* libsvm: the first feature is 0 */
     bool dense;            /* libsvm: with its zeros */
-    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
+    int64_t threads;       /* that may work at the same time; 0: one */
     int64_t idx_before, idx_behind; /* other IDX files that --labels has files for, and in order */
     const sgfsi_log *log;
 } sgfsi_read_options;

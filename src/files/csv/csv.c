@@ -28,7 +28,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/threads.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
 #include "files/find_columns.h"
@@ -533,7 +532,7 @@ static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read
     if (c == NULL) return sgfsi_fail_memory(err, "a reader");
     c->path = strdup(path);
     c->options = *options;
-    c->threads = (int)sgfsi_threads(options->threads);
+    c->threads = options->threads > 0 ? (int)options->threads : 1;
     c->plan = (sgfsi_csv_plan){.path = c->path,
                                .new_rows = options->run != NULL,
                                .options = &c->options,
