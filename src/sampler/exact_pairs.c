@@ -33,7 +33,7 @@
 #include "sampler/sampler.h"
 
 enum { LP, ACCEPT, STATS };
-enum { PROPOSALS = 120, LOCAL = 8, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
+enum { PROPOSALS = 240, LOCAL = 16, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
 static const double shorter[SHORTER] = {0.5, 0.2, 0.1, 0.03};
 
 typedef struct settings {
@@ -77,7 +77,7 @@ static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
                           "Gaussian at the anchor.",
                           flag);
     }
-    sgfsi_plan_lengths(plan, 2 * PROPOSALS, 1000, NAN);
+    sgfsi_plan_lengths(plan, 200, 1000, NAN); /* five whole blocks */
     return SGFS_OK;
 }
 
