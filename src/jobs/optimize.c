@@ -110,22 +110,14 @@ static sgfsi_json *to_json(const sgfs_job *job) {
     void *at = NULL;
     while ((v = sgfsi_json_next(s->prior, &at, &key)) != NULL)
         sgfsi_json_put(o, key, sgfsi_json_copy(v));
-    sgfsi_json_text(o, "method", m->method);
-    sgfsi_json_num(o, "log_density", m->log_density);
-    sgfsi_json_num(o, "distance", m->distance);
-    sgfsi_json_int(o, "iterations", m->iterations);
-    sgfsi_json_int(o, "passes", m->passes);
-    sgfsi_json_num(o, "seconds", m->seconds);
-    sgfsi_json *names = sgfsi_json_array(), *mean = sgfsi_json_array(), *cov = sgfsi_json_array();
+    SGFSI_JSON(o, m, method, log_density, distance, iterations, passes, seconds);
+    sgfsi_json *names = sgfsi_json_array_in(o, "names"), *mean = sgfsi_json_array_in(o, "mean"),
+               *cov = m->cov != NULL ? sgfsi_json_array_in(o, "cov") : NULL;
     for (int64_t j = 0; j < m->dim; j++) {
         sgfsi_json_text(names, NULL, m->row[j].name);
         sgfsi_json_num(mean, NULL, m->row[j].mode);
         if (m->cov != NULL) sgfsi_json_nums(cov, NULL, m->dim, m->cov + j * m->dim);
     }
-    sgfsi_json_put(o, "names", names);
-    sgfsi_json_put(o, "mean", mean);
-    if (m->cov != NULL) sgfsi_json_put(o, "cov", cov);
-    else sgfsi_json_free(cov);
     return o;
 }
 

@@ -491,12 +491,7 @@ static sgfsi_json *to_json(const sgfs_job *job) {
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "rows", info->rows);
     sgfsi_json_int(o, "columns", info->cols);
-    sgfsi_json_text(o, "type", info->type);
-    sgfsi_json_flag(o, "shuffled", info->shuffled);
-    sgfsi_json_int(o, "chunk_rows", info->chunk_rows);
-    sgfsi_json_int(o, "chunk_bytes", info->chunk_bytes);
-    sgfsi_json_int(o, "chunks", info->chunks);
-    sgfsi_json_num(o, "bytes", info->bytes);
+    SGFSI_JSON(o, info, type, shuffled, chunk_rows, chunk_bytes, chunks, bytes);
     sgfsi_json_num(o, "bytes_read", info->read);
     sgfsi_json_num(o, "bytes_spilled", info->spilled);
     sgfsi_json_num(o, "seconds", info->seconds);

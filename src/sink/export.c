@@ -104,18 +104,22 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
     return status;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 void sgfsi_export_number(FILE *f, double x) {
-    char text[SGFSI_NUM_CHARS] = "";
-    if (isnan(x)) {
-        fputs("NaN", f);
-    } else if (isinf(x)) {
-        fputs(x > 0 ? "Inf" : "-Inf", f);
-    } else {
-        size_t n = sgfsi_format_num(text, x);
-        fwrite(text, 1, n, f);
+    char text[SGFSI_NUM_CHARS];
+    if (isfinite(x)) fwrite(text, 1, sgfsi_format_num(text, x), f);
+    else fputs(isnan(x) ? "NaN" : x > 0 ? "Inf" : "-Inf", f);
+}
+
+void sgfsi_export_cell(FILE *f, const char *before, const char *text, const char *after) {
+    const char *quote = strpbrk(text, ",\"\r\n") != NULL ? "\"" : "";
+    fprintf(f, "%s%s", quote, before);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '"') fputc('"', f);
+        fputc(*c, f);
     }
+    fprintf(f, "%s%s", after, quote);
 }
 
 /* ---- blocks with safe names ------------------------------------------------------------------ */

@@ -268,23 +268,9 @@ sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static sgfsi_json *change_json(const sgfs_audit_change *c) {
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_num(o, "mean", c->mean);
-    sgfsi_json_num(o, "mean_error", c->mean_error);
-    sgfsi_json_num(o, "sd", c->sd);
-    sgfsi_json_num(o, "sd_error", c->sd_error);
-    return o;
-}
-
-static sgfsi_json *row_json(const sgfs_audit_report *r, const sgfs_audit_row *row) {
-    sgfsi_json *o = sgfsi_json_object(), *changes = sgfsi_json_object();
-    sgfsi_json_text(o, "name", row->name);
-    sgfsi_json_num(o, "mean", row->mean);
-    sgfsi_json_num(o, "sd", row->sd);
-    for (int64_t k = 0; k < r->columns; k++)
-        sgfsi_json_put(changes, r->column[k], change_json(&row->change[k]));
-    sgfsi_json_put(o, "change", changes);
+static sgfsi_json *put_change(sgfsi_json *in, const char *key, const sgfs_audit_change *c) {
+    sgfsi_json *o = sgfsi_json_object_in(in, key);
+    SGFSI_JSON(o, c, mean, mean_error, sd, sd_error);
     return o;
 }
 
@@ -292,37 +278,27 @@ sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
     const sgfs_audit_report *r = &((const sgfsi_audit *)job)->report;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "sgfs_version", SGFS_VERSION_TEXT);
-    sgfsi_json_text(o, "title", r->title);
-    sgfsi_json_text(o, "sampler", r->sampler);
-    sgfsi_json_flag(o, "needed", r->needed);
-    sgfsi_json_text(o, "verdict", r->verdict);
-    if (r->needed) {
-        sgfsi_json_text(o, "brief", r->brief);
-        sgfsi_json_text(o, "audited", r->draws ? "draws" : "sampler");
-        sgfsi_json_num(o, "step", r->step);
-        sgfsi_json_flag(o, "exact", r->exact);
-        if (!r->exact) sgfsi_json_text(o, "not_exact", r->not_exact);
-        sgfsi_json_num(o, "precision", r->precision);
-        sgfsi_json_num(o, "reached", r->reached);
-        sgfsi_json *mean = change_json(last_of(r, r->worst_mean)),
-                   *sd = change_json(last_of(r, r->worst_sd));
-        sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
-        sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
-        sgfsi_json_put(o, "largest_mean", mean);
-        sgfsi_json_put(o, "largest_sd", sd);
-        sgfsi_json_flag(o, "mean_differs", r->mean_differs);
-        sgfsi_json_flag(o, "sd_differs", r->sd_differs);
-        sgfsi_json_num(o, "confidence", r->confidence);
-        sgfsi_json_num(o, "z", r->z);
-        sgfsi_json_num(o, "mean_within", r->mean_within);
-        sgfsi_json_num(o, "sd_within", r->sd_within);
-        sgfsi_json_num(o, "seconds", r->seconds);
-        sgfsi_json_num(o, "rows_touched", r->rows_touched);
-        sgfsi_json *columns = sgfsi_json_array(), *rows = sgfsi_json_array();
-        for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
-        for (int64_t j = 0; j < r->dim; j++) sgfsi_json_put(rows, NULL, row_json(r, &r->row[j]));
-        sgfsi_json_put(o, "columns", columns);
-        sgfsi_json_put(o, "params", rows);
+    SGFSI_JSON(o, r, title, sampler, needed, verdict);
+    if (!r->needed) return o;
+    sgfsi_json_text(o, "brief", r->brief);
+    sgfsi_json_text(o, "audited", r->draws ? "draws" : "sampler");
+    SGFSI_JSON(o, r, step, exact);
+    if (!r->exact) sgfsi_json_text(o, "not_exact", r->not_exact);
+    SGFSI_JSON(o, r, precision, reached);
+    sgfsi_json *mean = put_change(o, "largest_mean", last_of(r, r->worst_mean)),
+               *sd = put_change(o, "largest_sd", last_of(r, r->worst_sd));
+    sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
+    sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
+    SGFSI_JSON(o, r, mean_differs, sd_differs, confidence, z, mean_within, sd_within, seconds,
+               rows_touched);
+    sgfsi_json *columns = sgfsi_json_array_in(o, "columns"),
+               *rows = sgfsi_json_array_in(o, "params");
+    for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
+    for (const sgfs_audit_row *row = r->row; row < r->row + r->dim; row++) {
+        sgfsi_json *param = sgfsi_json_object_in(rows, NULL);
+        SGFSI_JSON(param, row, name, mean, sd);
+        sgfsi_json *changes = sgfsi_json_object_in(param, "change");
+        for (int64_t k = 0; k < r->columns; k++) put_change(changes, r->column[k], &row->change[k]);
     }
     return o;
 }

@@ -107,7 +107,7 @@ static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_r
         double fraction =
             a->total > 0 ? (a->done + fmin(after * (double)run->plan.chains, p->work)) / a->total
                          : 0;
-        sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
+        sgfsi_job_report(&a->job, fraction, 0, 0, "%s", p->what);
         if (sgfsi_job_stopping(&a->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
         if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;

@@ -155,13 +155,8 @@ static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *ou
     for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
     if (sgfsi_job_stopping(&c->job))
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
-    char detail[64];
-    snprintf(detail, sizeof detail, "point %lld of %lld", (long long)c->point,
-             (long long)c->points);
-    sgfsi_job_report(&c->job, (sgfs_progress){.fraction = c->done++ / c->planned,
-                                              .detail = detail,
-                                              .done = c->point - 1,
-                                              .total = c->points});
+    sgfsi_job_report(&c->job, c->done++ / c->planned, c->point - 1, c->points, "point %lld of %lld",
+                     (long long)c->point, (long long)c->points);
     sgfs_status status = compare_at(c, &c->slopes, size, true, out, err);
     for (int64_t i = 0; i < SGFSI_NEIGHBOURS && status == SGFS_OK; i++) {
         sgfsi_neighbour *n = &c->beside[i];

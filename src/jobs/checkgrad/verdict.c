@@ -196,36 +196,13 @@ void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CH
 sgfsi_json *sgfsi_check_json(const sgfs_job *job) {
     const sgfs_check_grad *c = &((const sgfsi_check *)job)->shown;
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_flag(o, "passed", c->passed);
-    sgfsi_json_text(o, "verdict", c->verdict);
-    sgfsi_json_text(o, "title", c->title);
-    sgfsi_json_num(o, "tolerance", c->tolerance);
-    sgfsi_json_int(o, "dim", c->dim);
-    sgfsi_json_int(o, "checked", c->checked);
-    sgfsi_json_int(o, "points", c->points);
-    sgfsi_json_int(o, "directions", c->directions);
-    sgfsi_json_int(o, "rows", c->rows);
-    sgfsi_json_int(o, "rows_in_data", c->rows_in_data);
-    sgfsi_json_num(o, "error", c->error);
-    sgfsi_json_num(o, "direction_error", c->direction_error);
-    sgfsi_json_num(o, "prior_error", c->prior_error);
-    sgfsi_json_num(o, "score_error", c->score_error);
-    sgfsi_json_num(o, "loglik_error", c->loglik_error);
-    sgfsi_json_num(o, "seconds", c->seconds);
-    sgfsi_json *rows = sgfsi_json_array();
-    for (int64_t i = 0; i < c->checked; i++) {
-        const sgfs_check_grad_row *r = &c->row[i];
-        sgfsi_json *row = sgfsi_json_object();
-        sgfsi_json_text(row, "name", r->name);
-        sgfsi_json_text(row, "block", r->block);
-        sgfsi_json_int(row, "point", r->point);
-        sgfsi_json_num(row, "analytic", r->analytic);
-        sgfsi_json_num(row, "numeric", r->numeric);
-        sgfsi_json_num(row, "error", r->error);
-        sgfsi_json_num(row, "doubt", r->doubt);
-        sgfsi_json_flag(row, "agrees", r->agrees);
-        sgfsi_json_put(rows, NULL, row);
+    SGFSI_JSON(o, c, passed, verdict, title, tolerance, dim, checked, points, directions, rows,
+               rows_in_data, error, direction_error);
+    SGFSI_JSON(o, c, prior_error, score_error, loglik_error, seconds);
+    sgfsi_json *rows = sgfsi_json_array_in(o, "parameters");
+    for (const sgfs_check_grad_row *r = c->row; r < c->row + c->checked; r++) {
+        sgfsi_json *row = sgfsi_json_object_in(rows, NULL);
+        SGFSI_JSON(row, r, name, block, point, analytic, numeric, error, doubt, agrees);
     }
-    sgfsi_json_put(o, "parameters", rows);
     return o;
 }

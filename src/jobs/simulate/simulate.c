@@ -224,9 +224,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
 static sgfsi_json *to_json(const sgfs_job *job) {
     const sgfs_simulated *shown = &((const simulate *)job)->shown;
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_int(o, "rows", shown->rows);
-    sgfsi_json_int(o, "features", shown->features);
-    sgfsi_json_num(o, "seconds", shown->seconds);
+    SGFSI_JSON(o, shown, rows, features, seconds);
     return o;
 }
 

@@ -226,36 +226,24 @@ static sgfsi_json *winner_json(const sgfsi_tune *t) {
 sgfsi_json *sgfsi_tune_json(const sgfs_job *job) {
     const sgfsi_tune *t = (const sgfsi_tune *)job;
     const sgfs_tune_table *table = &t->table;
-    sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
+    sgfsi_json *out = sgfsi_json_object();
     bool won = table->winner >= 0;
     sgfsi_json_text(out, "by", t->by_error ? "error" : "log-loss");
     sgfsi_json_int(out, "folds", table->folds);
     sgfsi_json_num(out, "holdout", t->share > 0 ? t->share : NAN);
-    for (int64_t i = 0; i < table->rows; i++) {
-        const sgfs_tune_row *r = &table->row[i];
-        sgfsi_json *o = sgfsi_json_object();
-        sgfsi_json_text(o, "setting", r->setting);
-        sgfsi_json_text(o, "state", r->state);
-        sgfsi_json_text(o, "note", r->note);
+    sgfsi_json *rows = sgfsi_json_array_in(out, "rows");
+    for (const sgfs_tune_row *r = table->row; r < table->row + table->rows; r++) {
+        sgfsi_json *o = sgfsi_json_object_in(rows, NULL);
+        SGFSI_JSON(o, r, setting, state, note);
         if (t->by_error) {
-            sgfsi_json_num(o, "E1", r->E1);
-            sgfsi_json_num(o, "E2", r->E2);
-            sgfsi_json_num(o, "E2_noise", r->E2_noise);
-            sgfsi_json_num(o, "trR", r->trR);
+            SGFSI_JSON(o, r, E1, E2, E2_noise, trR);
         } else {
             sgfsi_json_num(o, "log_loss", r->loss);
             sgfsi_json_num(o, "log_loss_se", r->loss_se);
-            sgfsi_json_num(o, "gap", r->gap);
-            sgfsi_json_num(o, "gap_se", r->gap_se);
-            sgfsi_json_num(o, "error", r->error);
-            sgfsi_json_flag(o, "tied", r->tied);
+            SGFSI_JSON(o, r, gap, gap_se, error, tied);
         }
-        sgfsi_json_num(o, "spread", r->spread);
-        sgfsi_json_num(o, "ess_min", r->ess_min);
-        sgfsi_json_num(o, "seconds", r->seconds);
-        sgfsi_json_put(rows, NULL, o);
+        SGFSI_JSON(o, r, spread, ess_min, seconds);
     }
-    sgfsi_json_put(out, "rows", rows);
     sgfsi_json_text(out, "winner", won ? table->row[table->winner].setting : NULL);
     sgfsi_json_text(out, "verdict", table->verdict);
     if (won) sgfsi_json_put(out, "config", winner_json(t));

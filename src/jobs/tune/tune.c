@@ -125,14 +125,10 @@ static void on_run_progress(const sgfs_progress *p, void *user) {
     sgfsi_tune *t = user;
     double done = t->done + t->at_hand->work * p->fraction;
     int64_t runs = t->trials * t->folds;
-    char detail[600];
     if (sgfsi_job_stopping(&t->job)) sgfs_run_stop(t->running);
-    snprintf(detail, sizeof detail, "run %lld of %lld (%.500s)", (long long)t->run, (long long)runs,
-             t->at_hand->setting);
-    sgfsi_job_report(&t->job, (sgfs_progress){.fraction = t->total > 0 ? done / t->total : 0,
-                                              .detail = detail,
-                                              .done = t->run - 1,
-                                              .total = runs});
+    sgfsi_job_report(&t->job, t->total > 0 ? done / t->total : 0, t->run - 1, runs,
+                     "run %lld of %lld (%.500s)", (long long)t->run, (long long)runs,
+                     t->at_hand->setting);
 }
 
 /* Geometric mean over the parameters of sd / what the curvature predicts. */
