@@ -112,9 +112,7 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
 static const char *check_block(const reader *r, const sgfsi_block *b) {
     const sgfs_draws *d = r->d;
     assert(d != NULL);
-    sgfsi_chain_info none = {0};
     uint64_t bytes = 0;
-    int64_t n;
     if (b->kind & SGFSI_NOTE) return NULL;
     if (b->chain >= (uint64_t)d->chains) return "a chain that the header does not have";
     switch (b->kind) {
@@ -124,15 +122,7 @@ static const char *check_block(const reader *r, const sgfsi_block *b) {
             return "a count out of range";
         }
         break;
-    case SGFSI_BLOCK_INFO:
-        bytes = SGFSI_INFO_BYTES;
-        for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
-            (void)sgfsi_info_array(&none, k, d->D, &n);
-            if (b->flags & 1u << k) bytes += 8 * (uint64_t)n;
-        }
-        if (b->flags & SGFSI_INFO_DISK) bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
-        if (b->flags & SGFSI_INFO_ANCHORS) bytes += 8;
-        break;
+    case SGFSI_BLOCK_INFO: bytes = sgfsi_info_bytes(b->flags, d->D); break;
     case SGFSI_BLOCK_POINTS:
         if (b->count < 1 ||
             __builtin_mul_overflow((uint64_t)b->count, (uint64_t)(SGFSI_POINT * 8), &bytes)) {
@@ -312,8 +302,7 @@ sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {
 
 sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err) {
     reader r = {.fd = -1, .path = path};
-    sgfs_status status = open_plain(&r, err);
-    if (status == SGFS_OK) (void)read_head(&r, err);
+    if (open_plain(&r, err) == SGFS_OK) (void)read_head(&r, err);
     if (r.fd >= 0) close(r.fd);
     free(r.bytes);
     return r.d; /* NULL unless all of it was read */
