@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "jobs/reopen.h"
 #include "posterior/predictor.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -97,13 +98,8 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (r->known)
         status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;
-    sgfs_config *silent = sgfsi_config_copy(origin->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model");
-    sgfs_config_on_message(silent, NULL, NULL);
-    r->model = sgfsi_model_create(origin->kind, r->data, silent, origin->info, err);
-    sgfs_config_free(silent);
-    if (r->model == NULL) return err->code;
-    return sgfsi_predictor_check(r->model, err);
+    r->model = sgfsi_reopen_model(origin->kind, r->data, origin->cfg, origin->info, err);
+    return r->model != NULL ? sgfsi_predictor_check(r->model, err) : err->code;
 }
 
 sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <omp.h>
 
-#include "context/device/device.h"
+#include "jobs/reopen.h"
 #include "posterior/predictor.h"
 #include "rows/rows.h"
 
@@ -98,15 +98,6 @@ static sgfs_status collect(const scorer *s, sgfsi_heldout *out, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
-    for (int64_t g = 0; g < s->groups; g++) {
-        if (s->status[g] == SGFS_OK) continue;
-        return sgfsi_fail(err, s->status[g], "Held-out rows cannot be scored: %.400s.",
-                          s->err[g].text);
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     const sgfsi_rows_plan plan = {.n = BLOCK, .sparse = s->m->kind->sparse};
@@ -126,22 +117,17 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
         sgfsi_context_leave(scope);
-        status = first_failure(s, err);
+        for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++) {
+            status = s->status[g];
+            if (status != SGFS_OK)
+                sgfsi_fail(err, status, "Held-out rows cannot be scored: %.400s.", s->err[g].text);
+        }
         if (status == SGFS_OK && is_stopping(s))
             status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
         if (status == SGFS_OK) status = collect(s, out, err);
     }
     sgfsi_arena_free(&arena);
     return status;
-}
-
-static sgfs_model *copy_model(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
-    sgfs_config *silent = sgfsi_config_copy(m->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
-    sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *user = sgfsi_model_create(m->kind, data, silent, m->saved, err);
-    sgfs_config_free(silent);
-    return user;
 }
 
 sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
@@ -151,7 +137,8 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     if (err == NULL) err = &own;
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
-    sgfs_model *user = plain != NULL ? copy_model(m, plain, err) : NULL;
+    sgfs_model *user =
+        plain != NULL ? sgfsi_reopen_model(m->kind, plain, m->cfg, m->saved, err) : NULL;
     if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,

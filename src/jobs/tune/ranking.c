@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "diagnostics/student.h"
 #include "jobs/tune/tune.h"
 
 static const double spread_margin = 0.1, few_draws = 50;
@@ -44,25 +45,11 @@ static void mean_of(int64_t n, const double *x, const double *other, double *mea
     *se = n > 1 ? sqrt(ss / (double)(n - 1) / (double)n) : NAN;
 }
 
-/* 97.5 % point of Student's t; exact up to ten degrees of freedom, then to 1 %. */
-static double student(int64_t freedom) {
-    static const double point[] = {12.71, 4.303, 3.182, 2.776, 2.571,
-                                   2.447, 2.365, 2.306, 2.262, 2.228};
-    if (freedom < 1) return INFINITY;
-    if (freedom < 3)
-        freedom = 3; /* two or three folds would otherwise tie anything with anything */
-    return freedom <= 10 ? point[freedom - 1] : 1.96 * (1 + 1.3 / (double)freedom);
-}
-
 static double measure_of(const sgfsi_tune *t, const sgfs_tune_row *row) {
     return t->by_error ? row->E2 : row->loss;
 }
 
 /* ---- the winner ------------------------------------------------------------------------------ */
-
-static bool spread_is_off(const sgfs_tune_row *row) {
-    return fabs(row->spread - 1) > spread_margin; /* false where it is not known */
-}
 
 /* How far off on a log scale; whatever is within the margin is as good as right. */
 static double spread_error(const sgfs_tune_row *row) {
@@ -81,17 +68,14 @@ static bool goes_before(const sgfs_tune_row *a, const sgfs_tune_row *b) {
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
-static int64_t count_known(const sgfsi_tune *t) {
-    int64_t known = 0;
-    for (int64_t i = 0; i < t->trials; i++) known += is_known(&t->trial[i]);
-    return known;
-}
-
 static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
     const sgfs_tune_row *winner = &row[t->table.winner];
-    int64_t tied = 0;
-    for (int64_t i = 0; i < t->trials; i++) tied += row[i].tied;
-    if (count_known(t) == 1) {
+    int64_t tied = 0, known = 0;
+    for (int64_t i = 0; i < t->trials; i++) {
+        tied += row[i].tied;
+        known += is_known(&t->trial[i]);
+    }
+    if (known == 1) {
         snprintf(out, room, "%s is the only setting that came through.", winner->setting);
     } else if (isnan(row[t->table.best].loss_se)) {
         snprintf(out, room,
@@ -109,7 +93,7 @@ static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, s
                  (long long)tied, winner->setting);
     }
     size_t used = strlen(out);
-    if (spread_is_off(winner)) {
+    if (fabs(winner->spread - 1) > spread_margin) { /* false where it is not known */
         char number[SGFSI_NUM_CHARS];
         sgfsi_format_digits(number, winner->spread, 3);
         snprintf(out + used, room - used,
@@ -133,14 +117,6 @@ static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, 
                  ? "; but the E2 of several settings is what Monte Carlo error alone gives, and "
                    "longer chains may order them otherwise"
                  : "");
-}
-
-static sgfs_status put_into_words(sgfsi_tune *t, const sgfs_tune_row *row, sgfs_err *err) {
-    char text[2048];
-    if (t->table.winner < 0) snprintf(text, sizeof text, "No setting came through.");
-    else (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
-    t->table.verdict = sgfsi_arena_text(&t->job.arena, text);
-    return t->table.verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
 }
 
 sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
@@ -188,17 +164,22 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     }
     table->best = table->winner = best;
     if (!t->by_error && table->best >= 0) {
+        /* Two or three folds would otherwise tie anything with anything. */
+        double point = sgfsi_student_beyond(0.025, units > 4 ? units - 1 : 3);
         for (int64_t i = 0; i < t->trials; i++) {
             if (!is_known(&t->trial[i])) continue;
             mean_of(units, t->trial[i].loss, t->trial[table->best].loss, &row[i].gap,
                     &row[i].gap_se);
-            row[i].tied = i == table->best || row[i].gap <= student(units - 1) * row[i].gap_se;
+            row[i].tied = i == table->best || row[i].gap <= point * row[i].gap_se;
         }
         for (int64_t i = 0; i < t->trials; i++) {
             if (row[i].tied && goes_before(&row[i], &row[table->winner])) table->winner = i;
         }
     }
-    return put_into_words(t, row, err);
+    char text[2048] = "No setting came through.";
+    if (table->winner >= 0) (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
+    table->verdict = sgfsi_arena_text(&t->job.arena, text);
+    return table->verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
