@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "diagnostics/rhat.h"
+#include "diagnostics/ess.h"
 #include "sink/export.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
@@ -67,14 +67,9 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
     }
     /* The worst few, then how many others there are. */
     text[0] = '\0';
-    for (int64_t k = 0; k < found; k++) {
-        size_t used = strlen(text);
-        snprintf(text + used, TEXT - used, "%s%.*s", k > 0 ? ", " : "", (int)NAME,
-                 s->row[worst[k]].name);
-    }
-    size_t used = strlen(text);
-    if (over > found)
-        snprintf(text + used, TEXT - used, " and %lld more", (long long)(over - found));
+    for (int64_t k = 0; k < found; k++)
+        sgfsi_append(text, TEXT, "%s%.*s", k > 0 ? ", " : "", (int)NAME, s->row[worst[k]].name);
+    if (over > found) sgfsi_append(text, TEXT, " and %lld more", (long long)(over - found));
     return over;
 }
 

@@ -35,12 +35,9 @@ static name_at *sorted_names(sgfsi_arena *arena, int64_t D, const char *const *n
 
 /* Note a name in a list that stops after a few. */
 static void note(char text[NAMES_TEXT], int64_t seen, const char *name) {
-    size_t used = strlen(text);
-    if (seen < NAMED) {
-        snprintf(text + used, NAMES_TEXT - used, "%s\"%.40s\"", used > 0 ? ", " : "", name);
-    } else if (seen == NAMED) {
-        snprintf(text + used, NAMES_TEXT - used, ", ...");
-    }
+    if (seen < NAMED)
+        sgfsi_append(text, NAMES_TEXT, "%s\"%.40s\"", text[0] != '\0' ? ", " : "", name);
+    else if (seen == NAMED) sgfsi_append(text, NAMES_TEXT, ", ...");
 }
 
 sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *const *names,

@@ -20,7 +20,6 @@
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
-#include "diagnostics/rhat.h"
 #include "diagnostics/summary.h"
 
 /* The public struct comes first, so that its pointer is also ours. */
@@ -137,10 +136,8 @@ static const char *title_of(const sgfs_draws *d, sgfsi_arena *arena) {
         const sgfsi_json *value = sgfsi_json_get(d->header, part[i]);
         const char *word = sgfsi_json_as_text(value);
         if (word == NULL) word = sgfsi_json_get_text(value, "name", NULL);
-        size_t used = strlen(text);
-        if (word != NULL) {
-            snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", word);
-        }
+        if (word == NULL) continue;
+        sgfsi_append(text, sizeof text, "%s%s", text[0] != '\0' ? ", " : "", word);
     }
     return sgfsi_arena_text(arena, text);
 }

@@ -94,7 +94,7 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
     const char *path = sgfsi_json_get_text(data, "path", "");
     /* All files, one a line; malloc'ed, NULL when memory is out. */
     if (files != NULL) {
-        size_t room = 1, used = 0;
+        size_t room = 1;
         for (int64_t i = 0; i < sgfsi_json_length(files); i++) {
             const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
             room += name != NULL ? strlen(name) + 1 : 0;
@@ -102,8 +102,7 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
         char *lines = calloc(room, 1);
         for (int64_t i = 0; lines != NULL && i < sgfsi_json_length(files); i++) {
             const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
-            if (name == NULL) continue;
-            used += (size_t)snprintf(lines + used, room - used, "%s%s", used > 0 ? "\n" : "", name);
+            if (name != NULL) sgfsi_append(lines, room, "%s%s", lines[0] ? "\n" : "", name);
         }
         return lines;
     }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/number.h"
 #include "sink/runfile.h"
 
@@ -144,17 +145,6 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-/* Room for `wanted` rows of `width` numbers; the old array stays valid on failure. */
-static bool grow(double **array, int64_t wanted, int64_t width) {
-    size_t bytes;
-    if (__builtin_mul_overflow((size_t)wanted, (size_t)width * sizeof(double), &bytes))
-        return false;
-    double *more = realloc(*array, bytes > 0 ? bytes : 1);
-    if (more == NULL) return false;
-    *array = more;
-    return true;
-}
-
 sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, const double *theta,
                                const double *stats, sgfs_err *err) {
     if (chain < 0 || chain >= d->chains || count < 0) {
@@ -168,7 +158,8 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
     if (__builtin_add_overflow(c->draws, count, &wanted)) return sgfsi_fail_memory(err, "draws");
     if (wanted > c->capacity) {
         if (wanted < half_more) wanted = half_more;
-        if (!grow(&c->theta, wanted, d->D) || !grow(&c->stats, wanted, d->S))
+        if (!sgfsi_resize(&c->theta, wanted, (size_t)d->D * sizeof *c->theta) ||
+            (d->S > 0 && !sgfsi_resize(&c->stats, wanted, (size_t)d->S * sizeof *c->stats)))
             return sgfsi_fail_memory(err, "the draws of a chain");
         c->capacity = wanted;
     }
@@ -220,9 +211,8 @@ sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, 
                                    sgfs_err *err) {
     sgfsi_chain_draws *c = &d->chain[chain];
     if (count < 1) return SGFS_OK;
-    if (!grow(&c->curve, c->points + count, SGFSI_POINT)) {
+    if (!sgfsi_resize(&c->curve, c->points + count, SGFSI_POINT * sizeof *curve))
         return sgfsi_fail_memory(err, "the validation curve");
-    }
     memcpy(c->curve + c->points * SGFSI_POINT, curve,
            (size_t)(count * SGFSI_POINT) * sizeof *curve);
     c->points += count;

@@ -22,8 +22,8 @@ static const sgfs_export_kind *find_kind(const char *path, sgfs_err *err) {
     char list[128] = "";
     for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
         const char *suffix = sgfsi_exports[i]->suffix;
-        size_t n = strlen(suffix), used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", suffix);
+        size_t n = strlen(suffix);
+        sgfsi_append(list, sizeof list, "%s%s", i > 0 ? ", " : "", suffix);
         if (n > longest && n < length && strcmp(path + length - n, suffix) == 0) {
             best = sgfsi_exports[i];
             longest = n;

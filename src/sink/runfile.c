@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
@@ -63,12 +64,8 @@ static unsigned char *begin_block(sgfsi_runfile *f, const sgfsi_block *block, co
     bool fits = !__builtin_add_overflow(block->bytes, SGFSI_BLOCK_HEAD + SGFSI_CRC_BYTES, &wanted);
     pthread_mutex_lock(&f->lock);
     if (fits && wanted > f->room) {
-        unsigned char *more = realloc(f->bytes, wanted);
-        fits = more != NULL;
-        if (more != NULL) {
-            f->bytes = more;
-            f->room = wanted;
-        }
+        fits = sgfsi_resize(&f->bytes, (int64_t)wanted, 1);
+        if (fits) f->room = wanted;
     }
     if (fits) return f->bytes + SGFSI_BLOCK_HEAD;
     pthread_mutex_unlock(&f->lock);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/io.h"
 #include "sink/runblock.h"
@@ -54,9 +55,7 @@ static sgfs_status read_at(const reader *r, int64_t at, unsigned char *out, size
 
 static sgfs_status make_room(reader *r, size_t wanted, sgfs_err *err) {
     if (wanted <= r->room) return SGFS_OK;
-    unsigned char *more = realloc(r->bytes, wanted);
-    if (more == NULL) return sgfsi_fail_memory(err, r->path);
-    r->bytes = more;
+    if (!sgfsi_resize(&r->bytes, (int64_t)wanted, 1)) return sgfsi_fail_memory(err, r->path);
     r->room = wanted;
     return SGFS_OK;
 }

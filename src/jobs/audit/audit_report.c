@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnostics/student.h"
+#include "diagnostics/normal.h"
 #include "jobs/audit/audit.h"
 
 static const double confidence = 0.99;
@@ -114,10 +114,6 @@ static extreme find_extreme(const sgfs_audit_report *r, bool means) {
     return e;
 }
 
-static double percent(double log_ratio) {
-    return 100 * expm1(log_ratio);
-}
-
 /* "0.0042 +- 0.010": the error with two digits, the number to the same place. */
 static void put_number(char out[64], double x, double error, double scale) {
     double e = fabs(error * scale);
@@ -133,15 +129,6 @@ static void describe(const sgfs_audit_report *r, char mean[160], char sd[160]) {
     snprintf(mean, 160, "%s sd (%.60s)", number, r->row[r->worst_mean].name);
     put_number(number, expm1(s->sd), exp(s->sd) * s->sd_error, 100);
     snprintf(sd, 160, "%s %% (%.60s)", number, r->row[r->worst_sd].name);
-}
-
-/* Of the worst of the parameters. NaN is not. */
-static bool is_meaningful(const sgfs_audit_report *r) {
-    for (int64_t j = 0; j < r->dim; j++) {
-        const sgfs_audit_change *c = last_of(r, j);
-        if (!(c->mean_error <= MEANINGFUL && c->sd_error <= MEANINGFUL)) return false;
-    }
-    return true;
 }
 
 static const char *remedy_of(const sgfsi_audit *a) {
@@ -160,7 +147,8 @@ static int64_t least_freedom(const sgfsi_audit *a) {
     return least;
 }
 
-static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
+/* False: the errors of some parameter are too large, or no numbers, for a bias to show. */
+static bool judge(const sgfsi_audit *a, sgfs_audit_report *r) {
     r->confidence = confidence;
     r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
     extreme mean = find_extreme(r, true), sd = find_extreme(r, false);
@@ -171,15 +159,7 @@ static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
     r->mean_within = mean.within;
     r->sd_within = sd.within;
     r->reached = mean.error;
-}
-
-static void name_columns(sgfsi_audit *a) {
-    sgfs_audit_report *r = &a->report;
-    const char *last = a->exact ? "exact" : "h -> 0";
-    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
-    r->column[0] = "h/2";
-    r->column[1] = "h/4";
-    r->column[r->columns - 1] = last;
+    return mean.error <= MEANINGFUL && sd.error <= MEANINGFUL;
 }
 
 static void put_facts(sgfsi_audit *a) {
@@ -198,7 +178,10 @@ static void put_facts(sgfsi_audit *a) {
 sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     sgfs_audit_report *r = &a->report;
     put_facts(a);
-    name_columns(a);
+    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
+    r->column[0] = "h/2";
+    r->column[1] = "h/4";
+    r->column[r->columns - 1] = a->exact ? "exact" : "h -> 0";
     r->needed = true;
     r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
     if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
@@ -217,7 +200,7 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
                                                  .sd_error = sqrt(w.v + u.v)};
         }
     }
-    judge(a, r);
+    bool meaningful = judge(a, r), differs = r->mean_differs || r->sd_differs;
     char mean[160], sd[160], text[900], bound[200];
     const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
     const char *both = r->mean_differs && r->sd_differs ? "means and spread are"
@@ -226,13 +209,13 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     describe(r, mean, sd);
     snprintf(bound, sizeof bound,
              "With %.0f %% confidence every mean is within %.2g sd and every sd within %.2g %%.",
-             100 * r->confidence, r->mean_within, percent(r->sd_within));
-    if (r->mean_differs || r->sd_differs) {
+             100 * r->confidence, r->mean_within, 100 * expm1(r->sd_within));
+    if (differs) {
         snprintf(text, sizeof text,
                  "Biased: %s off by more than chance. Largest differences from %s: a mean %s, an "
                  "sd %s. %s",
                  both, against, mean, sd, bound);
-    } else if (!is_meaningful(r)) {
+    } else if (!meaningful) {
         snprintf(
             text, sizeof text,
             "Too imprecise to say: errors are up to %.2g sd, and a bias of that size would not "
@@ -246,9 +229,9 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     }
     r->verdict = sgfsi_arena_text(&a->job.arena, text);
     snprintf(text, sizeof text, "means off by at most %s, sds by %s%s; against %s", mean, sd,
-             r->mean_differs || r->sd_differs ? ""
-             : is_meaningful(r)               ? ", which may be chance"
-                                              : ", too imprecise to say more",
+             differs      ? ""
+             : meaningful ? ", which may be chance"
+                          : ", too imprecise to say more",
              against);
     r->brief = sgfsi_arena_text(&a->job.arena, text);
     return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");

@@ -70,21 +70,18 @@ sgfsi_verdict sgfsi_judge(const sgfsi_slope *s, double size, double tolerance) {
     return out;
 }
 
+sgfsi_checked sgfsi_not_finite(int64_t point, double analytic) {
+    return (sgfsi_checked){.is = SGFSI_NOT_FINITE,
+                           .point = point,
+                           .analytic = analytic,
+                           .numeric = NAN,
+                           .error = NAN,
+                           .doubt = NAN};
+}
+
 void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row) {
     bool worse = is > c->is || (is == c->is && !(error <= c->error));
     if (worse) *c = (sgfsi_compared){is, error, point, row};
-}
-
-static void note_ratio(sgfsi_checked *p, const sgfsi_slope *total, const sgfsi_slope *prior,
-                       double unit) {
-    bool blame_prior = p->prior >= SGFSI_WRONG;
-    double a = blame_prior ? prior->analytic : total->analytic - prior->analytic;
-    double n = blame_prior ? prior->numeric : total->numeric - prior->numeric;
-    p->least_off = fmin(p->least_off, (a - n) / unit);
-    p->most_off = fmax(p->most_off, (a - n) / unit);
-    if (!isfinite(a / n)) return;
-    p->least_ratio = fmin(p->least_ratio, a / n);
-    p->most_ratio = fmax(p->most_ratio, a / n);
 }
 
 /* ---- densities ------------------------------------------------------------------------------- */
@@ -183,8 +180,17 @@ static sgfs_status check_parameter(sgfsi_check *c, int64_t j, sgfs_err *err) {
     const sgfsi_verdict *total = &seen[0], *prior = &seen[1];
     sgfsi_note(&c->found.prior, prior->is, prior->error, c->point, 0);
     if (prior->is > p->prior) p->prior = prior->is;
-    if (total->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG)
-        note_ratio(p, &total->slope, &prior->slope, unit);
+    if (total->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG) {
+        bool blame_prior = p->prior >= SGFSI_WRONG;
+        double a = prior->slope.analytic, n = prior->slope.numeric;
+        if (!blame_prior) a = total->slope.analytic - a, n = total->slope.numeric - n;
+        p->least_off = fmin(p->least_off, (a - n) / unit);
+        p->most_off = fmax(p->most_off, (a - n) / unit);
+        if (isfinite(a / n)) {
+            p->least_ratio = fmin(p->least_ratio, a / n);
+            p->most_ratio = fmax(p->most_ratio, a / n);
+        }
+    }
     if (total->is < p->is || (total->is == p->is && total->error <= p->error)) return SGFS_OK;
     p->is = total->is;
     p->point = c->point;
@@ -294,12 +300,7 @@ static sgfs_status evaluate(sgfsi_check *c, bool *usable, sgfs_err *err) {
         if (isfinite(c->G[j])) continue;
         bad++;
         if (c->param[j].is == SGFSI_NOT_FINITE) continue;
-        c->param[j] = (sgfsi_checked){.is = SGFSI_NOT_FINITE,
-                                      .point = c->point,
-                                      .analytic = c->G[j],
-                                      .numeric = NAN,
-                                      .error = NAN,
-                                      .doubt = NAN};
+        c->param[j] = sgfsi_not_finite(c->point, c->G[j]);
     }
     *usable = status == SGFS_OK && isfinite(c->lp);
     if (*usable) return sgfsi_prior_add(&c->part, c->theta, NULL, c->prior, err);
@@ -406,7 +407,6 @@ static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *
     c->slopes.gradient[0] = c->G;
     c->slopes.gradient[1] = c->prior;
     c->model->kind->start(c->model, c->start, c->spread);
-    c->found = (sgfsi_check_findings){.model = c->model, .param = c->param, .shown = &c->shown};
     int64_t each = DIRECTIONS + (c->most < c->part.D ? c->most : c->part.D);
     c->planned = (double)(each * c->points);
     return SGFS_OK;
@@ -462,7 +462,7 @@ static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
     out->passed = out->checked > 0 && out->row[0].agrees && f->density.is == SGFSI_UNCHECKED;
     const sgfsi_compared *all[] = {&f->direction, &f->prior, &f->score, &f->loglik};
     for (int k = 0; k < 4; k++) out->passed = out->passed && all[k]->is == SGFSI_AGREES;
-    sgfsi_diagnose(f, verdict);
+    sgfsi_diagnose(c, verdict);
     out->title = sgfsi_arena_text(&c->job.arena, title);
     out->verdict = sgfsi_arena_text(&c->job.arena, verdict);
     return out->title != NULL && out->verdict != NULL ? SGFS_OK

@@ -147,9 +147,8 @@ static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err 
         char text[5 * SGFSI_NUM_CHARS + 5] = "";
         for (int k = 0; k < 5; k++) {
             char number[SGFSI_NUM_CHARS];
-            size_t used = strlen(text);
             sgfsi_format_digits(number, factor[k] * x, 3);
-            snprintf(text + used, sizeof text - used, "%s%s", k > 0 ? "," : "", number);
+            sgfsi_append(text, sizeof text, "%s%s", k > 0 ? "," : "", number);
         }
         return try_axis(t, step, text, err);
     }
@@ -211,9 +210,7 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
         const sgfsi_axis *a = &t->axis[i];
         stride /= a->count;
         const char *value = a->value[index / stride % a->count];
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%s=%s", i > 0 ? ", " : "", a->option->flag,
-                 value);
+        sgfsi_append(text, sizeof text, "%s%s=%s", i > 0 ? ", " : "", a->option->flag, value);
         status = sgfs_config_set(trial->cfg, a->option->key, value, err);
     }
     if (status != SGFS_OK) return status;

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "diagnostics/student.h"
+#include "diagnostics/normal.h"
 #include "jobs/tune/tune.h"
 
 static const double spread_margin = 0.1, few_draws = 50;
@@ -92,20 +92,17 @@ static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, s
                  "move, the spread nearest to what the curvature predicts, then the largest ESS.",
                  (long long)tied, winner->setting);
     }
-    size_t used = strlen(out);
     if (fabs(winner->spread - 1) > spread_margin) { /* false where it is not known */
         char number[SGFSI_NUM_CHARS];
         sgfsi_format_digits(number, winner->spread, 3);
-        snprintf(out + used, room - used,
-                 " Its spread is %s times what the curvature predicts, which log loss does not "
-                 "see: %s, or judge with --by error.",
-                 number, winner->spread > 1 ? "try smaller steps" : "sample longer");
-        used = strlen(out);
+        sgfsi_append(out, room,
+                     " Its spread is %s times what the curvature predicts, which log loss does not "
+                     "see: %s, or judge with --by error.",
+                     number, winner->spread > 1 ? "try smaller steps" : "sample longer");
     }
-    if (!(winner->ess_min >= few_draws)) {
-        snprintf(out + used, room - used,
-                 " Its smallest ESS is below 50: sample longer before trusting the order.");
-    }
+    if (!(winner->ess_min >= few_draws))
+        sgfsi_append(out, room,
+                     " Its smallest ESS is below 50: sample longer before trusting the order.");
 }
 
 static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
