@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "base/threads.h"
 #include "chain/choose.h"
 #include "chain/start.h"
 
@@ -280,8 +279,8 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     }
     if (status == SGFS_OK) status = plan_lengths(plan, model, err);
     if (status != SGFS_OK) return status;
-    sgfsi_split split =
-        sgfsi_context_split(&model->ctx, sgfsi_threads(plan->cores), plan->chains, kind->full_data);
+    sgfsi_split split = sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg),
+                                            plan->chains, kind->full_data);
     plan->threads = split.chains;
     plan->inner = split.inside;
     plan->cores = plan->threads * plan->inner;

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "jobs/reopen.h"
 #include "posterior/predictor.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -83,6 +82,7 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
                                         .header = sgfsi_config_text(cfg, "data.header"),
                                         .labels = sgfsi_config_text(cfg, "data.labels"),
                                         .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
+                                        .threads = sgfsi_context_threads(cfg),
                                         .log = sgfsi_config_log(cfg)};
     if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
         return sgfsi_fail(err, SGFS_ERUNFILE,
@@ -99,7 +99,8 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (r->known)
         status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;
-    r->model = sgfsi_reopen_model(origin->kind, r->data, origin->cfg, origin->info, err);
+    r->model =
+        sgfsi_model_within(origin->ctx, origin->kind, r->data, origin->cfg, origin->info, err);
     return r->model != NULL ? sgfsi_predictor_check(r->model, err) : err->code;
 }
 
@@ -234,7 +235,8 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
         /* One block behind the rows there are. */
         const sgfs_batch *b = &block.batch;
         int64_t have = a->rows.n, n = have + b->n;
-        if (!sgfsi_resize(&a->x, n * b->p + 1, sizeof *a->x) || !sgfsi_resize(&a->y, n, sizeof *a->y) ||
+        if (!sgfsi_resize(&a->x, n * b->p + 1, sizeof *a->x) ||
+            !sgfsi_resize(&a->y, n, sizeof *a->y) ||
             !sgfsi_resize(&a->offset, n, sizeof *a->offset))
             return sgfsi_fail_memory(err, "the rows kept aside");
         memcpy(a->x + have * b->p, b->x, (size_t)(b->n * b->p) * sizeof *b->x);
@@ -254,7 +256,7 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
 static sgfs_status open_source(validation *a, const char *path, const sgfs_model *model,
                                const sgfs_config *cfg, sgfs_err *err) {
     a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved};
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
     sgfs_config *own = sgfsi_config_copy(cfg);
     if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     sgfs_status status = sgfs_config_set(own, "data.target", "", err);

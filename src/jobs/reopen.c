@@ -217,16 +217,6 @@ sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_
                       name, (long long)run->D, m->kind->name, (long long)m->D);
 }
 
-sgfs_model *sgfsi_reopen_model(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err) {
-    sgfs_config *silent = sgfsi_config_copy(cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
-    sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *m = sgfsi_model_create(kind, data, silent, saved, err);
-    sgfs_config_free(silent);
-    return m;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* What was cautioned against when the run was made need not be said twice. */

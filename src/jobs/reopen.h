@@ -20,11 +20,6 @@ sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const ch
                               const sgfs_config *log, sgfs_err *err);
 void sgfsi_reopen_close(sgfsi_reopened *a); /* safe on a zeroed value */
 
-/* A model on these rows by the same options, which were cautioned about when it was opened first:
- * nothing is said again. */
-sgfs_model *sgfsi_reopen_model(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err);
-
 /* Where the header says the rows were: one name a line; "": not in files. malloc'ed; NULL when
  * memory is out. */
 char *sgfsi_reopen_path(const sgfsi_json *header);

@@ -36,8 +36,9 @@ sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference, cons
 
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     summarize *s = (summarize *)job;
-    if (s->reference == NULL) job->result = s->summary = sgfsi_summary_new(s->draws, err);
-    else job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, err);
+    if (s->reference == NULL)
+        job->result = s->summary = sgfsi_summary_new(s->draws, job->threads, err);
+    else job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, job->threads, err);
     return job->result != NULL ? SGFS_OK : err->code;
 }
 

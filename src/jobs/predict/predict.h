@@ -32,9 +32,9 @@ typedef struct sgfsi_predict {
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
     sgfsi_draw *draw;            /* draws: those used */
     int64_t draws;
-    int64_t width, most, slots, threads; /* most: rows of a block */
-    sgfsi_predictor *predictor;          /* threads */
-    sgfsi_predict_slot *slot;            /* slots */
+    int64_t width, most, slots; /* most: rows of a block */
+    sgfsi_predictor *predictor; /* one for each thread */
+    sgfsi_predict_slot *slot;   /* slots */
     sgfsi_tally tally;
     int64_t done; /* rows */
     sgfs_prediction result;

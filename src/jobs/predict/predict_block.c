@@ -28,7 +28,7 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     uint64_t seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     sgfs_status status = SGFS_OK;
     p->slot = sgfsi_arena_alloc(arena, p->slots, sizeof *p->slot);
-    p->predictor = sgfsi_arena_alloc(arena, p->threads, sizeof *p->predictor);
+    p->predictor = sgfsi_arena_alloc(arena, p->job.threads, sizeof *p->predictor);
     if (p->slot == NULL || p->predictor == NULL) return sgfsi_fail_memory(err, "predictions");
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++) {
         sgfsi_predict_slot *slot = &p->slot[k];
@@ -40,7 +40,7 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
         if (!slot->mean || !slot->q || !slot->log_density || !slot->pit)
             status = sgfsi_fail_memory(err, "a block of predictions");
     }
-    for (int64_t k = 0; k < p->threads && status == SGFS_OK; k++) {
+    for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status =
             sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws, arena, err);
         p->predictor[k].seed = seed;

@@ -18,7 +18,6 @@
 #include <math.h>
 #include <omp.h>
 
-#include "jobs/reopen.h"
 #include "posterior/predictor.h"
 #include "rows/rows.h"
 
@@ -138,7 +137,7 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
     sgfs_model *user =
-        plain != NULL ? sgfsi_reopen_model(m->kind, plain, m->cfg, m->saved, err) : NULL;
+        plain != NULL ? sgfsi_model_within(&m->ctx, m->kind, plain, m->cfg, m->saved, err) : NULL;
     if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,

@@ -14,11 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "chain/run.h"
 #include "diagnostics/reference.h"
 #include "diagnostics/summary.h"
-#include "jobs/reopen.h"
 
 static const sgfs_option options[] = {
     {"tune.by", "by", SGFS_CHOICE, "log-loss", 1, 0, "log-loss|error",
@@ -58,7 +56,7 @@ static sgfs_status check_options(sgfsi_tune *t, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--by error holds no rows out: leave --folds and --holdout away.");
     /* Names and a covariance: what would only be missed after the first run otherwise. */
-    sgfsi_reference reference = {0};
+    sgfsi_reference reference = {.threads = t->job.threads};
     sgfs_status status =
         sgfsi_reference_read(path, t->model->D, t->model->param, &t->job.arena, &reference, err);
     if (status != SGFS_OK || reference.cov != NULL) return status;
@@ -125,8 +123,8 @@ static void on_run_progress(const sgfs_progress *p, void *user) {
 }
 
 static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_compare *c =
-        sgfsi_compare_new(run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), err);
+    sgfs_compare *c = sgfsi_compare_new(
+        run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), t->job.threads, err);
     if (c == NULL) return err->code;
     trial->E1 = c->E1;
     trial->E2 = c->E2;
@@ -140,9 +138,8 @@ static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *ru
 static sgfs_status score(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
                          const sgfsi_folds *f, sgfs_err *err) {
     sgfsi_heldout s;
-    sgfs_status status = sgfsi_heldout_score(
-        run->model, run->out.memory, f->row + f->training, f->hidden,
-        sgfsi_threads(sgfsi_config_int(t->job.cfg, "run.threads")), &t->job.stop, &s, err);
+    sgfs_status status = sgfsi_heldout_score(run->model, run->out.memory, f->row + f->training,
+                                             f->hidden, t->job.threads, &t->job.stop, &s, err);
     if (status != SGFS_OK) return status;
     for (int64_t g = 0; t->share > 0 && g < s.groups; g++) trial->loss[trial->units++] = s.group[g];
     if (t->share == 0) trial->loss[trial->units++] = s.loss;
@@ -155,7 +152,8 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
     trial->empty = sgfs_draws_size(run->out.memory).draws == 0;
     if (trial->empty) return SGFS_OK;
     sgfs_status status = f != NULL ? score(t, trial, run, f, err) : compare(t, trial, run, err);
-    sgfs_summary *s = status == SGFS_OK ? sgfsi_summary_new(run->out.memory, err) : NULL;
+    sgfs_summary *s =
+        status == SGFS_OK ? sgfsi_summary_new(run->out.memory, t->job.threads, err) : NULL;
     if (s == NULL) return status == SGFS_OK ? err->code : status;
     /* Geometric mean over the parameters of sd / what the curvature predicts. */
     double sum = 0, count = 0;
@@ -225,9 +223,9 @@ static sgfs_status try_folds(sgfsi_tune *t, sgfs_err *err) {
         sgfs_err cause = {SGFS_OK, ""};
         sgfsi_folds_pick(&f, k);
         sgfs_data *data = sgfsi_data_view(whole->data, f.row, f.training, SGFSI_OWN_SCALE, &cause);
-        sgfs_model *m =
-            data != NULL ? sgfsi_reopen_model(whole->kind, data, whole->cfg, whole->saved, &cause)
-                         : NULL;
+        sgfs_model *m = data != NULL ? sgfsi_model_within(&whole->ctx, whole->kind, data,
+                                                          whole->cfg, whole->saved, &cause)
+                                     : NULL;
         if (m != NULL) status = try_all(t, m, &f, err);
         else
             status = sgfsi_fail(
