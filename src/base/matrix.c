@@ -30,12 +30,7 @@ static sgfs_status read_npy(table *t, const char *bytes, size_t count, sgfs_err 
     sgfs_status status = sgfsi_npy_parse(&head, (const unsigned char *)bytes, count, err);
     if (status != SGFS_OK) return status;
     bool single = strcmp(head.descr, "<f4") == 0;
-    if (!single && strcmp(head.descr, "<f8") != 0) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the array's type '%.20s' is not read here; save it as float64 "
-                          "(astype('<f8')).",
-                          t->path, head.descr);
-    }
+    if (!single && strcmp(head.descr, "<f8") != 0) return sgfsi_npy_refuse_type(&head, err);
     /* Has the file the bytes that its shape asks for? */
     t->rows = head.shape[0];
     t->cols = head.dims == 1 ? 1 : head.shape[1];

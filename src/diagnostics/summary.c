@@ -11,9 +11,7 @@
  *     inv_atuc   1 / (largest tau x seconds per iteration of one chain); Ahn et al. (2012), 5.1
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "diagnostics/advice.h"

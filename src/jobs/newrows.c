@@ -12,7 +12,6 @@
 #include "jobs/newrows.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,14 +65,6 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
     return SGFS_OK;
 }
 
-static void note_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
-    if (r->known || r->wanted.target == NULL || strcmp(r->wanted.target, "none") == 0) return;
-    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
-              "%s: has no column \"%.60s\" (--target names another; labels of IDX images come with "
-              "--labels): predictions only.",
-              path, r->wanted.target);
-}
-
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
                             const sgfs_config *cfg, sgfs_err *err) {
     const sgfs_config *indices =
@@ -95,7 +86,11 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
     if (status != SGFS_OK) return status;
     r->known = sgfsi_newdata_have_target(r->rows);
-    note_target(r, sgfsi_newdata_shown(r->rows), cfg);
+    if (!r->known && r->wanted.target != NULL && strcmp(r->wanted.target, "none") != 0)
+        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+                  "%s: has no column \"%.60s\" (--target names another; labels of IDX images come "
+                  "with --labels): predictions only.",
+                  sgfsi_newdata_shown(r->rows), r->wanted.target);
     if (r->known)
         status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;
@@ -168,19 +163,6 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
     return SGFS_OK;
 }
 
-static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offset, sgfs_err *err) {
-    char where[SGFSI_WHERE];
-    for (int64_t i = 0; i < n; i++) {
-        if (!(offset[i] > 0)) {
-            return sgfsi_fail(
-                err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, offset[i]);
-        }
-        offset[i] = log(offset[i]);
-    }
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfs_err *err) {
     const sgfs_data *d = r->data;
@@ -191,8 +173,16 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                .exposure = block->offset};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
-    if (status == SGFS_OK && exposure) status = take_exposure(r, raw.n, block->offset, err);
     if (status != SGFS_OK) return status;
+    for (int64_t i = 0; exposure && i < raw.n; i++) {
+        char where[SGFSI_WHERE];
+        double *offset = &block->offset[i];
+        if (!(*offset > 0))
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the exposure \"%.60s\" is %g; it must be positive.",
+                              sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, *offset);
+        *offset = log(*offset);
+    }
     /* The intercept in front; the chain's scale where the draws are on it. */
     for (int64_t i = 0; i < raw.n; i++) {
         double *row = block->x + i * d->p;

@@ -17,9 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/run.h"
 #include "files/transform/transform_kind.h"
-#include "model/user.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -110,25 +108,20 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
     return strdup(gone ? "" : path);
 }
 
-/* The names the run was given, malloc'ed; NULL with a sentence where there are none. */
-static char *path_of(const sgfs_draws *run, sgfs_err *err) {
-    char *lines = sgfsi_reopen_path(run->header);
-    if (lines == NULL) sgfsi_fail_memory(err, "the data");
-    if (lines == NULL || lines[0] != '\0') return lines;
-    free(lines);
-    const char *path = sgfsi_json_get_text(sgfsi_json_get(run->header, "data"), "path", "");
-    sgfsi_fail(err, SGFS_EUSAGE,
-               "The run was made with rows from %s, which are not there any more: say where they "
-               "are with --data FILE.",
-               path[0] != '\0' ? path : "nowhere that it says");
-    return NULL;
-}
-
+/* The rows at `path`, or where the run's own were. */
 static sgfs_status open_data(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
                              const sgfs_config *cfg, sgfs_err *err) {
     bool given = path[0] != '\0';
-    char *found = given ? NULL : path_of(run, err);
-    if (!given && found == NULL) return err->code;
+    char *found = given ? NULL : sgfsi_reopen_path(run->header);
+    if (!given && found == NULL) return sgfsi_fail_memory(err, "the data");
+    if (!given && found[0] == '\0') {
+        const char *old = sgfsi_json_get_text(sgfsi_json_get(run->header, "data"), "path", "");
+        free(found);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "The run was made with rows from %s, which are not there any more: say "
+                          "where they are with --data FILE.",
+                          old[0] != '\0' ? old : "nowhere that it says");
+    }
     a->data = sgfs_data_open(given ? path : found, cfg, err);
     free(found);
     if (a->data != NULL) return SGFS_OK;

@@ -17,7 +17,6 @@
  */
 #include "sink/draws.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static sgfs_status copy_names(const sgfsi_json *array, int64_t count, char **out
     return SGFS_OK;
 }
 
-static sgfs_status take_sizes(sgfs_draws *d, sgfs_err *err) {
+static sgfs_status take_shape(sgfs_draws *d, sgfs_err *err) {
     const sgfsi_json *h = d->header;
     if (sgfsi_json_get_int(h, "format", 1) != 1) {
         return bad_header(err, "its format is not 1; it was made by a newer sgfs");
@@ -62,11 +61,6 @@ static sgfs_status take_sizes(sgfs_draws *d, sgfs_err *err) {
     if (d->thin < 1) return bad_header(err, "\"thin\" is below 1");
     d->D = D;
     d->S = S;
-    return SGFS_OK;
-}
-
-static sgfs_status take_names(sgfs_draws *d, sgfs_err *err) {
-    assert(d->D > 0 && d->chains > 0); /* take_sizes has seen to it */
     d->param = calloc((size_t)d->D, sizeof *d->param);
     d->stat = calloc((size_t)d->S + 1, sizeof *d->stat);
     d->chain = calloc((size_t)d->chains, sizeof *d->chain);
@@ -74,17 +68,13 @@ static sgfs_status take_names(sgfs_draws *d, sgfs_err *err) {
     if (d->param == NULL || d->stat == NULL || d->chain == NULL || d->state == NULL) {
         return sgfsi_fail_memory(err, "the draws of a run");
     }
-    sgfs_status status = copy_names(sgfsi_json_get(d->header, "params"), d->D, d->param,
+    sgfs_status status = copy_names(sgfsi_json_get(h, "params"), D, d->param,
                                     "\"params\" has an entry that is not a name", err);
-    if (status != SGFS_OK) return status;
-    status = copy_names(sgfsi_json_get(d->header, "stats"), d->S, d->stat,
-                        "\"stats\" has an entry that is not a name", err);
-    if (status != SGFS_OK) return status;
-    const char *first = d->stat[0]; /* NULL without statistics */
-    if (first != NULL && strcmp(first, "lp") != 0) {
-        return bad_header(err, "the first of \"stats\" is not \"lp\"");
-    }
-    return SGFS_OK;
+    if (status == SGFS_OK)
+        status = copy_names(sgfsi_json_get(h, "stats"), S, d->stat,
+                            "\"stats\" has an entry that is not a name", err);
+    if (status != SGFS_OK || S == 0 || strcmp(d->stat[0], "lp") == 0) return status;
+    return bad_header(err, "the first of \"stats\" is not \"lp\"");
 }
 
 static sgfs_status check_blocks(const sgfs_draws *d, sgfs_err *err) {
@@ -116,8 +106,7 @@ sgfs_draws *sgfsi_draws_new(sgfsi_json *header, sgfs_err *err) {
         return NULL;
     }
     d->header = header;
-    if (take_sizes(d, err) != SGFS_OK || take_names(d, err) != SGFS_OK ||
-        check_blocks(d, err) != SGFS_OK) {
+    if (take_shape(d, err) != SGFS_OK || check_blocks(d, err) != SGFS_OK) {
         sgfs_draws_free(d);
         return NULL;
     }

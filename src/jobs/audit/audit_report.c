@@ -20,7 +20,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "diagnostics/normal.h"
 #include "jobs/audit/audit.h"

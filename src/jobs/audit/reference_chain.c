@@ -18,10 +18,8 @@
  * say so.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/ticker.h"
 #include "context/clock.h"
 #include "jobs/audit/audit.h"

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "chain/run.h"
 #include "jobs/reopen.h"
 #include "model/user.h"
 
@@ -150,20 +149,6 @@ static void close_predict(sgfs_job *job) {
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Fill slots from the file; *used is 0 at its end. */
-static sgfs_status read_slots(sgfsi_predict *p, int64_t *used, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    int64_t first = p->done;
-    for (*used = 0; *used < p->slots; ++*used) {
-        sgfsi_predict_slot *slot = &p->slot[*used];
-        status = sgfsi_newrows_next(&p->rows, p->most, &slot->in, err);
-        if (status != SGFS_OK || slot->in.batch.n == 0) return status;
-        slot->first = first;
-        first += slot->in.batch.n;
-    }
-    return status;
-}
-
 /* In the order of the file. */
 static sgfs_status finish_slots(sgfsi_predict *p, int64_t used, FILE *f, sgfs_err *err) {
     for (int64_t k = 0; k < used; k++) {
@@ -194,8 +179,15 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     if (f != NULL) sgfsi_predict_head(p, f);
     while (status == SGFS_OK && used == p->slots && (f == NULL || !ferror(f))) {
-        status = read_slots(p, &used, err);
-        if (status != SGFS_OK) break;
+        int64_t first = p->done;
+        for (used = 0; used < p->slots; used++) {
+            sgfsi_predict_slot *slot = &p->slot[used];
+            status = sgfsi_newrows_next(&p->rows, p->most, &slot->in, err);
+            if (status != SGFS_OK) return status;
+            if (slot->in.batch.n == 0) break;
+            slot->first = first;
+            first += slot->in.batch.n;
+        }
         sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->job.threads)
         for (int64_t k = 0; k < used; k++)

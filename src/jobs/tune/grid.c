@@ -4,12 +4,10 @@
  * data, model and prior change what is sampled, not how.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/number.h"
-#include "chain/choose.h"
 #include "jobs/tune/tune.h"
 
 /* ---- axes ------------------------------------------------------------------------------------ */

@@ -11,7 +11,6 @@
 #include "jobs/tune/tune.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "chain/run.h"
