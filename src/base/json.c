@@ -116,10 +116,9 @@ char *sgfsi_json_finish(sgfsi_json *v) {
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
     json_error_t where;
     json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (v == NULL) {
+    if (v == NULL)
         sgfsi_fail(err, SGFS_EDATA, "%s:%d:%d: not valid JSON: %s.", what, where.line, where.column,
                    where.text);
-    }
     return wrapped(v);
 }
 

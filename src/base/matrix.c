@@ -106,11 +106,10 @@ static sgfs_status read_text(table *t, const char *text, size_t bytes, sgfs_err 
             return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: there is no number at \"%.*s\".", t->path,
                               (long long)line, shown, bad);
         }
-        if (t->rows > 0 && count != t->cols) {
+        if (t->rows > 0 && count != t->cols)
             return sgfsi_fail(err, SGFS_EDATA,
                               "%s:%lld: %lld numbers, where the lines before have %lld.", t->path,
                               (long long)line, (long long)count, (long long)t->cols);
-        }
         t->cols = count;
         t->rows++;
     }

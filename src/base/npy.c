@@ -69,9 +69,8 @@ static bool take_string(cursor *c, char *out, size_t room) {
     if (c->s == c->end || (*c->s != '\'' && *c->s != '"')) return false;
     const char *close = memchr(c->s + 1, *c->s, (size_t)(c->end - c->s - 1));
     if (close == NULL || (size_t)(close - c->s) > room ||
-        memchr(c->s, '\\', (size_t)(close - c->s))) {
+        memchr(c->s, '\\', (size_t)(close - c->s)))
         return false;
-    }
     size_t n = (size_t)(close - c->s - 1);
     memcpy(out, c->s + 1, n);
     out[n] = '\0';
@@ -82,12 +81,9 @@ static bool take_string(cursor *c, char *out, size_t room) {
 static bool take_size(cursor *c, int64_t *out) {
     skip_blanks(c);
     if (c->s == c->end || *c->s < '0' || *c->s > '9') return false;
-    for (*out = 0; c->s < c->end && *c->s >= '0' && *c->s <= '9'; c->s++) {
-        if (__builtin_mul_overflow(*out, 10, out) ||
-            __builtin_add_overflow(*out, *c->s - '0', out)) {
+    for (*out = 0; c->s < c->end && *c->s >= '0' && *c->s <= '9'; c->s++)
+        if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, *c->s - '0', out))
             return false;
-        }
-    }
     if (c->s < c->end && *c->s == 'L') c->s++; /* Python 2 wrote (3L, 4L) */
     return true;
 }
@@ -130,12 +126,11 @@ static sgfs_status parse_literal(sgfsi_npy *a, cursor c, sgfs_err *err) {
         seen[k] = true;
         sgfs_status status = SGFS_OK;
         /* the value: a type, True or False, a tuple */
-        if (k == 0 && take(&c, "[")) {
+        if (k == 0 && take(&c, "["))
             return sgfsi_fail(err, SGFS_EDATA,
                               "%s: the array is structured (named fields); save a plain 2-d array "
                               "of numbers.",
                               a->path);
-        }
         if (k == 0 && !take_string(&c, a->descr, sizeof a->descr)) status = fail_header(a, err);
         if (k == 1) {
             a->fortran = take(&c, "True");
@@ -154,18 +149,15 @@ static sgfs_status parse_literal(sgfsi_npy *a, cursor c, sgfs_err *err) {
 /* ---- the file -------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_npy_parse(sgfsi_npy *a, const unsigned char *b, size_t count, sgfs_err *err) {
-    if (count >= 2 && b[0] == 0x1F && b[1] == 0x8B) {
+    if (count >= 2 && b[0] == 0x1F && b[1] == 0x8B)
         return sgfsi_fail(err, SGFS_EDATA, "%s: gunzip it first, so that it can be mapped.",
                           a->path);
-    }
-    if (count < 12 || memcmp(b, "\x93NUMPY", 6) != 0) {
+    if (count < 12 || memcmp(b, "\x93NUMPY", 6) != 0)
         return sgfsi_fail(err, SGFS_EDATA, "%s: is not a NumPy .npy file.", a->path);
-    }
-    if (b[6] < 1 || b[6] > 3 || b[7] != 0) {
+    if (b[6] < 1 || b[6] > 3 || b[7] != 0)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: .npy version %d.%d is not known; 1.0, 2.0 and 3.0 are.", a->path,
                           b[6], b[7]);
-    }
     size_t start = b[6] == 1 ? 10 : 12, length = (size_t)b[8] | (size_t)b[9] << 8;
     if (b[6] != 1) length |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
     if (length > MAX_HEADER || length > count - start) return fail_header(a, err);
@@ -178,18 +170,15 @@ sgfs_status sgfsi_npy_refuse_type(const sgfsi_npy *a, sgfs_err *err) {
     const char *descr = a->descr;
     const char *why = "is not a type that can be read; save it as float64 (astype('<f8'))";
     char order = descr[0], kind = descr[0] == '\0' ? '\0' : descr[1];
-    if (kind == 'O') {
+    if (kind == 'O')
         why = "is Python objects (pickle), which are never loaded; save numbers instead";
-    } else if (order == '>') {
-        why = "is big-endian; save it little-endian (astype('<f8'))";
-    } else if (kind == 'c') {
-        why = "is complex numbers; save real ones";
-    } else if (strcmp(descr, "<f2") == 0) {
+    else if (order == '>') why = "is big-endian; save it little-endian (astype('<f8'))";
+    else if (kind == 'c') why = "is complex numbers; save real ones";
+    else if (strcmp(descr, "<f2") == 0)
         why = "is half precision; save it as float32 (astype('<f4'))";
-    } else if (strcmp(descr, "<u8") == 0) {
+    else if (strcmp(descr, "<u8") == 0)
         why = "is unsigned 64-bit, which a double cannot hold; save it as int64 or float64";
-    } else if (kind == 'S' || kind == 'U' || kind == 'V') {
+    else if (kind == 'S' || kind == 'U' || kind == 'V')
         why = "is text or raw bytes; code it as numbers";
-    }
     return sgfsi_fail(err, SGFS_EDATA, "%s: the array's type '%.20s' %s.", a->path, descr, why);
 }

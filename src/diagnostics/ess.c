@@ -48,11 +48,9 @@ static double geyer_tau(double *rho, int64_t n) {
     }
     int64_t K = t - 2; /* -1 when there was no room for a second pair */
     double last = even > 0.0 || even + odd >= 0.0 ? even : 0.0;
-    for (t = 1; t <= K - 2; t += 2) {
-        if (rho[t + 1] + rho[t + 2] > rho[t - 1] + rho[t]) {
+    for (t = 1; t <= K - 2; t += 2)
+        if (rho[t + 1] + rho[t + 2] > rho[t - 1] + rho[t])
             rho[t + 1] = rho[t + 2] = 0.5 * (rho[t - 1] + rho[t]);
-        }
-    }
     double sum = 0.0;
     for (t = 0; t <= K; t++) sum += rho[t];
     return -1.0 + 2.0 * sum + last;

@@ -81,10 +81,9 @@ sgfs_status sgfsi_naming_file(const sgfsi_naming *j, sgfsi_json **json) {
 
 sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const sgfsi_json *array,
                                  const int64_t *order, double *out) {
-    if (sgfsi_json_length(array) != j->D) {
+    if (sgfsi_json_length(array) != j->D)
         return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"%s\" must be an array of %lld numbers.",
                           j->path, what, (long long)j->D);
-    }
     for (int64_t i = 0; i < j->D; i++) {
         if (sgfsi_json_as_num(sgfsi_json_at(array, order[i]), &out[i]) && isfinite(out[i]))
             continue;
@@ -97,11 +96,10 @@ sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const 
 sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int64_t *order) {
     const sgfsi_json *array = sgfsi_json_get(json, "names");
     int64_t R = sgfsi_json_length(array);
-    if (R < 1) {
+    if (R < 1)
         return sgfsi_fail(j->err, SGFS_EDATA,
                           "%s: a %s needs \"names\", an array of parameter names, and \"mean\".",
                           j->path, j->what);
-    }
     const char **names = sgfsi_arena_alloc(j->arena, R, sizeof *names);
     if (names == NULL) return sgfsi_fail_memory(j->err, "the names");
     for (int64_t i = 0; i < R; i++) {

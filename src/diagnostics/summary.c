@@ -79,9 +79,7 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, int64_
         row->mean = moments.mean[i];
         row->sd = sqrt(moments.var[i]);
         row->sd_curvature = curvature != NULL ? curvature[i] : NAN;
-        if (moments.every_iteration) {
-            correct_for_thinning(d, used, (double)moments.count, i, row);
-        }
+        if (moments.every_iteration) correct_for_thinning(d, used, (double)moments.count, i, row);
         row->name = sgfsi_arena_text(&s->arena, d->param[i]);
         if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
     }

@@ -75,11 +75,10 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
                                         .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
                                         .threads = sgfsi_context_threads(cfg),
                                         .log = sgfsi_config_log(cfg)};
-    if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
+    if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info))
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "The run does not say what its data were: it was made by an older sgfs, "
                           "or is damaged. Sample once more to predict with it.");
-    }
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return err->code;
     sgfs_status status = fill_wanted(r, origin, cfg, err);
@@ -147,9 +146,8 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
                                  sgfs_err *err) {
     const sgfsi_labels *labels = &r->model->labels;
     bool (*allows)(double y) = r->model->kind->allows;
-    for (int64_t i = 0; labels->count > 0 && i < n; i++) {
+    for (int64_t i = 0; labels->count > 0 && i < n; i++)
         if (sgfsi_labels_class(labels, y[i]) < 0) return refuse_label(r, i, y[i], err);
-    }
     for (int64_t i = 0; allows != NULL && i < n; i++) {
         char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS];
         if (allows(y[i])) continue;
@@ -212,12 +210,11 @@ typedef struct validation {
 static sgfs_status read_rows(validation *a, sgfs_err *err) {
     enum { BLOCK = 4096 };
     sgfsi_newrows_block block;
-    if (!a->source.known) {
+    if (!a->source.known)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
                           sgfsi_newdata_shown(a->source.rows),
                           a->source.wanted.target != NULL ? a->source.wanted.target : "");
-    }
     sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
     while (status == SGFS_OK) {
         status = sgfsi_newrows_next(&a->source, BLOCK, &block, err);

@@ -233,13 +233,12 @@ static sgfs_status check_columns(const packing *w, sgfs_err *err) {
     const sgfs_reader_kind *kind = sgfsi_table_reader(w->pack->files.path[0], err);
     if (kind == NULL) return err != NULL ? err->code : SGFS_EIO;
     if (strcmp(kind->name, "libsvm") != 0) return SGFS_OK;
-    if (w->head.cols > MOST_DENSE) {
+    if (w->head.cols > MOST_DENSE)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: packed rows hold their zeros, and %lld columns of them are too many "
                           "(%d at most): sample from the file itself, or use --features or "
                           "--project.",
                           w->pack->files.shown, (long long)w->head.cols, MOST_DENSE);
-    }
     sgfsi_say(
         w->options.log, SGFS_NOTE,
         "Packed rows hold their zeros: %lld columns each. Sampling from the libsvm file itself "
@@ -410,11 +409,10 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
         if (status == SGFS_OK && !restarted) {
             sgfsi_json *steps = sgfsi_recipe_describe(w->recipe);
             const sgfsi_json *last = sgfsi_json_at(steps, sgfsi_json_length(steps) - 1);
-            if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0) {
+            if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0)
                 sgfsi_say(w->options.log, SGFS_NOTE,
                           "The packed columns are standardised, and draws will be on that scale; "
                           "--standardize given to sgfs sample in place of here keeps yours.");
-            }
             sgfsi_json_free(steps);
         }
         clear(w);

@@ -35,10 +35,9 @@ static sgfs_status take_stage(sgfs_config *cfg, const sgfs_draws *run, const cha
                               sgfs_err *err) {
     const sgfs_option *row;
     sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+    for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(cfg, i)) != NULL; i++)
         if (strncmp(row->key, stage, strlen(stage)) == 0)
             status = take_option(cfg, run, row->key, err);
-    }
     return status;
 }
 
@@ -227,12 +226,11 @@ static sgfs_status open_all(sgfsi_reopened *a, const sgfs_draws *run, const char
     bool known = false;
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
         known = known || strcmp((*m)->name, name) == 0;
-    if (!known) {
+    if (!known)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "The run was made with a model of your own (%.200s), which is not opened "
                           "from here.",
                           name);
-    }
     a->model = sgfs_model_open(name, a->data, cfg, err);
     return a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
 }

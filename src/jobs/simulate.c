@@ -200,9 +200,8 @@ static sgfs_status close_file(writer *w, bool good, sgfs_err *err) {
 
 static const format *find_format(const char *path) {
     size_t n = strlen(path);
-    for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++) {
+    for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
         if (n >= 4 && strcmp(path + n - 4, formats[k].suffix) == 0) return &formats[k];
-    }
     return NULL;
 }
 
@@ -358,9 +357,8 @@ static sgfs_status find_moments(const simulation *s, const sgfs_model *m, sgfsi_
                                   .tolerance = s->rows > huge ? 1e-3 : 1e-8,
                                   .start = m->data->scale == NULL ? s->theta : NULL,
                                   .stop = &s->job->stop};
-    if (s->rows > huge) {
+    if (s->rows > huge)
         sgfsi_say(s->log, SGFS_NOTE, "Looking for the mode: two or three passes over all rows.");
-    }
     sgfsi_scope scope = sgfsi_context_enter(&m->ctx);
     sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
     sgfsi_context_leave(scope);
@@ -374,13 +372,12 @@ static sgfs_status find_moments(const simulation *s, const sgfs_model *m, sgfsi_
 
 static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const char *truth,
                               sgfs_err *err) {
-    if (m->D != s->m->D) {
+    if (m->D != s->m->D)
         return sgfsi_fail(err, SGFS_EDATA,
                           "Only %lld of %lld classes appear in %lld rows: use more --rows or fewer "
                           "--classes.",
                           (long long)m->labels.count, (long long)s->m->labels.count,
                           (long long)s->rows);
-    }
     sgfsi_arena arena = {NULL};
     bool moments = s->kind->one_mode;
     double *mean = SGFSI_DOUBLES(&arena, m->D);
@@ -388,9 +385,8 @@ static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const ch
     sgfs_status status = SGFS_OK;
     if (mean == NULL || (moments && cov == NULL)) status = sgfsi_fail_memory(err, "the truth");
     if (status == SGFS_OK && moments) status = find_moments(s, m, &arena, mean, cov, err);
-    if (status == SGFS_OK) {
+    if (status == SGFS_OK)
         status = sgfsi_job_write(s->job, truth_json(s, m, moments ? mean : NULL, cov), truth, err);
-    }
     sgfsi_arena_free(&arena);
     return status;
 }
@@ -405,12 +401,11 @@ typedef struct simulate {
 } simulate;
 
 static sgfs_status find_kind(simulate *s, const char *model, sgfs_err *err) {
-    if (sgfsi_user_is_file(model)) {
+    if (sgfsi_user_is_file(model))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%.300s: data are simulated from built-in models only (`sgfs list "
                           "models`).",
                           model);
-    }
     s->kind = sgfsi_find_model(model, err);
     if (s->kind == NULL) return SGFS_EUSAGE;
     if (s->kind->resample != NULL) return SGFS_OK;

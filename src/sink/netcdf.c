@@ -221,9 +221,8 @@ static int put_group(writer *w, const char *name, int dims[2]) {
     dims[0] = put_dim(w, group, "chain", w->used->chains, w->used->chain);
     dims[1] = put_dim(w, group, "draw", w->used->draws, NULL);
     put_attributes(w, group);
-    if (w->rc == NC_NOERR) {
+    if (w->rc == NC_NOERR)
         ok(w, nc_put_att_string(group, NC_GLOBAL, "sample_dims", 2, sample_dims));
-    }
     return group;
 }
 

@@ -92,16 +92,14 @@ static sgfs_status end_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs_er
 
 sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, int64_t count,
                                 const double *theta, const double *stats, sgfs_err *err) {
-    if (chain < 0 || chain >= f->chains || count < 0) {
+    if (chain < 0 || chain >= f->chains || count < 0)
         return sgfsi_fail(err, SGFS_EINTERNAL, "%s: draws for chain %lld of %lld.", f->path,
                           (long long)chain, (long long)f->chains);
-    }
     if (count == 0) return SGFS_OK;
     /* A block: theta of all draws, then their statistics. */
     uint64_t bytes;
-    if (__builtin_mul_overflow((uint64_t)count, (uint64_t)(f->D + f->S) * 8, &bytes)) {
+    if (__builtin_mul_overflow((uint64_t)count, (uint64_t)(f->D + f->S) * 8, &bytes))
         return sgfsi_fail_memory(err, "a block of draws");
-    }
     sgfsi_block block = {SGFSI_BLOCK_DRAWS, (uint32_t)chain, 0, first, count, bytes};
     unsigned char *out = begin_block(f, &block, "a block of draws", err);
     if (out == NULL) return SGFS_ENOMEM;
@@ -118,10 +116,9 @@ sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, 
 
 sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chain_info *info,
                                sgfs_err *err) {
-    if (chain < 0 || chain >= f->chains) {
+    if (chain < 0 || chain >= f->chains)
         return sgfsi_fail(err, SGFS_EINTERNAL, "%s: moments for chain %lld of %lld.", f->path,
                           (long long)chain, (long long)f->chains);
-    }
     /* what there is of it: arrays, and numbers that older files do not have */
     sgfsi_chain_info all = *info;
     sgfsi_block block = {SGFSI_BLOCK_INFO, (uint32_t)chain, 0, 0, 0, 0};
@@ -197,9 +194,8 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
     sgfs_status status = lock_fd(f->fd, f->path, err);
     struct stat ours, named;
     if (status == SGFS_OK && (fstat(f->fd, &ours) != 0 || lstat(f->temp, &named) != 0 ||
-                              ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)) {
+                              ours.st_ino != named.st_ino || ours.st_dev != named.st_dev))
         status = fail_busy(f->path, err);
-    }
     if (status == SGFS_OK) {
         int error = S_ISREG(ours.st_mode) ? sgfsi_io_truncate(f->fd, 0) : EINVAL;
         if (error != 0) status = fail_create(f->path, error, err);
@@ -213,9 +209,8 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
 
 static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err) {
     size_t covered = SGFSI_RUN_PREFIX + length;
-    if (length > SGFSI_RUN_JSON_MAX) {
+    if (length > SGFSI_RUN_JSON_MAX)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the header is too long.", f->path);
-    }
     unsigned char *bytes = malloc(covered + SGFSI_CRC_BYTES);
     if (bytes == NULL) return sgfsi_fail_memory(err, "the run's header");
     memcpy(bytes, sgfsi_run_magic, 8);
@@ -235,9 +230,8 @@ static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length,
  * replaces a file that appeared meanwhile; file systems without links get the rename. */
 static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
     if (!overwrite) {
-        if (link(f->temp, f->path) == 0) {
+        if (link(f->temp, f->path) == 0)
             return unlink(f->temp) == 0 ? SGFS_OK : fail_create(f->temp, errno, err);
-        }
         if (errno == EEXIST) return sgfsi_fail_exists(f->path, err);
     }
     int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;

@@ -211,9 +211,8 @@ static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgf
 /* h as the sampler chose it. */
 static double step_of(const sgfs_run *run) {
     const char *const *names = run->plan.kinds.sampler->stats;
-    for (int64_t s = 0; names[s] != NULL; s++) {
+    for (int64_t s = 0; names[s] != NULL; s++)
         if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
-    }
     return NAN;
 }
 

@@ -99,9 +99,7 @@ sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
     SGFSI_JSON(o, r, rows, draws, state);
     sgfsi_json_text(o, "target", r->scored ? r->target : NULL);
     sgfsi_json_num(o, "seconds", r->seconds);
-    if (r->scored) {
-        SGFSI_JSON(o, r, log_loss, log_loss_se);
-    }
+    if (r->scored) SGFSI_JSON(o, r, log_loss, log_loss_se);
     if (r->labels > 0) put_labels(o, r);
     else put_numbers(o, r);
     return o;

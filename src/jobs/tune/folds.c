@@ -97,12 +97,10 @@ sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t fold
 
 void sgfsi_folds_pick(sgfsi_folds *f, int64_t fold) {
     f->training = f->hidden = 0;
-    for (int64_t i = 0; i < f->N; i++) {
+    for (int64_t i = 0; i < f->N; i++)
         if (f->of[i] != fold) f->row[f->training++] = i;
-    }
-    for (int64_t i = 0; i < f->N; i++) {
+    for (int64_t i = 0; i < f->N; i++)
         if (f->of[i] == fold) f->row[f->training + f->hidden++] = i;
-    }
     /* Shuffled, so that groups of neighbours among the hidden rows are random ones. */
     int64_t *row = f->row + f->training;
     sgfsi_stream stream = sgfsi_stream_at(f->seed, 0, fold + 1, SGFSI_FOLDS);

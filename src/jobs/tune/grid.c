@@ -17,9 +17,8 @@ static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
     if (strncmp(row->key, "output.", 7) == 0) return false;
     /* luck and speed are no settings */
     if (strcmp(row->key, "run.seed") == 0 || strcmp(row->key, "run.threads") == 0) return false;
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
         if (strcmp(set->stage, stages[i]) == 0) return true;
-    }
     return false;
 }
 
@@ -114,9 +113,8 @@ sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *name, const char *values,
 /* ---- a grid where none was given ------------------------------------------------------------- */
 
 static const sgfs_option *read_by(const sgfs_sampler_kind *kind, const char *key) {
-    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
+    for (const sgfs_option *o = kind->options; o->key != NULL; o++)
         if (strcmp(o->key, key) == 0) return o;
-    }
     return NULL;
 }
 
@@ -233,10 +231,9 @@ sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err
     if (status != SGFS_OK) return status;
     double count = 1;
     for (int64_t i = 0; i < t->axes; i++) count *= (double)t->axis[i].count;
-    if (count > SGFSI_MOST_TRIALS) {
+    if (count > SGFSI_MOST_TRIALS)
         return sgfsi_fail(err, SGFS_EUSAGE, "--grid: %.0f settings are more than the %d allowed.",
                           count, SGFSI_MOST_TRIALS);
-    }
     t->trials = (int64_t)count;
     t->trial = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *t->trial);
     if (t->trial == NULL) return t->trials = 0, sgfsi_fail_memory(err, "the grid");

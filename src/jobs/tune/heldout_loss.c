@@ -79,12 +79,11 @@ static sgfs_status collect(const scorer *s, sgfsi_heldout *out, sgfs_err *err) {
         wrong += sgfsi_mean_se_mean(&s->tally[g].wrong) * weight; /* NaN without labels */
         total += weight;
     }
-    if (total == 0) {
+    if (total == 0)
         return sgfsi_fail(err, SGFS_EDATA,
                           "The %lld rows that are held out all have weight 0: nothing can be "
                           "judged by them. Use fewer --folds, or another --seed.",
                           (long long)s->n);
-    }
     out->loss = loss / total;
     out->error = wrong / total;
     return SGFS_OK;

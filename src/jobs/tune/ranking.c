@@ -118,9 +118,8 @@ static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, 
 sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     /* Units that every setting tried so far has: whoever stops early compares like with like. */
     int64_t common = INT64_MAX;
-    for (int64_t i = 0; i < t->trials; i++) {
+    for (int64_t i = 0; i < t->trials; i++)
         if (is_known(&t->trial[i]) && t->trial[i].units < common) common = t->trial[i].units;
-    }
     int64_t units = common == INT64_MAX ? 0 : common;
     sgfs_tune_row *row = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *row);
     if (row == NULL) return sgfsi_fail_memory(err, "the table");
@@ -168,9 +167,8 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
                     &row[i].gap_se);
             row[i].tied = i == table->best || row[i].gap <= point * row[i].gap_se;
         }
-        for (int64_t i = 0; i < t->trials; i++) {
+        for (int64_t i = 0; i < t->trials; i++)
             if (row[i].tied && goes_before(&row[i], &row[table->winner])) table->winner = i;
-        }
     }
     char text[2048] = "No setting came through.";
     if (table->winner >= 0) (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
@@ -192,9 +190,8 @@ static sgfsi_json *winner_json(const sgfsi_tune *t) {
     int64_t last = 0; /* in the order in which they were given: it is that of the transforms */
     while ((option = sgfsi_config_next_given(cfg, &last)) != NULL) {
         bool wanted = true;
-        for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++) {
+        for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++)
             if (strncmp(option->key, left_out[k], strlen(left_out[k])) == 0) wanted = false;
-        }
         if (wanted) sgfsi_json_text(out, option->key, sgfs_config_get(cfg, option->key));
     }
     return out;

@@ -71,12 +71,11 @@ static sgfs_status read_grid(sgfsi_tune *t, const char *grid, sgfs_err *err) {
         end = strchr(text, '\n');
         if (end != NULL) *end++ = '\0';
         char *equals = strchr(text, '=');
-        if (equals == NULL) {
+        if (equals == NULL)
             return sgfsi_fail(err, SGFS_EUSAGE,
                               "--grid %.100s: write it as OPTION=VALUE,VALUE, for example --grid "
                               "epsilon=1e-3,1e-4.",
                               text);
-        }
         *equals = '\0';
         status = sgfsi_tune_grid(t, text, equals + 1, err);
         if (status != SGFS_OK) return status;
@@ -243,20 +242,18 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (status != SGFS_OK && status != SGFS_ESTOPPED) return status;
     sgfs_status ranked = sgfsi_tune_rank(t, err);
     if (ranked != SGFS_OK) return ranked;
-    if (status == SGFS_ESTOPPED) {
+    if (status == SGFS_ESTOPPED)
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
                           (long long)t->finished, (long long)(t->trials * t->folds));
-    }
     /* Nothing to recommend: because everything diverged, or because no run came as far as a
      * draw. */
     int64_t diverged = 0;
     for (int64_t i = 0; i < t->trials; i++) diverged += t->trial[i].diverged;
     if (t->table.winner >= 0) return SGFS_OK;
-    if (diverged < t->trials) {
+    if (diverged < t->trials)
         return sgfsi_fail(err, SGFS_ESTOPPED,
                           "No setting can be judged: --max-time ended the runs before their first "
                           "draw. Give them more time, or a shorter --warmup.");
-    }
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "Every setting diverged (%lld of %lld). Try smaller steps: another decade down "
