@@ -100,6 +100,15 @@ static void try_candidate(field *f, int i) {
     sgfsi_plan_free(&plan);
 }
 
+/* Did the user give an option of some sampler? NUTS shares names with others, who are meant. */
+static bool tunes(const sgfs_config *cfg) {
+    const sgfs_option *row;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        if (strncmp(row->key, "sampler.", 8) == 0 && sgfsi_config_given(cfg, row->key)) return true;
+    }
+    return false;
+}
+
 static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
     const sgfs_config *cfg = plan->cfg;
     field f = {.plan = plan,
@@ -114,6 +123,7 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
         if (exact && i >= FIRST_APPROXIMATE) continue;
         if (f.no_anchor != NULL && (i == ROWS || i == PAIRS || i == CONTROL)) continue;
         if (m->kind->redundant && i != SCORING && !exact) continue; /* networks */
+        if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
     }
     return f;
