@@ -127,36 +127,32 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
-static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
-    char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192] = "";
-    const char *text = sgfsi_newdata_level(r->rows, i, y);
-    sgfsi_format_num(number, y);
-    /* Names of the first few labels, for the message. */
-    const sgfsi_labels *labels = &r->model->labels;
-    for (int64_t k = 0; k < labels->count && k < 4; k++)
-        sgfsi_append(known, sizeof known, "%s\"%.30s\"", k > 0 ? ", " : "", labels->name[k]);
-    if (labels->count > 4) sgfsi_append(known, sizeof known, ", ...");
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
-                      "take such rows out, or say --target none for predictions alone.",
-                      sgfsi_newdata_where(r->rows, i, where), text != NULL ? text : number, known);
-}
-
+/* Targets must be labels that the run has seen, or numbers that the model allows. */
 static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
                                  sgfs_err *err) {
     const sgfsi_labels *labels = &r->model->labels;
     bool (*allows)(double y) = r->model->kind->allows;
-    for (int64_t i = 0; labels->count > 0 && i < n; i++)
-        if (sgfsi_labels_class(labels, y[i]) < 0) return refuse_label(r, i, y[i], err);
-    for (int64_t i = 0; allows != NULL && i < n; i++) {
-        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS];
-        if (allows(y[i])) continue;
+    for (int64_t i = 0; i < n; i++) {
+        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192] = "";
+        bool unknown = labels->count > 0 && sgfsi_labels_class(labels, y[i]) < 0;
+        if (!unknown && (allows == NULL || allows(y[i]))) continue;
+        sgfsi_newdata_where(r->rows, i, where);
         sgfsi_format_num(number, y[i]);
+        if (!unknown)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the target is %s, which model %s does not allow; take such rows "
+                              "out, or say --target none for predictions alone.",
+                              where, number, r->model->kind->name);
+        /* Names of the first few labels, for the message. */
+        for (int64_t k = 0; k < labels->count && k < 4; k++)
+            sgfsi_append(known, sizeof known, "%s\"%.30s\"", k > 0 ? ", " : "", labels->name[k]);
+        if (labels->count > 4) sgfsi_append(known, sizeof known, ", ...");
+        const char *text = sgfsi_newdata_level(r->rows, i, y[i]);
         return sgfsi_fail(
             err, SGFS_EDATA,
-            "%s: the target is %s, which model %s does not allow; take such rows out, "
-            "or say --target none for predictions alone.",
-            sgfsi_newdata_where(r->rows, i, where), number, r->model->kind->name);
+            "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
+            "take such rows out, or say --target none for predictions alone.",
+            where, text != NULL ? text : number, known);
     }
     return SGFS_OK;
 }
