@@ -236,10 +236,7 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
 sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err) {
     if (draws == NULL) return NULL;
     summary *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        sgfsi_fail_memory(err, "the summary");
-        return NULL;
-    }
+    if (s == NULL) return sgfsi_fail_memory(err, "the summary"), NULL;
     if (fill(draws, threads, s, err) == SGFS_OK) return &s->shown;
     sgfsi_summary_free(&s->shown);
     return NULL;

@@ -235,23 +235,6 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
     return status;
 }
 
-/* By name, as the run knows the target: a number would count this file's columns. */
-static sgfs_status open_source(validation *a, const char *path, const sgfs_model *model,
-                               const sgfs_config *cfg, sgfs_err *err) {
-    a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
-    sgfs_config *own = sgfsi_config_copy(cfg);
-    if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
-    sgfs_status status = sgfs_config_set(own, "data.target", "", err);
-    const char *labels = sgfsi_config_text(cfg, "run.validate_labels");
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.labels", labels, err);
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.part", "all", err);
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.limit", "auto", err);
-    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
-    sgfs_config_free(own);
-    return status;
-}
-
 static void free_rows(void *owner) {
     validation *a = owner;
     sgfsi_newrows_close(&a->source);
@@ -268,7 +251,19 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
     validation *a = calloc(1, sizeof *a);
     *out = (sgfsi_validation_rows){0};
     if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
-    sgfs_status status = open_source(a, path, model, cfg, err);
+    a->describe = sgfsi_data_describe(model->data);
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
+    /* By name, as the run knows the target: a number would count this file's columns. */
+    const char *const own[][2] = {{"data.target", ""},
+                                  {"data.labels", sgfsi_config_text(cfg, "run.validate_labels")},
+                                  {"data.part", "all"},
+                                  {"data.limit", "auto"}};
+    sgfs_config *changed = sgfsi_config_copy(cfg);
+    sgfs_status status = changed == NULL ? sgfsi_fail_memory(err, "the rows kept aside") : SGFS_OK;
+    for (size_t k = 0; k < sizeof own / sizeof own[0] && status == SGFS_OK; k++)
+        status = sgfs_config_set(changed, own[k][0], own[k][1], err);
+    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, changed, err);
+    sgfs_config_free(changed);
     if (status == SGFS_OK) status = read_rows(a, err);
     if (status != SGFS_OK) {
         free_rows(a);

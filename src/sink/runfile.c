@@ -269,10 +269,7 @@ sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfs
     if (sgfsi_outfile_check(path, overwrite, err) != SGFS_OK) return NULL;
     /* The header passes through the reader first; then path.tmp, the lock, and the name. */
     sgfsi_runfile *f = calloc(1, sizeof *f);
-    if (f == NULL) {
-        sgfsi_fail_memory(err, "a run file");
-        return NULL;
-    }
+    if (f == NULL) return sgfsi_fail_memory(err, "a run file"), NULL;
     size_t room = strlen(path) + sizeof ".tmp";
     char *json = sgfsi_json_dump(header, false);
     f->fd = -1;
