@@ -180,10 +180,11 @@ static sgfs_status run_chains(sgfsi_audit *a, int i, sgfs_err *err) {
     if (i == SGFSI_REFERENCE_EXACT) snprintf(p->what, sizeof p->what, "exact draws");
     else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
     double left = a->job.start + a->limit - sgfsi_now(); /* NaN: no limit */
-    sgfs_status status =
-        sgfsi_clock_is_over(a->model->ctx.comm, sgfsi_now(), a->job.start + a->limit)
-            ? sgfsi_reference_too_short(a, p, err)
-            : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
+    bool over;
+    sgfs_status status = sgfsi_clock_is_over(a->model->ctx.comm, -left, 0, &over, err);
+    if (status == SGFS_OK)
+        status = over ? sgfsi_reference_too_short(a, p, err)
+                      : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
     a->done += p->work;
     p->over = true;
     if (status == SGFS_OK || status == SGFS_ESTOPPED) return status;

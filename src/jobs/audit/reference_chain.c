@@ -109,9 +109,13 @@ static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_r
                          : 0;
         sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
         if (sgfsi_job_stopping(&a->job))
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
-        if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;
-        stretch = sgfsi_clock_stretch(comm, stretch, sgfsi_now() - before, most);
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+        bool over = false;
+        status = sgfsi_comm_agree(comm, status, err);
+        if (status == SGFS_OK) status = sgfsi_clock_is_over(comm, sgfsi_now(), until, &over, err);
+        if (status != SGFS_OK || over) return status;
+        status = sgfsi_clock_stretch(comm, &stretch, sgfsi_now() - before, most, err);
+        if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }
@@ -200,7 +204,9 @@ static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgf
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
         if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
-        bool over = sgfsi_clock_is_over(run->model->ctx.comm, sgfsi_now(), until);
+        bool over;
+        status = sgfsi_clock_is_over(run->model->ctx.comm, sgfsi_now(), until, &over, err);
+        if (status != SGFS_OK) return status;
         if (excess <= 1.1 || planned >= most || over) return SGFS_OK;
         double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 16) : 4;
         planned = fmin(planned * factor, most);
