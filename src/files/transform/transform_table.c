@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
@@ -153,13 +153,11 @@ static sgfs_status learn_all(work *w, sgfs_err *err) {
 
 static sgfs_status make_cells(int64_t n, int64_t cols, bool single, void **cells, sgfs_err *err) {
     double bytes = (double)n * (double)cols * (single ? 4 : 8);
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    bool fits = bytes < memory || memory <= 0;
-    *cells = fits ? malloc((size_t)bytes + 1) : NULL;
+    *cells = bytes < sgfsi_memory() ? malloc((size_t)bytes + 1) : NULL;
     if (*cells != NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENOMEM,
-                      "these transforms make %lld rows of %lld columns, %.3g GB, which this "
-                      "machine's memory does not hold: `sgfs pack` with the same transforms writes "
+                      "these transforms make %lld rows of %lld columns, %.3g GB, which the "
+                      "memory here does not hold: `sgfs pack` with the same transforms writes "
                       "them to a file, which is then read without any%s.",
                       (long long)n, (long long)cols, 1e-9 * bytes,
                       single ? "" : "; --storage f32 takes half of it");

@@ -63,18 +63,18 @@ static sgfs_status set_options(const sgfsi_audit *a, const sgfsi_reference_chain
     sgfsi_kinds kinds;
     status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
     if (status != SGFS_OK) return status;
+    const char *step = kinds.sampler->vanishing != NULL ? kinds.sampler->vanishing : "";
     if (a->way == SGFSI_AUDIT_STEP) {
         bool same = strcmp(p->sampler, a->sampler) == 0;
         if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
         if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
         for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
-            if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
+            if (status != SGFS_OK || strcmp(r->key, step) == 0) continue;
             status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
         }
         if (status != SGFS_OK) return status;
     }
-    if (status == SGFS_OK && isfinite(p->h))
-        status = sgfsi_config_set_num(cfg, "sampler.step", p->h, err);
+    if (status == SGFS_OK && isfinite(p->h)) status = sgfsi_config_set_num(cfg, step, p->h, err);
     if (status == SGFS_OK) status = copy_option(a, cfg, "run.chains", err);
     if (status == SGFS_OK) status = copy_option(a, cfg, "run.threads", err);
     if (status == SGFS_OK)
@@ -143,7 +143,7 @@ double sgfsi_reference_plan(const sgfsi_reference_chain *p) {
 }
 
 static bool is_exact(const sgfsi_reference_chain *p) {
-    return strcmp(p->sampler, "exact") == 0;
+    return sgfsi_sampler_find(p->sampler)->kind->exact;
 }
 
 static int64_t rows_so_far(const sgfs_run *run) {
