@@ -105,6 +105,10 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
+    sgfsi_json_flag(o, "optimiser", k->sampler->optimiser);
+    const char *advice[2];
+    if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
+        sgfsi_json_text(o, "smaller_steps", advice[0]);
     sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
     /* Stan's word for the matrix in use: that of the Fisher matrix, or the sampler's own */
     sgfsi_json_text(o, "stan_metric",

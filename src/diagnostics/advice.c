@@ -240,14 +240,15 @@ static void judge_spread(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT];
     double worst = 1;
-    const char *sampler = sgfsi_json_get_text(out->draws->header, "sampler", "sgfs");
-    bool scored = strncmp(sampler, "sgfs", 4) == 0;
+    const sgfsi_json *header = out->draws->header;
+    bool scored = sgfsi_json_get_text(header, "fisher", "")[0] != '\0';
     if (s->trajectories.known)
         return; /* accepted or rejected by the exact density: no bias to see */
     for (int64_t i = 0; i < s->dim; i++)
         if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
-    if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
+    if (over == 0 || sgfsi_json_get_flag(header, "optimiser"))
+        return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
         double ratio = s->row[i].sd / s->row[i].sd_curvature;
         if (spread_badness(&s->row[i]) > fabs(log(worst))) worst = ratio;
@@ -259,7 +260,7 @@ static void judge_spread(list *out) {
          "believe the smaller steps (or --sampler nuts).",
          (long long)over, (long long)s->dim, SGFSI_DIGITS(worst, 3), names,
          scored ? ", or the data are noisier or quieter than the model says" : "",
-         scored ? "a larger --alpha" : "a smaller --epsilon");
+         sgfsi_json_get_text(header, "smaller_steps", "smaller steps"));
 }
 
 /* ---- trajectories ---------------------------------------------------------------------------- */
