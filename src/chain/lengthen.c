@@ -33,7 +33,7 @@ static double smallest_ess(const sgfs_run *run) {
     sgfsi_used used;
     double least = NAN, *ess = draws != NULL ? SGFSI_DOUBLES(&arena, draws->D) : NULL;
     bool known = ess != NULL && sgfsi_used_of(draws, &arena, &used, NULL) == SGFS_OK &&
-                 sgfsi_trace_each(draws, &used, take_ess, ess);
+                 sgfsi_trace_each(draws, &used, run->model->ctx.threads, take_ess, ess);
     for (int64_t i = 0; known && i < draws->D; i++) least = fmin(least, ess[i]);
     sgfsi_arena_free(&arena);
     sgfs_draws_free(read);

@@ -115,10 +115,11 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     return status;
 }
 
-sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err) {
+sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, int64_t threads,
+                                sgfs_err *err) {
     if (draws == NULL) return NULL;
     sgfsi_arena work = {0};
-    sides s = {.draws = draws};
+    sides s = {.draws = draws, .ref.threads = threads};
     compare *out = calloc(1, sizeof *out);
     if (out == NULL) {
         sgfsi_fail_memory(err, "the comparison");
@@ -128,7 +129,7 @@ sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, 
     sgfs_status status =
         sgfsi_reference_read(reference, draws->D, draws->param, &work, &s.ref, err);
     if (status == SGFS_OK) {
-        s.summary = sgfsi_summary_new(draws, err);
+        s.summary = sgfsi_summary_new(draws, threads, err);
         status = s.summary == NULL ? SGFS_EDATA : fill(&s, &work, out, err);
     }
     sgfsi_summary_free(s.summary);

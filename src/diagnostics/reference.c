@@ -119,7 +119,7 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     if (status == SGFS_OK) status = sgfsi_moments_of(d, &used, true, j->arena, &m, j->err);
     if (status != SGFS_OK) return status;
     /* Its Monte Carlo errors are those of its own summary. */
-    sgfs_summary *summary = sgfsi_summary_new(d, j->err);
+    sgfs_summary *summary = sgfsi_summary_new(d, out->threads, j->err);
     if (summary == NULL) return SGFS_EDATA;
     for (int64_t i = 0; i < D; i++) {
         out->mean[i] = m.mean[order[i]];
@@ -141,7 +141,7 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
              .names = names,
              .arena = arena,
              .err = err};
-    *out = (sgfsi_reference){.D = D};
+    *out = (sgfsi_reference){.threads = out->threads, .D = D};
     out->mean = SGFSI_DOUBLES(arena, D);
     out->error = SGFSI_DOUBLES(arena, D);
     if (out->mean == NULL || out->error == NULL) return sgfsi_fail_memory(err, "the reference");

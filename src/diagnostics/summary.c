@@ -67,13 +67,13 @@ static void fill_row(void *user, int64_t i, sgfsi_trace *t) {
     row->tau = to->thin * all / ess_mean;
 }
 
-static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summary *s,
-                             sgfs_err *err) {
+static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
+                             summary *s, sgfs_err *err) {
     sgfsi_moments moments;
     sgfs_status status = sgfsi_moments_of(d, used, false, &s->arena, &moments, err);
     if (status != SGFS_OK) return status;
     table rows = {s->shown.row, (double)(d->thin > 0 ? d->thin : 1)};
-    if (!sgfsi_trace_each(d, used, fill_row, &rows))
+    if (!sgfsi_trace_each(d, used, threads, fill_row, &rows))
         return sgfsi_fail_memory(err, "sorting the draws");
     /* What does not come from a sorted column: moments, curvature, names. */
     const double *curvature = d->chain[used->chain[0]].info.curvature_sd;
@@ -210,7 +210,7 @@ static sgfs_status fill_audit(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
-static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
+static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_err *err) {
     sgfs_summary *out = &s->shown;
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, &s->arena, &used, err);
@@ -224,7 +224,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
     if (!out->title || !out->state || !out->chosen || !out->row)
         return sgfsi_fail_memory(err, "the summary");
-    status = fill_rows(d, &used, s, err);
+    status = fill_rows(d, &used, threads, s, err);
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, out);
     out->asked = sgfsi_exact_stats_of(d, &used);
@@ -244,14 +244,14 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return sgfsi_advise(d, &used, out, &s->arena, err);
 }
 
-sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, sgfs_err *err) {
+sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err) {
     if (draws == NULL) return NULL;
     summary *s = calloc(1, sizeof *s);
     if (s == NULL) {
         sgfsi_fail_memory(err, "the summary");
         return NULL;
     }
-    if (fill(draws, s, err) == SGFS_OK) return &s->shown;
+    if (fill(draws, threads, s, err) == SGFS_OK) return &s->shown;
     sgfsi_summary_free(&s->shown);
     return NULL;
 }

@@ -21,7 +21,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "diagnostics/normal.h"
 #include "diagnostics/sums.h"
 
@@ -193,10 +192,10 @@ static bool take_share(const sgfs_draws *d, const sgfsi_used *used,
     return ready;
 }
 
-bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used,
+bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
                       void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user) {
     int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
-#pragma omp parallel num_threads((int)sgfsi_threads(0)) reduction(+ : short_of_memory) if (large)
+#pragma omp parallel num_threads((int)threads) reduction(+ : short_of_memory) if (large)
     short_of_memory += !take_share(d, used, take, user);
     return short_of_memory == 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/ticker.h"
+#include "context/context.h"
 
 const sgfsi_job_kind *const sgfsi_jobs[] = {&sgfsi_job_simulate,   &sgfsi_job_optimize,
                                             &sgfsi_job_tune,       &sgfsi_job_predict,
@@ -27,6 +28,7 @@ void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config 
     if (job != NULL) {
         job->kind = kind;
         job->cfg = sgfsi_config_copy(cfg);
+        job->threads = sgfsi_context_threads(cfg);
         if (job->cfg != NULL) return job;
     }
     free(job);

@@ -36,6 +36,7 @@ struct sgfs_job { /* the first member of every kind's own struct */
     const sgfsi_job_kind *kind;
     sgfs_config *cfg;   /* the caller's, copied; speaks */
     sgfsi_arena arena;  /* for what lives as long as the job */
+    int64_t threads;    /* that may work at the same time */
     const void *result; /* NULL: none yet */
     bool ran;
     atomic_int stop; /* set by a signal handler, perhaps */

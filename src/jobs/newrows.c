@@ -81,6 +81,7 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
                                         .header = sgfsi_config_text(cfg, "data.header"),
                                         .labels = sgfsi_config_text(cfg, "data.labels"),
                                         .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
+                                        .threads = sgfsi_context_threads(cfg),
                                         .log = sgfsi_config_log(cfg)};
     if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
         return sgfsi_fail(err, SGFS_ERUNFILE,
@@ -97,11 +98,8 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (r->known)
         status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;
-    sgfs_config *silent = sgfsi_config_copy(origin->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model");
-    sgfs_config_on_message(silent, NULL, NULL);
-    r->model = sgfsi_model_create(origin->kind, r->data, silent, origin->info, err);
-    sgfs_config_free(silent);
+    r->model =
+        sgfsi_model_within(origin->ctx, origin->kind, r->data, origin->cfg, origin->info, err);
     if (r->model == NULL) return err->code;
     return sgfsi_predictor_check(r->model, err);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "chain/plan.h"
 #include "chain/spread_check.h"
 #include "chain/start.h"
@@ -65,7 +64,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     const sgfs_config *cfg = job->cfg;
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
-    plan.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
+    plan.threads = job->threads;
     double *start = NULL;
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);

@@ -431,7 +431,8 @@ static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool 
     options.target = options.features = options.weights = options.exposure = "";
     sgfsi_table t = {.rows = 0};
     sgfs_status status = sgfs_reader_packed.map(path, &options, &t, err);
-    if (status == SGFS_OK && verify) status = sgfsi_packed_verify(&t, options.log, err);
+    if (status == SGFS_OK && verify)
+        status = sgfsi_packed_verify(&t, options.threads, options.log, err);
     if (status == SGFS_OK) {
         info->rows = t.rows;
         info->cols = t.cols;

@@ -26,7 +26,7 @@ sgfs_job *sgfs_summary_open(const sgfs_draws *draws, const sgfs_config *cfg, sgf
 
 static sgfs_status run_summary(sgfs_job *job, sgfs_err *err) {
     summarize *s = (summarize *)job;
-    job->result = s->summary = sgfsi_summary_new(s->draws, err);
+    job->result = s->summary = sgfsi_summary_new(s->draws, job->threads, err);
     return s->summary != NULL ? SGFS_OK : err->code;
 }
 
@@ -62,7 +62,7 @@ sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference, cons
 
 static sgfs_status run_compare(sgfs_job *job, sgfs_err *err) {
     summarize *s = (summarize *)job;
-    job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, err);
+    job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, job->threads, err);
     return s->compare != NULL ? SGFS_OK : err->code;
 }
 

@@ -56,7 +56,7 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
 static sgfs_status open_source(validation *a, const char *path, const sgfs_model *model,
                                const sgfs_config *cfg, sgfs_err *err) {
     a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved};
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
     sgfs_config *own = sgfsi_config_copy(cfg);
     if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     sgfs_status status = sgfs_config_set(own, "data.target", "", err);

@@ -13,7 +13,7 @@
 #include "fisher/fisher.h"
 #include "jobs/tune/heldout_loss.h"
 #include "posterior/posterior.h"
-#include "tools/check.h"
+#include "tools/places.h"
 
 enum { N = 1301, P = 9, EMPTY = 6, BATCH = 140 }; /* column 6 has no entry at all */
 
@@ -257,6 +257,7 @@ static void check_full(pair *q) {
                                               A + k * q->D * q->D, NULL),
                          SGFS_OK);
     }
+    for (int k = 0; k < 2; k++) assert_places(q->m[k], q->theta, NULL, q->label);
     compare(q, 1, &lp[0], &lp[1], size, "log posterior");
     compare(q, q->D, G, G + q->D, size, "gradient");
     compare(q, q->D * q->D, A, A + q->D * q->D, size, "information");

@@ -208,6 +208,9 @@ def test_threads_are_decided_in_one_place():
     for path in sources("src", "cli"):
         text = re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(), flags=re.S)
         assert set(policy.findall(text)) <= THREADS.get(path, set()), path
+        if path != "src/base/threads.c":
+            asks = re.findall(r"\bsgfsi_threads\s*\(", text)
+            assert len(asks) == (path == "src/context/context.c") or path == "src/base/threads.h", path
         for line in re.findall(r"#pragma omp parallel.*(?:\\\n.*)*", text):
             assert "num_threads" in line, (path, line)
 

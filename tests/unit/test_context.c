@@ -133,6 +133,38 @@ static void scopes_may_end_in_any_order(void **state) {
     assert_int_equal(openblas_get_num_threads(), before);
 }
 
+/* ---- one that was opened, for all inside ------------------------------------------------------ */
+
+static int64_t closed;
+
+static void count_closing(sgfs_device *d) {
+    (void)d;
+    closed++;
+}
+
+/* A model inside of a run has the run's device, and leaves it open; so does one that works with
+ * rows of the host alone. */
+static void what_is_shared_is_closed_by_whoever_opened_it(void **state) {
+    sgfsi_device_ops ops = *sgfs_device_host.ops;
+    ops.close = count_closing;
+    sgfs_device *other = malloc(sizeof *other);
+    (void)state;
+    *other = sgfs_device_host;
+    other->ops = &ops;
+    sgfsi_context run = {
+        .threads = 3, .device = other, .near = &sgfs_device_host, .comm = &sgfs_comm_self};
+    sgfsi_context inside = sgfsi_context_share(&run);
+    assert_int_equal(inside.threads, 3);
+    assert_ptr_equal(inside.device, other);
+    sgfsi_context_stay_near(&inside);
+    assert_ptr_equal(inside.device, &sgfs_device_host);
+    inside = sgfsi_context_share(&run);
+    sgfsi_context_close(&inside);
+    assert_int_equal(closed, 0);
+    sgfsi_context_close(&run);
+    assert_int_equal(closed, 1);
+}
+
 static void plain_c_leaves_blas_alone(void **state) {
     const sgfsi_context ctx = {.device = &sgfs_device_host};
     (void)state;
@@ -154,6 +186,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(groups_of_version_1_are_known, set_up, tear_down),
         cmocka_unit_test(blas_has_one_thread_inside_and_its_own_number_outside),
         cmocka_unit_test(scopes_may_end_in_any_order),
+        cmocka_unit_test(what_is_shared_is_closed_by_whoever_opened_it),
         cmocka_unit_test(plain_c_leaves_blas_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

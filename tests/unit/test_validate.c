@@ -165,7 +165,7 @@ static void test_the_summary_shows_its_end(void **state) {
     (void)state;
     fit o = sample("logistic", label, "2", "1");
     sgfs_err err;
-    sgfs_summary *s = sgfsi_summary_new(o.draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(o.draws, 2, &err);
     assert_non_null(s);
     double error = 0, loss = 0;
     int64_t points = 0;

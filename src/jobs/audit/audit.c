@@ -229,7 +229,7 @@ static sgfs_status estimate_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *e
     sgfsi_trace *t = sgfsi_trace_new(work, used.chains, used.draws);
     double **square = sgfsi_arena_alloc(work, used.chains, sizeof *square);
     double *room = SGFSI_DOUBLES(work, used.chains * used.draws);
-    sgfs_summary *s = sgfsi_summary_new(d, err);
+    sgfs_summary *s = sgfsi_summary_new(d, a->job.threads, err);
     if (s == NULL) return err->code;
     a->drawn = sgfsi_arena_alloc(&a->job.arena, d->D, sizeof *a->drawn);
     bool made = t != NULL && square != NULL && room != NULL && a->drawn != NULL;

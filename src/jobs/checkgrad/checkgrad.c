@@ -28,7 +28,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "base/threads.h"
 #include "chain/plan.h"
 #include "model/prior.h"
 
@@ -388,8 +387,8 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
         c->param[j].least_ratio = c->param[j].least_off = INFINITY;
         c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
     }
-    int64_t threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
-    sgfs_status status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->job.arena, err);
+    sgfs_status status =
+        sgfsi_full_open(&c->full, &c->part, c->job.threads, false, &c->job.arena, err);
     if (status != SGFS_OK) return status;
     return sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->job.arena, err);
 }

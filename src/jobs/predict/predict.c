@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/threads.h"
 #include "chain/run.h"
 #include "model/user.h"
 
@@ -115,8 +114,7 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
                           kind->name);
     }
     const sgfs_model *m = p->rows.model;
-    p->threads = sgfsi_threads(sgfsi_config_int(p->job.cfg, "run.threads"));
-    p->slots = SLOTS * p->threads;
+    p->slots = SLOTS * p->job.threads;
     p->width = m->kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
     return sgfsi_tally_open(&p->tally, &m->labels, &p->job.arena, err);
@@ -217,7 +215,7 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
         status = read_slots(p, &used, err);
         if (status != SGFS_OK) break;
         sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->job.threads)
         for (int64_t k = 0; k < used; k++)
             sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
         sgfsi_context_leave(scope);

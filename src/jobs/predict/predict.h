@@ -32,11 +32,11 @@ typedef struct sgfsi_predict {
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
     sgfsi_draw *draw;            /* draws: those used */
     int64_t draws;
-    int64_t width, most, slots, threads; /* most: rows of a block */
-    sgfsi_predictor *predictor;          /* threads */
-    sgfsi_predict_slot *slot;            /* slots */
-    const char **quoted;                 /* labels as they stand in the output */
-    int64_t line_bytes;                  /* at most, of a line of it */
+    int64_t width, most, slots; /* most: rows of a block */
+    sgfsi_predictor *predictor; /* one for each thread */
+    sgfsi_predict_slot *slot;   /* slots */
+    const char **quoted;        /* labels as they stand in the output */
+    int64_t line_bytes;         /* at most, of a line of it */
     sgfsi_tally tally;
     int64_t done; /* rows */
     sgfs_prediction result;

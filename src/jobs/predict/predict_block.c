@@ -76,11 +76,11 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     uint64_t seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     sgfs_status status = quote_labels(p, err);
     p->slot = sgfsi_arena_alloc(&p->job.arena, p->slots, sizeof *p->slot);
-    p->predictor = sgfsi_arena_alloc(&p->job.arena, p->threads, sizeof *p->predictor);
+    p->predictor = sgfsi_arena_alloc(&p->job.arena, p->job.threads, sizeof *p->predictor);
     if (p->slot == NULL || p->predictor == NULL) return sgfsi_fail_memory(err, "predictions");
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++)
         status = slot_room(p, &p->slot[k], err);
-    for (int64_t k = 0; k < p->threads && status == SGFS_OK; k++) {
+    for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status = sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws,
                                       &p->job.arena, err);
         p->predictor[k].seed = seed;

@@ -135,15 +135,6 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
     return status;
 }
 
-static sgfs_model *copy_model(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
-    sgfs_config *silent = sgfsi_config_copy(m->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
-    sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *user = sgfsi_model_create(m->kind, data, silent, m->saved, err);
-    sgfs_config_free(silent);
-    return user;
-}
-
 sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
                                 int64_t n, int64_t threads, atomic_int *stop, sgfsi_heldout *out,
                                 sgfs_err *err) {
@@ -151,7 +142,8 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     if (err == NULL) err = &own;
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
-    sgfs_model *user = plain != NULL ? copy_model(m, plain, err) : NULL;
+    sgfs_model *user =
+        plain != NULL ? sgfsi_model_within(&m->ctx, m->kind, plain, m->cfg, m->saved, err) : NULL;
     if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "chain/run.h"
 #include "diagnostics/reference.h"
 #include "diagnostics/summary.h"
@@ -57,7 +56,7 @@ static sgfs_status check_options(sgfsi_tune *t, sgfs_err *err) {
     if (!t->by_error) return check_folds(t, err);
     /* Names and a covariance: what would only be missed after the first run otherwise. */
     const char *path = sgfsi_config_text(t->job.cfg, "tune.reference");
-    sgfsi_reference reference = {0};
+    sgfsi_reference reference = {.threads = t->job.threads};
     if (path[0] == '\0') {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--by error: compared with what? Add --reference RUN or MOMENTS.json.");
@@ -147,8 +146,9 @@ static double spread_of(const sgfs_summary *s) {
     return count > 0 ? exp(sum / count) : NAN;
 }
 
-static sgfs_status add_diagnostics(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_summary *s = sgfsi_summary_new(run->out.memory, err);
+static sgfs_status add_diagnostics(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
+                                   sgfs_err *err) {
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, t->job.threads, err);
     if (s == NULL) return err->code;
     trial->ess += s->ess_min;
     trial->spread += spread_of(s);
@@ -157,8 +157,8 @@ static sgfs_status add_diagnostics(sgfsi_trial *trial, const sgfs_run *run, sgfs
 }
 
 static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_compare *c =
-        sgfsi_compare_new(run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), err);
+    sgfs_compare *c = sgfsi_compare_new(
+        run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), t->job.threads, err);
     if (c == NULL) return err->code;
     trial->E1 = c->E1;
     trial->E2 = c->E2;
@@ -172,9 +172,8 @@ static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *ru
 static sgfs_status score(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
                          const sgfsi_folds *f, sgfs_err *err) {
     sgfsi_heldout s;
-    sgfs_status status = sgfsi_heldout_score(
-        run->model, run->out.memory, f->row + f->training, f->hidden,
-        sgfsi_threads(sgfsi_config_int(t->job.cfg, "run.threads")), &t->job.stop, &s, err);
+    sgfs_status status = sgfsi_heldout_score(run->model, run->out.memory, f->row + f->training,
+                                             f->hidden, t->job.threads, &t->job.stop, &s, err);
     if (status != SGFS_OK) return status;
     for (int64_t g = 0; t->share > 0 && g < s.groups; g++) trial->loss[trial->units++] = s.group[g];
     if (t->share == 0) trial->loss[trial->units++] = s.loss;
@@ -189,7 +188,7 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
         return SGFS_OK;
     }
     sgfs_status status = f != NULL ? score(t, trial, run, f, err) : compare(t, trial, run, err);
-    if (status == SGFS_OK) status = add_diagnostics(trial, run, err);
+    if (status == SGFS_OK) status = add_diagnostics(t, trial, run, err);
     trial->runs += status == SGFS_OK;
     return status;
 }
@@ -239,13 +238,11 @@ static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds
 /* The model on the training rows of the fold at hand, and every setting on it. */
 static sgfs_status try_fold(sgfsi_tune *t, const sgfsi_folds *f, int64_t fold, sgfs_err *err) {
     sgfs_err cause = {SGFS_OK, ""};
-    sgfs_config *silent = sgfsi_config_copy(t->model->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "a fold");
-    sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_data *data = sgfsi_data_view(t->model->data, f->row, f->training, SGFSI_OWN_SCALE, &cause);
-    sgfs_model *m = data != NULL
-                        ? sgfsi_model_create(t->model->kind, data, silent, t->model->saved, &cause)
-                        : NULL;
+    const sgfs_model *all = t->model;
+    sgfs_data *data = sgfsi_data_view(all->data, f->row, f->training, SGFSI_OWN_SCALE, &cause);
+    sgfs_model *m =
+        data != NULL ? sgfsi_model_within(&all->ctx, all->kind, data, all->cfg, all->saved, &cause)
+                     : NULL;
     sgfs_status status = SGFS_OK;
     if (m == NULL) {
         status = sgfsi_fail(
@@ -256,7 +253,6 @@ static sgfs_status try_fold(sgfsi_tune *t, const sgfsi_folds *f, int64_t fold, s
     }
     sgfs_model_free(m);
     sgfs_data_free(data);
-    sgfs_config_free(silent);
     return status;
 }
 
