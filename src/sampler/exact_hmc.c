@@ -547,8 +547,8 @@ static const char *const stats[] = {
     [STEPS] = "n_steps", [DIVERGING] = "diverging",        [ENERGY] = "energy",
     [STATS] = NULL};
 
-static const sgfs_option options[] = {
-    SGFSI_ANCHOR_ROWS, SGFSI_TARGET_ACCEPT_ROW, SGFSI_OPTIONS_END};
+static const sgfs_option options[] = {SGFSI_ANCHOR_ROWS, SGFSI_TARGET_ACCEPT_ROW,
+                                      SGFSI_OPTIONS_END};
 
 const sgfs_sampler_kind sgfs_sampler_exact_hmc = {
     .name = "exact-hmc",
