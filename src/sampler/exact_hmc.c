@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "model/prior.h"
 #include "posterior/mode.h"
 #include "posterior/places.h"
 #include "sampler/hamiltonian.h"
