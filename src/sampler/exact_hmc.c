@@ -35,13 +35,15 @@
 enum { LP, ACCEPTANCE, STEP_SIZE, STEPS, DIVERGING, ENERGY, STATS };
 
 enum {
-    CHAINS = 32,
+    CHAINS = 16,
     WARMUP = 150,
-    DRAWS = 150,
+    DRAWS = 300,
+    FEW = 100,             /* iterations of either where rows and parameters are many */
     MOST_STEPS = 1000,     /* of one trajectory */
     MOST_LOST = 30,        /* iterations in a row in which no chain could move */
     MOST_DIFFERENCES = 500 /* parameters up to which a curvature is made of differences */
 };
+static const double many = 1e7; /* numbers in the table */
 static const double golden = 0.6180339887498949, quarter_turn = 1.5707963267948966;
 static const double start_spread = 1.25; /* of the chains, in sd at the mode */
 
@@ -89,7 +91,7 @@ typedef struct lockstep {
 /* ---- options --------------------------------------------------------------------------------- */
 
 static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    (void)now;
+    bool brief = (double)now->model->data->N * (double)now->D > many;
     const char *flag = sgfsi_start_given(plan);
     if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -97,7 +99,7 @@ static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgf
                           flag);
     }
     if (!sgfsi_config_given(plan->cfg, "run.chains")) plan->chains = CHAINS;
-    sgfsi_plan_lengths(plan, WARMUP, DRAWS, 1);
+    sgfsi_plan_lengths(plan, brief ? FEW : WARMUP, brief ? FEW : DRAWS, 1);
     return SGFS_OK;
 }
 

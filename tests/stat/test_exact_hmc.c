@@ -55,7 +55,7 @@ static const setting nuts[] = {{"sampler.kind", "nuts"},
                                {"run.draws", "1500"},
                                {NULL, NULL}};
 static const setting together[] = {
-    {"sampler.kind", "exact-hmc"}, {"run.draws", "300"}, {NULL, NULL}};
+    {"sampler.kind", "exact-hmc"}, {"run.draws", "600"}, {NULL, NULL}};
 static const setting laplace[] = {
     {"sampler.kind", "laplace"}, {"run.chains", "4"}, {"run.draws", "2500"}, {NULL, NULL}};
 
@@ -106,7 +106,7 @@ static void compare(const sgfs_model_kind *kind) {
     print_message("%s: worst z against nuts %.2f, of laplace %.1f; passes for an effective draw "
                   "%.1f, of nuts %.1f\n",
                   kind->name, z, gaussian, passes_each(b.draws), passes_each(a.draws));
-    assert_int_equal(b.draws->chains, 32);
+    assert_int_equal(b.draws->chains, 16);
     assert_true(z < most_z);
     assert_true(gaussian > 2 * most_z);
     sample_free(&a);
