@@ -94,11 +94,7 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
 }
 
 static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
-    sgfsi_json_int(o, "chains", plan->chains);
-    sgfsi_json_int(o, "warmup", plan->warmup);
-    sgfsi_json_int(o, "draws", plan->draws);
-    sgfsi_json_int(o, "thin", plan->thin);
-    sgfsi_json_int(o, "seed", plan->seed);
+    SGFSI_JSON(o, plan, chains, warmup, draws, thin, seed);
     sgfsi_json_int(o, "batch", plan->n);
     if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
     sgfsi_json_num(o, "gamma", plan->gamma);
@@ -122,6 +118,10 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
+    sgfsi_json_flag(o, "optimiser", k->sampler->optimiser);
+    const char *advice[2];
+    if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
+        sgfsi_json_text(o, "smaller_steps", advice[0]);
     sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
     /* Stan's word for the matrix in use: that of the Fisher matrix, or the sampler's own */
     sgfsi_json_text(o, "stan_metric",
