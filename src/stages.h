@@ -289,6 +289,9 @@ typedef struct sgfs_sampler_kind {
     bool uses_fisher;
     bool exact;     /* draws from the posterior itself: there is no bias to measure */
     bool optimiser; /* its iterates are no draws, and have no effective sample size */
+    /* The option that holds its step h, where its bias vanishes with h: an audit makes h smaller.
+     * NULL: there is none. */
+    const char *vanishing;
     bool anchored;  /* has an anchor; chosen for the user, it is given up where there is none */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there
@@ -313,6 +316,10 @@ typedef struct sgfs_sampler_kind {
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err);
+    /* The same for all chains of the run at once, in place of `step`: each chain's theta and stats
+     * are in its sampler. The first chain's sampler, opened before the others, knows them all.
+     * NULL: chains walk by themselves. */
+    sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
     /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
      * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);
