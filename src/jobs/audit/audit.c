@@ -263,23 +263,23 @@ static sgfs_status estimate_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *e
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static sgfs_status measure(sgfsi_audit *a, sgfs_err *err) {
-    sgfsi_arena work = {NULL};
-    sgfs_status status = SGFS_OK;
-    if (a->way == SGFSI_AUDIT_DRAWS) status = estimate_draws(a, &work, err);
-    sgfsi_arena_free(&work);
-    bool wanted = sgfsi_config_flag(a->job.cfg, "audit.exact");
-    plan(a, wanted);
-    if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
-    if (status == SGFS_OK && wanted) status = try_exact(a, err);
-    if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact)) status = run_steps(a, err);
-    return status == SGFS_OK ? sgfsi_audit_report(a, err) : status;
-}
-
 static sgfs_status run_audit(sgfs_job *job, sgfs_err *err) {
     sgfsi_audit *a = (sgfsi_audit *)job;
-    sgfs_status status =
-        a->way == SGFSI_AUDIT_NOTHING ? sgfsi_audit_report_nothing(a, err) : measure(a, err);
+    sgfs_status status = SGFS_OK;
+    if (a->way == SGFSI_AUDIT_NOTHING) {
+        status = sgfsi_audit_report_nothing(a, err);
+    } else {
+        sgfsi_arena work = {NULL};
+        if (a->way == SGFSI_AUDIT_DRAWS) status = estimate_draws(a, &work, err);
+        sgfsi_arena_free(&work);
+        bool wanted = sgfsi_config_flag(job->cfg, "audit.exact");
+        plan(a, wanted);
+        if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
+        if (status == SGFS_OK && wanted) status = try_exact(a, err);
+        if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact))
+            status = run_steps(a, err);
+        if (status == SGFS_OK) status = sgfsi_audit_report(a, err);
+    }
     a->report.seconds = sgfsi_job_seconds(job);
     if (status == SGFS_OK) job->result = &a->report;
     return status;

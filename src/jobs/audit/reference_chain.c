@@ -118,18 +118,13 @@ static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_r
     return SGFS_OK;
 }
 
-static double largest_error(const sgfsi_estimate *e, int64_t D) {
-    double most = 0;
-    for (int64_t j = 0; j < D; j++) {
-        double error = e[j].mean_error / e[j].sd;
-        if (!(error <= most)) most = error; /* NaN stays */
-    }
-    return most;
-}
-
 bool sgfsi_reference_chain_estimate(sgfsi_reference_chain *p, const sgfsi_batchmeans *b) {
     sgfsi_batchmeans_estimate(b, p->estimate);
-    p->reached = largest_error(p->estimate, b->D);
+    p->reached = 0;
+    for (const sgfsi_estimate *e = p->estimate; e < p->estimate + b->D; e++) {
+        double error = e->mean_error / e->sd;
+        if (!(error <= p->reached)) p->reached = error; /* NaN stays */
+    }
     p->freedom = sgfsi_batchmeans_freedom(b, p->reached);
     bool many = sgfsi_batchmeans_batches(b) >= SAY_BATCHES && p->freedom > 0;
     return many && SAY_ESS * p->reached * p->reached <= 1;
