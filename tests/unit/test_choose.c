@@ -167,7 +167,7 @@ static void test_where_the_choice_turns(void **state) {
 static void test_many_parameters(void **state) {
     (void)state;
     bench b = open_bench(30, SGFSI_MOST_DENSE, 75); /* and the intercept */
-    expect(&b, "nuts", "no bias");
+    expect(&b, "exact-hmc", "no bias");
     close_bench(&b);
 }
 
