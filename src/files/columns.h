@@ -27,6 +27,13 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
 
+/* The next text of a list with commas between them, without blanks around it; *rest, which is
+ * written to, moves behind it. NULL: there is none. */
+char *sgfsi_list_next(char **rest);
+/* The column of that name, or one of these. */
+enum { SGFSI_NAME_ABSENT = -1, SGFSI_NAME_TWICE = -2 };
+int64_t sgfsi_names_find(int64_t cols, const char *const *names, const char *name);
+
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);
 char **sgfsi_names_copy(char *const *names, int64_t count); /* the same of names that are there */
