@@ -244,19 +244,6 @@ static sgfs_status translate(const joined *j, const sgfsi_table *head, int64_t k
     return SGFS_OK;
 }
 
-static sgfs_status check_finite(const joined *j, const sgfsi_table *head,
-                                const sgfsi_flow_block *block, sgfs_err *err) {
-    bool whole = head->type != SGFSI_F64 && head->type != SGFSI_F32;
-    if (whole || j->sources.reader[j->at]->text) return SGFS_OK;
-    for (int64_t i = 0; i < block->n * head->cols; i++) {
-        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
-        return sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
-                                 (long long)(j->taken_here + i / head->cols + 1),
-                                 head->names[i % head->cols]);
-    }
-    return SGFS_OK;
-}
-
 /* The wanted columns of the file's block in the order of the head, of its type. */
 static void spread_out(const joined *j, const sgfsi_table *head, sgfsi_flow_block *block) {
     const int64_t wanted = j->first.wanted, cols = j->now.head.cols;
@@ -351,18 +338,22 @@ static sgfs_status take_block(sgfsi_flow *flow, joined *j, int64_t most, sgfsi_f
     }
     if (text && !words) expect_text(j, head);
     if (!text && words) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%.150s: its targets are numbers, and those of %.150s are texts "
-                          "(\"%.40s\", ...).",
-                          j->sources.path[j->at],
-                          j->text_file >= 0 ? j->sources.path[j->text_file] : "others",
-                          head->levels > 0 ? head->level[0] : j->text.text);
+        return sgfsi_fail_targets(j->sources.path[j->at],
+                                  j->text_file >= 0 ? j->sources.path[j->text_file] : "others",
+                                  head->levels > 0 ? head->level[0] : j->text.text, err);
     }
     status = take_words(j, head, err);
     if (status == SGFS_OK && !j->plain) spread_out(j, head, block);
     for (int64_t k = 0; k < j->first.wanted && status == SGFS_OK; k++)
         status = translate(j, head, k, block, err);
-    if (status == SGFS_OK && !j->sources.options.whole) status = check_finite(j, head, block, err);
+    bool floats = head->type == SGFSI_F64 || head->type == SGFSI_F32;
+    bool checked = j->sources.options.whole || j->sources.reader[j->at]->text || !floats;
+    for (int64_t i = 0; status == SGFS_OK && !checked && i < block->n * head->cols; i++) {
+        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
+        status = sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
+                                   (long long)(j->taken_here + i / head->cols + 1),
+                                   head->names[i % head->cols]);
+    }
     if (status == SGFS_OK) status = show_words(j, head, err);
     j->taken += in.n;
     j->taken_here += in.n;

@@ -17,9 +17,9 @@
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r) {
-    sgfsi_json *all = sgfsi_json_array(), *columns = sgfsi_json_object(),
-               *names = sgfsi_json_array();
+sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r, const sgfsi_json *before) {
+    sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array(),
+               *columns = sgfsi_json_object(), *names = sgfsi_json_array();
     sgfsi_json_text(columns, "op", sgfsi_transform_columns.op);
     sgfsi_json_flag(columns, "named", r->named);
     for (int64_t j = 0; j < r->inputs.cols; j++) sgfsi_json_text(names, NULL, r->inputs.name[j]);
