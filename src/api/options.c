@@ -4,8 +4,6 @@
  */
 #include "api/options.h"
 
-#include <string.h>
-
 #include "jobs/job.h"
 #include "posterior/mode.h"
 

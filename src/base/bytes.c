@@ -25,18 +25,15 @@ struct sgfsi_bytes {
 sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
     *in = NULL;
     struct stat st;
-    if (stat(path, &st) != 0) {
+    if (stat(path, &st) != 0)
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(errno));
-    }
-    if (S_ISDIR(st.st_mode)) {
+    if (S_ISDIR(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give the name of a file.", path);
-    }
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO,
                           "%s: is not a regular file; it is read more than once, so save it to a "
                           "file first.",
                           path);
-    }
     sgfsi_bytes *b = calloc(1, sizeof *b);
     if (b == NULL) return sgfsi_fail_memory(err, "a file");
     b->path = path;

@@ -94,11 +94,7 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
 }
 
 static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
-    sgfsi_json_int(o, "chains", plan->chains);
-    sgfsi_json_int(o, "warmup", plan->warmup);
-    sgfsi_json_int(o, "draws", plan->draws);
-    sgfsi_json_int(o, "thin", plan->thin);
-    sgfsi_json_int(o, "seed", plan->seed);
+    SGFSI_JSON(o, plan, chains, warmup, draws, thin, seed);
     sgfsi_json_int(o, "batch", plan->n);
     if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
     sgfsi_json_num(o, "gamma", plan->gamma);

@@ -16,7 +16,6 @@
 #include "base/ticker.h"
 #include "chain/lengthen.h"
 #include "chain/spread_check.h"
-#include "chain/start.h"
 #include "context/clock.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "diagnostics/rhat.h"
+#include "diagnostics/ess.h"
 #include "sink/export.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
@@ -67,14 +67,9 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
     }
     /* The worst few, then how many others there are. */
     text[0] = '\0';
-    for (int64_t k = 0; k < found; k++) {
-        size_t used = strlen(text);
-        snprintf(text + used, TEXT - used, "%s%.*s", k > 0 ? ", " : "", (int)NAME,
-                 s->row[worst[k]].name);
-    }
-    size_t used = strlen(text);
-    if (over > found)
-        snprintf(text + used, TEXT - used, " and %lld more", (long long)(over - found));
+    for (int64_t k = 0; k < found; k++)
+        sgfsi_append(text, TEXT, "%s%.*s", k > 0 ? ", " : "", (int)NAME, s->row[worst[k]].name);
+    if (over > found) sgfsi_append(text, TEXT, " and %lld more", (long long)(over - found));
     return over;
 }
 
@@ -105,21 +100,19 @@ static void judge_state(list *out, const sgfs_draws *d, const sgfsi_used *used) 
     } else if (strcmp(state, "complete") != 0) {
         warn(out, "The run is %s: these numbers are of the draws made so far.", state);
     }
-    if (used->chains < d->chains) {
+    if (used->chains < d->chains)
         warn(out, "%lld of %lld chains have no draws and are left out.",
              (long long)(d->chains - used->chains), (long long)d->chains);
-    }
     int64_t longest = 0;
     for (int64_t c = 0; c < used->chains; c++) {
         int64_t draws = d->chain[used->chain[c]].draws;
         longest = draws > longest ? draws : longest;
     }
-    if (longest > used->draws) {
+    if (longest > used->draws)
         warn(out,
              "The chains differ in length (%lld to %lld draws): quantiles, ESS and R-hat use the "
              "first %lld draws of each.",
              (long long)used->draws, (long long)longest, (long long)used->draws);
-    }
 }
 
 static void judge_numbers(list *out) {
@@ -129,18 +122,16 @@ static void judge_numbers(list *out) {
         if (isfinite(s->row[i].q50)) continue;
         if (broken++ == 0) first = i;
     }
-    if (broken > 0) {
+    if (broken > 0)
         warn(out,
              "%lld of %lld parameters have draws that are not finite numbers (first: %.*s): the "
              "chain diverged; lower the step (raise alpha) or strengthen the prior.",
              (long long)broken, (long long)s->dim, (int)NAME, s->row[first].name);
-    }
-    if (s->draws < 4) {
+    if (s->draws < 4)
         warn(out,
              "With %lld draws per chain ESS and R-hat cannot be computed; at least 4 are needed, "
              "some hundreds make sense.",
              (long long)s->draws);
-    }
 }
 
 static double mean_of_chain(const list *out, int64_t k, int64_t i) {
@@ -182,9 +173,8 @@ static void judge_rhat(list *out) {
     char names[TEXT], number[SGFSI_NUM_CHARS];
     int64_t worst = 0, over = name_worst(s, rhat_badness, RHAT_MOST, names);
     if (over == 0) return;
-    for (int64_t i = 1; i < s->dim; i++) {
+    for (int64_t i = 1; i < s->dim; i++)
         if (s->row[i].r_hat > s->row[worst].r_hat || isnan(s->row[worst].r_hat)) worst = i;
-    }
     if (s->row[worst].r_hat > RHAT_APART && s->chains > 1) {
         warn_apart(out, worst);
         return;
@@ -192,9 +182,8 @@ static void judge_rhat(list *out) {
     /* Twice the draws at least, more where ESS asks for more. */
     sgfsi_format_digits(number, s->row[worst].r_hat, 4);
     int64_t more = 2 * draws_now(out);
-    if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more) {
+    if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more)
         more = draws_needed(out, s->ess_min);
-    }
     warn(out,
          "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains do not "
          "quite agree yet. Use at least --draws %lld (now %lld), or a longer --warmup.",
@@ -262,9 +251,8 @@ static void judge_spread(list *out) {
     bool scored = strncmp(sampler, "sgfs", 4) == 0;
     if (s->trajectories.known)
         return; /* accepted or rejected by the exact density: no bias to see */
-    for (int64_t i = 0; i < s->dim; i++) {
+    for (int64_t i = 0; i < s->dim; i++)
         if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
-    }
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
     if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
@@ -332,22 +320,20 @@ static void judge_trajectories(list *out) {
     double total = (double)s->chains * (double)s->draws;
     if (!t->known) return;
     judge_divergent(out);
-    if (t->at_max_depth > DEEP_MOST * total) {
+    if (t->at_max_depth > DEEP_MOST * total)
         warn(out,
              "%.0f of %.0f draws have a tree of the maximum depth (%.0f): their trajectories were "
              "cut short, which biases nothing but makes slow draws. Use --max-depth %.0f, or help "
              "the metric: --metric dense, a longer --warmup, --standardize.",
              t->at_max_depth, total, t->max_depth, t->max_depth + 2);
-    }
     judge_energy(out);
 }
 
 static void judge_run(list *out) {
     const sgfs_summary *s = out->summary;
-    if (s->chains < 2) {
+    if (s->chains < 2)
         warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
                   "another start would end elsewhere. Run at least two chains, better four.");
-    }
     bool lowers = sgfsi_draws_stat(out->draws, "noise") >= 0; /* its step follows the noise */
     if (s->interventions > 0.0 && lowers) {
         warn(out,

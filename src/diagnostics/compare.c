@@ -146,13 +146,15 @@ void sgfsi_compare_free(sgfs_compare *shown) {
     free(c);
 }
 
-static sgfsi_json *gaussian_json(const double mean[2], const double cov[3]) {
-    sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_gaussian(sgfsi_json *in, const char *key, const double mean[2],
+                         const double cov[3]) {
+    sgfsi_json *out = sgfsi_json_object_in(in, key);
     sgfsi_json_nums(out, "mean", 2, mean);
+    sgfsi_json *rows = sgfsi_json_array_in(out, "cov");
     sgfsi_json_nums(rows, NULL, 2, cov);
     sgfsi_json_nums(rows, NULL, 2, cov + 1);
-    sgfsi_json_put(out, "cov", rows);
-    return out;
 }
 
 /* Left out (null) when there is no such pair. */
@@ -162,41 +164,24 @@ static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, con
         sgfsi_json_text(in, key, NULL);
         return;
     }
-    sgfsi_json *out = sgfsi_json_object(), *names = sgfsi_json_array();
+    sgfsi_json *out = sgfsi_json_object_in(in, key), *names = sgfsi_json_array_in(out, "names");
     for (int k = 0; k < 2; k++) sgfsi_json_text(names, NULL, c->row[at[k]].name);
-    sgfsi_json_put(out, "names", names);
     sgfsi_json_num(out, "divergence", p->divergence);
-    sgfsi_json_put(out, "run", gaussian_json(p->mean, p->cov));
-    sgfsi_json_put(out, "reference", gaussian_json(p->ref_mean, p->ref_cov));
-    sgfsi_json_put(in, key, out);
+    put_gaussian(out, "run", p->mean, p->cov);
+    put_gaussian(out, "reference", p->ref_mean, p->ref_cov);
 }
 
 sgfsi_json *sgfsi_compare_json(const sgfs_compare *shown) {
     const compare *c = (const compare *)shown;
-    sgfsi_json *out = sgfsi_json_object(), *params = sgfsi_json_array();
-    /* Measures of all parameters, the two pairs, and a row for each parameter. */
-    sgfsi_json_int(out, "dim", shown->dim);
-    sgfsi_json_num(out, "E1", shown->E1);
-    sgfsi_json_num(out, "E1_noise", shown->E1_noise);
-    sgfsi_json_num(out, "E2", shown->E2);
-    sgfsi_json_num(out, "E2_noise", shown->E2_noise);
-    sgfsi_json_num(out, "trR", shown->trR);
-    sgfsi_json_num(out, "trR_noise", shown->trR_noise);
-    sgfsi_json_int(out, "true_inside", shown->true_inside);
-    sgfsi_json_int(out, "true_total", shown->true_total);
+    sgfsi_json *out = sgfsi_json_object();
+    SGFSI_JSON(out, shown, dim, E1, E1_noise, E2, E2_noise, trR, trR_noise, true_inside,
+               true_total);
     put_pair(out, "best", shown, shown->best, &c->best);
     put_pair(out, "worst", shown, shown->worst, &c->worst);
+    sgfsi_json *params = sgfsi_json_array_in(out, "params");
     for (const sgfs_compare_row *row = shown->row; row < shown->row + shown->dim; row++) {
-        sgfsi_json *param = sgfsi_json_object();
-        sgfsi_json_text(param, "name", row->name);
-        sgfsi_json_num(param, "mean", row->mean);
-        sgfsi_json_num(param, "reference", row->reference);
-        sgfsi_json_num(param, "sd", row->sd);
-        sgfsi_json_num(param, "reference_sd", row->reference_sd);
-        sgfsi_json_num(param, "z", row->z);
-        sgfsi_json_num(param, "z_sd", row->z_sd);
-        sgfsi_json_put(params, NULL, param);
+        sgfsi_json *param = sgfsi_json_object_in(params, NULL);
+        SGFSI_JSON(param, row, name, mean, reference, sd, reference_sd, z, z_sd);
     }
-    sgfsi_json_put(out, "params", params);
     return out;
 }

@@ -93,9 +93,8 @@ static void sort(sgfsi_trace *t) {
             bucket[b] = start;
             start += here;
         }
-        for (int64_t i = 0; i < all; i++) {
+        for (int64_t i = 0; i < all; i++)
             t->spare[bucket[t->sorted[i].key >> shift & (BUCKETS - 1)]++] = t->sorted[i];
-        }
         sgfsi_ranked *other = t->sorted;
         t->sorted = t->spare;
         t->spare = other;
@@ -155,9 +154,8 @@ void sgfsi_trace_load(sgfsi_trace *t, const double *const *chain, int64_t stride
     t->q50 = quantile(t, 0.50);
     t->q95 = quantile(t, 0.95);
     int64_t kept = 0; /* from here on without the middle draws */
-    for (int64_t i = 0; i < t->chains * t->draws; i++) {
+    for (int64_t i = 0; i < t->chains * t->draws; i++)
         if (t->sorted[i].at >= 0) t->sorted[kept++] = t->sorted[i];
-    }
     score(t, t->sorted, t->z);
 }
 

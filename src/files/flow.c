@@ -25,7 +25,6 @@
 
 #include "base/arena.h"
 #include "base/words.h"
-#include "files/columns.h"
 #include "files/find_columns.h"
 #include "files/libsvm/libsvm.h"
 #include "files/packed/packed_cells.h"

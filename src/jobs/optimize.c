@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/plan.h"
 #include "chain/spread_check.h"
 #include "chain/start.h"
 #include "jobs/job.h"
@@ -35,29 +34,6 @@ sgfs_job *sgfs_optimize_open(const sgfs_model *model, const sgfs_config *cfg, sg
     return &o->job;
 }
 
-/* To the user's scale. */
-static bool fill_rows(optimize *o) {
-    const sgfs_model *m = o->model;
-    sgfs_mode *out = &o->shown;
-    sgfsi_arena *arena = &o->job.arena;
-    double *user = SGFSI_DOUBLES(arena, m->D);
-    out->row = sgfsi_arena_alloc(arena, m->D, sizeof *out->row);
-    if (o->found.L != NULL) out->cov = SGFSI_DOUBLES(arena, m->D * m->D);
-    if (user == NULL || out->row == NULL || (o->found.L != NULL && out->cov == NULL)) return false;
-    if (m->kind->to_user != NULL) m->kind->to_user(m, o->found.theta, user);
-    else memcpy(user, o->found.theta, (size_t)m->D * sizeof *user);
-    if (out->cov != NULL && !sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov)) {
-        return false;
-    }
-    for (int64_t j = 0; j < m->D; j++) {
-        char *name = sgfsi_arena_text(arena, m->param[j]);
-        if (name == NULL) return false;
-        double sd = out->cov != NULL ? sqrt(out->cov[j * m->D + j]) : NAN;
-        out->row[j] = (sgfs_mode_row){.name = name, .mode = user[j], .sd = sd};
-    }
-    return true;
-}
-
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     optimize *o = (optimize *)job;
     const sgfs_model *m = o->model;
@@ -72,10 +48,26 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     plan.stop = &job->stop;
     sgfsi_scope scope = sgfsi_context_enter(&m->ctx);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &job->arena, &o->found, err);
-    if (status == SGFS_OK && !fill_rows(o)) status = sgfsi_fail_memory(err, "the mode");
-    sgfsi_context_leave(scope);
     free(start);
+    /* To the user's scale. */
+    sgfs_mode *out = &o->shown;
+    bool made = true, gaussian = o->found.L != NULL;
+    double *user = SGFSI_DOUBLES(&job->arena, m->D);
+    out->row = sgfsi_arena_alloc(&job->arena, m->D, sizeof *out->row);
+    if (gaussian) out->cov = SGFSI_DOUBLES(&job->arena, m->D * m->D);
+    if (user == NULL || out->row == NULL || (gaussian && out->cov == NULL)) made = false;
+    if (status == SGFS_OK && made && gaussian)
+        made = sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov);
+    sgfsi_context_leave(scope);
     if (status != SGFS_OK) return status;
+    if (made && m->kind->to_user != NULL) m->kind->to_user(m, o->found.theta, user);
+    else if (made) memcpy(user, o->found.theta, (size_t)m->D * sizeof *user);
+    for (int64_t j = 0; made && j < m->D; j++) {
+        double sd = gaussian ? sqrt(out->cov[j * m->D + j]) : NAN;
+        char *name = sgfsi_arena_text(&job->arena, m->param[j]);
+        out->row[j] = (sgfs_mode_row){.name = name, .mode = user[j], .sd = sd};
+        made = name != NULL;
+    }
     char title[160];
     snprintf(title, sizeof title, "%s, %lld rows, %lld parameters", m->kind->name,
              (long long)m->data->N, (long long)m->D);
@@ -88,7 +80,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     o->shown.passes = o->found.passes;
     o->shown.method = o->found.method;
     o->shown.title = sgfsi_arena_text(&job->arena, title);
-    if (o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
+    if (!made || o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
     o->shown.seconds = sgfsi_job_seconds(job);
     job->result = &o->shown;
     return SGFS_OK;
@@ -109,22 +101,14 @@ static sgfsi_json *to_json(const sgfs_job *job) {
     void *at = NULL;
     while ((v = sgfsi_json_next(s->prior, &at, &key)) != NULL)
         sgfsi_json_put(o, key, sgfsi_json_copy(v));
-    sgfsi_json_text(o, "method", m->method);
-    sgfsi_json_num(o, "log_density", m->log_density);
-    sgfsi_json_num(o, "distance", m->distance);
-    sgfsi_json_int(o, "iterations", m->iterations);
-    sgfsi_json_int(o, "passes", m->passes);
-    sgfsi_json_num(o, "seconds", m->seconds);
-    sgfsi_json *names = sgfsi_json_array(), *mean = sgfsi_json_array(), *cov = sgfsi_json_array();
+    SGFSI_JSON(o, m, method, log_density, distance, iterations, passes, seconds);
+    sgfsi_json *names = sgfsi_json_array_in(o, "names"), *mean = sgfsi_json_array_in(o, "mean"),
+               *cov = m->cov != NULL ? sgfsi_json_array_in(o, "cov") : NULL;
     for (int64_t j = 0; j < m->dim; j++) {
         sgfsi_json_text(names, NULL, m->row[j].name);
         sgfsi_json_num(mean, NULL, m->row[j].mode);
         if (m->cov != NULL) sgfsi_json_nums(cov, NULL, m->dim, m->cov + j * m->dim);
     }
-    sgfsi_json_put(o, "names", names);
-    sgfsi_json_put(o, "mean", mean);
-    if (m->cov != NULL) sgfsi_json_put(o, "cov", cov);
-    else sgfsi_json_free(cov);
     return o;
 }
 

@@ -11,7 +11,6 @@
  * p(k+1)/p(k) = mu/(k+1). That is exact and takes about sqrt(mu) steps.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "model/glm.h"

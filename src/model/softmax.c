@@ -145,7 +145,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     bool wanted = out->block != NULL;
     const sgfsi_softmax o =
         lay_out(s, b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
-    look(m, theta, b, 0, b->y, &o);
+    look(m, theta, b, 0, out->loglik != NULL ? b->y : NULL, &o);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
     if (out->loglik != NULL) sgfsi_log1p(m->ctx.device, b->n, o.rest, o.rest);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] -= o.rest[i];

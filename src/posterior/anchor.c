@@ -26,7 +26,6 @@
 #include "posterior/anchor.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ticker.h"

@@ -9,8 +9,6 @@
  * information per row is assumed.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "model/prior.h"
 #include "posterior/mode.h"

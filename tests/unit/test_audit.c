@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "diagnostics/batchmeans.h"
-#include "diagnostics/student.h"
+#include "diagnostics/normal.h"
 #include "diagnostics/summary.h"
 #include "jobs/audit/audit.h"
 #include "sink/runblock.h"

@@ -20,7 +20,6 @@
 #include "diagnostics/measures.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/normal.h"
-#include "diagnostics/rhat.h"
 #include "diagnostics/summary.h"
 
 /* |a - b| within tol of their size; two NaN are equal. */

@@ -8,7 +8,7 @@
 #include "base/ticker.h"
 #include "chain/run.h"
 #include "diagnostics/summary.h"
-#include "jobs/validation.h"
+#include "jobs/newrows.h"
 #include "tools/check.h"
 
 enum { N = 900, ASIDE = 211, P = 3, DRAWS = 300, CHAINS = 3 };

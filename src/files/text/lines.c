@@ -15,7 +15,6 @@
  */
 #include "files/text/lines.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_blank(char c) {

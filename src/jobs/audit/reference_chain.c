@@ -18,10 +18,8 @@
  * say so.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/ticker.h"
 #include "context/clock.h"
 #include "jobs/audit/audit.h"
@@ -107,7 +105,7 @@ static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_r
         double fraction =
             a->total > 0 ? (a->done + fmin(after * (double)run->plan.chains, p->work)) / a->total
                          : 0;
-        sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
+        sgfsi_job_report(&a->job, fraction, 0, 0, "%s", p->what);
         if (sgfsi_job_stopping(&a->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
         if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;
@@ -213,9 +211,8 @@ static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgf
 /* h as the sampler chose it. */
 static double step_of(const sgfs_run *run) {
     const char *const *names = run->plan.kinds.sampler->stats;
-    for (int64_t s = 0; names[s] != NULL; s++) {
+    for (int64_t s = 0; names[s] != NULL; s++)
         if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
-    }
     return NAN;
 }
 

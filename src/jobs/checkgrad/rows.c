@@ -112,12 +112,7 @@ static void name_culprit(sgfsi_check *c) {
         for (int64_t j = 0; j < c->part.D; j++) {
             if (isfinite(c->room[j])) continue;
             bad = true;
-            c->param[j] = (sgfsi_checked){.is = SGFSI_NOT_FINITE,
-                                          .point = c->point,
-                                          .analytic = c->room[j],
-                                          .numeric = NAN,
-                                          .error = NAN,
-                                          .doubt = NAN};
+            c->param[j] = sgfsi_not_finite(c->point, c->room[j]);
         }
         if (!bad) continue;
         sgfsi_note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, number_of(c, i));
