@@ -318,6 +318,7 @@ sgfs_status sgfsi_shuffle_open(sgfsi_shuffle **out, const sgfsi_shuffle_plan *pl
     s->buffers = plan->memory / 4;
     s->most = pool / (s->rec + SORT);
     if (s->most > UINT32_MAX - 1) s->most = UINT32_MAX - 1;
+    if (plan->at_once > 0 && s->most > plan->at_once) s->most = plan->at_once;
     s->stage = malloc((size_t)stage);
     s->pool = malloc((size_t)(s->most * s->rec));
     s->cell = malloc((size_t)(s->most + 1) * sizeof *s->cell);
