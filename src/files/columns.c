@@ -57,25 +57,29 @@ int64_t sgfsi_names_find(int64_t cols, const char *const *names, const char *nam
     return found;
 }
 
+/* A number is a place in the file; a file without names calls its columns by it. */
 static bool column_number(const sgfsi_columns *c, const char *text, int64_t *index) {
     int64_t number;
-    if (!sgfsi_text_int(text, &number) || number < 1 || number > c->cols) return false;
-    *index = number - 1;
-    return true;
+    char name[32];
+    if (!sgfsi_text_int(text, &number) || number < 1) return false;
+    snprintf(name, sizeof name, "x%lld", (long long)number);
+    *index = c->named ? -1 : sgfsi_names_find(c->cols, (const char *const *)c->names, name);
+    if (*index < 0 && number <= c->cols) *index = number - 1;
+    return *index >= 0;
 }
 
-/* The column that the user named by --flag; or, where `to` is not NULL, all from *from to *to. */
-static sgfs_status find_column(const sgfsi_columns *c, const char *flag, char *text, int64_t *from,
+sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *text, int64_t *from,
                                int64_t *to, sgfs_err *err) {
+    const char *path = c->path != NULL ? c->path : "", *colon = c->path != NULL ? ": " : "";
     *from = sgfsi_names_find(c->cols, (const char *const *)c->names, text);
     if (*from == SGFSI_NAME_TWICE) {
         int64_t i = 0, k;
         while (strcmp(c->names[i], text) != 0) i++;
         for (k = i + 1; strcmp(c->names[k], text) != 0;) k++;
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: --%s asks for \"%.60s\", but columns %lld and %lld are both called "
+                          "%s%s--%s asks for \"%.60s\", but columns %lld and %lld are both called "
                           "that; ask by number.",
-                          c->path, flag, text, (long long)i + 1, (long long)k + 1);
+                          path, colon, flag, text, (long long)i + 1, (long long)k + 1);
     }
     bool found = *from >= 0 || column_number(c, text, from);
     if (to != NULL) *to = *from;
@@ -90,9 +94,10 @@ static sgfs_status find_column(const sgfsi_columns *c, const char *flag, char *t
     suggest(c, text, hint, sizeof hint);
     return sgfsi_fail(
         err, SGFS_EUSAGE,
-        "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
+        "%s%s--%s asks for \"%.60s\", which is none of its %lld columns (the first is "
         "\"%.40s\")%s%s",
-        c->path, flag, text, (long long)c->cols, c->names[0], hint, hint[0] ? "?" : ".");
+        path, colon, flag, text, (long long)c->cols, c->cols > 0 ? c->names[0] : "", hint,
+        hint[0] ? "?" : ".");
 }
 
 /* ---- a list of columns ----------------------------------------------------------------------- */
@@ -114,8 +119,8 @@ sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, c
     sgfs_status status = SGFS_OK;
     for (char *rest = copy, *s; status == SGFS_OK && (s = sgfsi_list_next(&rest)) != NULL;) {
         int64_t from, to;
-        status = find_column(columns, flag != NULL ? flag : "", s, &from, &to,
-                             flag != NULL ? err : NULL);
+        status = sgfsi_columns_find(columns, flag != NULL ? flag : "", s, &from, &to,
+                                    flag != NULL ? err : NULL);
         for (; status == SGFS_OK && from <= to; from++) mark[from] = 1;
         if (flag == NULL && status == SGFS_EUSAGE) status = SGFS_OK;
     }
@@ -164,7 +169,7 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
         int64_t i;
         if (others[k].name == NULL || others[k].name[0] == '\0') continue;
         char *name = (char *)(uintptr_t)others[k].name; /* written to in ranges alone */
-        sgfs_status status = find_column(columns, others[k].flag, name, &i, NULL, err);
+        sgfs_status status = sgfsi_columns_find(columns, others[k].flag, name, &i, NULL, err);
         if (status != SGFS_OK) return status;
         if (role[i] > SGFSI_ROLE_FEATURE) {
             return sgfsi_fail(err, SGFS_EUSAGE,

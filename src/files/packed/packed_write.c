@@ -21,7 +21,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/bytes.h"
@@ -34,7 +33,6 @@
 
 enum {
     MOST_VALUES = 1000,
-    SLOTS = 4096,
     BUFFER_BYTES = 1 << 20,
     ENOUGH_ROWS = 16, /* of a chunk, */
     MOST_PAGES = 16,  /* where they fit into so many pages, */
@@ -48,8 +46,7 @@ const char *const sgfsi_packed_roles[5] = {"none", "feature", "target", "weights
 typedef struct values {
     int64_t count;
     bool given_up;
-    double value[MOST_VALUES], rows[MOST_VALUES];
-    int16_t slot[SLOTS]; /* number of a value + 1; 0: empty */
+    double value[MOST_VALUES], rows[MOST_VALUES]; /* increasing */
 } values;
 
 struct sgfsi_packer {
@@ -160,24 +157,23 @@ static sgfs_status check_exact(sgfsi_packer *p, int64_t n, const double *cells, 
 /* ---- the target's values --------------------------------------------------------------------- */
 
 static void count_value(values *v, double x) {
-    uint64_t bits;
+    int64_t at = 0, end = v->count;
     x += 0.0; /* -0 is 0 */
-    memcpy(&bits, &x, sizeof bits);
-    for (uint64_t h = (bits * 0x9E3779B97F4A7C15u) >> 52;; h = (h + 1) % SLOTS) {
-        int64_t k = v->slot[h] - 1;
-        if (k >= 0 && v->value[k] != x) continue;
-        if (k < 0 && v->count == MOST_VALUES) {
-            v->given_up = true;
-            return;
-        }
-        if (k < 0) {
-            k = v->count++;
-            v->slot[h] = (int16_t)(k + 1);
-            v->value[k] = x;
-        }
-        v->rows[k]++;
-        return;
+    while (at < end) {
+        int64_t middle = (at + end) / 2;
+        if (v->value[middle] < x) at = middle + 1;
+        else end = middle;
     }
+    if (at == v->count || v->value[at] != x) {
+        v->given_up = v->count == MOST_VALUES;
+        if (v->given_up) return;
+        size_t behind = (size_t)(v->count++ - at) * sizeof x;
+        memmove(v->value + at + 1, v->value + at, behind);
+        memmove(v->rows + at + 1, v->rows + at, behind);
+        v->value[at] = x;
+        v->rows[at] = 0;
+    }
+    v->rows[at]++;
 }
 
 /* ---- a block --------------------------------------------------------------------------------- */
@@ -257,11 +253,6 @@ sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, 
 
 /* ---- the tail -------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static char *describe(const sgfsi_packer *p) {
     sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
     sgfsi_json_text(o, "format", "sgfs packed rows");
@@ -288,21 +279,9 @@ static char *describe(const sgfsi_packer *p) {
             sgfsi_json_text(levels, NULL, p->head->level[k]);
         sgfsi_json_put(o, "levels", levels); /* of the target */
     }
-    double pair[MOST_VALUES][2];
-    const values *v = &p->values;
-    if (!v->given_up) {
-        for (int64_t k = 0; k < v->count; k++) {
-            pair[k][0] = v->value[k];
-            pair[k][1] = v->rows[k];
-        }
-        qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
-        sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
-        for (int64_t k = 0; k < v->count; k++) {
-            sgfsi_json_num(value, NULL, pair[k][0]);
-            sgfsi_json_num(rows, NULL, pair[k][1]);
-        }
-        sgfsi_json_put(o, "values", value);
-        sgfsi_json_put(o, "value_rows", rows);
+    if (!p->values.given_up) {
+        sgfsi_json_nums(o, "values", p->values.count, p->values.value);
+        sgfsi_json_nums(o, "value_rows", p->values.count, p->values.rows);
     }
     if (p->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(p->recipe));
     char *text = sgfsi_json_dump(o, false);

@@ -13,8 +13,8 @@ typedef struct sgfsi_shuffle sgfsi_shuffle;
 
 typedef struct sgfsi_shuffle_plan {
     int64_t row_bytes;
-    int64_t memory; /* bytes to get along with; at least sgfsi_shuffle_least */
-    uint64_t seed;  /* the order follows from it and the number of rows, and from nothing else */
+    int64_t memory;  /* bytes to get along with; at least sgfsi_shuffle_least */
+    uint64_t seed;   /* the order follows from it and the number of rows, and from nothing else */
     int64_t at_once; /* rows in memory at once, fewer than it has room for; 0: as many as fit */
     const char *beside; /* rows beyond memory go to a file without a name in this path's folder */
 } sgfsi_shuffle_plan;

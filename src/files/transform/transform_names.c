@@ -9,33 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
-#include "base/number.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
-
-enum { ABSENT = SGFSI_NAME_ABSENT, TWICE = SGFSI_NAME_TWICE };
-
-/* ---- sentences ------------------------------------------------------------------------------- */
-
-static sgfs_status fail_twice(const sgfsi_transform *s, const char *asked, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--%s asks for \"%.60s\", and two columns are called that; ask by number.",
-                      s->kind->op, asked);
-}
-
-/* ---- one column, or those that came from it -------------------------------------------------- */
-
-/* A number is a place in the file; a file without names calls its columns by it. */
-static int64_t find_number(const sgfsi_base *b, const char *asked) {
-    char name[32];
-    int64_t number;
-    if (!sgfsi_text_int(asked, &number) || number < 1) return ABSENT;
-    snprintf(name, sizeof name, "x%lld", (long long)number);
-    int64_t at = b->named ? ABSENT : sgfsi_names_find(b->cols, b->name, name);
-    if (at >= 0) return at;
-    return number <= b->cols ? number - 1 : ABSENT;
-}
 
 /* The features that come from column b of the file. */
 static sgfs_status hit_base(const sgfsi_transform *s, int64_t b, unsigned char *hit,
@@ -57,43 +32,22 @@ static sgfs_status hit_base(const sgfsi_transform *s, int64_t b, unsigned char *
                       base->name[b], why[base->role != NULL ? base->role[b] : SGFSI_ROLE_FEATURE]);
 }
 
-static bool split_range(const sgfsi_base *b, char *token, int64_t *from, int64_t *to) {
-    char *dash = strchr(token, '-');
-    if (dash == NULL || dash == token) return false;
-    *dash = '\0';
-    *from = find_number(b, token);
-    *to = find_number(b, dash + 1);
-    *dash = '-';
-    return *from >= 0 && *to >= *from;
-}
-
 static sgfs_status hit_token(const sgfsi_transform *s, char *token, unsigned char *hit,
                              sgfs_err *err) {
     const sgfsi_base *base = s->in.base;
+    const sgfsi_columns columns = {
+        .cols = base->cols, .names = (char *const *)base->name, .named = base->named};
     int64_t from = sgfsi_names_find(s->in.cols, s->in.name, token), to;
-    if (from == TWICE) return fail_twice(s, token, err);
     if (from >= 0) return hit[from] = 1, SGFS_OK;
-    from = to = sgfsi_names_find(base->cols, base->name, token);
-    if (from == TWICE) return fail_twice(s, token, err);
-    if (from < 0) {
-        from = to = find_number(base, token);
-        if (from < 0 && !split_range(base, token, &from, &to)) {
-            const char *near = sgfsi_nearest_name(token, base->cols, base->name, NULL);
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "--%s asks for \"%.60s\", which is none of the %lld columns%s%.60s%s",
-                              s->kind->op, token, (long long)base->cols,
-                              near != NULL ? "; did you mean \"" : ".", near != NULL ? near : "",
-                              near != NULL ? "\"?" : "");
-        }
-        if (base->partial && base->named)
-            return sgfsi_fail(
-                err, SGFS_EUSAGE,
-                "--%s asks for column %.60s by number, and --features leaves some columns "
-                "out: ask by name.",
-                s->kind->op, token);
-    }
-    sgfs_status status = SGFS_OK;
-    for (; from <= to && status == SGFS_OK; from++) status = hit_base(s, from, hit, err);
+    sgfs_status status = sgfsi_columns_find(&columns, s->kind->op, token, &from, &to, err);
+    if (status == SGFS_OK && base->partial && base->named &&
+        sgfsi_names_find(base->cols, base->name, token) < 0)
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "--%s asks for column %.60s by number, and --features leaves some columns "
+            "out: ask by name.",
+            s->kind->op, token);
+    for (; status == SGFS_OK && from <= to; from++) status = hit_base(s, from, hit, err);
     return status;
 }
 
@@ -115,7 +69,8 @@ sgfs_status sgfsi_transform_find_saved(const sgfsi_transform *s, const sgfsi_jso
     int64_t count = sgfsi_json_length(names);
     for (int64_t k = 0; k < count; k++) {
         const char *name = sgfsi_json_as_text(sgfsi_json_at(names, k));
-        int64_t at = name != NULL ? sgfsi_names_find(s->in.cols, s->in.name, name) : ABSENT;
+        int64_t at =
+            name != NULL ? sgfsi_names_find(s->in.cols, s->in.name, name) : SGFSI_NAME_ABSENT;
         if (at < 0)
             return sgfsi_fail(err, SGFS_ERUNFILE,
                               "The run's transform \"%s\" names a column that is not there.",
