@@ -18,8 +18,6 @@
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
-/* ---- nearest names --------------------------------------------------------------------------- */
-
 /* Write `; did you mean "a" or "b"` into out, or nothing when no name is near. A name that shares
  * no letter with what was asked is not near, however short both are. */
 static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t room) {

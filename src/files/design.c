@@ -63,8 +63,6 @@ const sgfs_option sgfsi_data_options[] = {
      "which combinations --project takes"},
     SGFSI_OPTIONS_END};
 
-/* ---- what the user should know --------------------------------------------------------------- */
-
 static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     enum { NAMED = 4 };
     const char *but = d->intercept ? " that the intercept does not say" : "";

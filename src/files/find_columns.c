@@ -29,8 +29,6 @@ typedef struct finder {
     bool run_named;        /* the columns of the run have names of their own */
 } finder;
 
-/* ---- one column ------------------------------------------------------------------------------ */
-
 /* Columns that had names are not found by place: nobody says that they stand in the same order. */
 static int64_t find(const finder *f, const char *name) {
     if (f->file->named) {

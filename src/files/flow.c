@@ -205,7 +205,7 @@ static sgfs_status show_words(const joined *j, sgfsi_table *head, sgfs_err *err)
     return SGFS_OK;
 }
 
-static void hide_words(sgfsi_table *head) {
+void sgfsi_flow_hide_words(sgfsi_table *head) {
     for (int64_t k = 0; head->dictionary != NULL && k < head->cols; k++)
         head->dictionary[k] = (sgfsi_dictionary){0, NULL};
     head->level = NULL;
@@ -404,7 +404,7 @@ static double fraction_of(const sgfsi_flow *flow) {
 
 static void close_all(sgfsi_flow *flow) {
     joined *j = flow->self;
-    hide_words(&flow->head);
+    sgfsi_flow_hide_words(&flow->head);
     close_file(j);
     for (int64_t k = 0; j->words != NULL && k <= j->first.wanted; k++) {
         sgfsi_words_free(&j->words[k].words);
@@ -488,7 +488,7 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
         j->words[k].known = 0;
         sgfsi_names_free(d->word, d->count);
     }
-    hide_words(head);
+    sgfsi_flow_hide_words(head);
     return status == SGFS_OK ? show_words(j, head, err) : status;
 }
 

@@ -285,8 +285,6 @@ static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read
     return SGFS_OK;
 }
 
-/* ---- the kind -------------------------------------------------------------------------------- */
-
 /* Nothing else that is read starts with two bytes 0. */
 static bool probe_idx(const char *path, const unsigned char *head, size_t bytes) {
     (void)path;

@@ -44,8 +44,6 @@ void sgfsi_data_add_feature(sgfs_data *d, int64_t col) {
     else d->span[d->spans++] = (sgfsi_column_span){col, 1};
 }
 
-/* ---- scale ----------------------------------------------------------------------------------- */
-
 /* Without an intercept nothing could absorb the means, so columns are scaled but not centred.
  * Sparse columns are not centred either: it would leave no zeros. */
 sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const double *scale,

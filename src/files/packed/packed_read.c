@@ -39,8 +39,6 @@ static sgfs_status damaged(const file *f, const char *what, sgfs_err *err) {
                       f->path, what);
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
 /* Exactly `count` bytes. */
 static sgfs_status read_at(const file *f, void *out, size_t count, uint64_t at, sgfs_err *err) {
     int error = sgfsi_io_read(f->fd, out, count, (int64_t)at);

@@ -154,8 +154,6 @@ static sgfs_status check_exact(sgfsi_packer *p, int64_t n, const double *cells, 
     return SGFS_OK;
 }
 
-/* ---- the target's values --------------------------------------------------------------------- */
-
 static void count_value(values *v, double x) {
     int64_t at = 0, end = v->count;
     x += 0.0; /* -0 is 0 */
