@@ -353,12 +353,12 @@ static inline void feed_gather(const sgfs_data *d) {
         sgfsi_rows_plan plan = {.n = n, .sparse = sparse == 1, .repeats = true};
         if (sgfsi_rows_open(&rows, d, plan, &arena, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
         for (int64_t i = 0; i < n; i++) row[i] = d->N - 1 - i;
-        sgfs_batch batch = sgfsi_rows_range(&rows, 0, n);
+        const sgfs_batch *batch = sgfsi_rows_range(&rows, 0, n);
         for (int64_t i = 0; finite && d->has_target && i < n; i++)
-            if (!isfinite(batch.y[i])) FEED_FAIL("target of row %lld", (long long)i);
+            if (!isfinite(batch->y[i])) FEED_FAIL("target of row %lld", (long long)i);
         batch = sgfsi_rows_drawn(&rows, row, n);
-        for (int64_t i = 0; finite && batch.x != NULL && i < n * d->p; i++)
-            if (!isfinite(batch.x[i])) FEED_FAIL("cell %lld", (long long)i);
+        for (int64_t i = 0; finite && batch->x != NULL && i < n * d->p; i++)
+            if (!isfinite(batch->x[i])) FEED_FAIL("cell %lld", (long long)i);
     }
     sgfsi_arena_free(&arena);
 }

@@ -289,6 +289,9 @@ typedef struct sgfs_sampler_kind {
     bool uses_fisher;
     bool exact;     /* draws from the posterior itself: there is no bias to measure */
     bool optimiser; /* its iterates are no draws, and have no effective sample size */
+    /* The option that holds its step h, where its bias vanishes with h: an audit makes h smaller.
+     * NULL: there is none. */
+    const char *vanishing;
     bool anchored;  /* has an anchor; chosen for the user, it is given up where there is none */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there

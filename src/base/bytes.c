@@ -51,21 +51,6 @@ sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) 
     return SGFS_OK;
 }
 
-static sgfs_status fail_read(const sgfsi_bytes *in, int code, const char *text, sgfs_err *err) {
-    switch (code) {
-    case Z_ERRNO:
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", in->path, strerror(errno));
-    case Z_MEM_ERROR: return sgfsi_fail_memory(err, "the decompressor");
-    case Z_BUF_ERROR:
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the gzip data end too early: the file was cut off; copy or download "
-                          "it again.",
-                          in->path);
-    default:
-        return sgfsi_fail(err, SGFS_EDATA, "%s: the gzip data are damaged (%s).", in->path, text);
-    }
-}
-
 sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *got, sgfs_err *err) {
     const size_t most = 1u << 30; /* gzread counts in int */
     *got = 0;
@@ -76,7 +61,21 @@ sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *go
         if (n == (int)want) continue;
         int code;
         const char *text = gzerror(in->gz, &code);
-        return code == Z_OK || code == Z_STREAM_END ? SGFS_OK : fail_read(in, code, text, err);
+        switch (code) {
+        case Z_OK:
+        case Z_STREAM_END: return SGFS_OK;
+        case Z_ERRNO:
+            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", in->path, strerror(errno));
+        case Z_MEM_ERROR: return sgfsi_fail_memory(err, "the decompressor");
+        case Z_BUF_ERROR:
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the gzip data end too early: the file was cut off; copy or "
+                              "download it again.",
+                              in->path);
+        default:
+            return sgfsi_fail(err, SGFS_EDATA, "%s: the gzip data are damaged (%s).", in->path,
+                              text);
+        }
     }
     return SGFS_OK;
 }

@@ -163,16 +163,13 @@ static sgfs_status symmetrise(const table *t, int64_t D, sgfs_err *err) {
             double *lower = &t->x[i * D + j], *upper = &t->x[j * D + i];
             double size = fmax(fmax(fabs(*lower), fabs(*upper)),
                                sqrt(fabs(t->x[i * D + i])) * sqrt(fabs(t->x[j * D + j])));
-            if (fabs(*lower - *upper) > tolerance * size) {
-                char a[SGFSI_NUM_CHARS], b[SGFSI_NUM_CHARS];
-                sgfsi_format_digits(a, *lower, 6);
-                sgfsi_format_digits(b, *upper, 6);
+            if (fabs(*lower - *upper) > tolerance * size)
                 return sgfsi_fail(err, SGFS_EDATA,
                                   "%s: the matrix is not symmetric: row %lld, column %lld is %s, "
                                   "and row %lld, column %lld is %s.",
-                                  t->path, (long long)(i + 1), (long long)(j + 1), a,
-                                  (long long)(j + 1), (long long)(i + 1), b);
-            }
+                                  t->path, (long long)(i + 1), (long long)(j + 1),
+                                  SGFSI_DIGITS(*lower, 6), (long long)(j + 1), (long long)(i + 1),
+                                  SGFSI_DIGITS(*upper, 6));
             *lower = *upper = *lower + (*upper - *lower) / 2;
         }
     }

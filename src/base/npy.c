@@ -78,16 +78,6 @@ static bool take_string(cursor *c, char *out, size_t room) {
     return true;
 }
 
-static bool take_size(cursor *c, int64_t *out) {
-    skip_blanks(c);
-    if (c->s == c->end || *c->s < '0' || *c->s > '9') return false;
-    for (*out = 0; c->s < c->end && *c->s >= '0' && *c->s <= '9'; c->s++)
-        if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, *c->s - '0', out))
-            return false;
-    if (c->s < c->end && *c->s == 'L') c->s++; /* Python 2 wrote (3L, 4L) */
-    return true;
-}
-
 static sgfs_status fail_header(const sgfsi_npy *a, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EDATA, "%s: the .npy header is damaged or not written by NumPy.",
                       a->path);
@@ -98,8 +88,14 @@ static sgfs_status take_shape(sgfsi_npy *a, cursor *c, sgfs_err *err) {
     if (!take(c, "(")) return fail_header(a, err);
     a->dims = 0;
     while (!take(c, ")")) {
-        int64_t size;
-        if (!take_size(c, &size)) return fail_header(a, err);
+        int64_t size = 0;
+        skip_blanks(c);
+        if (c->s == c->end || *c->s < '0' || *c->s > '9') return fail_header(a, err);
+        for (; c->s < c->end && *c->s >= '0' && *c->s <= '9'; c->s++)
+            if (__builtin_mul_overflow(size, 10, &size) ||
+                __builtin_add_overflow(size, *c->s - '0', &size))
+                return fail_header(a, err);
+        if (c->s < c->end && *c->s == 'L') c->s++; /* Python 2 wrote (3L, 4L) */
         if (a->dims < MAX_DIMS) a->shape[a->dims] = size;
         a->dims++;
         if (!take(c, ",")) {

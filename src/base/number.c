@@ -284,7 +284,7 @@ size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x) {
     return sgfsi_format_digits(out, x, 17);
 }
 
-void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
+const char *sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
     char plain[SGFSI_NUM_CHARS];
     size_t n = (size_t)snprintf(plain, sizeof plain, "%.0f", x), used = 0;
     if (n >= sizeof plain) n = sizeof plain - 1;
@@ -293,4 +293,5 @@ void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
         out[used++] = plain[i];
     }
     out[used] = '\0';
+    return out;
 }

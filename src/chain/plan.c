@@ -107,12 +107,12 @@ void sgfsi_list_readers(const sgfs_config *cfg, const char *key, char *out, size
         if (!sgfsi_options_have(set.rows, key)) continue;
         if (used > 0) used += (size_t)snprintf(out + used, room - used, ", ");
         if (used >= room) return;
-        if (set.need == SGFSI_MATRIX)
+        const char *who = set.need == SGFSI_MATRIX      ? "samplers "
+                          : set.need == SGFSI_MINIBATCH ? "samplers that use minibatches"
+                                                        : set.kind;
+        used += (size_t)snprintf(out + used, room - used, "%s", who);
+        if (set.need == SGFSI_MATRIX && used < room)
             used += list_matrix_samplers(strcmp(set.stage, "run") == 0, out + used, room - used);
-        else
-            used += (size_t)snprintf(out + used, room - used, "%s",
-                                     set.need == SGFSI_MINIBATCH ? "samplers that use minibatches"
-                                                                 : set.kind);
     }
 }
 

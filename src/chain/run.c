@@ -124,13 +124,18 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_run_attach: attach one file, before the first step.");
     }
-    sgfsi_json *header = sgfsi_run_header(run);
-    run->out.file =
-        sgfsi_runfile_create(path, sgfsi_config_flag(run->cfg, "output.overwrite"), header, err);
-    sgfsi_json_free(header);
-    run->filed = run->out.file != NULL;
-    run->path = run->filed ? strdup(path) : NULL;
-    return run->filed ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
+    if (run->model->ctx.comm->rank == 0) {
+        bool overwrite = sgfsi_config_flag(run->cfg, "output.overwrite");
+        sgfsi_json *header = sgfsi_run_header(run);
+        run->out.file = sgfsi_runfile_create(path, overwrite, header, err);
+        sgfsi_json_free(header);
+        run->filed = run->out.file != NULL;
+        run->path = run->filed ? strdup(path) : NULL;
+    }
+    bool failed = run->model->ctx.comm->rank == 0 && !run->filed;
+    return sgfsi_comm_agree(run->model->ctx.comm, failed ? err->code : SGFS_OK, err);
 }
 
 void sgfs_run_free(sgfs_run *run) {
@@ -154,8 +159,10 @@ static int64_t total_of(const sgfs_run *run) {
     return run->plan.warmup + run->plan.draws;
 }
 
-static bool is_stopping(sgfs_run *run) {
-    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+/* Here at once, or where several processes have to stop at the same iteration, when all know. */
+static bool is_stopping(const sgfs_run *run) {
+    bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+    return run->ended || (wanted && run->model->ctx.comm->size == 1);
 }
 
 /* One chain's stretch, on one thread. */
@@ -272,25 +279,27 @@ static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
-    double limit = run->plan.max_time, noted = 0;
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    double noted = 0;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     while (!sgfs_run_done(run)) {
         double before = run->seconds;
         sgfs_status status = sgfs_run_step(run, stretch, err);
         if (status == SGFS_OK) status = note_costs(run, &noted, err);
         report(run);
-        if (status != SGFS_OK) return status;
-        if (sgfsi_clock_is_over(run->model->ctx.comm, run->seconds, limit)) sgfs_run_stop(run);
-        if (is_stopping(run) && !sgfs_run_done(run)) {
+        if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
+        bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+        if (status == SGFS_OK && wanted && !sgfs_run_done(run)) {
             bool none = run->chain[0].written + run->chain[0].waiting == 0;
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld%s.",
-                              (long long)run->chain[0].t, (long long)total_of(run),
-                              none ? ", before the first draw" : "; every draw so far is kept");
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld%s.",
+                                (long long)run->chain[0].t, (long long)total_of(run),
+                                none ? ", before the first draw" : "; every draw so far is kept");
         }
-        stretch =
-            sgfsi_clock_stretch(run->model->ctx.comm, stretch, run->seconds - before, INFINITY);
-        if (!sgfs_run_done(run) || is_stopping(run)) continue;
-        status = sgfsi_run_lengthen(run, err);
+        status = sgfsi_comm_agree(comm, status, err);
+        run->ended = status != SGFS_OK;
+        if (status == SGFS_OK)
+            status = sgfsi_clock_stretch(comm, &stretch, run->seconds - before, INFINITY, err);
+        if (status == SGFS_OK && sgfs_run_done(run)) status = sgfsi_run_lengthen(run, err);
         if (status != SGFS_OK) return status;
     }
     return SGFS_OK;

@@ -39,30 +39,6 @@ typedef struct sides {
     sgfs_summary *summary;
 } sides;
 
-static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_err *err) {
-    for (int64_t i = 0; i < s->run.D; i++) {
-        sgfs_compare_row *row = &out->shown.row[i];
-        const sgfs_summary_row *known = &s->summary->row[i];
-        row->name = sgfsi_arena_text(&out->arena, known->name);
-        if (row->name == NULL) return sgfsi_fail_memory(err, "the comparison");
-        row->mean = s->run.mean[i];
-        row->reference = s->ref.mean[i];
-        row->sd = sqrt(s->run.var[i]);
-        row->reference_sd = s->ref.cov != NULL ? sqrt(s->ref.cov[i * s->run.D + i]) : NAN;
-        double ref_error = s->ref.error[i];
-        if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
-        error[i] = hypot(known->mcse, ref_error);
-        row->z = (row->mean - row->reference) / error[i];
-        double ess = fmin(known->ess_bulk, known->ess_tail);
-        row->z_sd = log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * s->ref.v);
-        if (s->ref.theta == NULL || isnan(known->q5)) continue;
-        out->shown.true_total++;
-        double truth = s->ref.theta[i];
-        if (truth >= known->q5 && truth <= known->q95) out->shown.true_inside++;
-    }
-    return SGFS_OK;
-}
-
 static pair pair_of(const sgfsi_gaussians *g, const int64_t at[2]) {
     int64_t i = at[0], j = at[1], D = g->D;
     pair p = {.divergence = NAN};
@@ -97,10 +73,29 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     shown->ess_min = s->summary->ess_min;
     shown->E2 = shown->trR = shown->E2_noise = shown->trR_noise = NAN;
     for (int k = 0; k < 2; k++) shown->best[k] = shown->worst[k] = -1;
-    status = fill_rows(s, error, out, err);
+    for (int64_t i = 0; i < D; i++) {
+        sgfs_compare_row *row = &shown->row[i];
+        const sgfs_summary_row *known = &s->summary->row[i];
+        row->name = sgfsi_arena_text(&out->arena, known->name);
+        if (row->name == NULL) return sgfsi_fail_memory(err, "the comparison");
+        row->mean = s->run.mean[i];
+        row->reference = s->ref.mean[i];
+        row->sd = sqrt(s->run.var[i]);
+        row->reference_sd = s->ref.cov != NULL ? sqrt(s->ref.cov[i * D + i]) : NAN;
+        double ref_error = s->ref.error[i];
+        if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
+        error[i] = hypot(known->mcse, ref_error);
+        row->z = (row->mean - row->reference) / error[i];
+        double ess = fmin(known->ess_bulk, known->ess_tail);
+        row->z_sd = log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * s->ref.v);
+        if (s->ref.theta == NULL || isnan(known->q5)) continue;
+        shown->true_total++;
+        double truth = s->ref.theta[i];
+        if (truth >= known->q5 && truth <= known->q95) shown->true_inside++;
+    }
     shown->E1 = sgfsi_measure_E1(D, s->run.mean, s->ref.mean);
     shown->E1_noise = sgfsi_noise_E1(D, error, s->ref.mean);
-    if (!want_cov) return status;
+    if (!want_cov) return SGFS_OK;
     /* covariances, and the noise of both of them */
     int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
     double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
@@ -112,7 +107,7 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     sgfsi_pair_extremes(&g, shown->best, shown->worst);
     out->best = pair_of(&g, shown->best);
     out->worst = pair_of(&g, shown->worst);
-    return status;
+    return SGFS_OK;
 }
 
 sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, int64_t threads,
@@ -121,10 +116,7 @@ sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, 
     sgfsi_arena work = {0};
     sides s = {.draws = draws, .ref.threads = threads};
     compare *out = calloc(1, sizeof *out);
-    if (out == NULL) {
-        sgfsi_fail_memory(err, "the comparison");
-        return NULL;
-    }
+    if (out == NULL) return sgfsi_fail_memory(err, "the comparison"), NULL;
     /* The reference first: its names are what most often does not fit. */
     sgfs_status status =
         sgfsi_reference_read(reference, draws->D, draws->param, &work, &s.ref, err);

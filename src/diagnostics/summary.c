@@ -26,25 +26,6 @@ typedef struct summary {
     sgfsi_arena arena;
 } summary;
 
-/* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what
- * every iteration says can, and the mean (over every iteration) is as much better known. */
-static void correct_for_thinning(const sgfs_draws *d, const sgfsi_used *used, double iterations,
-                                 int64_t i, sgfs_summary_row *row) {
-    if (d->thin < 2 || !(row->tau < 3 * (double)d->thin)) return;
-    /* by batch means, averaged over the chains that know it, if that is at least half of them */
-    double sum = 0, known = 0;
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *of_chain = d->chain[used->chain[c]].info.tau;
-        if (of_chain == NULL || isnan(of_chain[i])) continue;
-        sum += of_chain[i];
-        known++;
-    }
-    double tau = 2 * known >= (double)used->chains ? sum / known : NAN;
-    if (!(tau < row->tau)) return;
-    row->tau = tau;
-    row->mcse = row->sd * sqrt(tau / iterations);
-}
-
 typedef struct table {
     sgfs_summary_row *row;
     double thin;
@@ -79,7 +60,22 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, int64_
         row->mean = moments.mean[i];
         row->sd = sqrt(moments.var[i]);
         row->sd_curvature = curvature != NULL ? curvature[i] : NAN;
-        if (moments.every_iteration) correct_for_thinning(d, used, (double)moments.count, i, row);
+        /* Kept draws further apart than tau are independent and cannot tell how much shorter it is;
+         * what every iteration says can, and the mean (over every iteration) is as much better
+         * known. By batch means, averaged over the chains that know it, if that is at least half
+         * of them. */
+        bool thinned = moments.every_iteration && d->thin > 1 && row->tau < 3 * (double)d->thin;
+        double sum = 0, known = 0;
+        for (int64_t c = 0; thinned && c < used->chains; c++) {
+            const double *of_chain = d->chain[used->chain[c]].info.tau;
+            if (of_chain == NULL || isnan(of_chain[i])) continue;
+            sum += of_chain[i];
+            known++;
+        }
+        if (thinned && 2 * known >= (double)used->chains && sum / known < row->tau) {
+            row->tau = sum / known;
+            row->mcse = row->sd * sqrt(row->tau / (double)moments.count);
+        }
         row->name = sgfsi_arena_text(&s->arena, d->param[i]);
         if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
     }
@@ -240,10 +236,7 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
 sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err) {
     if (draws == NULL) return NULL;
     summary *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        sgfsi_fail_memory(err, "the summary");
-        return NULL;
-    }
+    if (s == NULL) return sgfsi_fail_memory(err, "the summary"), NULL;
     if (fill(draws, threads, s, err) == SGFS_OK) return &s->shown;
     sgfsi_summary_free(&s->shown);
     return NULL;

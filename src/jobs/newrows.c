@@ -127,36 +127,32 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
-static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
-    char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192] = "";
-    const char *text = sgfsi_newdata_level(r->rows, i, y);
-    sgfsi_format_num(number, y);
-    /* Names of the first few labels, for the message. */
-    const sgfsi_labels *labels = &r->model->labels;
-    for (int64_t k = 0; k < labels->count && k < 4; k++)
-        sgfsi_append(known, sizeof known, "%s\"%.30s\"", k > 0 ? ", " : "", labels->name[k]);
-    if (labels->count > 4) sgfsi_append(known, sizeof known, ", ...");
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
-                      "take such rows out, or say --target none for predictions alone.",
-                      sgfsi_newdata_where(r->rows, i, where), text != NULL ? text : number, known);
-}
-
+/* Targets must be labels that the run has seen, or numbers that the model allows. */
 static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
                                  sgfs_err *err) {
     const sgfsi_labels *labels = &r->model->labels;
     bool (*allows)(double y) = r->model->kind->allows;
-    for (int64_t i = 0; labels->count > 0 && i < n; i++)
-        if (sgfsi_labels_class(labels, y[i]) < 0) return refuse_label(r, i, y[i], err);
-    for (int64_t i = 0; allows != NULL && i < n; i++) {
-        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS];
-        if (allows(y[i])) continue;
+    for (int64_t i = 0; i < n; i++) {
+        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192] = "";
+        bool unknown = labels->count > 0 && sgfsi_labels_class(labels, y[i]) < 0;
+        if (!unknown && (allows == NULL || allows(y[i]))) continue;
+        sgfsi_newdata_where(r->rows, i, where);
         sgfsi_format_num(number, y[i]);
+        if (!unknown)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the target is %s, which model %s does not allow; take such rows "
+                              "out, or say --target none for predictions alone.",
+                              where, number, r->model->kind->name);
+        /* Names of the first few labels, for the message. */
+        for (int64_t k = 0; k < labels->count && k < 4; k++)
+            sgfsi_append(known, sizeof known, "%s\"%.30s\"", k > 0 ? ", " : "", labels->name[k]);
+        if (labels->count > 4) sgfsi_append(known, sizeof known, ", ...");
+        const char *text = sgfsi_newdata_level(r->rows, i, y[i]);
         return sgfsi_fail(
             err, SGFS_EDATA,
-            "%s: the target is %s, which model %s does not allow; take such rows out, "
-            "or say --target none for predictions alone.",
-            sgfsi_newdata_where(r->rows, i, where), number, r->model->kind->name);
+            "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
+            "take such rows out, or say --target none for predictions alone.",
+            where, text != NULL ? text : number, known);
     }
     return SGFS_OK;
 }
@@ -239,23 +235,6 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
     return status;
 }
 
-/* By name, as the run knows the target: a number would count this file's columns. */
-static sgfs_status open_source(validation *a, const char *path, const sgfs_model *model,
-                               const sgfs_config *cfg, sgfs_err *err) {
-    a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
-    sgfs_config *own = sgfsi_config_copy(cfg);
-    if (own == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
-    sgfs_status status = sgfs_config_set(own, "data.target", "", err);
-    const char *labels = sgfsi_config_text(cfg, "run.validate_labels");
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.labels", labels, err);
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.part", "all", err);
-    if (status == SGFS_OK) status = sgfs_config_set(own, "data.limit", "auto", err);
-    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, own, err);
-    sgfs_config_free(own);
-    return status;
-}
-
 static void free_rows(void *owner) {
     validation *a = owner;
     sgfsi_newrows_close(&a->source);
@@ -272,7 +251,19 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
     validation *a = calloc(1, sizeof *a);
     *out = (sgfsi_validation_rows){0};
     if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
-    sgfs_status status = open_source(a, path, model, cfg, err);
+    a->describe = sgfsi_data_describe(model->data);
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
+    /* By name, as the run knows the target: a number would count this file's columns. */
+    const char *const own[][2] = {{"data.target", ""},
+                                  {"data.labels", sgfsi_config_text(cfg, "run.validate_labels")},
+                                  {"data.part", "all"},
+                                  {"data.limit", "auto"}};
+    sgfs_config *changed = sgfsi_config_copy(cfg);
+    sgfs_status status = changed == NULL ? sgfsi_fail_memory(err, "the rows kept aside") : SGFS_OK;
+    for (size_t k = 0; k < sizeof own / sizeof own[0] && status == SGFS_OK; k++)
+        status = sgfs_config_set(changed, own[k][0], own[k][1], err);
+    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, changed, err);
+    sgfs_config_free(changed);
     if (status == SGFS_OK) status = read_rows(a, err);
     if (status != SGFS_OK) {
         free_rows(a);

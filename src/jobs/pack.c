@@ -140,18 +140,6 @@ static sgfs_status blame(const packing *w, sgfs_status status, sgfs_err *err) {
     return sgfsi_fail(err, status, "%.200s: %s", w->pack->files.shown, own.text);
 }
 
-/* Rows that keep their order need room for the result only; the shuffle checks for itself. */
-static sgfs_status check_room(packing *w, double rows, sgfs_err *err) {
-    char need[24], have[24];
-    double want = rows * (double)w->head.cols * (double)sgfsi_dtype_size(w->type);
-    double there = sgfsi_free_bytes(w->path);
-    if (w->room_checked || rows <= 0) return SGFS_OK;
-    w->room_checked = true;
-    if (there < 0 || want <= there) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EIO, "%s: needs about %s, and the disk has %s.", w->path,
-                      sgfsi_format_bytes(want, need), sgfsi_format_bytes(there, have));
-}
-
 static sgfs_status write_block(packing *w, const sgfsi_flow *flow, int64_t n, bool *done,
                                sgfs_err *err) {
     int64_t kept = 0;
@@ -164,8 +152,16 @@ static sgfs_status write_block(packing *w, const sgfsi_flow *flow, int64_t n, bo
     int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
     double all = fraction > 0 ? (double)w->rows / fraction : 0;
     double rows = limit > 0 && all > (double)limit ? (double)limit : all;
-    status = check_room(w, rows, err);
-    if (status != SGFS_OK) return status;
+    /* Rows that keep their order need room for the result only; the shuffle checks for itself. */
+    if (!w->room_checked && rows > 0) {
+        char need[24], have[24];
+        double want = rows * (double)w->head.cols * (double)sgfsi_dtype_size(w->type);
+        double there = sgfsi_free_bytes(w->path);
+        w->room_checked = true;
+        if (there >= 0 && want > there)
+            return sgfsi_fail(err, SGFS_EIO, "%s: needs about %s, and the disk has %s.", w->path,
+                              sgfsi_format_bytes(want, need), sgfsi_format_bytes(there, have));
+    }
     if (w->shuffle == NULL) return sgfsi_packer_add(w->packer, kept, w->out, err);
     status = sgfsi_packer_cells(w->packer, kept, w->out, w->raw, err);
     return status == SGFS_OK ? sgfsi_shuffle_add(w->shuffle, kept, w->raw, rows, err) : status;
@@ -221,14 +217,6 @@ static sgfs_status go_through(packing *w, int64_t k, bool *restarted, sgfs_err *
 
 /* ---- the file that is to be ------------------------------------------------------------------ */
 
-/* Numbers stay what they are in the files unless something computes others. */
-static sgfsi_dtype type_of(const packing *w) {
-    const sgfs_config *cfg = w->pack->job.cfg;
-    if (sgfsi_config_given(cfg, "data.storage")) return w->options.single ? SGFSI_F32 : SGFSI_F64;
-    sgfsi_dtype type = w->first.head.type;
-    return sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
-}
-
 static sgfs_status check_columns(const packing *w, sgfs_err *err) {
     const sgfs_reader_kind *kind = sgfsi_table_reader(w->pack->files.path[0], err);
     if (kind == NULL) return err != NULL ? err->code : SGFS_EIO;
@@ -277,11 +265,15 @@ static sgfs_status make_room(packing *w, int64_t *left, sgfs_err *err) {
 static sgfs_status prepare(packing *w, sgfs_err *err) {
     int64_t left;
     w->head = *sgfsi_recipe_head(w->recipe);
-    w->type = type_of(w);
+    /* Numbers stay what they are in the files unless something computes others. */
+    const sgfs_config *cfg = w->pack->job.cfg;
+    sgfsi_dtype type = w->first.head.type;
+    w->type = sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
+    if (sgfsi_config_given(cfg, "data.storage"))
+        w->type = w->options.single ? SGFSI_F32 : SGFSI_F64;
     sgfs_status status = check_columns(w, err);
     if (status == SGFS_OK) status = make_room(w, &left, err);
     if (status != SGFS_OK) return status;
-    const sgfs_config *cfg = w->pack->job.cfg;
     bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
     const sgfsi_json *before = w->first.head.recipe;
     bool same = before == NULL && sgfsi_recipe_is_empty(w->recipe);
@@ -305,17 +297,6 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
-
-/* The last column was taken because nobody said anything. */
-static void note_target(const packing *w) {
-    const sgfsi_table *h = &w->first.head;
-    if (!h->named || w->options.target[0] != '\0') return;
-    for (int64_t j = 0; j < h->cols; j++) {
-        if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
-        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
-                  h->names[j]);
-    }
-}
 
 /* All but the first flow, which stays. */
 static void clear(packing *w) {
@@ -391,7 +372,14 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
     sgfs_status status =
         sgfsi_flow_open(&w->first, w->pack->files.count, (const char *const *)w->pack->files.path,
                         &w->options, err);
-    if (status == SGFS_OK) note_target(w);
+    /* The last column was taken because nobody said anything. */
+    const sgfsi_table *h = &w->first.head;
+    bool silent = status != SGFS_OK || !h->named || w->options.target[0] != '\0';
+    for (int64_t j = 0; !silent && j < h->cols; j++) {
+        if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
+        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
+                  h->names[j]);
+    }
     while (status == SGFS_OK && restarted) {
         restarted = false;
         status = attempt(w, &restarted, err);

@@ -217,24 +217,6 @@ static void pass_notes(sgfs_level level, const char *text, void *user) {
     if (level == SGFS_NOTE) sgfsi_say(&a->log, level, "%s", text);
 }
 
-static sgfs_status open_all(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
-                            const sgfs_config *cfg, sgfs_err *err) {
-    sgfs_status status = open_data(a, run, path, cfg, err);
-    if (status == SGFS_OK) status = check_data(a->data, sgfsi_json_get(run->header, "data"), err);
-    if (status != SGFS_OK) return status;
-    const char *name = sgfsi_json_get_text(run->header, "model", "");
-    bool known = false;
-    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
-        known = known || strcmp((*m)->name, name) == 0;
-    if (!known)
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "The run was made with a model of your own (%.200s), which is not opened "
-                          "from here.",
-                          name);
-    a->model = sgfs_model_open(name, a->data, cfg, err);
-    return a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
-}
-
 sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
                               const sgfs_config *log, sgfs_err *err) {
     sgfs_err own;
@@ -243,8 +225,21 @@ sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const ch
     sgfs_config *cfg = sgfs_config_new();
     if (cfg == NULL) return sgfsi_fail_memory(err, "the options");
     sgfs_config_on_message(cfg, pass_notes, a);
+    const char *name = sgfsi_json_get_text(run->header, "model", "");
+    bool known = false;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
+        known = known || strcmp((*m)->name, name) == 0;
     sgfs_status status = take_options(cfg, run, err);
-    if (status == SGFS_OK) status = open_all(a, run, path, cfg, err);
+    if (status == SGFS_OK) status = open_data(a, run, path, cfg, err);
+    if (status == SGFS_OK) status = check_data(a->data, sgfsi_json_get(run->header, "data"), err);
+    if (status == SGFS_OK && !known)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "The run was made with a model of your own (%.200s), which is not "
+                            "opened from here.",
+                            name);
+    if (status == SGFS_OK) a->model = sgfs_model_open(name, a->data, cfg, err);
+    if (status == SGFS_OK)
+        status = a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
     sgfs_config_free(cfg);
     if (status != SGFS_OK) sgfsi_reopen_close(a);
     return status;

@@ -248,17 +248,6 @@ static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* Of several things that went wrong the first in the order of rows is reported. */
-static sgfs_status write_bank(const work *k, const block *bank, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < k->blocks && status == SGFS_OK && bank[i].n > 0; i++) {
-        status = bank[i].err.code;
-        if (status != SGFS_OK && err != NULL) *err = bank[i].err;
-        if (status == SGFS_OK) status = add_rows(k->w, bank[i].n, bank[i].x + 1, err);
-    }
-    return status;
-}
-
 /* Draw rows from `first` on into one bank and write the other. */
 static sgfs_status turn(const work *k, int64_t first, block *draw, const block *write,
                         sgfs_err *err) {
@@ -266,10 +255,13 @@ static sgfs_status turn(const work *k, int64_t first, block *draw, const block *
     sgfs_status status = SGFS_OK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(k->threads)
     for (int64_t i = -1; i < k->blocks; i++) {
-        if (i < 0) {
-            status = write_bank(k, write, err);
-            continue;
+        /* Of several things that went wrong the first in the order of rows is reported. */
+        for (int64_t j = 0; i < 0 && j < k->blocks && status == SGFS_OK && write[j].n > 0; j++) {
+            status = write[j].err.code;
+            if (status == SGFS_OK) status = add_rows(k->w, write[j].n, write[j].x + 1, err);
+            else if (err != NULL) *err = write[j].err;
         }
+        if (i < 0) continue;
         int64_t from = first + i * k->rows, left = from < s->rows ? s->rows - from : 0;
         draw[i].first = from;
         draw[i].n = left < k->rows ? left : k->rows;
@@ -400,18 +392,6 @@ typedef struct simulate {
     sgfs_simulated shown;
 } simulate;
 
-static sgfs_status find_kind(simulate *s, const char *model, sgfs_err *err) {
-    if (sgfsi_user_is_file(model))
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%.300s: data are simulated from built-in models only (`sgfs list "
-                          "models`).",
-                          model);
-    s->kind = sgfsi_find_model(model, err);
-    if (s->kind == NULL) return SGFS_EUSAGE;
-    if (s->kind->resample != NULL) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
-}
-
 sgfs_job *sgfs_simulate_open(const char *model, const char *out, const char *truth,
                              const sgfs_config *cfg, sgfs_err *err) {
     simulate *s =
@@ -420,9 +400,17 @@ sgfs_job *sgfs_simulate_open(const char *model, const char *out, const char *tru
     if (s == NULL) return NULL;
     s->out = sgfsi_arena_text(&s->job.arena, out);
     if (truth != NULL) s->truth = sgfsi_arena_text(&s->job.arena, truth);
-    sgfs_status status = s->out == NULL || (truth != NULL && s->truth == NULL)
-                             ? sgfsi_fail_memory(err, "the simulation")
-                             : find_kind(s, model, err);
+    sgfs_status status = SGFS_OK;
+    if (s->out == NULL || (truth != NULL && s->truth == NULL))
+        status = sgfsi_fail_memory(err, "the simulation");
+    else if (sgfsi_user_is_file(model))
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "%.300s: data are simulated from built-in models only (`sgfs list "
+                            "models`).",
+                            model);
+    else if ((s->kind = sgfsi_find_model(model, err)) == NULL) status = SGFS_EUSAGE;
+    else if (s->kind->resample == NULL)
+        status = sgfsi_fail(err, SGFS_EUSAGE, "Model %s cannot be simulated from yet.", model);
     return sgfsi_job_opened(&s->job, status);
 }
 

@@ -92,10 +92,7 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
                                const sgfs_data *data, const sgfs_config *cfg,
                                const sgfsi_json *saved, sgfs_err *err) {
     sgfs_model *m = calloc(1, sizeof *m);
-    if (m == NULL) {
-        sgfsi_fail_memory(err, "the model");
-        return NULL;
-    }
+    if (m == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     m->kind = kind;
     m->data = data;
     m->cfg = m->own_cfg = sgfsi_config_copy(cfg);

@@ -16,7 +16,7 @@
 #include "base/number.h"
 
 const sgfs_option sgfsi_prior_options[] = {
-    {"prior.kind", "prior", SGFS_CHOICE, "gaussian", 1, 0, "gaussian|laplace|student-t|flat",
+    {"prior.kind", "prior", SGFS_CHOICE, "gaussian", 1, 0, sgfsi_prior_choices + 1,
      "prior of every parameter: its scale is 1/sqrt(precision)"},
     {"prior.precision", "prior-precision", SGFS_TEXT, "1", 1, 0, NULL,
      "lambda of the prior; also by block or parameter: 1,log_sigma=0.1,intercept=0"},

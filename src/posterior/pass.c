@@ -108,8 +108,8 @@ static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
         at.first = k * FULL_BLOCK;
         status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
         if (status != SGFS_OK) return status;
-        sgfs_batch b = sgfsi_rows_range(&pass->rows, at.first, n);
-        status = e->fn(e->user, &at, &b, &f->err[part]);
+        const sgfs_batch *b = sgfsi_rows_range(&pass->rows, at.first, n);
+        status = e->fn(e->user, &at, b, &f->err[part]);
     }
     return status;
 }

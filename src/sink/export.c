@@ -16,24 +16,6 @@
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static const sgfs_export_kind *find_kind(const char *path, sgfs_err *err) {
-    const sgfs_export_kind *best = NULL;
-    size_t length = strlen(path), longest = 0;
-    char list[128] = "";
-    for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
-        const char *suffix = sgfsi_exports[i]->suffix;
-        size_t n = strlen(suffix);
-        sgfsi_append(list, sizeof list, "%s%s", i > 0 ? ", " : "", suffix);
-        if (n > longest && n < length && strcmp(path + length - n, suffix) == 0) {
-            best = sgfsi_exports[i];
-            longest = n;
-        }
-    }
-    if (best == NULL)
-        sgfsi_fail(err, SGFS_EUSAGE, "%s: no export has this ending; there are %s.", path, list);
-    return best;
-}
-
 /* fit.stan.csv -> fit_2.stan.csv for the second of several chains; malloc'ed. */
 static char *file_name(const sgfs_export_kind *kind, const char *path, int64_t chain,
                        int64_t chains) {
@@ -91,8 +73,20 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
         return said ? err->code
                     : sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_export: needs draws and a path.");
     }
-    const sgfs_export_kind *kind = find_kind(path, err);
-    if (kind == NULL) return SGFS_EUSAGE;
+    const sgfs_export_kind *kind = NULL;
+    size_t length = strlen(path), longest = 0;
+    char list[128] = "";
+    for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
+        const char *suffix = sgfsi_exports[i]->suffix;
+        size_t n = strlen(suffix);
+        sgfsi_append(list, sizeof list, "%s%s", i > 0 ? ", " : "", suffix);
+        if (n <= longest || n >= length || strcmp(path + length - n, suffix) != 0) continue;
+        kind = sgfsi_exports[i];
+        longest = n;
+    }
+    if (kind == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "%s: no export has this ending; there are %s.", path,
+                          list);
     int64_t *chain = calloc((size_t)draws->chains, sizeof *chain);
     if (chain == NULL) return sgfsi_fail_memory(err, "an export");
     sgfsi_used used = sgfsi_draws_used(draws, chain);

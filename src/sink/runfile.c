@@ -269,10 +269,7 @@ sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfs
     if (sgfsi_outfile_check(path, overwrite, err) != SGFS_OK) return NULL;
     /* The header passes through the reader first; then path.tmp, the lock, and the name. */
     sgfsi_runfile *f = calloc(1, sizeof *f);
-    if (f == NULL) {
-        sgfsi_fail_memory(err, "a run file");
-        return NULL;
-    }
+    if (f == NULL) return sgfsi_fail_memory(err, "a run file"), NULL;
     size_t room = strlen(path) + sizeof ".tmp";
     char *json = sgfsi_json_dump(header, false);
     f->fd = -1;
@@ -321,26 +318,24 @@ static sgfs_status fail_note(const char *path, int error, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", path, strerror(error));
 }
 
-/* Root may write to files that nobody is meant to write to: the mode is asked, too. */
-static sgfs_status open_alone(const char *path, int *fd, sgfs_err *err) {
-    struct stat st;
-    *fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (*fd < 0 || fstat(*fd, &st) != 0) return fail_note(path, errno, err);
-    if ((st.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return fail_note(path, EACCES, err);
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return SGFS_OK;
-    if (errno != EWOULDBLOCK) return fail_note(path, errno, err);
-    return sgfsi_fail(err, SGFS_EIO, "%s: another process is writing this run.", path);
-}
-
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {
     const sgfsi_block block = {kind, 0, 0, 0, 0, strlen(json)};
     unsigned char *bytes = malloc(SGFSI_BLOCK_HEAD + (size_t)block.bytes + SGFSI_CRC_BYTES);
     if (bytes == NULL) return sgfsi_fail_memory(err, "a note");
     memcpy(bytes + SGFSI_BLOCK_HEAD, json, (size_t)block.bytes);
     size_t whole = sgfsi_block_seal(bytes, &block);
-    int fd = -1;
     int64_t end = 0;
-    sgfs_status status = open_alone(path, &fd, err);
+    struct stat st = {0};
+    sgfs_status status = SGFS_OK;
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) status = fail_note(path, errno, err);
+    /* Root may write to files that nobody is meant to write to: the mode is asked, too. */
+    else if ((st.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0)
+        status = fail_note(path, EACCES, err);
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        status = errno != EWOULDBLOCK
+                     ? fail_note(path, errno, err)
+                     : sgfsi_fail(err, SGFS_EIO, "%s: another process is writing this run.", path);
     if (status == SGFS_OK) {
         sgfs_err why = {SGFS_ERUNFILE, ""};
         sgfs_draws *d = sgfsi_runfile_read_to(path, &end, &why);

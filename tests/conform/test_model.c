@@ -89,9 +89,9 @@ static void check_row_loglik(bench *b) {
     look(&all, 0, b->theta);
     double *row = zeros(ROWS);
     sgfs_scores alone = {.n = ROWS, .D = b->D, .blocks = b->m->blocks, .loglik = row};
-    assert_int_equal(
-        b->is.kind->scores(b->m, b->theta, &all.eval.batcher.batch, &alone, all.eval.scratch, NULL),
-        SGFS_OK);
+    assert_int_equal(b->is.kind->scores(b->m, b->theta, &all.eval.batcher.rows.batch, &alone,
+                                        all.eval.scratch, NULL),
+                     SGFS_OK);
     double sum = 0, prior = 0;
     for (int64_t i = 0; i < ROWS; i++) {
         sum += row[i];

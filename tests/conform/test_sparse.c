@@ -290,7 +290,7 @@ static void check_bounds(pair *q) {
                          SGFS_OK);
         sgfsi_eval_stream(&e, 385, 2);
         assert_int_equal(sgfsi_eval_gradient(&e, 3, SGFSI_ROWS, q->theta, B, NULL, NULL), SGFS_OK);
-        const sgfs_batch *b = &e.batcher.batch;
+        const sgfs_batch *b = &e.batcher.rows.batch;
         double *room = malloc((size_t)(BATCH * q->m[k]->exact_scratch_per_row) * sizeof *room);
         assert_true(room != NULL && (b->sparse != NULL) == (k == 0));
         kind->third(q->m[k], q->theta, C, 1.3, b, out + k * BATCH, &growth[k], room);

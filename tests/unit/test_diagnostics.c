@@ -440,8 +440,23 @@ static void test_summary_compares_spread_with_curvature(void **state) {
     assert_true(s->row[3].sd_curvature == 0.5);
     assert_true(warns(s, "The spread of 1 of 4 parameters"));
     assert_true(warns(s, "worst: also)"));
-    curvature[3] = 1.0;
+    assert_true(warns(s, "Try smaller steps;")); /* nothing is known of its sampler */
     sgfsi_summary_free(s);
+    const struct {
+        const char *header, *advice;
+    } row[] = {{"{\"sampler\": \"x\", \"smaller_steps\": \"a smaller --y\"}", "Try a smaller --y;"},
+               {"{\"sampler\": \"x\", \"fisher\": \"full\"}", "noisier or quieter than the model"},
+               {"{\"sampler\": \"x\", \"optimiser\": true}", NULL}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        m.d.header = sgfsi_json_parse(row[i].header, strlen(row[i].header), "header", NULL);
+        s = sgfsi_summary_new(&m.d, 2, NULL);
+        if (row[i].advice != NULL) assert_true(warns(s, row[i].advice));
+        else assert_false(warns(s, "The spread of"));
+        sgfsi_summary_free(s);
+        sgfsi_json_free(m.d.header);
+        m.d.header = NULL;
+    }
+    curvature[3] = 1.0;
     s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_false(warns(s, "The spread of"));
     sgfsi_summary_free(s);

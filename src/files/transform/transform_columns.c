@@ -185,11 +185,12 @@ static void say_words(const sgfsi_transform *s) {
         if (d->count == 0) continue;
         char but[128] = "";
         if (w->reference)
-            snprintf(but, sizeof but, " (\"%.60s\" is the reference: 0 in all of them)",
-                     d->word[0]);
-        sgfsi_say(s->log, SGFS_NOTE,
-                  "Column \"%.60s\": %lld words become %lld columns of 0 and 1%s.", s->in.name[j],
-                  (long long)d->count, (long long)width(w, j), but);
+            snprintf(but, sizeof but, " (\"%.60s\" is the reference: 0%s)", d->word[0],
+                     width(w, j) == 1 ? "" : " in all of them");
+        const bool one = d->count == 1, single = width(w, j) == 1;
+        sgfsi_say(s->log, SGFS_NOTE, "Column \"%.60s\": %lld word%s %lld column%s of 0 and 1%s.",
+                  s->in.name[j], (long long)d->count, one ? " becomes" : "s become",
+                  (long long)width(w, j), single ? "" : "s", but);
     }
 }
 

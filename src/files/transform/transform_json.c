@@ -19,19 +19,17 @@
 
 sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r, const sgfsi_json *before) {
     sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array(),
-               *columns = sgfsi_json_object(), *names = sgfsi_json_array();
+               *columns = sgfsi_json_object_in(all, NULL);
     sgfsi_json_text(columns, "op", sgfsi_transform_columns.op);
     sgfsi_json_flag(columns, "named", r->named);
+    sgfsi_json *names = sgfsi_json_array_in(columns, "names");
     for (int64_t j = 0; j < r->inputs.cols; j++) sgfsi_json_text(names, NULL, r->inputs.name[j]);
-    sgfsi_json_put(columns, "names", names);
-    sgfsi_json_put(all, NULL, columns);
     for (int64_t i = 0; i < r->steps; i++) {
         const sgfsi_transform *s = &r->step[i];
         if (s == r->learnt) continue; /* the design tells it */
-        sgfsi_json *o = sgfsi_json_object();
+        sgfsi_json *o = sgfsi_json_object_in(all, NULL);
         sgfsi_json_text(o, "op", s->kind->op);
         s->kind->tell(s, o);
-        sgfsi_json_put(all, NULL, o);
     }
     return all;
 }

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
@@ -256,12 +256,11 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
     }
     const sgfsi_table *head = sgfsi_recipe_head(r);
     double bytes = (double)list->n * (double)head->cols * (single ? 4 : 8);
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    void *cells = bytes < memory || memory <= 0 ? malloc((size_t)bytes + 1) : NULL;
+    void *cells = bytes < sgfsi_memory() ? malloc((size_t)bytes + 1) : NULL;
     if (cells == NULL) {
         return sgfsi_fail(
             err, SGFS_ENOMEM,
-            "these transforms make %lld rows of %lld columns, %.3g GB, which this machine's memory "
+            "these transforms make %lld rows of %lld columns, %.3g GB, which the memory here "
             "does not hold: `sgfs pack` with the same transforms writes them to a file, which is "
             "then read without any%s.",
             (long long)list->n, (long long)head->cols, 1e-9 * bytes,

@@ -135,21 +135,17 @@ static const char *remedy_of(const sgfsi_audit *a) {
     return a->way == SGFSI_AUDIT_DRAWS ? "a run with more draws" : "a smaller --precision";
 }
 
-static int64_t least_freedom(const sgfsi_audit *a) {
-    int64_t least = INT64_MAX;
+/* False: the errors of some parameter are too large, or no numbers, for a bias to show. */
+static bool judge(const sgfsi_audit *a, sgfs_audit_report *r) {
+    r->confidence = confidence;
+    int64_t least = INT64_MAX; /* degrees of freedom, of the errors that enter */
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         bool audited = i == SGFSI_REFERENCE_H && a->way == SGFSI_AUDIT_STEP;
         bool enters = audited || a->exact == (i == SGFSI_REFERENCE_EXACT);
         if (a->reference[i].estimate == NULL || !enters) continue;
         if (a->reference[i].freedom < least) least = a->reference[i].freedom;
     }
-    return least;
-}
-
-/* False: the errors of some parameter are too large, or no numbers, for a bias to show. */
-static bool judge(const sgfsi_audit *a, sgfs_audit_report *r) {
-    r->confidence = confidence;
-    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
+    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least);
     extreme mean = find_extreme(r, true), sd = find_extreme(r, false);
     r->worst_mean = mean.row;
     r->worst_sd = sd.row;

@@ -62,20 +62,6 @@ static double roughness(const sgfsi_slope *s) {
     return s->doubt + s->rounding;
 }
 
-/* A difference that another step does not show is not believed. */
-static sgfs_status confirm(const sgfsi_slopes *s, const double *v, sgfsi_slope *out,
-                           sgfs_err *err) {
-    for (int k = 0; k < SGFSI_DENSITIES; k++) {
-        sgfsi_slope other[SGFSI_DENSITIES];
-        double gap = fabs(out[k].analytic - out[k].numeric);
-        if (s->gradient[k] == NULL || !(gap > 10 * s->enough[k] && gap > out[k].rounding)) continue;
-        sgfs_status status = at_step(s, v, 0.37 * out[k].h, other, err);
-        if (status != SGFS_OK) return status;
-        out[k].doubt += fabs(out[k].numeric - other[k].numeric);
-    }
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_slopes_noise(sgfsi_slopes *s, const double *v, sgfs_err *err) {
     enum { PLACES = 8 };
     double f[PLACES][SGFSI_DENSITIES] = {{0}};
@@ -110,5 +96,13 @@ sgfs_status sgfsi_slopes_along(const sgfsi_slopes *s, const double *v, sgfsi_slo
         for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++)
             if (!(roughness(&out[k]) <= roughness(&other[k]))) out[k] = other[k];
     }
-    return status == SGFS_OK ? confirm(s, v, out, err) : status;
+    /* A difference that another step does not show is not believed. */
+    for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
+        sgfsi_slope other[SGFSI_DENSITIES];
+        double gap = fabs(out[k].analytic - out[k].numeric);
+        if (s->gradient[k] == NULL || !(gap > 10 * s->enough[k] && gap > out[k].rounding)) continue;
+        status = at_step(s, v, 0.37 * out[k].h, other, err);
+        if (status == SGFS_OK) out[k].doubt += fabs(out[k].numeric - other[k].numeric);
+    }
+    return status;
 }

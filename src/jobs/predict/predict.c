@@ -149,31 +149,6 @@ static void close_predict(sgfs_job *job) {
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* In the order of the file. */
-static sgfs_status finish_slots(sgfsi_predict *p, int64_t used, FILE *f, sgfs_err *err) {
-    for (int64_t k = 0; k < used; k++) {
-        const sgfsi_predict_slot *slot = &p->slot[k];
-        if (slot->status != SGFS_OK) {
-            *err = slot->err;
-            return slot->status;
-        }
-        if (f != NULL && fwrite(slot->text, 1, slot->used, f) != slot->used)
-            return SGFS_OK; /* committing the file will say why */
-        bool intervals = p->predictor[0].drawn;
-        for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
-            const sgfsi_scored_row row = {.weight = 1,
-                                          .y = slot->in.y[i],
-                                          .log_density = slot->log_density[i],
-                                          .mean = slot->mean + i * p->width,
-                                          .q = intervals ? slot->q + i * SGFSI_QUANTILES : NULL,
-                                          .pit = slot->pit[i]};
-            sgfsi_tally_add(&p->tally, &row);
-        }
-        p->done += slot->in.batch.n;
-    }
-    return SGFS_OK;
-}
-
 static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     int64_t used = p->slots;
     sgfs_status status = SGFS_OK;
@@ -195,7 +170,23 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
         sgfsi_context_leave(scope);
         if (sgfsi_job_stopping(&p->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
-        status = finish_slots(p, used, f, err);
+        /* Written and tallied in the order of the file. */
+        for (const sgfsi_predict_slot *slot = p->slot; slot < p->slot + used; slot++) {
+            if (slot->status != SGFS_OK) return *err = slot->err, slot->status;
+            if (f != NULL && fwrite(slot->text, 1, slot->used, f) != slot->used)
+                break; /* committing the file will say why */
+            for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
+                const double *q = p->predictor[0].drawn ? slot->q + i * SGFSI_QUANTILES : NULL;
+                const sgfsi_scored_row row = {.weight = 1,
+                                              .y = slot->in.y[i],
+                                              .log_density = slot->log_density[i],
+                                              .mean = slot->mean + i * p->width,
+                                              .q = q,
+                                              .pit = slot->pit[i]};
+                sgfsi_tally_add(&p->tally, &row);
+            }
+            p->done += slot->in.batch.n;
+        }
         sgfsi_job_report(&p->job, sgfsi_newdata_fraction(p->rows.rows), p->done, 0,
                          "%lld rows, %.3g rows/s", (long long)p->done,
                          (double)p->done / sgfsi_job_seconds(&p->job));

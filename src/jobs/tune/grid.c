@@ -141,11 +141,9 @@ static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err 
         double x = sgfsi_plan_num(plan, steps[i]);
         if (step == NULL || isnan(x)) continue;
         char text[5 * SGFSI_NUM_CHARS + 5] = "";
-        for (int k = 0; k < 5; k++) {
-            char number[SGFSI_NUM_CHARS];
-            sgfsi_format_digits(number, factor[k] * x, 3);
-            sgfsi_append(text, sizeof text, "%s%s", k > 0 ? "," : "", number);
-        }
+        for (int k = 0; k < 5; k++)
+            sgfsi_append(text, sizeof text, "%s%s", k > 0 ? "," : "",
+                         SGFSI_DIGITS(factor[k] * x, 3));
         return try_axis(t, step, text, err);
     }
     const sgfs_option *share = read_by(sampler, "sampler.step");
@@ -175,16 +173,6 @@ static sgfs_status name_something_to_tune(sgfsi_tune *t, const sgfs_model *m, sg
         status = sgfsi_config_default(t->job.cfg, "sampler.kind", plan.kinds.name, err);
     sgfsi_plan_free(&plan);
     sgfs_config_free(tried);
-    return status;
-}
-
-static sgfs_status choose_grid(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
-    sgfsi_choice choice;
-    sgfsi_plan plan = {.tau = 0};
-    sgfs_status status = name_something_to_tune(t, m, err);
-    if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->job.cfg, NULL, &choice, err);
-    if (status == SGFS_OK) status = default_grid(t, &plan, err);
-    sgfsi_plan_free(&plan);
     return status;
 }
 
@@ -227,7 +215,15 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
 }
 
 sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
-    sgfs_status status = t->axes > 0 ? SGFS_OK : choose_grid(t, m, err);
+    sgfs_status status = SGFS_OK;
+    if (t->axes == 0) {
+        sgfsi_choice choice;
+        sgfsi_plan plan = {.tau = 0};
+        status = name_something_to_tune(t, m, err);
+        if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->job.cfg, NULL, &choice, err);
+        if (status == SGFS_OK) status = default_grid(t, &plan, err);
+        sgfsi_plan_free(&plan);
+    }
     if (status != SGFS_OK) return status;
     double count = 1;
     for (int64_t i = 0; i < t->axes; i++) count *= (double)t->axis[i].count;

@@ -50,8 +50,8 @@ static void score_group(scorer *s, int64_t group) {
     sgfs_status *status = &s->status[group];
     for (int64_t first = from; first < end && !is_stopping(s); first += BLOCK) {
         int64_t n = end - first < BLOCK ? end - first : BLOCK;
-        const sgfs_batch b = sgfsi_rows_table(&r->rows, s->row + first, n);
-        sgfsi_predictor_begin(&r->predictor, &b, 0);
+        const sgfs_batch *b = sgfsi_rows_table(&r->rows, s->row + first, n);
+        sgfsi_predictor_begin(&r->predictor, b, 0);
         for (int64_t c = 0; c < s->draws->chains; c++) {
             const sgfsi_chain_draws *chain = &s->draws->chain[c];
             for (int64_t t = 0; t < chain->draws && *status == SGFS_OK; t++) {

@@ -91,14 +91,12 @@ static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, s
                  "move, the spread nearest to what the curvature predicts, then the largest ESS.",
                  (long long)tied, winner->setting);
     }
-    if (fabs(winner->spread - 1) > spread_margin) { /* false where it is not known */
-        char number[SGFSI_NUM_CHARS];
-        sgfsi_format_digits(number, winner->spread, 3);
+    if (fabs(winner->spread - 1) > spread_margin) /* false where it is not known */
         sgfsi_append(out, room,
                      " Its spread is %s times what the curvature predicts, which log loss does not "
                      "see: %s, or judge with --by error.",
-                     number, winner->spread > 1 ? "try smaller steps" : "sample longer");
-    }
+                     SGFSI_DIGITS(winner->spread, 3),
+                     winner->spread > 1 ? "try smaller steps" : "sample longer");
     if (!(winner->ess_min >= few_draws))
         sgfsi_append(out, room,
                      " Its smallest ESS is below 50: sample longer before trusting the order.");

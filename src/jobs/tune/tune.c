@@ -120,39 +120,33 @@ static void on_run_progress(const sgfs_progress *p, void *user) {
                      t->at_hand->setting);
 }
 
-static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_compare *c = sgfsi_compare_new(
-        run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), t->job.threads, err);
-    if (c == NULL) return err->code;
-    trial->E1 = c->E1;
-    trial->E2 = c->E2;
-    trial->trR = c->trR;
-    trial->E2_noise = c->E2_noise;
-    trial->units = 1;
-    sgfsi_compare_free(c);
-    return SGFS_OK;
-}
-
-static sgfs_status score(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
-                         const sgfsi_folds *f, sgfs_err *err) {
-    sgfsi_heldout s;
-    sgfs_status status = sgfsi_heldout_score(run->model, run->out.memory, f->row + f->training,
-                                             f->hidden, t->job.threads, &t->job.stop, &s, err);
-    if (status != SGFS_OK) return status;
-    for (int64_t g = 0; t->share > 0 && g < s.groups; g++) trial->loss[trial->units++] = s.group[g];
-    if (t->share == 0) trial->loss[trial->units++] = s.loss;
-    trial->error += s.error;
-    return SGFS_OK;
-}
-
 static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
                          const sgfsi_folds *f, sgfs_err *err) {
     trial->empty = sgfs_draws_size(run->out.memory).draws == 0;
     if (trial->empty) return SGFS_OK;
-    sgfs_status status = f != NULL ? score(t, trial, run, f, err) : compare(t, trial, run, err);
-    sgfs_summary *s =
-        status == SGFS_OK ? sgfsi_summary_new(run->out.memory, t->job.threads, err) : NULL;
-    if (s == NULL) return status == SGFS_OK ? err->code : status;
+    const sgfs_draws *draws = run->out.memory;
+    if (f == NULL) { /* by error */
+        const char *reference = sgfsi_config_text(t->job.cfg, "tune.reference");
+        sgfs_compare *c = sgfsi_compare_new(draws, reference, t->job.threads, err);
+        if (c == NULL) return err->code;
+        trial->E1 = c->E1;
+        trial->E2 = c->E2;
+        trial->trR = c->trR;
+        trial->E2_noise = c->E2_noise;
+        trial->units = 1;
+        sgfsi_compare_free(c);
+    } else {
+        sgfsi_heldout h;
+        sgfs_status status = sgfsi_heldout_score(run->model, draws, f->row + f->training, f->hidden,
+                                                 t->job.threads, &t->job.stop, &h, err);
+        if (status != SGFS_OK) return status;
+        for (int64_t g = 0; t->share > 0 && g < h.groups; g++)
+            trial->loss[trial->units++] = h.group[g];
+        if (t->share == 0) trial->loss[trial->units++] = h.loss;
+        trial->error += h.error;
+    }
+    sgfs_summary *s = sgfsi_summary_new(draws, t->job.threads, err);
+    if (s == NULL) return err->code;
     /* Geometric mean over the parameters of sd / what the curvature predicts. */
     double sum = 0, count = 0;
     for (int64_t i = 0; i < s->dim; i++) {
