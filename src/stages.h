@@ -316,6 +316,10 @@ typedef struct sgfs_sampler_kind {
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err);
+    /* The same for all chains of the run at once, in place of `step`: each chain's theta and stats
+     * are in its sampler. The first chain's sampler, opened before the others, knows them all.
+     * NULL: chains walk by themselves. */
+    sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
     /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
      * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);

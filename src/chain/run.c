@@ -165,36 +165,49 @@ static bool is_stopping(const sgfs_run *run) {
     return run->ended || (wanted && run->model->ctx.comm->size == 1);
 }
 
-/* One chain's stretch, on one thread. */
-static void move_chain(sgfs_run *run, sgfsi_chain *w, int64_t iterations) {
-    int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
-    bool warmup = w->t < run->plan.warmup;
-    double faults = sgfsi_pages_faults();
-    w->since = sgfsi_now();
+/* Do all chains move in lock-step? */
+static bool is_together(const sgfs_run *run) {
+    return run->plan.kinds.sampler->step_together != NULL;
+}
+
+static void take_time(sgfsi_chain *w, bool warmup) {
+    double now = sgfsi_now();
+    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += now - w->since - w->validating;
+    w->since = now;
     w->validating = 0;
-    while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {
-        sgfsi_chain_step(w, &run->out);
-        if (warmup && w->t == run->plan.warmup) {
-            double now = sgfsi_now();
-            w->warmup_seconds += now - w->since - w->validating;
-            w->since = now;
-            w->validating = 0;
-            warmup = false;
-        }
+}
+
+/* A stretch of one chain, on one thread, or of `count` chains that walk together. */
+static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count, int64_t iterations) {
+    int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
+    bool warmup = w->t < run->plan.warmup, fine = true;
+    double faults = sgfsi_pages_faults();
+    for (int64_t c = 0; c < count; c++) {
+        w[c].since = sgfsi_now();
+        w[c].validating = 0;
+        fine = fine && w[c].status == SGFS_OK;
     }
-    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - w->since - w->validating;
+    while (w->t < end && fine && !is_stopping(run)) {
+        fine = sgfsi_chain_step(w, count, &run->out);
+        if (!warmup || w->t < run->plan.warmup) continue;
+        for (int64_t c = 0; c < count; c++) take_time(&w[c], true);
+        warmup = false;
+    }
+    for (int64_t c = 0; c < count; c++) {
+        take_time(&w[c], warmup);
+        if (w[c].status == SGFS_OK) w[c].status = sgfsi_chain_flush(&w[c], &run->out, &w[c].err);
+    }
     w->faults += sgfsi_pages_faults() - faults;
-    if (w->status == SGFS_OK) w->status = sgfsi_chain_flush(w, &run->out, &w->err);
 }
 
 sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
     if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
-    int64_t chains = run->plan.chains;
+    int64_t chains = run->plan.chains, side = is_together(run) ? chains : 1;
     double before = sgfsi_now();
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
-    for (int64_t c = 0; c < chains; c++) move_chain(run, &run->chain[c], iterations);
+    for (int64_t c = 0; c < chains; c += side) move_chains(run, &run->chain[c], side, iterations);
     sgfsi_context_leave(scope);
     run->seconds += sgfsi_now() - before;
     for (int64_t c = 0; c < chains; c++) {
@@ -252,8 +265,8 @@ static void report(const sgfs_run *run) {
     p.fraction = (double)p.done / (double)p.total;
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
-    double sampling =
-        run->chain[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
+    double turns = is_together(run) ? 1 : (double)run->plan.chains / (double)run->plan.threads;
+    double sampling = run->chain[0].sample_seconds * turns;
     if (sampling > 0) p.ess_per_s = ess / sampling;
     char detail[200];
     int used = snprintf(detail, sizeof detail, "%lld/%lld iterations, %.3g/s", (long long)p.done,

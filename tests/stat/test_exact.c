@@ -19,7 +19,7 @@
 
 enum { GRID = 221, MOST_ROWS = 1000 };
 /* By few rows, and by all of them. */
-static const char *const ways[] = {"exact", "exact-pairs"};
+static const char *const ways[] = {"exact", "exact-pairs", "exact-hmc"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 static const double reach = 11, most_z = 4.5, most_ks = 2.3;
 
@@ -239,7 +239,8 @@ static void print_errors(const small *q, const sgfs_draws *d, const char *what, 
 static verdict judge_draws(const small *q, const sampled *s, const char *what) {
     const sgfs_draws *d = s->draws;
     const char *sampler = sgfsi_config_text(s->cfg, "sampler.kind");
-    bool exact = strcmp(sampler, "laplace") != 0, few = strcmp(sampler, "exact") == 0;
+    bool exact = strcmp(sampler, "laplace") != 0, few = strcmp(sampler, "exact") == 0,
+         hmc = strcmp(sampler, "exact-hmc") == 0;
     double longest = 1;
     for (int a = 0; a < 2; a++) {
         const ask mean = {q, a, -1, 1}, square = {q, a, -1, 2};
@@ -250,7 +251,9 @@ static verdict judge_draws(const small *q, const sampled *s, const char *what) {
     int64_t thin = longest < 1.02 ? 1 : (int64_t)ceil(3 * longest); /* correlations below 0.05 */
     verdict v = {.z = worst_z(q, d),
                  .ks = worst_ks(q, d, thin),
-                 .accept = exact ? mean_of(d, "accept") : 1,
+                 .accept = hmc     ? mean_of(d, "acceptance_rate")
+                           : exact ? mean_of(d, "accept")
+                                   : 1,
                  .rows = few ? mean_of(d, "rows") : 0,
                  .tau = longest,
                  .distance = exact ? s->run->chain[0].sampler.anchor->distance : 0};
