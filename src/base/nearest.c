@@ -26,9 +26,8 @@ int64_t sgfsi_distance(const char *a, const char *b) {
         for (int64_t j = 1; j <= n; j++) {
             int64_t change = d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]);
             d[i][j] = min2(change, 1 + min2(d[i - 1][j], d[i][j - 1]));
-            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
                 d[i][j] = min2(d[i][j], d[i - 2][j - 2] + 1);
-            }
         }
     }
     return d[m][n];

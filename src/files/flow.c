@@ -21,11 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/words.h"
-#include "files/columns.h"
 #include "files/find_columns.h"
 #include "files/libsvm/libsvm.h"
 #include "files/packed/packed_cells.h"
@@ -436,7 +435,6 @@ static void close_all(sgfsi_flow *flow) {
 static sgfs_status count_columns(joined *j, sgfs_err *err) {
     int64_t widest = 0, rows = 0;
     const sgfsi_read_options *o = &j->sources.options;
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (!j->sources.libsvm || (o->whole && !o->dense)) return SGFS_OK;
     if (!o->whole && (o->columns > 0 || j->sources.count == 1)) return SGFS_OK;
     for (int64_t i = 0; i < j->sources.count; i++) {
@@ -451,10 +449,11 @@ static sgfs_status count_columns(joined *j, sgfs_err *err) {
     j->sources.options.columns = widest;
     double bytes =
         (double)rows * (double)(widest + 1) * (o->single ? sizeof(float) : sizeof(double));
+    double memory = sgfsi_memory();
     if (!o->whole || bytes <= memory) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENOMEM,
-                      "%s: %lld rows of %lld numbers take %.3g GB with their zeros, and this "
-                      "machine has %.3g GB of memory: leave --dense out, or pack the file first "
+                      "%s: %lld rows of %lld numbers take %.3g GB with their zeros, and there "
+                      "are %.3g GB of memory: leave --dense out, or pack the file first "
                       "(sgfs pack).",
                       j->sources.path[0], (long long)rows, (long long)widest + 1, 1e-9 * bytes,
                       1e-9 * memory);

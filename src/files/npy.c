@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * npy.c: NumPy's array files, mapped rather than read. base/npyhead.c parses the header; before
+ * npy.c: NumPy's array files, mapped rather than read. base/npy.c parses the header; before
  * anything is allocated, the bytes the shape asks for are compared with the bytes the file has.
  *
  * Numbers in C order stay in the file: chains and processes share its pages. Two cases are copied

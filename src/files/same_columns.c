@@ -11,7 +11,6 @@
  */
 #include "files/same_columns.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

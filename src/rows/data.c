@@ -121,12 +121,11 @@ const char *sgfsi_data_where(const sgfs_data *d, int64_t i, char *out, size_t ro
 }
 
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
-    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "path", d->path);
     if (d->files > 1) {
-        sgfsi_json *files = sgfsi_json_array();
+        sgfsi_json *files = sgfsi_json_array_in(o, "files");
         for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
-        sgfsi_json_put(o, "files", files);
     }
     sgfsi_json_int(o, "rows", d->N);
     sgfsi_json_flag(o, "intercept", d->intercept);
@@ -140,18 +139,14 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
     if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
     /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
+    sgfsi_json *columns = sgfsi_json_array_in(o, "features");
     for (int64_t j = 0; j < d->features; j++) {
-        sgfsi_json *c = sgfsi_json_object();
-        sgfsi_json_text(c, "name", d->feature[j].name);
-        sgfsi_json_num(c, "mean", d->feature[j].mean);
-        sgfsi_json_num(c, "sd", d->feature[j].sd);
-        if (d->scale != NULL) {
-            sgfsi_json_num(c, "shift", d->shift[j]);
-            sgfsi_json_num(c, "scale", d->scale[j]);
-        }
-        sgfsi_json_put(columns, NULL, c);
+        sgfsi_json *c = sgfsi_json_object_in(columns, NULL);
+        SGFSI_JSON(c, &d->feature[j], name, mean, sd);
+        if (d->scale == NULL) continue;
+        sgfsi_json_num(c, "shift", d->shift[j]);
+        sgfsi_json_num(c, "scale", d->scale[j]);
     }
-    sgfsi_json_put(o, "features", columns);
     sgfsi_json_num(o, "target_mean", d->target.mean);
     sgfsi_json_num(o, "target_sd", d->target.sd);
     return o;

@@ -93,9 +93,12 @@ void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double 
 }
 
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
-    if (d->subset == NULL) gather(d, row, 0, n, x, y);
+    if (d->subset == NULL) {
+        gather(d, row, 0, n, x, y);
+        return;
+    }
     /* Through the list of a view: a block of row numbers at a time. */
-    for (int64_t first = 0; d->subset != NULL && first < n; first += BLOCK) {
+    for (int64_t first = 0; first < n; first += BLOCK) {
         int64_t at[BLOCK], count = n - first < BLOCK ? n - first : BLOCK;
         for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
         gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);

@@ -262,16 +262,10 @@ sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, 
 /* Statistics of columns whose squares have no double are left out: who needs them looks. */
 static void describe_column(const sgfsi_packer *p, int64_t j, sgfsi_json *columns) {
     const sgfsi_column_stats *s = &p->stats[j];
-    sgfsi_json *c = sgfsi_json_object();
+    sgfsi_json *c = sgfsi_json_object_in(columns, NULL);
     sgfsi_json_text(c, "name", p->head->names[j]);
     sgfsi_json_text(c, "role", sgfsi_packed_roles[p->head->role[j]]);
-    if (isfinite(s->mean) && isfinite(s->ss)) {
-        sgfsi_json_num(c, "mean", s->mean);
-        sgfsi_json_num(c, "ss", s->ss);
-        sgfsi_json_num(c, "min", s->min);
-        sgfsi_json_num(c, "max", s->max);
-    }
-    sgfsi_json_put(columns, NULL, c);
+    if (isfinite(s->mean) && isfinite(s->ss)) SGFSI_JSON(c, s, mean, ss, min, max);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -280,17 +274,16 @@ static int by_value(const void *a, const void *b) {
 }
 
 static char *describe(const sgfsi_packer *p) {
-    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "format", "sgfs packed rows");
     sgfsi_json_text(o, "writer", "sgfs " SGFS_VERSION_TEXT);
     sgfsi_json_flag(o, "named", p->head->named);
+    sgfsi_json *columns = sgfsi_json_array_in(o, "columns");
     for (int64_t j = 0; j < p->cols; j++) describe_column(p, j, columns);
-    sgfsi_json_put(o, "columns", columns);
     if (p->head->text_col >= 0) {
-        sgfsi_json *levels = sgfsi_json_array();
+        sgfsi_json *levels = sgfsi_json_array_in(o, "levels"); /* of the target */
         for (int64_t k = 0; k < p->head->levels; k++)
             sgfsi_json_text(levels, NULL, p->head->level[k]);
-        sgfsi_json_put(o, "levels", levels); /* of the target */
     }
     double pair[MOST_VALUES][2];
     const values *v = &p->values;
@@ -300,13 +293,12 @@ static char *describe(const sgfsi_packer *p) {
             pair[k][1] = v->rows[k];
         }
         qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
-        sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
+        sgfsi_json *value = sgfsi_json_array_in(o, "values"),
+                   *rows = sgfsi_json_array_in(o, "value_rows");
         for (int64_t k = 0; k < v->count; k++) {
             sgfsi_json_num(value, NULL, pair[k][0]);
             sgfsi_json_num(rows, NULL, pair[k][1]);
         }
-        sgfsi_json_put(o, "values", value);
-        sgfsi_json_put(o, "value_rows", rows);
     }
     if (p->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(p->recipe));
     char *text = sgfsi_json_dump(o, false);

@@ -18,20 +18,17 @@
 /* ---- telling --------------------------------------------------------------------------------- */
 
 sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r) {
-    sgfsi_json *all = sgfsi_json_array(), *columns = sgfsi_json_object(),
-               *names = sgfsi_json_array();
+    sgfsi_json *all = sgfsi_json_array(), *columns = sgfsi_json_object_in(all, NULL);
     sgfsi_json_text(columns, "op", sgfsi_transform_columns.op);
     sgfsi_json_flag(columns, "named", r->named);
+    sgfsi_json *names = sgfsi_json_array_in(columns, "names");
     for (int64_t j = 0; j < r->inputs.cols; j++) sgfsi_json_text(names, NULL, r->inputs.name[j]);
-    sgfsi_json_put(columns, "names", names);
-    sgfsi_json_put(all, NULL, columns);
     for (int64_t i = 0; i < r->steps; i++) {
         const sgfsi_transform *s = &r->step[i];
         if (s == r->learnt) continue; /* the design tells it */
-        sgfsi_json *o = sgfsi_json_object();
+        sgfsi_json *o = sgfsi_json_object_in(all, NULL);
         sgfsi_json_text(o, "op", s->kind->op);
         s->kind->tell(s, o);
-        sgfsi_json_put(all, NULL, o);
     }
     return all;
 }
@@ -44,6 +41,7 @@ void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room) {
         char text[80];
         if (s == r->learnt) continue;
         if (s->kind->brief != NULL) s->kind->brief(s, text, sizeof text);
+        else if (strcmp(s->text, "true") == 0) snprintf(text, sizeof text, "%s", s->kind->op);
         else snprintf(text, sizeof text, "%s %.40s", s->kind->op, s->text);
         used += (size_t)snprintf(out + used, room - used, "%s%s", used > 0 ? "; " : "", text);
     }
@@ -137,8 +135,8 @@ static sgfs_status recall_steps(sgfsi_recipe *r, const sgfsi_json *saved, int64_
         if (s->kind == NULL) return damaged(err);
         s->in = r->steps > 0 ? r->step[r->steps - 1].out : r->inputs;
         s->ready = true;
-        status = s->kind->recall(s, o, err);
-        if (sgfsi_transform_rows(s)) s->out = s->in;
+        if (s->kind->recall != NULL) status = s->kind->recall(s, o, err);
+        if (status == SGFS_OK) status = sgfsi_transform_shape(s, o, err);
         r->steps++;
     }
     return status;
@@ -154,7 +152,8 @@ static sgfs_status trace_needs(sgfsi_recipe *r, sgfs_err *err) {
         const sgfsi_transform *s = &r->step[i];
         if (sgfsi_transform_rows(s)) continue;
         unsigned char *before = sgfsi_arena_alloc(&room, s->in.cols + 1, 1);
-        if (before != NULL) s->kind->need(s, need, before);
+        if (before != NULL && s->kind->need != NULL) s->kind->need(s, need, before);
+        else if (before != NULL) memcpy(before, need, (size_t)s->in.cols);
         need = before;
     }
     r->input_col = sgfsi_arena_alloc(&r->arena, r->inputs.cols + 1, sizeof *r->input_col);

@@ -157,9 +157,8 @@ sgfs_status sgfsi_transform_find_saved(const sgfsi_transform *s, const sgfsi_jso
 
 void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *hit,
                                 sgfsi_json *out) {
-    sgfsi_json *names = sgfsi_json_array();
+    sgfsi_json *names = sgfsi_json_array_in(out, "columns");
     for (int64_t j = 0; j < s->in.cols; j++) {
         if (hit[j]) sgfsi_json_text(names, NULL, s->in.name[j]);
     }
-    sgfsi_json_put(out, "columns", names);
 }

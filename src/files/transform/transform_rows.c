@@ -10,14 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "files/transform/transform_kind.h"
-
-static sgfs_status lacks(const sgfsi_transform *s, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"%s\" is damaged.", s->kind->op);
-}
 
 /* ---- --keep-classes -------------------------------------------------------------------------- */
 
@@ -160,11 +155,12 @@ static void tell_classes(const sgfsi_transform *s, sgfsi_json *out) {
 static sgfs_status recall_classes(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     const sgfsi_json *list = sgfsi_json_get(saved, "classes");
     int64_t count = sgfsi_json_length(list);
-    if (count < 1) return lacks(s, err);
+    if (count < 1) return sgfsi_transform_damaged(s, err);
     sgfs_status status = make_classes(s, count, err);
     for (int64_t k = 0; k < count && status == SGFS_OK; k++) {
         const char *text = sgfsi_json_as_text(sgfsi_json_at(list, k));
-        status = text != NULL ? add_class(s, text, strlen(text), err) : lacks(s, err);
+        status =
+            text != NULL ? add_class(s, text, strlen(text), err) : sgfsi_transform_damaged(s, err);
     }
     return status;
 }
@@ -216,7 +212,7 @@ static sgfs_status recall_limit(sgfsi_transform *s, const sgfsi_json *saved, sgf
     limit *l = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *l);
     if (l == NULL) return sgfsi_fail_memory(err, "the limit");
     l->most = sgfsi_json_get_int(saved, "rows", -1);
-    return l->most > 0 ? SGFS_OK : lacks(s, err);
+    return l->most > 0 ? SGFS_OK : sgfsi_transform_damaged(s, err);
 }
 
 const sgfsi_transform_kind sgfsi_transform_limit = {
@@ -250,9 +246,13 @@ bool sgfsi_split_part_find(const char *name, sgfsi_split_part *part) {
     return false;
 }
 
-static sgfs_status read_shares(split *p, const char *text, sgfs_err *err) {
+static sgfs_status open_split(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
+    split *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
+    if (p == NULL) return sgfsi_fail_memory(err, "the shares");
+    p->seed = (uint64_t)sgfsi_config_int(cfg, "data.split_seed");
+    (void)sgfsi_split_part_find(sgfsi_config_text(cfg, "data.part"), &p->part);
     double sum = 0;
-    const char *t = text;
+    const char *t = s->text;
     for (; p->shares < 3; t++) {
         const char *end = sgfsi_parse_num(t, t + strlen(t), &p->share[p->shares]);
         if (end == NULL || !(p->share[p->shares] > 0 && p->share[p->shares] <= 1)) break;
@@ -266,20 +266,12 @@ static sgfs_status read_shares(split *p, const char *text, sgfs_err *err) {
             "--split takes two shares, for training and test, or three, for training, "
             "validation and test, each above 0: 0.9,0.1 or 0.9,0.05,0.05; not "
             "\"%.60s\".",
-            text);
+            s->text);
     }
-    if (sum <= 1 + 1e-9) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE, "--split %.60s: the shares add up to %.6g, more than 1.",
-                      text, sum);
-}
-
-static sgfs_status open_split(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
-    split *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
-    if (p == NULL) return sgfsi_fail_memory(err, "the shares");
-    p->seed = (uint64_t)sgfsi_config_int(cfg, "data.split_seed");
-    (void)sgfsi_split_part_find(sgfsi_config_text(cfg, "data.part"), &p->part);
-    sgfs_status status = read_shares(p, s->text, err);
-    if (status != SGFS_OK || p->part != SGFSI_PART_VALIDATION || p->shares == 3) return status;
+    if (sum > 1 + 1e-9)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--split %.60s: the shares add up to %.6g, more than 1.", s->text, sum);
+    if (p->part != SGFSI_PART_VALIDATION || p->shares == 3) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--part validation needs three shares, and --split %.60s has two: training "
                       "and test.",
@@ -330,10 +322,10 @@ static sgfs_status recall_split(sgfsi_transform *s, const sgfsi_json *saved, sgf
     p->seed = (uint64_t)seed;
     if (p->shares < 2 || p->shares > 3 || seed < 0 ||
         !sgfsi_split_part_find(sgfsi_json_get_text(saved, "part", ""), &p->part))
-        return lacks(s, err);
+        return sgfsi_transform_damaged(s, err);
     for (int64_t k = 0; k < p->shares; k++) {
         bool good = sgfsi_json_as_num(sgfsi_json_at(shares, k), &p->share[k]);
-        if (!good || !(p->share[k] > 0 && p->share[k] <= 1)) return lacks(s, err);
+        if (!good || !(p->share[k] > 0 && p->share[k] <= 1)) return sgfsi_transform_damaged(s, err);
     }
     return SGFS_OK;
 }
