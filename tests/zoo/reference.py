@@ -45,7 +45,9 @@ REFERENCES = HERE / "references"
 CHAINS = 4
 SHORT, LONG = (600, 1500), (1000, 2500)  # warm-up and draws of a chain
 R_HAT_MOST, ESS_LEAST = 1.01, 2000
-MEDIUM, LARGE = 200_000, 400_000  # cells from which on chains are SHORT; and run on an accelerator, if there is one
+PRIOR = "N(0, 2.5/sd(x)), 0/1 columns N(0, 2.5), intercept N(0, 2.5) at the means"
+PRIOR_LINEAR = "; times sd(y), around mean(y); log_sigma N(log sd(y), 1)"
+MEDIUM, LARGE = 200_000, 400_000  # cells from which on chains are SHORT; run on an accelerator
 
 
 # ---- problems ------------------------------------------------------------------------------------
@@ -350,8 +352,7 @@ def describe(problem, got):
     return {"names": problem["names"].tolist(), "mean": [round(float(m), k) for m, k in zip(mean, keep)],
             "sd": [float(f"{s:.5g}") for s in sd], "model": str(problem["model"]), "rows": len(problem["y"]),
             "parameters": len(mean), "csv_sha256": str(problem["csv"]),
-            "prior": "N(0, 2.5/sd(x)), 0/1 columns N(0, 2.5), intercept N(0, 2.5) at the means"
-                     + ("; times sd(y), around mean(y); log_sigma N(log sd(y), 1)" if problem["model"] == "linear" else ""),
+            "prior": PRIOR + (PRIOR_LINEAR if problem["model"] == "linear" else ""),
             "seconds": round(got["seconds"], 1), "ess_min": round(float(min(ess))),
             "r_hat_max": round(float(max(r_hat)), 5), "divergences": got["divergences"],
             "steps_per_draw": round(got["steps"], 1),
@@ -388,8 +389,11 @@ def run_all(paths, processes, accelerators, finish):
     context = multiprocessing.get_context("spawn")
     rising = sorted(paths, key=lambda p: cells(dict(np.load(p))))
     order = [p for pair in zip(rising[::-1], rising) for p in pair][:len(rising)]
-    with concurrent.futures.ProcessPoolExecutor(max(1, processes), context, initializer=quiet_jax, initargs=(False,)) as pool, \
-            concurrent.futures.ProcessPoolExecutor(max(1, accelerators), context, initializer=quiet_jax, initargs=(True,)) as fast:
+
+    def start(count, accelerator):
+        return concurrent.futures.ProcessPoolExecutor(max(1, count), context, quiet_jax, (accelerator,))
+
+    with start(processes, False) as pool, start(accelerators, True) as fast:
         waiting = {}
         for path in order:
             problem = dict(np.load(path))

@@ -140,7 +140,8 @@ def judge(program, entry, explicit, extra=(), seconds=SECONDS):
         words = entry.command
         if explicit and not entry.refused:
             words += explicit_prior(program, entry, frame, folder)
-        code, out, said, verdict.seconds = run(program, (*words, *extra, "--json", "-q", "--out", "zoo.run"), folder, seconds)
+        words = (*words, *extra, "--json", "-q", "--out", "zoo.run")
+        code, out, said, verdict.seconds = run(program, words, folder, seconds)
     if entry.refused:
         right, text = entry.refused
         verdict.sampler = "refused"
@@ -175,8 +176,7 @@ def line(entry, v):
 def main():
     from sets import ZOO
 
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog="Other options go to the program: "
-                                     "--sampler nuts")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="sets (default: all)")
     parser.add_argument("--program", default=os.environ.get("SGFS", "build/sgfs"))
     parser.add_argument("--quick", action="store_true", help="only the sets of `make test`")
@@ -196,7 +196,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             explicit = not has_default_prior(program, pathlib.Path(folder))
     extra = (*(("--sampler", args.sampler) if args.sampler else ()), *args.words.split())
-    print(f"The prior: {'--standardize --prior-file, as the references have it' if explicit else 'the default'}.\n{HEAD}")
+    prior = "--standardize --prior-file, as the references have it" if explicit else "the default"
+    print(f"The prior: {prior}.\n{HEAD}")
     verdicts = []
     for entry in ZOO:
         wanted = entry.name in args.names if args.names else \
