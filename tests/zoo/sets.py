@@ -165,9 +165,6 @@ ZOO = [
         why="51 states; charges are minutes times a price"),
     Set("credit", "logistic", "Status", r("modeldata", "credit_data"), AUTO,
         why="leverage in assets and debts"),
-    Set("policies", "logistic", "Purchase", r("ISLR", "Caravan"), why="85 columns, 6 % events"),
-    Set("loans", "logistic", "Class", r("modeldata", "lending_club"), AUTO,
-        why="115 columns, 5 % events, rare levels"),
     Set("speech", "logistic", "class", r("modeldata", "pd_speech"), why="252 rows, 751 columns"),
     Set("crashes", "logistic", "dead", r("DAAG", "nassCDS", ["caseid"]), AUTO,
         why="26,063 rows, nearly separable"),
@@ -185,7 +182,6 @@ ZOO = [
     Set("anes96", "softmax", "PID", models("anes96", ["logpopul"]), why="7 classes"),
     Set("jobs", "softmax", "class", r("modeldata", "hpc_data"), AUTO,
         why="rare levels, columns of high leverage"),
-    Set("digits", "softmax", "target", learn("digits"), why="10 classes, 64 columns, some without spread"),
     # Poisson regression
     Set("cpunish", "poisson", "EXECUTIONS", models("cpunish"), quick=True,
         why="17 rows, one has half the counts"),
