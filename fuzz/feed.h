@@ -167,7 +167,7 @@ static inline void feed_check_table(const sgfsi_table *t) {
     if (t->type == SGFSI_CSR) feed_check_csr(t);
     else (void)feed_touch(t);
     sgfs_err err = {SGFS_OK, ""};
-    feed_check(sgfsi_packed_verify(t, 2, NULL, &err), &err, false);
+    feed_check(sgfsi_packed_verify(t, 1, NULL, &err), &err, false);
 }
 
 /* Cell j of row i as a double; a target that is no column comes last. */
@@ -385,7 +385,7 @@ static inline bool feed_may_refuse(const sgfs_data *d, const sgfs_err *err) {
     bool idle = false;
     sgfs_err own;
     if (strstr(err->text, "checksum") != NULL)
-        return sgfsi_packed_verify(&d->table, 2, NULL, &own) != SGFS_OK;
+        return sgfsi_packed_verify(&d->table, 1, NULL, &own) != SGFS_OK;
     for (int64_t j = 0; d->table.role != NULL && j < d->table.cols; j++)
         idle = idle || d->table.role[j] == SGFSI_ROLE_NONE;
     return idle && err->code == SGFS_EDATA && strstr(err->text, "finite") != NULL;

@@ -34,6 +34,28 @@ sgfs_job *sgfs_optimize_open(const sgfs_model *model, const sgfs_config *cfg, sg
     return &o->job;
 }
 
+/* The result on the user's scale; false when memory ran out. */
+static bool fill_rows(optimize *o) {
+    const sgfs_model *m = o->model;
+    sgfs_mode *out = &o->shown;
+    sgfsi_arena *arena = &o->job.arena;
+    bool gaussian = o->found.L != NULL;
+    double *user = SGFSI_DOUBLES(arena, m->D);
+    out->row = sgfsi_arena_alloc(arena, m->D, sizeof *out->row);
+    if (gaussian) out->cov = SGFSI_DOUBLES(arena, m->D * m->D);
+    if (user == NULL || out->row == NULL || (gaussian && out->cov == NULL)) return false;
+    if (m->kind->to_user != NULL) m->kind->to_user(m, o->found.theta, user);
+    else memcpy(user, o->found.theta, (size_t)m->D * sizeof *user);
+    if (gaussian && !sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov)) return false;
+    for (int64_t j = 0; j < m->D; j++) {
+        char *name = sgfsi_arena_text(arena, m->param[j]);
+        if (name == NULL) return false;
+        double sd = gaussian ? sqrt(out->cov[j * m->D + j]) : NAN;
+        out->row[j] = (sgfs_mode_row){.name = name, .mode = user[j], .sd = sd};
+    }
+    return true;
+}
+
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     optimize *o = (optimize *)job;
     const sgfs_model *m = o->model;
@@ -48,26 +70,10 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     plan.stop = &job->stop;
     sgfsi_scope scope = sgfsi_context_enter(&m->ctx);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &job->arena, &o->found, err);
-    free(start);
-    /* To the user's scale. */
-    sgfs_mode *out = &o->shown;
-    bool made = true, gaussian = o->found.L != NULL;
-    double *user = SGFSI_DOUBLES(&job->arena, m->D);
-    out->row = sgfsi_arena_alloc(&job->arena, m->D, sizeof *out->row);
-    if (gaussian) out->cov = SGFSI_DOUBLES(&job->arena, m->D * m->D);
-    if (user == NULL || out->row == NULL || (gaussian && out->cov == NULL)) made = false;
-    if (status == SGFS_OK && made && gaussian)
-        made = sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov);
+    if (status == SGFS_OK && !fill_rows(o)) status = sgfsi_fail_memory(err, "the mode");
     sgfsi_context_leave(scope);
+    free(start);
     if (status != SGFS_OK) return status;
-    if (made && m->kind->to_user != NULL) m->kind->to_user(m, o->found.theta, user);
-    else if (made) memcpy(user, o->found.theta, (size_t)m->D * sizeof *user);
-    for (int64_t j = 0; made && j < m->D; j++) {
-        double sd = gaussian ? sqrt(out->cov[j * m->D + j]) : NAN;
-        char *name = sgfsi_arena_text(&job->arena, m->param[j]);
-        out->row[j] = (sgfs_mode_row){.name = name, .mode = user[j], .sd = sd};
-        made = name != NULL;
-    }
     char title[160];
     snprintf(title, sizeof title, "%s, %lld rows, %lld parameters", m->kind->name,
              (long long)m->data->N, (long long)m->D);
@@ -80,7 +86,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     o->shown.passes = o->found.passes;
     o->shown.method = o->found.method;
     o->shown.title = sgfsi_arena_text(&job->arena, title);
-    if (!made || o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
+    if (o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
     o->shown.seconds = sgfsi_job_seconds(job);
     job->result = &o->shown;
     return SGFS_OK;

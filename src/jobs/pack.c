@@ -261,18 +261,6 @@ static sgfs_status make_room(packing *w, int64_t *left, sgfs_err *err) {
     return w->out != NULL && w->raw != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
-/* What was done to the files before, and what is done now; NULL: nothing. */
-static sgfsi_json *whole_recipe(const packing *w) {
-    const sgfsi_json *before = w->first.head.recipe;
-    if (before == NULL && sgfsi_recipe_is_empty(w->recipe)) return NULL;
-    sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array();
-    sgfsi_json *own = sgfsi_recipe_describe(w->recipe);
-    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
-        sgfsi_json_put(all, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
-    sgfsi_json_free(own);
-    return all;
-}
-
 /* What comes out is known now. */
 static sgfs_status prepare(packing *w, sgfs_err *err) {
     int64_t left;
@@ -287,7 +275,9 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
     if (status == SGFS_OK) status = make_room(w, &left, err);
     if (status != SGFS_OK) return status;
     bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
-    sgfsi_json *recipe = whole_recipe(w);
+    const sgfsi_json *before = w->first.head.recipe;
+    bool same = before == NULL && sgfsi_recipe_is_empty(w->recipe);
+    sgfsi_json *recipe = same ? NULL : sgfsi_recipe_describe(w->recipe, before);
     const sgfsi_packer_plan plan = {.path = w->path,
                                     .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
                                     .head = &w->head,
@@ -395,7 +385,7 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
         status = attempt(w, &restarted, err);
         /* A --standardize that comes last could have been left to sampling. */
         if (status == SGFS_OK && !restarted) {
-            sgfsi_json *steps = sgfsi_recipe_describe(w->recipe);
+            sgfsi_json *steps = sgfsi_recipe_describe(w->recipe, NULL);
             const sgfsi_json *last = sgfsi_json_at(steps, sgfsi_json_length(steps) - 1);
             if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0)
                 sgfsi_say(w->options.log, SGFS_NOTE,

@@ -248,6 +248,17 @@ static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* Of several things that went wrong the first in the order of rows is reported. */
+static sgfs_status write_bank(const work *k, const block *bank, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t i = 0; i < k->blocks && status == SGFS_OK && bank[i].n > 0; i++) {
+        status = bank[i].err.code;
+        if (status == SGFS_OK) status = add_rows(k->w, bank[i].n, bank[i].x + 1, err);
+        else if (err != NULL) *err = bank[i].err;
+    }
+    return status;
+}
+
 /* Draw rows from `first` on into one bank and write the other. */
 static sgfs_status turn(const work *k, int64_t first, block *draw, const block *write,
                         sgfs_err *err) {
@@ -255,13 +266,10 @@ static sgfs_status turn(const work *k, int64_t first, block *draw, const block *
     sgfs_status status = SGFS_OK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(k->threads)
     for (int64_t i = -1; i < k->blocks; i++) {
-        /* Of several things that went wrong the first in the order of rows is reported. */
-        for (int64_t j = 0; i < 0 && j < k->blocks && status == SGFS_OK && write[j].n > 0; j++) {
-            status = write[j].err.code;
-            if (status == SGFS_OK) status = add_rows(k->w, write[j].n, write[j].x + 1, err);
-            else if (err != NULL) *err = write[j].err;
+        if (i < 0) {
+            status = write_bank(k, write, err);
+            continue;
         }
-        if (i < 0) continue;
         int64_t from = first + i * k->rows, left = from < s->rows ? s->rows - from : 0;
         draw[i].first = from;
         draw[i].n = left < k->rows ? left : k->rows;

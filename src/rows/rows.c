@@ -98,20 +98,16 @@ static double *host_room(const sgfsi_rows *r) {
     return r->staged != NULL ? r->staged : r->x;
 }
 
-/* Rows that are not in r->x yet. */
-static void bring(sgfsi_rows *r, const place *p, int64_t n) {
-    const sgfsi_gatherer *g = &r->gatherer;
-    if (r->staged != NULL) sgfsi_put(g->device, n * r->data->p, r->staged, r->x);
-    if (g->kept == NULL) return;
-    for (int64_t i = 0; p->subset != NULL && i < n; i++) r->at[i] = table_row(p, i);
-    g->device->ops->gather(g->device, g->kept, p->subset != NULL ? r->at : p->row, p->first, n,
-                           r->x);
-}
-
 static const sgfs_batch *fill(sgfsi_rows *r, const place *p, int64_t n) {
     const sgfs_data *d = r->data;
+    const sgfsi_gatherer *g = &r->gatherer;
     if (r->x == NULL) copy_sparse(r, p, n);
-    else bring(r, p, n);
+    if (r->staged != NULL) sgfsi_put(g->device, n * d->p, r->staged, r->x);
+    if (r->x != NULL && g->kept != NULL) { /* the device has all rows */
+        for (int64_t i = 0; p->subset != NULL && i < n; i++) r->at[i] = table_row(p, i);
+        g->device->ops->gather(g->device, g->kept, p->subset != NULL ? r->at : p->row, p->first, n,
+                               r->x);
+    }
     for (int64_t i = 0; r->weight != NULL && i < n; i++) r->weight[i] = d->weight[table_row(p, i)];
     for (int64_t i = 0; r->offset != NULL && i < n; i++) r->offset[i] = d->offset[table_row(p, i)];
     r->batch.n = n;

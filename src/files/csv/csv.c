@@ -144,19 +144,6 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void close_csv(csv *c) {
-    sgfsi_text_close(&c->text);
-    for (int64_t k = 0; k < c->part_room; k++) sgfsi_csv_part_free(&c->part[k]);
-    free(c->part);
-    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
-    free(c->plan.words);
-    free(c->plan.words_of);
-    free(c->plan.role);
-    sgfsi_names_free(c->format.names, c->format.cols);
-    free(c->path);
-    free(c);
-}
-
 /* Parts of a block. One thread is best off with text that stays in its cache. Several have to wait
  * for each other at the end of every block, the longer the busier the machine is: so blocks are
  * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no
@@ -431,42 +418,30 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
-/* Words of w that are not in the list yet are copied to it. */
-static bool copy_words(const sgfsi_word_list *w, int64_t *count, char ***list) {
-    if (*count == w->count) return true;
-    if (!sgfsi_resize(list, w->count, sizeof **list)) return false;
-    for (; *count < w->count; ++*count) {
-        (*list)[*count] = strdup(w->text[*count]);
-        if ((*list)[*count] == NULL) return false;
-    }
-    return true;
-}
-
-/* What is known of words so far; called again when there are more. */
-static sgfs_status copy_all_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
-    bool good = true;
-    for (int64_t k = 0; k < c->plan.worded && good; k++) {
+/* The head shows the words so far, which stay ours; called again when there are more. */
+static sgfs_status show_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
+    for (int64_t k = 0; k < c->plan.worded; k++) {
         const sgfsi_csv_words *w = &c->plan.words[k];
         if (c->plan.role[w->col] == SGFSI_ROLE_TARGET) {
             t->text_col = w->place;
             t->text_line = c->plan.first.line;
             t->text_level = c->text_level;
-            good = copy_words(&w->known, &t->levels, &t->level);
+            t->levels = w->known.count;
+            t->level = w->known.text;
             continue;
         }
         if (t->dictionary == NULL)
             t->dictionary = calloc((size_t)c->plan.kept, sizeof *t->dictionary);
-        good = t->dictionary != NULL;
-        sgfsi_dictionary *d = good ? &t->dictionary[w->place] : NULL;
-        good = good && copy_words(&w->known, &d->count, &d->word);
+        if (t->dictionary == NULL) return sgfsi_fail_memory(err, "the words of a column");
+        t->dictionary[w->place] = (sgfsi_dictionary){w->known.count, w->known.text};
     }
-    return good ? SGFS_OK : sgfsi_fail_memory(err, "the words of a column");
+    return SGFS_OK;
 }
 
 /* The first block is read before anything is said of the columns: most text where numbers were
  * expected is found here, and a column of words has a word. Then the head: all of a table but its
  * rows. */
-static sgfs_status start_flow(csv *c, sgfsi_table *table, sgfs_err *err) {
+static sgfs_status start_flow(csv *c, sgfsi_table *t, sgfs_err *err) {
     sgfs_status status;
     do {
         status = rewind_rows(c, err);
@@ -474,22 +449,19 @@ static sgfs_status start_flow(csv *c, sgfsi_table *table, sgfs_err *err) {
     } while (status == SGFS_OK && c->restart);
     if (status != SGFS_OK) return status;
     size_t kept = (size_t)c->plan.kept;
-    sgfsi_table t = {.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
-    if (c->options.whole && c->options.single) t.type = SGFSI_F32;
-    t.named = c->format.header;
-    t.names = calloc(kept, sizeof *t.names);
-    t.role = malloc(kept);
-    bool good = t.names != NULL && t.role != NULL;
+    *t = (sgfsi_table){.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
+    if (c->options.whole && c->options.single) t->type = SGFSI_F32;
+    t->named = c->format.header;
+    t->names = calloc(kept, sizeof *t->names);
+    t->role = malloc(kept);
+    bool good = t->names != NULL && t->role != NULL;
     for (int64_t i = 0, to = 0; i < c->format.cols && good; i++) {
         if (c->plan.role[i] == SGFSI_ROLE_NONE) continue;
-        t.role[to] = c->plan.role[i];
-        t.names[to] = strdup(c->format.names[i]);
-        good = t.names[to++] != NULL;
+        t->role[to] = c->plan.role[i];
+        t->names[to] = strdup(c->format.names[i]);
+        good = t->names[to++] != NULL;
     }
-    status = good ? copy_all_words(c, &t, err) : sgfsi_fail_memory(err, "the table");
-    if (status == SGFS_OK) *table = t;
-    else sgfsi_table_free(&t);
-    return status;
+    return good ? show_words(c, t, err) : sgfsi_fail_memory(err, "the table");
 }
 
 /* What has been read is more than what has been handed over: one block at hand, one ahead. */
@@ -510,10 +482,11 @@ static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *b
     csv *c = flow->self;
     sgfs_status status = take_rows(c, most, block, err);
     if (status != SGFS_OK) return status;
-    if (!c->restart) return copy_all_words(c, &flow->head, err);
+    if (!c->restart) return show_words(c, &flow->head, err);
     /* Rows of other kinds of columns: they are void, and so is what was handed over before. */
     block->n = 0;
     flow->restarted = true;
+    sgfsi_flow_hide_words(&flow->head);
     sgfsi_table_free(&flow->head);
     status = start_flow(c, &flow->head, err);
     flow->first_text = c->plan.first;
@@ -521,14 +494,26 @@ static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *b
 }
 
 static void close_flow(sgfsi_flow *flow) {
-    if (flow->self != NULL) close_csv(flow->self);
+    csv *c = flow->self;
+    sgfsi_flow_hide_words(&flow->head);
+    sgfsi_text_close(&c->text);
+    for (int64_t k = 0; k < c->part_room; k++) sgfsi_csv_part_free(&c->part[k]);
+    free(c->part);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
+    free(c->plan.words);
+    free(c->plan.words_of);
+    free(c->plan.role);
+    sgfsi_names_free(c->format.names, c->format.cols);
+    free(c->path);
+    free(c);
     flow->self = NULL;
 }
 
 static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
                             sgfs_err *err) {
     csv *c = calloc(1, sizeof *c);
-    *flow = (sgfsi_flow){.next = next_rows, .fraction = fraction_of, .close = close_flow};
+    *flow =
+        (sgfsi_flow){.self = c, .next = next_rows, .fraction = fraction_of, .close = close_flow};
     if (c == NULL) return sgfsi_fail_memory(err, "a reader");
     c->path = strdup(path);
     c->options = *options;
@@ -543,8 +528,7 @@ static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read
                                          : sgfsi_fail_memory(err, "a reader");
     if (status == SGFS_OK) status = choose_columns(c, err);
     if (status == SGFS_OK) status = start_flow(c, &flow->head, err);
-    if (status != SGFS_OK) return close_csv(c), status;
-    flow->self = c;
+    if (status != SGFS_OK) return sgfsi_flow_close(flow), status;
     flow->lines = true;
     flow->first_text = c->plan.first;
     return SGFS_OK;

@@ -308,25 +308,22 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-static sgfs_status clear(const plan *c, part *p, sgfs_err *err) {
-    p->rows = p->lines = 0;
-    p->missing_row = p->found_row = p->text_row = -1;
-    memset(&p->missing, 0, sizeof p->missing);
-    if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
-    for (int64_t w = 0; w < p->freshes; w++) sgfsi_words_free(&p->fresh[w].words);
-    if (p->freshes >= c->worded) return SGFS_OK;
-    if (!sgfsi_resize(&p->fresh, c->worded, sizeof *p->fresh))
-        return sgfsi_fail_memory(err, "the words of a column");
-    memset(p->fresh + p->freshes, 0, (size_t)(c->worded - p->freshes) * sizeof *p->fresh);
-    p->freshes = c->worded;
-    return SGFS_OK;
-}
-
 void sgfsi_csv_part_read(const plan *c, part *p) {
     const char *begin, *end;
     reading r = {.plan = c, .part = p};
     r.records = sgfsi_records_of(c->format->delimiter, p->begin, p->end, p->last);
-    p->status = clear(c, p, &p->err);
+    p->rows = p->lines = 0;
+    p->missing_row = p->found_row = p->text_row = -1;
+    p->status = SGFS_OK;
+    memset(&p->missing, 0, sizeof p->missing);
+    if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
+    for (int64_t w = 0; w < p->freshes; w++) sgfsi_words_free(&p->fresh[w].words);
+    if (p->freshes < c->worded) {
+        bool made = sgfsi_resize(&p->fresh, c->worded, sizeof *p->fresh);
+        if (!made) p->status = sgfsi_fail_memory(&p->err, "the words of a column");
+        for (; made && p->freshes < c->worded; p->freshes++)
+            p->fresh[p->freshes] = (sgfsi_csv_fresh){.room = 0};
+    }
     const char *nul = memchr(p->begin, '\0', (size_t)(p->end - p->begin));
     while (p->status == SGFS_OK && sgfsi_records_next(&r.records, &begin, &end)) {
         if (nul != NULL && nul < end) {

@@ -214,8 +214,6 @@ static sgfs_status flow_libsvm(sgfsi_flow *flow, const char *path,
     return status;
 }
 
-/* ---- the kind -------------------------------------------------------------------------------- */
-
 static bool probe_libsvm(const char *path, const unsigned char *head, size_t bytes) {
     static const char *const endings[] = {".libsvm", ".svmlight", ".svm"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {

@@ -217,29 +217,24 @@ static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, 
     return SGFS_OK;
 }
 
-/* qid:7 behind the label is passed over. */
-static const char *pass_query(sgfsi_libsvm *s, const char *at, const char *end) {
-    if (end - at < 5 || memcmp(at, "qid:", 4) != 0) return at;
-    const char *stop = at + 4;
-    while (stop < end && is_digit(*stop)) stop++;
-    if (stop == at + 4 || !is_end(stop, end)) return at; /* refused as an entry */
-    if (!s->queries) {
-        sgfsi_say(s->log, SGFS_NOTE,
-                  "%s:%lld: qid: tells queries apart for ranking; no model here uses it, and it is "
-                  "left out.",
-                  s->path, (long long)s->text.line - 1);
-    }
-    s->queries = true;
-    return skip_blanks(stop, end);
-}
-
 static sgfs_status take_row(sgfsi_libsvm *s, const char *begin, const char *at, const char *end,
                             sgfs_err *err) {
     place p = {begin, at, end};
     int64_t before = s->first - 1;
     const char *stop = sgfsi_parse_num(at, end, &s->label);
     if (stop == NULL || !is_end(stop, end) || !isfinite(s->label)) return refuse_label(s, &p, err);
-    at = pass_query(s, skip_blanks(stop, end), end);
+    at = skip_blanks(stop, end);
+    if (end - at >= 5 && memcmp(at, "qid:", 4) == 0) {
+        for (stop = at + 4; stop < end && is_digit(*stop);) stop++;
+        bool query = stop > at + 4 && is_end(stop, end); /* else it is refused as an entry */
+        if (query && !s->queries)
+            sgfsi_say(s->log, SGFS_NOTE,
+                      "%s:%lld: qid: tells queries apart for ranking; no model here uses it, and "
+                      "it is left out.",
+                      s->path, (long long)s->text.line - 1);
+        s->queries = s->queries || query;
+        if (query) at = skip_blanks(stop, end);
+    }
     while (at < end && *at != '#') {
         p.token = at;
         sgfs_status status = take_entry(s, &p, &before, &at, err);

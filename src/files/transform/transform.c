@@ -14,7 +14,6 @@
  */
 #include "files/transform/transform.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

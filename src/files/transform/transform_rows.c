@@ -12,6 +12,7 @@
 
 #include "base/number.h"
 #include "base/rng.h"
+#include "files/columns.h"
 #include "files/transform/transform_kind.h"
 
 /* ---- --keep-classes -------------------------------------------------------------------------- */
@@ -31,19 +32,12 @@ typedef struct classes {
     double other[SHOWN];
 } classes;
 
-static sgfs_status add_class(sgfsi_transform *s, const char *text, size_t length, sgfs_err *err) {
+/* text stays as long as the step. */
+static void add_class(sgfsi_transform *s, const char *text) {
     classes *c = s->self;
-    while (length > 0 && *text == ' ') text++, length--;
-    while (length > 0 && text[length - 1] == ' ') length--;
-    char *copy = sgfsi_arena_alloc(s->arena, (int64_t)length + 1, 1);
-    if (copy == NULL) return sgfsi_fail_memory(err, "the classes");
-    memcpy(copy, text, length);
-    if (length == 0)
-        return sgfsi_fail(err, SGFS_EUSAGE, "--keep-classes has an empty class: %.60s", s->text);
     class *new = &c->of[c->count++];
-    new->text = copy;
-    if (!sgfsi_text_num(copy, &new->number)) new->number = NAN;
-    return SGFS_OK;
+    new->text = text;
+    if (!sgfsi_text_num(text, &new->number)) new->number = NAN;
 }
 
 static sgfs_status make_classes(sgfsi_transform *s, int64_t count, sgfs_err *err) {
@@ -57,10 +51,13 @@ static sgfs_status open_classes(sgfsi_transform *s, const sgfs_config *cfg, sgfs
     (void)cfg;
     for (const char *t = s->text; *t != '\0'; t++) count += *t == ',';
     sgfs_status status = make_classes(s, count, err);
-    for (const char *t = s->text; t != NULL && status == SGFS_OK;) {
-        const char *comma = strchr(t, ',');
-        status = add_class(s, t, comma != NULL ? (size_t)(comma - t) : strlen(t), err);
-        t = comma != NULL ? comma + 1 : NULL;
+    char *rest = sgfsi_arena_text(s->arena, s->text), *t;
+    if (status == SGFS_OK && rest == NULL) status = sgfsi_fail_memory(err, "the classes");
+    while (status == SGFS_OK && (t = sgfsi_list_next(&rest)) != NULL) {
+        if (*t != '\0') add_class(s, t);
+        else
+            status =
+                sgfsi_fail(err, SGFS_EUSAGE, "--keep-classes has an empty class: %.60s", s->text);
     }
     return status;
 }
@@ -159,8 +156,10 @@ static sgfs_status recall_classes(sgfsi_transform *s, const sgfsi_json *saved, s
     sgfs_status status = make_classes(s, count, err);
     for (int64_t k = 0; k < count && status == SGFS_OK; k++) {
         const char *text = sgfsi_json_as_text(sgfsi_json_at(list, k));
-        status =
-            text != NULL ? add_class(s, text, strlen(text), err) : sgfsi_transform_damaged(s, err);
+        char *copy = text != NULL ? sgfsi_arena_text(s->arena, text) : NULL;
+        if (text == NULL || *text == '\0') status = sgfsi_transform_damaged(s, err);
+        else if (copy == NULL) status = sgfsi_fail_memory(err, "the classes");
+        else add_class(s, copy);
     }
     return status;
 }

@@ -199,31 +199,34 @@ static sgfs_status own_entries(sgfsi_table *t, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* Every entry of every row through the column steps; there are never more than before. */
-static sgfs_status change_entries(work *w, sgfs_err *err) {
-    sgfsi_table *t = w->table;
-    int64_t looked = 0;
-    sgfs_status status = own_entries(t, err);
-    int64_t *start = (int64_t *)(uintptr_t)t->csr.start;
+/* Every entry of every row through one step; there are never more than before. */
+static sgfs_status step_entries(const sgfsi_transform *s, const sgfsi_table *t, sgfs_err *err) {
+    int64_t *start = (int64_t *)(uintptr_t)t->csr.start, k = 0, to = 0;
     int32_t *col = (int32_t *)(uintptr_t)t->csr.col;
     double *value = (double *)(uintptr_t)t->csr.value;
+    for (int64_t row = 0; row < t->rows; row++) {
+        for (; k < start[row + 1]; k++) { /* which is read before it is changed */
+            int64_t now = col[k];
+            value[to] = value[k];
+            if (s->kind->cell(s, &now, &value[to], err) != SGFS_OK) return sgfsi_fail_row(err, row);
+            col[to] = (int32_t)now;
+            to += now >= 0;
+        }
+        start[row + 1] = to;
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status change_entries(work *w, sgfs_err *err) {
+    int64_t looked = 0;
+    sgfs_status status = own_entries(w->table, err);
     for (int64_t i = 0; i < w->r->steps && status == SGFS_OK; i++) {
         const sgfsi_transform *s = &w->r->step[i];
         if (sgfsi_transform_rows(s)) continue;
         if (s->kind->looks) status = learn(w, looked++, true, err);
-        for (int64_t row = 0, k = 0, to = 0; row < t->rows && status == SGFS_OK; row++) {
-            for (; k < start[row + 1] && status == SGFS_OK; k++) { /* read before it is changed */
-                int64_t now = col[k];
-                value[to] = value[k];
-                status = s->kind->cell(s, &now, &value[to], err);
-                if (status != SGFS_OK) status = sgfsi_fail_row(err, row);
-                col[to] = (int32_t)now;
-                to += now >= 0;
-            }
-            start[row + 1] = to;
-        }
+        if (status == SGFS_OK) status = step_entries(s, w->table, err);
     }
-    return status == SGFS_OK ? take_head(t, sgfsi_recipe_head(w->r), err) : status;
+    return status == SGFS_OK ? take_head(w->table, sgfsi_recipe_head(w->r), err) : status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
