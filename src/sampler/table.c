@@ -14,6 +14,8 @@
     ROW("sgfs-b", sgfs_sampler_sgfs, "block", "SGFS with blocks of it (--block-size)")             \
     ROW("sgfs", sgfs_sampler_sgfs, "", "SGFS with the matrix that --fisher names")                 \
     ROW("exact", sgfs_sampler_exact, "", "exact draws that ask a few rows each: for regressions")  \
+    ROW("exact-linear", sgfs_sampler_exact_linear, "",                                             \
+        "independent exact draws: linear regression, Gaussian prior")                              \
     ROW("sgfs-cv", sgfs_sampler_sgfs_cv, "",                                                       \
         "SGFS with control variates: cost does not grow with rows")                                \
     ROW("nuts", sgfs_sampler_nuts, "", "no-U-turn sampler on all rows: exact, nothing to tune")    \
