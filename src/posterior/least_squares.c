@@ -10,7 +10,7 @@
  * left of a column of zeros and ones. A Cholesky factor does not mind the columns' units, and nu
  * lies between 0 and 1: an error of 1e-16 in nu is one of 1e-16 in a nu + d, the information, as
  * long as sigma is not too far from sigma0. So sigma0 is the mode of sigma's own law, found by
- * doing all this again where the first guess was off by more than a factor of exp(CLOSE). It also
+ * doing all this again where the first guess was off by more than a factor of exp(4). It also
  * takes a P_j of 0. nu is then taken from T itself, so that a small one keeps its digits; d below 0
  * by rounding is 0, which changes a d + nu by no more than its own rounding.
  *
@@ -37,9 +37,11 @@
 #include "model/linear.h"
 #include "model/prior.h"
 
-enum { ROUNDS = 8, MOST_CELLS = 1 << 28 };
-static const double close_enough = 4; /* of log sigma0 to the mode */
-static const double dwarfs = 1e8;     /* sum of squares of a column, over the median of all */
+enum { ROUNDS = 12, MOST_CELLS = 1 << 28 };
+/* Of log sigma0 to the mode; and how far it goes at once: a residual that rounding hides now shows
+ * when the centre is nearer. */
+static const double close_enough = 4, stride = 6;
+static const double dwarfs = 1e8; /* sum of squares of a column, over the median of all */
 
 /* The regression on q columns: of the data, or fewer that stand for them. */
 typedef struct columns {
@@ -69,35 +71,36 @@ const char *sgfsi_least_squares_refuses(const sgfs_model *m) {
 
 /* ---- rows that stay where they are ----------------------------------------------------------- */
 
-/* Gradient and residual sum of squares at b by one pass; info: of the last parameters, too. */
-static sgfs_status pass(columns *c, const double *b, double log_sigma, double *info,
-                        sgfs_err *err) {
+/* Gradient and residual sum of squares at b by one pass; info: X'X, too. The score of log sigma is
+ * sum r^2/sigma^2 - W: an unknown sigma is given the pass far too small, so that nothing is lost to
+ * W. */
+static sgfs_status pass(columns *c, const double *b, double *info, sgfs_err *err) {
     int64_t D = c->m->D, q = c->s->q;
-    double loglik, scale = exp(2 * log_sigma);
+    double log_sigma = c->s->log_sigma0 - (D > q ? 20 : 0), loglik, scale = exp(2 * log_sigma);
     memcpy(c->theta, b, (size_t)q * sizeof *b);
     if (D > q) c->theta[q] = log_sigma;
     sgfs_status status = sgfsi_full_likelihood(&c->full, c->theta, &loglik, c->G, info, err);
+    if (status != SGFS_OK) return status;
     c->s->rows += c->full.N;
     for (int64_t j = 0; j < q; j++) c->gradient[j] = scale * c->G[j];
-    c->rss = -2 * scale * (loglik + c->s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI));
-    if (D > q) c->rss = scale * (c->G[q] + c->s->W); /* the same, with a digit more */
-    return status;
+    if (D > q) c->rss = scale * (c->G[q] + c->s->W);
+    else c->rss = -2 * scale * (loglik + c->s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI));
+    for (int64_t i = 0; i < q && info != NULL; i++) {
+        for (int64_t j = 0; j <= i; j++) c->gram[i * q + j] = scale * info[i * D + j];
+    }
+    return SGFS_OK;
 }
 
-static sgfs_status gather_gram(columns *c, double log_sigma, sgfsi_arena *own, sgfs_err *err) {
-    int64_t D = c->m->D, q = c->s->q;
-    double *info = SGFSI_DOUBLES(own, D * D), scale = exp(2 * log_sigma);
+static sgfs_status gather_gram(columns *c, sgfsi_arena *own, sgfs_err *err) {
+    int64_t D = c->m->D;
+    double *info = SGFSI_DOUBLES(own, D * D);
     c->theta = SGFSI_DOUBLES(own, D);
     c->G = SGFSI_DOUBLES(own, D);
     if (info == NULL || c->theta == NULL || c->G == NULL)
         return sgfsi_fail_memory(err, "the sums over all rows");
     sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, true, own, err);
     c->full.log = sgfsi_config_log(c->m->cfg);
-    if (status == SGFS_OK) status = pass(c, c->s->centre, log_sigma, info, err);
-    for (int64_t i = 0; i < q && status == SGFS_OK; i++) {
-        for (int64_t j = 0; j <= i; j++) c->gram[i * q + j] = scale * info[i * D + j];
-    }
-    return status;
+    return status == SGFS_OK ? pass(c, c->s->centre, info, err) : status;
 }
 
 /* ---- more columns than rows ------------------------------------------------------------------ */
@@ -245,9 +248,9 @@ static sgfs_status reduce(columns *c, const double *P, const double *mean, const
 /* ---- coordinates ----------------------------------------------------------------------------- */
 
 /* Gradient and residual sum of squares at b. */
-static sgfs_status look(columns *c, const double *b, double log_sigma, sgfs_err *err) {
+static sgfs_status look(columns *c, const double *b, sgfs_err *err) {
     const sgfsi_least_squares *s = c->s;
-    if (c->X == NULL) return pass(c, b, log_sigma, NULL, err);
+    if (c->X == NULL) return pass(c, b, NULL, err);
     int64_t N = c->m->data->N;
     memcpy(c->residual, c->y, (size_t)N * sizeof *c->y);
     sgfsi_gemv(s->device, N, s->q, -1.0, c->X, b, 1.0, c->residual);
@@ -289,7 +292,7 @@ static sgfs_status recentre(columns *c, const double *L, double *step, sgfs_err 
     sgfsi_trsv(s->device, s->q, L, false, step);
     sgfsi_trsv(s->device, s->q, L, true, step);
     sgfsi_axpy(s->device, s->q, 1.0, step, s->centre);
-    return look(c, s->centre, s->log_sigma0, err);
+    return look(c, s->centre, err);
 }
 
 /* s->T from L. nu: q, made anew from T. work: SGFS_EIGEN_WORK(q). */
@@ -361,7 +364,7 @@ static sgfs_status settle(columns *c, const double prior[2], sgfsi_arena *own, s
         s->law.middle = 2 * (s->log_sigma0 - prior[1]);
         status = sgfsi_sigma_law_mode(&s->law, &mode, err);
         if (status != SGFS_OK || fabs(mode) <= 2 * close_enough) return status;
-        s->log_sigma0 -= mode / 2;
+        s->log_sigma0 -= fmax(-stride, fmin(mode / 2, stride));
     }
     return SGFS_OK;
 }
@@ -424,9 +427,9 @@ static sgfs_status open_columns(columns *c, sgfsi_arena *arena, sgfsi_arena *own
     }
     if (c->X != NULL) {
         sgfsi_syrk_t(s->device, m->data->N, s->q, 1.0, c->X, 0.0, c->gram);
-        status = look(c, s->centre, log_sigma, err);
+        status = look(c, s->centre, err);
     } else {
-        status = gather_gram(c, log_sigma, own, err);
+        status = gather_gram(c, own, err);
     }
     return status == SGFS_OK ? settle(c, prior, own, err) : status;
 }

@@ -35,6 +35,7 @@ static const stage stages[] = {
     {"sgfs-b", "logistic", {SGFS, "fisher.block_size", "2"}},
     {"sgfs", "logistic", {SGFS, "fisher.kind", "diag"}},
     {"exact", "logistic", {NULL}},
+    {"exact-linear", "linear", {NULL}},
     {"sgfs-cv", "logistic", {SGFS}},
     {"nuts", "logistic", {NULL}},
     {"hmc", "logistic", {NULL}},

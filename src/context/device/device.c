@@ -266,10 +266,10 @@ void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A) {
 }
 
 /* One plane rotation that makes S_ij 0, i < j, and turns rows i and j of V with it (Golub and Van
- * Loan, Matrix Computations, 8.5). Is there anything to turn? */
-static bool rotate(int64_t D, double *S, double *V, int64_t i, int64_t j) {
+ * Loan, Matrix Computations, 8.5). Is there anything to turn? least: what is rounding. */
+static bool rotate(int64_t D, double *S, double *V, int64_t i, int64_t j, double least) {
     double off = S[i * D + j], gap = S[j * D + j] - S[i * D + i];
-    if (!(fabs(off) > 0x1p-53 * sqrt(fabs(S[i * D + i] * S[j * D + j])))) return false;
+    if (!(fabs(off) > least)) return false;
     double t = 2 * off / (gap + copysign(hypot(gap, 2 * off), gap));
     double c = 1 / hypot(1, t), s = c * t;
     for (int64_t k = 0; k < D; k++) { /* columns, then rows: S stays symmetric */
@@ -297,11 +297,14 @@ int64_t sgfsi_eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work) {
     }
     memset(A, 0, (size_t)(D * D) * sizeof *A);
     for (int64_t i = 0; i < D; i++) A[i * D + i] = 1;
+    double largest = 0;
+    for (int64_t i = 0; i < D * D; i++) largest = fmax(largest, fabs(S[i]));
     bool turned = true;
     for (int sweep = 0; sweep < SWEEPS && turned; sweep++) {
         turned = false;
         for (int64_t i = 0; i < D; i++) {
-            for (int64_t j = i + 1; j < D; j++) turned = rotate(D, S, A, i, j) || turned;
+            for (int64_t j = i + 1; j < D; j++)
+                turned = rotate(D, S, A, i, j, 0x1p-54 * largest) || turned;
         }
     }
     for (int64_t i = 0; i < D; i++) {
