@@ -438,7 +438,8 @@ sgfs_status sgfsi_least_squares_open(sgfsi_least_squares *s, const sgfs_model *m
                                      sgfsi_arena *arena, sgfs_err *err) {
     sgfsi_arena own = {NULL};
     columns c = {.s = s, .m = m, .threads = threads};
-    *s = (sgfsi_least_squares){.device = m->ctx.near, .p = m->data->p, .W = m->data->total};
+    *s = (sgfsi_least_squares){
+        .model = m, .device = m->ctx.near, .p = m->data->p, .W = m->data->total};
     sgfs_status status = open_columns(&c, arena, &own, err);
     sgfsi_arena_free(&own);
     return status;
@@ -461,8 +462,11 @@ void sgfsi_least_squares_place(const sgfsi_least_squares *s, const double *c, do
     for (int64_t j = 0; j < m; j++) beta[s->column[single + j]] = s->mean[j] + s->scale[j] * z[j];
 }
 
-double sgfsi_least_squares_loglik(const sgfsi_least_squares *s, const double *c, double v) {
-    double change = 0, log_sigma = s->log_sigma0 - v / 2;
-    for (int64_t k = 0; k < s->q; k++) change += c[k] * (s->d[k] * c[k] - 2 * s->gamma[k]);
-    return -s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI) - 0.5 * exp(v) * (s->Q + change);
+sgfs_status sgfsi_least_squares_lp(const sgfsi_least_squares *s, const double *c,
+                                   const double *theta, double *lp, sgfs_err *err) {
+    double squares = s->Q, log_sigma = s->known ? s->log_sigma0 : theta[s->p];
+    for (int64_t k = 0; k < s->q; k++) squares += c[k] * (s->d[k] * c[k] - 2 * s->gamma[k]);
+    *lp = -s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI) -
+          0.5 * exp(-2 * (log_sigma - s->log_sigma0)) * squares;
+    return sgfsi_prior_add(s->model, theta, lp, NULL, err);
 }

@@ -21,6 +21,7 @@
 #include "posterior/sigma_law.h"
 
 typedef struct sgfsi_least_squares {
+    const sgfs_model *model;
     const sgfs_device *device;
     int64_t p, q;
     double W, Q;
@@ -51,7 +52,9 @@ sgfs_status sgfsi_least_squares_open(sgfsi_least_squares *s, const sgfs_model *m
  * 2 q. */
 void sgfsi_least_squares_place(const sgfsi_least_squares *s, const double *c, double *z,
                                double *work, double *beta);
-/* Log likelihood of all rows at coordinates c and v. */
-double sgfsi_least_squares_loglik(const sgfsi_least_squares *s, const double *c, double v);
+/* The log density of the posterior, up to the prior's constant, at theta, which has coordinates
+ * c. */
+sgfs_status sgfsi_least_squares_lp(const sgfsi_least_squares *s, const double *c,
+                                   const double *theta, double *lp, sgfs_err *err);
 
 #endif

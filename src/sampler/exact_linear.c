@@ -19,7 +19,6 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "model/prior.h"
 #include "posterior/least_squares.h"
 #include "sampler/sampler.h"
 
@@ -98,8 +97,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     if (fit->q < fit->p) sgfsi_sampler_normals(s, now->t, SGFSI_PRIOR, e->z);
     sgfsi_least_squares_place(fit, e->c, e->z, e->work, theta);
     if (!fit->known) theta[fit->p] = fit->log_sigma0 - v / 2;
-    stats[0] = sgfsi_least_squares_loglik(fit, e->c, v);
-    return sgfsi_prior_add(s->model, theta, &stats[0], NULL, err);
+    return sgfsi_least_squares_lp(fit, e->c, theta, &stats[0], err);
 }
 
 static double tau(const sgfsi_plan *plan) {

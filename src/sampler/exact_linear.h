@@ -4,7 +4,7 @@
 #ifndef SGFSI_EXACT_LINEAR_H
 #define SGFSI_EXACT_LINEAR_H
 
-#include "model/model.h"
+#include "posterior/posterior.h"
 
 /* Why not, as the end of a sentence; NULL: it may. */
 const char *sgfsi_exact_linear_refuses(const sgfs_model *m);
