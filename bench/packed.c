@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "base/threads.h"
 #include "base/ticker.h"
 #include "files/collect.h"
 #include "files/packed/packed.h"
@@ -89,7 +90,7 @@ static double time_check(const char *path) {
         sgfsi_table t;
         double before = sgfsi_now();
         if (sgfsi_table_read(path, &silent, &t, &err) != SGFS_OK) give_up(err.text);
-        if (sgfsi_packed_verify(&t, NULL, &err) != SGFS_OK) give_up(err.text);
+        if (sgfsi_packed_verify(&t, sgfsi_threads(0), NULL, &err) != SGFS_OK) give_up(err.text);
         keep_best(&best, sgfsi_now() - before);
         sgfsi_table_free(&t);
     }

@@ -106,8 +106,8 @@ static double time_scores(const setup *s, sgfsi_eval *e) {
     double end = sgfsi_now() + round_seconds, best = 1e30;
     e->scores.loglik = NULL; /* as in a step that records nothing */
     for (double before; (before = sgfsi_now()) < end;) {
-        if (s->m->kind->scores(s->m, s->theta, &e->batcher.batch, &e->scores, e->scratch, NULL) !=
-            SGFS_OK)
+        if (s->m->kind->scores(s->m, s->theta, &e->batcher.rows.batch, &e->scores, e->scratch,
+                               NULL) != SGFS_OK)
             give_up("the scores failed");
         double took = sgfsi_now() - before;
         best = took < best ? took : best;

@@ -312,6 +312,15 @@ sgfs_status cli_check_out(const cli_args *args, const char *out, const char *dat
     return SGFS_OK;
 }
 
+const char *cli_free_name(const cli_args *args, const char *stem, const char *ending,
+                          char out[256]) {
+    bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
+    snprintf(out, 256, "%.220s.%s", stem, ending);
+    for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++)
+        snprintf(out, 256, "%.220s-%d.%s", stem, k, ending);
+    return out;
+}
+
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err) {
     const char *path = cli_given(command, args, "data");

@@ -71,6 +71,10 @@ bool cli_same_file(const char *a, const char *b);
 sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
 /* What files made with it are called after: a model in a file without folder and ending. */
 void cli_short_model(const char *model, char *out, size_t room);
+/* STEM.run (or another ending), or the first of STEM-2.run, STEM-3.run, ... that does not exist
+ * yet; with --overwrite the first of all. */
+const char *cli_free_name(const cli_args *args, const char *stem, const char *ending,
+                          char out[256]);
 /* The rows of --data; an output that cannot be (out, may be NULL) is refused before they are
  * read. */
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 
@@ -53,23 +52,12 @@ static const cli_flag flags[] = {
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {NULL, NULL, NULL}};
 
-/* MODEL.run, or the first of MODEL-2.run, MODEL-3.run, ... that does not exist yet. */
-static const char *free_name(const char *model, char *out, size_t room, const sgfs_config *cfg) {
-    bool overwrite = strcmp(sgfs_config_get(cfg, "output.overwrite"), "true") == 0;
-    char word[128];
-    cli_short_model(model, word, sizeof word);
-    snprintf(out, room, "%s.run", word);
-    for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++) {
-        snprintf(out, room, "%s-%d.run", word, k);
-    }
-    return out;
-}
-
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
-    char made[256];
+    char made[256], word[128];
     const char *path = cli_given(&cmd_sample, args, "out");
     if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
-    if (path == NULL) path = free_name(args->word[0], made, sizeof made, args->cfg);
+    cli_short_model(args->word[0], word, sizeof word);
+    if (path == NULL) path = cli_free_name(args, word, "run", made);
     sgfs_data *data = cli_open_data(&cmd_sample, args, path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);

@@ -100,19 +100,19 @@ static sgfs_status with_model(const sgfs_model *model, const char *path, const c
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"grid", "OPTION=X,Y,...", "values to try; several --grid: every combination"},
-    {"out", "FILE", "the winner, for --config (default: MODEL-SAMPLER.json, or MODEL-tuned.json)"},
+    {"out", "FILE", "the winner, for --config (default: MODEL-SAMPLER.json, ...-2.json, ...)"},
     {NULL, NULL, NULL}};
 
 static sgfs_status tune(cli_args *args, sgfs_err *err) {
-    char made[256], word[128];
+    char made[256], word[128], stem[240];
     const char *path = cli_given(&cmd_tune, args, "out");
     if (cli_check_model(&cmd_tune, args, err) != SGFS_OK) return err->code;
     if (path == NULL) {
         cli_short_model(args->word[0], word, sizeof word);
         const char *sampler = sgfs_config_get(args->cfg, "sampler.kind");
-        snprintf(made, sizeof made, "%.100s-%.100s.json", word,
+        snprintf(stem, sizeof stem, "%.100s-%.100s", word,
                  strcmp(sampler, "auto") == 0 ? "tuned" : sampler);
-        path = made;
+        path = cli_free_name(args, stem, "json", made);
     }
     sgfs_data *data = cli_open_data(&cmd_tune, args, path, err);
     if (data == NULL) return err->code;

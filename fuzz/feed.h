@@ -167,7 +167,7 @@ static inline void feed_check_table(const sgfsi_table *t) {
     if (t->type == SGFSI_CSR) feed_check_csr(t);
     else (void)feed_touch(t);
     sgfs_err err = {SGFS_OK, ""};
-    feed_check(sgfsi_packed_verify(t, NULL, &err), &err, false);
+    feed_check(sgfsi_packed_verify(t, 1, NULL, &err), &err, false);
 }
 
 /* Cell j of row i as a double; a target that is no column comes last. */
@@ -353,12 +353,12 @@ static inline void feed_gather(const sgfs_data *d) {
         sgfsi_rows_plan plan = {.n = n, .sparse = sparse == 1, .repeats = true};
         if (sgfsi_rows_open(&rows, d, plan, &arena, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
         for (int64_t i = 0; i < n; i++) row[i] = d->N - 1 - i;
-        sgfs_batch batch = sgfsi_rows_range(&rows, 0, n);
+        const sgfs_batch *batch = sgfsi_rows_range(&rows, 0, n);
         for (int64_t i = 0; finite && d->has_target && i < n; i++)
-            if (!isfinite(batch.y[i])) FEED_FAIL("target of row %lld", (long long)i);
+            if (!isfinite(batch->y[i])) FEED_FAIL("target of row %lld", (long long)i);
         batch = sgfsi_rows_drawn(&rows, row, n);
-        for (int64_t i = 0; finite && batch.x != NULL && i < n * d->p; i++)
-            if (!isfinite(batch.x[i])) FEED_FAIL("cell %lld", (long long)i);
+        for (int64_t i = 0; finite && batch->x != NULL && i < n * d->p; i++)
+            if (!isfinite(batch->x[i])) FEED_FAIL("cell %lld", (long long)i);
     }
     sgfsi_arena_free(&arena);
 }
@@ -385,7 +385,7 @@ static inline bool feed_may_refuse(const sgfs_data *d, const sgfs_err *err) {
     bool idle = false;
     sgfs_err own;
     if (strstr(err->text, "checksum") != NULL)
-        return sgfsi_packed_verify(&d->table, NULL, &own) != SGFS_OK;
+        return sgfsi_packed_verify(&d->table, 1, NULL, &own) != SGFS_OK;
     for (int64_t j = 0; d->table.role != NULL && j < d->table.cols; j++)
         idle = idle || d->table.role[j] == SGFSI_ROLE_NONE;
     return idle && err->code == SGFS_EDATA && strstr(err->text, "finite") != NULL;
@@ -557,7 +557,7 @@ static inline void feed_run(const unsigned char *bytes, size_t size) {
         for (int64_t k = 0; k < shape.draws * shape.dim; k++) sum += sgfs_draws_chain(d, c)[k];
     for (int64_t j = 0; j < shape.dim; j++) sum += (double)strlen(sgfs_draws_param(d, j));
     if (sum == 0.12345) FEED_FAIL("a sum that nobody expects");
-    sgfsi_summary_free(sgfsi_summary_new(d, &err));
+    sgfsi_summary_free(sgfsi_summary_new(d, 2, &err));
     sgfs_draws_free(d);
 }
 

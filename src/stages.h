@@ -84,6 +84,18 @@ typedef struct sgfs_expansion {
     const double *info;  /* D x D, both triangles: information there (`curvature`), without it */
 } sgfs_expansion;
 
+/* Several places at once: theta_k, or with a centre the pairs centre + theta_k, centre - theta_k. */
+typedef struct sgfs_places {
+    int64_t count;        /* K */
+    const double *theta;  /* K x D */
+    const double *centre; /* D, or NULL */
+    /* K each: what the rows say there, times their weights, is added */
+    double *loglik; /* at theta_k, or at centre + theta_k */
+    double *minus;  /* at centre - theta_k; only with a centre */
+    double *G;      /* K x D: the gradients, likewise; NULL: not wanted; never with a centre */
+    double *scratch;
+} sgfs_places;
+
 typedef struct sgfs_model_kind {
     const char *name, *help;
     const sgfs_option *options;
@@ -142,6 +154,12 @@ typedef struct sgfs_model_kind {
     /* The log likelihood of all rows at theta less that at the anchor, exactly, without a row:
      * where gradient and information there say all there is to know. */
     double (*whole)(const sgfs_model *m, const sgfs_expansion *at, const double *theta);
+    /* ---- all rows at many places (posterior/places.h): NULL: they are looked at one by one ---- */
+    /* As sgfs_places says, for the rows of b. A log density that is no number may be anything but
+     * finite. */
+    void (*many)(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at);
+    /* Doubles that it wants for K places and n rows. */
+    int64_t (*many_scratch)(const sgfs_model *m, int64_t count, int64_t n);
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
     /* And back. Kinds with to_user have both. */
@@ -271,6 +289,9 @@ typedef struct sgfs_sampler_kind {
     bool uses_fisher;
     bool exact;     /* draws from the posterior itself: there is no bias to measure */
     bool optimiser; /* its iterates are no draws, and have no effective sample size */
+    /* The option that holds its step h, where its bias vanishes with h: an audit makes h smaller.
+     * NULL: there is none. */
+    const char *vanishing;
     bool anchored;  /* has an anchor; chosen for the user, it is given up where there is none */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there
@@ -295,6 +316,10 @@ typedef struct sgfs_sampler_kind {
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err);
+    /* The same for all chains of the run at once, in place of `step`: each chain's theta and stats
+     * are in its sampler. The first chain's sampler, opened before the others, knows them all.
+     * NULL: chains walk by themselves. */
+    sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
     /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
      * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);

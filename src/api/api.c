@@ -7,7 +7,7 @@
 #include "api/options.h"
 #include "chain/run.h"
 #include "files/reader.h"
-#include "jobs/validation.h"
+#include "jobs/newrows.h"
 #include "model/user.h"
 #include "sink/export.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * config_load.c: options from a file: a config (base/config_file.c), or the header of a run.
  */
-#include <string.h>
 
 #include "jobs/reopen.h"
 #include "sink/runfile.h"

@@ -4,8 +4,6 @@
  */
 #include "api/options.h"
 
-#include <string.h>
-
 #include "jobs/job.h"
 #include "posterior/mode.h"
 
@@ -27,7 +25,7 @@ static const sgfs_option minibatch_options[] = {
     SGFSI_OPTIONS_END};
 
 static const sgfs_option run_options[] = {
-    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains"},
+    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains (exact-hmc: 16)"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,

@@ -25,18 +25,15 @@ struct sgfsi_bytes {
 sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
     *in = NULL;
     struct stat st;
-    if (stat(path, &st) != 0) {
+    if (stat(path, &st) != 0)
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(errno));
-    }
-    if (S_ISDIR(st.st_mode)) {
+    if (S_ISDIR(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give the name of a file.", path);
-    }
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO,
                           "%s: is not a regular file; it is read more than once, so save it to a "
                           "file first.",
                           path);
-    }
     sgfsi_bytes *b = calloc(1, sizeof *b);
     if (b == NULL) return sgfsi_fail_memory(err, "a file");
     b->path = path;
@@ -54,21 +51,6 @@ sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) 
     return SGFS_OK;
 }
 
-static sgfs_status fail_read(const sgfsi_bytes *in, int code, const char *text, sgfs_err *err) {
-    switch (code) {
-    case Z_ERRNO:
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", in->path, strerror(errno));
-    case Z_MEM_ERROR: return sgfsi_fail_memory(err, "the decompressor");
-    case Z_BUF_ERROR:
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the gzip data end too early: the file was cut off; copy or download "
-                          "it again.",
-                          in->path);
-    default:
-        return sgfsi_fail(err, SGFS_EDATA, "%s: the gzip data are damaged (%s).", in->path, text);
-    }
-}
-
 sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *got, sgfs_err *err) {
     const size_t most = 1u << 30; /* gzread counts in int */
     *got = 0;
@@ -79,7 +61,21 @@ sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *go
         if (n == (int)want) continue;
         int code;
         const char *text = gzerror(in->gz, &code);
-        return code == Z_OK || code == Z_STREAM_END ? SGFS_OK : fail_read(in, code, text, err);
+        switch (code) {
+        case Z_OK:
+        case Z_STREAM_END: return SGFS_OK;
+        case Z_ERRNO:
+            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", in->path, strerror(errno));
+        case Z_MEM_ERROR: return sgfsi_fail_memory(err, "the decompressor");
+        case Z_BUF_ERROR:
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the gzip data end too early: the file was cut off; copy or "
+                              "download it again.",
+                              in->path);
+        default:
+            return sgfsi_fail(err, SGFS_EDATA, "%s: the gzip data are damaged (%s).", in->path,
+                              text);
+        }
     }
     return SGFS_OK;
 }

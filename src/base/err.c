@@ -62,6 +62,14 @@ sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
                       "%s is not a finite number; remove such rows or fill them in first.", cell);
 }
 
+void sgfsi_append(char *text, size_t room, const char *format, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, room - used, format, args);
+    va_end(args);
+}
+
 void sgfsi_say(const sgfsi_log *log, sgfs_level level, const char *format, ...) {
     if (log == NULL || log->fn == NULL) return;
     char text[1024];

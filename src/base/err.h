@@ -20,6 +20,10 @@ sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
 /* The same for a cell of the data: "<what> is not a finite number", and what to do about it. */
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) SGFSI_PRINTF(2, 3);
 
+/* A sentence piece by piece: what the format says behind the text that is in `room` bytes already,
+ * cut off where they end. */
+void sgfsi_append(char *text, size_t room, const char *format, ...) SGFSI_PRINTF(3, 4);
+
 /* Where notes and warnings go; a NULL function drops them. Passed by pointer to whoever may speak.
  */
 typedef struct sgfsi_log {

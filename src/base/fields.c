@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+
 static size_t size_of(sgfsi_field_type type) {
     switch (type) {
     case SGFSI_FIELD_DOUBLE: return sizeof(double);
@@ -42,21 +44,12 @@ static void give(const sgfsi_field *f, const void *host) {
 void sgfsi_fields_add(sgfsi_fields *list, const char *name, void *at, int64_t count,
                       sgfsi_field_type type) {
     if (at == NULL) return;
-    if (list->count == list->room) {
-        int64_t room = list->room > 0 ? 2 * list->room : 64;
-        sgfsi_field *more = realloc(list->field, (size_t)room * sizeof *more);
-        if (more == NULL) {
-            list->failed = true;
-            return;
-        }
-        list->field = more;
-        list->room = room;
+    if (!sgfsi_grow(&list->field, &list->room, list->count + 1, sizeof *list->field)) {
+        list->failed = true;
+        return;
     }
     sgfsi_field *f = &list->field[list->count++];
-    memset(f, 0, sizeof *f);
-    f->at = at;
-    f->count = count;
-    f->type = type;
+    *f = (sgfsi_field){.at = at, .count = count, .type = type};
     int length = snprintf(f->name, sizeof f->name, "%s%s", list->prefix, name);
     if (length >= (int)sizeof f->name) list->failed = true;
 }

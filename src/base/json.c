@@ -33,21 +33,24 @@ void sgfsi_json_free(sgfsi_json *v) {
     json_decref(plain(v));
 }
 
-/* Put v into its parent; a member that found no memory is left out. */
-static void put(sgfsi_json *in, const char *key, json_t *v) {
-    if (in == NULL || v == NULL) {
-        json_decref(v);
-        return;
-    }
-    if (key == NULL) {
-        (void)json_array_append_new(plain(in), v);
-    } else {
-        (void)json_object_set_new(plain(in), key, v);
-    }
+/* Put v into its parent, which takes NULL for either; false: it is left out, for want of memory. */
+static bool put(sgfsi_json *in, const char *key, json_t *v) {
+    if (key == NULL) return json_array_append_new(plain(in), v) == 0;
+    return json_object_set_new(plain(in), key, v) == 0;
 }
 
 void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v) {
-    put(in, key, plain(v));
+    (void)put(in, key, plain(v));
+}
+
+sgfsi_json *sgfsi_json_object_in(sgfsi_json *in, const char *key) {
+    json_t *v = json_object();
+    return put(in, key, v) ? wrapped(v) : NULL;
+}
+
+sgfsi_json *sgfsi_json_array_in(sgfsi_json *in, const char *key) {
+    json_t *v = json_array();
+    return put(in, key, v) ? wrapped(v) : NULL;
 }
 
 /* Bytes that are not UTF-8, kept readable by taking each as a Latin-1 character. */
@@ -69,25 +72,24 @@ static json_t *latin1(const char *text) {
 
 void sgfsi_json_text(sgfsi_json *in, const char *key, const char *text) {
     json_t *v = text == NULL ? json_null() : json_string(text);
-    put(in, key, v != NULL || text == NULL ? v : latin1(text));
+    (void)put(in, key, v != NULL || text == NULL ? v : latin1(text));
 }
 
 void sgfsi_json_num(sgfsi_json *in, const char *key, double x) {
-    put(in, key, isfinite(x) ? json_real(x) : json_null());
+    (void)put(in, key, isfinite(x) ? json_real(x) : json_null());
 }
 
 void sgfsi_json_int(sgfsi_json *in, const char *key, int64_t i) {
-    put(in, key, json_integer((json_int_t)i));
+    (void)put(in, key, json_integer((json_int_t)i));
 }
 
 void sgfsi_json_flag(sgfsi_json *in, const char *key, bool b) {
-    put(in, key, json_boolean(b));
+    (void)put(in, key, json_boolean(b));
 }
 
 void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x) {
-    sgfsi_json *array = sgfsi_json_array();
+    sgfsi_json *array = sgfsi_json_array_in(in, key);
     for (int64_t i = 0; i < n; i++) sgfsi_json_num(array, NULL, x[i]);
-    sgfsi_json_put(in, key, array);
 }
 
 void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...) {
@@ -114,10 +116,9 @@ char *sgfsi_json_finish(sgfsi_json *v) {
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
     json_error_t where;
     json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (v == NULL) {
+    if (v == NULL)
         sgfsi_fail(err, SGFS_EDATA, "%s:%d:%d: not valid JSON: %s.", what, where.line, where.column,
                    where.text);
-    }
     return wrapped(v);
 }
 

@@ -13,6 +13,9 @@ typedef struct sgfsi_json
 
 sgfsi_json *sgfsi_json_object(void); /* caller's: free it, or give it to a parent */
 sgfsi_json *sgfsi_json_array(void);
+/* The same as a member of `in` (or at its end, key NULL), whose it is; NULL when memory is out. */
+sgfsi_json *sgfsi_json_object_in(sgfsi_json *in, const char *key);
+sgfsi_json *sgfsi_json_array_in(sgfsi_json *in, const char *key);
 sgfsi_json *sgfsi_json_copy(const sgfsi_json *v); /* caller's; shares nothing that changes */
 void sgfsi_json_free(sgfsi_json *v);
 
@@ -23,6 +26,33 @@ void sgfsi_json_int(sgfsi_json *in, const char *key, int64_t i);
 void sgfsi_json_flag(sgfsi_json *in, const char *key, bool b);
 void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x);
 void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v); /* takes v over */
+
+/* Members of a struct under their own names, in this order: SGFSI_JSON(o, row, name, mean, sd).
+ * o and row are written out again for each of them, so they must be names. Each member is a double, an int64_t, a bool or a text; 12 at most. */
+#define SGFSI_JSON_ONE(in, thing, m)                                                               \
+    _Generic((thing)->m,                                                                           \
+             double: sgfsi_json_num,                                                               \
+             int64_t: sgfsi_json_int,                                                              \
+             bool: sgfsi_json_flag,                                                                \
+             char *: sgfsi_json_text,                                                              \
+             const char *: sgfsi_json_text)((in), #m, (thing)->m)
+#define SGFSI_JSON_2(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_ONE(i, t, __VA_ARGS__)
+#define SGFSI_JSON_3(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_2(i, t, __VA_ARGS__)
+#define SGFSI_JSON_4(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_3(i, t, __VA_ARGS__)
+#define SGFSI_JSON_5(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_4(i, t, __VA_ARGS__)
+#define SGFSI_JSON_6(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_5(i, t, __VA_ARGS__)
+#define SGFSI_JSON_7(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_6(i, t, __VA_ARGS__)
+#define SGFSI_JSON_8(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_7(i, t, __VA_ARGS__)
+#define SGFSI_JSON_9(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_8(i, t, __VA_ARGS__)
+#define SGFSI_JSON_10(i, t, m, ...)                                  SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_9(i, t, __VA_ARGS__)
+#define SGFSI_JSON_11(i, t, m, ...)                                  SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_10(i, t, __VA_ARGS__)
+#define SGFSI_JSON_12(i, t, m, ...)                                  SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_11(i, t, __VA_ARGS__)
+#define SGFSI_JSON_NTH(a, b, c, d, e, f, g, h, i, j, k, l, nth, ...) nth
+#define SGFSI_JSON(in, thing, ...)                                                                 \
+    SGFSI_JSON_NTH(__VA_ARGS__, SGFSI_JSON_12, SGFSI_JSON_11, SGFSI_JSON_10, SGFSI_JSON_9,         \
+                   SGFSI_JSON_8, SGFSI_JSON_7, SGFSI_JSON_6, SGFSI_JSON_5, SGFSI_JSON_4,           \
+                   SGFSI_JSON_3, SGFSI_JSON_2, SGFSI_JSON_ONE, 0)                                  \
+    (in, thing, __VA_ARGS__)
 
 /* Say a warning now, and keep the sentence in a list for later. */
 void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...) SGFSI_PRINTF(3, 4);

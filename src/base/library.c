@@ -13,11 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The handle is the loader's own; the type keeps it apart from other pointers. */
-static void *handle_of(sgfsi_library *library) {
-    return (void *)library;
-}
-
 sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     char exact[PATH_MAX];
     struct stat st;
@@ -32,8 +27,8 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     }
     int n = snprintf(exact, sizeof exact, "%s%s", strchr(path, '/') == NULL ? "./" : "", path);
     void *handle = n < (int)sizeof exact ? dlopen(exact, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (handle != NULL) return (sgfsi_library *)handle;
-    const char *why = dlerror(); /* "PATH: reason" */
+    if (handle != NULL) return (sgfsi_library *)handle; /* kept apart from other pointers */
+    const char *why = dlerror();                        /* "PATH: reason" */
     if (why == NULL) why = "no reason is known";
     if (strncmp(why, exact, (size_t)n) == 0 && strncmp(why + n, ": ", 2) == 0) why += n + 2;
     sgfsi_fail(err, SGFS_EDATA, "%.200s: is not a shared object that can be loaded here: %.220s.",
@@ -42,9 +37,9 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
 }
 
 const void *sgfsi_library_find(sgfsi_library *library, const char *symbol) {
-    return dlsym(handle_of(library), symbol);
+    return dlsym((void *)library, symbol);
 }
 
 void sgfsi_library_close(sgfsi_library *library) {
-    if (library != NULL) (void)dlclose(handle_of(library));
+    if (library != NULL) (void)dlclose((void *)library);
 }

@@ -30,12 +30,7 @@ static sgfs_status read_npy(table *t, const char *bytes, size_t count, sgfs_err 
     sgfs_status status = sgfsi_npy_parse(&head, (const unsigned char *)bytes, count, err);
     if (status != SGFS_OK) return status;
     bool single = strcmp(head.descr, "<f4") == 0;
-    if (!single && strcmp(head.descr, "<f8") != 0) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: the array's type '%.20s' is not read here; save it as float64 "
-                          "(astype('<f8')).",
-                          t->path, head.descr);
-    }
+    if (!single && strcmp(head.descr, "<f8") != 0) return sgfsi_npy_refuse_type(&head, err);
     /* Has the file the bytes that its shape asks for? */
     t->rows = head.shape[0];
     t->cols = head.dims == 1 ? 1 : head.shape[1];
@@ -111,11 +106,10 @@ static sgfs_status read_text(table *t, const char *text, size_t bytes, sgfs_err 
             return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: there is no number at \"%.*s\".", t->path,
                               (long long)line, shown, bad);
         }
-        if (t->rows > 0 && count != t->cols) {
+        if (t->rows > 0 && count != t->cols)
             return sgfsi_fail(err, SGFS_EDATA,
                               "%s:%lld: %lld numbers, where the lines before have %lld.", t->path,
                               (long long)line, (long long)count, (long long)t->cols);
-        }
         t->cols = count;
         t->rows++;
     }
@@ -169,16 +163,13 @@ static sgfs_status symmetrise(const table *t, int64_t D, sgfs_err *err) {
             double *lower = &t->x[i * D + j], *upper = &t->x[j * D + i];
             double size = fmax(fmax(fabs(*lower), fabs(*upper)),
                                sqrt(fabs(t->x[i * D + i])) * sqrt(fabs(t->x[j * D + j])));
-            if (fabs(*lower - *upper) > tolerance * size) {
-                char a[SGFSI_NUM_CHARS], b[SGFSI_NUM_CHARS];
-                sgfsi_format_digits(a, *lower, 6);
-                sgfsi_format_digits(b, *upper, 6);
+            if (fabs(*lower - *upper) > tolerance * size)
                 return sgfsi_fail(err, SGFS_EDATA,
                                   "%s: the matrix is not symmetric: row %lld, column %lld is %s, "
                                   "and row %lld, column %lld is %s.",
-                                  t->path, (long long)(i + 1), (long long)(j + 1), a,
-                                  (long long)(j + 1), (long long)(i + 1), b);
-            }
+                                  t->path, (long long)(i + 1), (long long)(j + 1),
+                                  SGFSI_DIGITS(*lower, 6), (long long)(j + 1), (long long)(i + 1),
+                                  SGFSI_DIGITS(*upper, 6));
             *lower = *upper = *lower + (*upper - *lower) / 2;
         }
     }

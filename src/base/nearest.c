@@ -26,9 +26,8 @@ int64_t sgfsi_distance(const char *a, const char *b) {
         for (int64_t j = 1; j <= n; j++) {
             int64_t change = d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]);
             d[i][j] = min2(change, 1 + min2(d[i - 1][j], d[i][j - 1]));
-            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
                 d[i][j] = min2(d[i][j], d[i - 2][j - 2] + 1);
-            }
         }
     }
     return d[m][n];
@@ -38,14 +37,24 @@ int sgfsi_is_near(const char *word, int64_t distance) {
     return distance <= 1 + (int64_t)strlen(word) / 4;
 }
 
-const char *sgfsi_nearest(const char *word, int64_t count, const char *const *candidates) {
+static const char *nearest(const char *word, int64_t count, const char *const *candidates,
+                           const char *taken, int64_t limit) {
     const char *best = NULL;
-    int64_t least = INT64_MAX;
+    int64_t least = limit;
     for (int64_t i = 0; i < count; i++) {
-        int64_t d = sgfsi_distance(word, candidates[i]);
+        int64_t d = taken != NULL && taken[i] ? INT64_MAX : sgfsi_distance(word, candidates[i]);
         if (d >= least) continue;
         least = d;
         best = candidates[i];
     }
     return best != NULL && sgfsi_is_near(word, least) ? best : NULL;
+}
+
+const char *sgfsi_nearest(const char *word, int64_t count, const char *const *candidates) {
+    return nearest(word, count, candidates, NULL, INT64_MAX);
+}
+
+const char *sgfsi_nearest_name(const char *word, int64_t count, const char *const *candidates,
+                               const char *taken) {
+    return nearest(word, count, candidates, taken, (int64_t)strlen(word));
 }

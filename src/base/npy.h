@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * npy.h: NumPy array files: writing float64 in C order (npy.c), and reading a header (npyhead.c).
+ * npy.h: NumPy array files: writing float64 in C order, and reading a header.
  */
 #ifndef SGFSI_NPY_H
 #define SGFSI_NPY_H

@@ -77,9 +77,8 @@ static const char *scan_exponent(const char *s, const char *end, int64_t *exp10)
     if (p < end && (*p == '-' || *p == '+')) p++;
     if (p == end || !is_digit(*p)) return s;
     int64_t e = 0;
-    for (; p < end && is_digit(*p); p++) {
+    for (; p < end && is_digit(*p); p++)
         if (e < far) e = e * 10 + (*p - '0');
-    }
     *exp10 += negative ? -e : e;
     return p;
 }
@@ -183,9 +182,8 @@ static bool convert_64_bits(uint64_t m, int64_t e, double *out) {
 static bool fits_64_bits(const decimal *d) {
     int64_t count = d->count;
     if (count <= 19) return true;
-    for (const char *p = d->digits; p < d->digits_end && (*p == '0' || *p == '.'); p++) {
+    for (const char *p = d->digits; p < d->digits_end && (*p == '0' || *p == '.'); p++)
         if (*p == '0') count--;
-    }
     return count <= 19;
 }
 
@@ -259,23 +257,18 @@ bool sgfsi_text_int(const char *text, int64_t *out) {
 }
 
 size_t sgfsi_format_digits(char out[SGFSI_NUM_CHARS], double x, int digits) {
-    if (!isfinite(x)) {
+    if (!isfinite(x))
         return (size_t)snprintf(out, SGFSI_NUM_CHARS, "%s",
                                 isnan(x) ? "nan"
                                 : x > 0  ? "inf"
                                          : "-inf");
-    }
     digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
     snprintf(out, SGFSI_NUM_CHARS, "%.*g", digits, x);
     /* What is neither digit, sign nor e is the locale's point, of one byte or several. */
     char *to = out;
-    for (const char *from = out; *from != '\0'; from++) {
-        if (is_digit(*from) || *from == '-' || *from == '+' || *from == 'e') {
-            *to++ = *from;
-        } else if (to == out || to[-1] != '.') {
-            *to++ = '.';
-        }
-    }
+    for (const char *from = out; *from != '\0'; from++)
+        if (is_digit(*from) || *from == '-' || *from == '+' || *from == 'e') *to++ = *from;
+        else if (to == out || to[-1] != '.') *to++ = '.';
     *to = '\0';
     return (size_t)(to - out);
 }
@@ -285,14 +278,13 @@ size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x) {
     for (int digits = fabs(x) < DBL_MIN ? 1 : 15; digits < 17; digits++) {
         size_t length = sgfsi_format_digits(out, x, digits);
         double back;
-        if (!isfinite(x) || (sgfsi_parse_num(out, out + length, &back) != NULL && back == x)) {
+        if (!isfinite(x) || (sgfsi_parse_num(out, out + length, &back) != NULL && back == x))
             return length;
-        }
     }
     return sgfsi_format_digits(out, x, 17);
 }
 
-void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
+const char *sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
     char plain[SGFSI_NUM_CHARS];
     size_t n = (size_t)snprintf(plain, sizeof plain, "%.0f", x), used = 0;
     if (n >= sizeof plain) n = sizeof plain - 1;
@@ -301,4 +293,5 @@ void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x) {
         out[used++] = plain[i];
     }
     out[used] = '\0';
+    return out;
 }

@@ -24,7 +24,15 @@ enum { SGFSI_NUM_CHARS = 32 };
 size_t sgfsi_format_num(char out[SGFSI_NUM_CHARS], double x);
 /* At most `digits` significant digits, trailing zeros dropped. */
 size_t sgfsi_format_digits(char out[SGFSI_NUM_CHARS], double x, int digits);
-/* A whole number below 1e18 for a sentence: 1,234,567. */
-void sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x);
+/* A whole number below 1e18 for a sentence: 1,234,567. Returns out. */
+const char *sgfsi_format_commas(char out[SGFSI_NUM_CHARS], double x);
+
+/* The same in the middle of a sentence: a text that lasts as long as the block it stands in. */
+#define SGFSI_DIGITS(x, digits) sgfsi_digits_in((char[SGFSI_NUM_CHARS]){0}, (x), (digits))
+#define SGFSI_COMMAS(x)         sgfsi_format_commas((char[SGFSI_NUM_CHARS]){0}, (x))
+static inline const char *sgfsi_digits_in(char room[SGFSI_NUM_CHARS], double x, int digits) {
+    sgfsi_format_digits(room, x, digits);
+    return room;
+}
 
 #endif

@@ -20,6 +20,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/io.h"
 
 enum { PAGE = 4096 };
@@ -86,25 +87,21 @@ void sgfsi_scratch_close(sgfsi_scratch *s) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static sgfs_status fail_put(const sgfsi_scratch *s, int error, sgfs_err *err) {
+sgfs_status sgfsi_scratch_put(sgfsi_scratch *s, int64_t bytes, const void *data, int64_t *block,
+                              sgfs_err *err) {
     char have[24], need[24];
-    if (error != ENOSPC && error != EDQUOT) {
+    *block = s->frees > 0 ? s->unused[--s->frees] : s->blocks++;
+    int error = sgfsi_io_write(s->fd, data, (size_t)bytes, *block * s->stride);
+    if (error == 0) return SGFS_OK;
+    if (error != ENOSPC && error != EDQUOT)
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot write temporary data: %s.", s->folder,
                           strerror(error));
-    }
     return sgfsi_fail(
         err, SGFS_EIO,
         "%s: the disk is full after %s of temporary data, %s free; make room or write "
         "the result to another disk.",
         s->folder, sgfsi_format_bytes((double)(s->blocks * s->stride), need),
         sgfsi_format_bytes(free_in(s->folder), have));
-}
-
-sgfs_status sgfsi_scratch_put(sgfsi_scratch *s, int64_t bytes, const void *data, int64_t *block,
-                              sgfs_err *err) {
-    *block = s->frees > 0 ? s->unused[--s->frees] : s->blocks++;
-    int error = sgfsi_io_write(s->fd, data, (size_t)bytes, *block * s->stride);
-    return error == 0 ? SGFS_OK : fail_put(s, error, err);
 }
 
 sgfs_status sgfsi_scratch_get(const sgfsi_scratch *s, int64_t block, int64_t bytes, void *data,
@@ -116,13 +113,8 @@ sgfs_status sgfsi_scratch_get(const sgfsi_scratch *s, int64_t block, int64_t byt
 }
 
 sgfs_status sgfsi_scratch_drop(sgfsi_scratch *s, int64_t block, sgfs_err *err) {
-    if (s->frees == s->room) {
-        int64_t room = 2 * s->room + 64;
-        int64_t *more = realloc(s->unused, (size_t)room * sizeof *more);
-        if (more == NULL) return sgfsi_fail_memory(err, "the list of temporary blocks");
-        s->unused = more;
-        s->room = room;
-    }
+    if (!sgfsi_grow(&s->unused, &s->room, s->frees + 1, sizeof *s->unused))
+        return sgfsi_fail_memory(err, "the list of temporary blocks");
     s->unused[s->frees++] = block;
     if (s->shrinks) s->shrinks = punch(s->fd, block * s->stride, s->stride);
     return SGFS_OK;

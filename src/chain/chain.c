@@ -62,6 +62,7 @@ static sgfs_status open_view(sgfsi_chain *w, sgfs_err *err) {
     for (int64_t k = 0; k < m->blocks; k++) first[k] = m->block[k].offset;
     s->layout = sgfsi_layout_open(m->D, size > 0 ? size : 0, m->blocks, first, &w->arena);
     if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
+    if (kinds->sampler->step_together != NULL) return SGFS_OK; /* chains have one view in common */
     if (kinds->sampler->full_data) {
         return sgfsi_full_open(&s->full, m, w->plan->inner, false, &w->arena, err);
     }
@@ -107,6 +108,8 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     w->limit = vectors + 3 * D;
     w->mean = vectors + 4 * D;
     w->stats = vectors + 5 * D;
+    w->sampler.theta = w->theta;
+    w->sampler.stats = w->stats;
     double before = sgfsi_now();
     status = kinds->sampler->open(&w->sampler, err);
     w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
@@ -203,30 +206,44 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
     return status;
 }
 
-void sgfsi_chain_step(sgfsi_chain *w, const sgfsi_output *out) {
-    const sgfsi_plan *plan = w->plan;
-    sgfs_iteration now = {.t = ++w->t, .warmup = plan->warmup, .draws = plan->draws};
-    int64_t after = w->t - plan->warmup;
-    bool kept = after > 0 && after % plan->thin == 0;
-    now.want_lp = kept;
-    w->status = w->sampler.kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
+/* What an iteration left: moments, and the draw when it is due. */
+static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output *out) {
+    bool after = now->t > now->warmup, counts = now->want_lp && !w->sampler.exploring;
     if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
     if (w->status == SGFS_OK) to_user(w); /* in warm-up too: sgfs_run_theta shows it */
-    if (w->status == SGFS_OK && after > 0 && !w->sampler.exploring) {
+    if (w->status == SGFS_OK && after && !w->sampler.exploring) {
         sgfsi_chain_moments_add(&w->moments, w->user);
         w->meant++;
         for (int64_t j = 0; j < w->D; j++)
             w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
     }
-    bool counts = kept && !w->sampler.exploring;
     if (w->status == SGFS_OK && counts) {
         memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
         memcpy(w->stats_buffer + w->waiting * w->S, w->stats, (size_t)w->S * sizeof *w->stats);
         if (++w->waiting == w->room) w->status = sgfsi_chain_flush(w, out, &w->err);
     }
-    if (w->status == SGFS_OK && (counts || after <= 0))
-        w->status = validate(w, counts, out, &w->err);
+    if (w->status == SGFS_OK && (counts || !after)) w->status = validate(w, counts, out, &w->err);
     if (w->status != SGFS_OK) explain_failure(w);
+}
+
+bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
+    const sgfsi_plan *plan = w->plan;
+    const sgfs_sampler_kind *kind = w->sampler.kind;
+    sgfs_iteration now = {.t = w->t + 1, .warmup = plan->warmup, .draws = plan->draws};
+    now.want_lp = now.t > plan->warmup && (now.t - plan->warmup) % plan->thin == 0;
+    sgfs_status status = kind->step_together != NULL
+                             ? kind->step_together(&w->sampler, &now, &w->err)
+                             : kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
+    bool fine = true;
+    const sgfs_err err = w->err;
+    for (int64_t c = 0; c < count; c++) {
+        w[c].t = now.t;
+        w[c].status = status;
+        w[c].err = err;
+        record(&w[c], &now, out);
+        fine = fine && w[c].status == SGFS_OK;
+    }
+    return fine;
 }
 
 /* ---- handing over ---------------------------------------------------------------------------- */
@@ -274,13 +291,15 @@ sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool mom
         sgfs_status status = hand_over_points(w, out, err);
         if (status != SGFS_OK) return status;
     }
+    /* the time that chains spend together is the first one's */
+    bool counted = w->sampler.kind->step_together == NULL || w->index == 0;
     sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
                              .rows_touched =
                                  w->sampler.eval.rows_touched + w->sampler.full.rows_touched,
                              .interventions = w->sampler.interventions,
                              .reanchors = w->sampler.reanchors,
-                             .warmup_seconds = w->warmup_seconds,
-                             .sample_seconds = w->sample_seconds,
+                             .warmup_seconds = counted ? w->warmup_seconds : 0,
+                             .sample_seconds = counted ? w->sample_seconds : 0,
                              .curvature_sd = curvature_sd};
     const sgfsi_pages *mini = &w->sampler.eval.batcher.visit;
     const sgfsi_pages full = sgfsi_full_pages(&w->sampler.full);

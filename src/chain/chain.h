@@ -44,8 +44,9 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
 /* Follow how well it predicts the rows kept aside. */
 sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err);
-/* One iteration; keeps the draw when it is due. Failure is left in w->status and w->err. */
-void sgfsi_chain_step(sgfsi_chain *w, const sgfsi_output *out);
+/* One iteration of `count` chains that walk together, or of one; keeps the draw when it is due.
+ * False: it failed; how is left in w->status and w->err of each. */
+bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out);
 /* Hand buffered draws over. */
 sgfs_status sgfsi_chain_flush(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err);
 /* Moments (when asked for) and costs of the chain so far; curvature_sd (D) may be NULL. */

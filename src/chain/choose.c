@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/threads.h"
 #include "chain/forecast.h"
 #include "posterior/row_bounds.h"
 
@@ -151,9 +150,9 @@ static int weigh(const field *f, sgfsi_choice *out) {
     sgfsi_forecast ahead;
     sgfs_err err;
     char rows[80], all[SGFSI_NUM_CHARS];
-    const sgfsi_anchor_search how = {
-        .tolerance = sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
-        .threads = sgfsi_threads(sgfsi_config_int(f->cfg, "run.threads"))};
+    const sgfsi_anchor_search how = {.tolerance =
+                                         sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
+                                     .threads = sgfsi_context_threads(f->cfg)};
     if (sgfsi_row_bounds_refuses(f->model) != NULL) {
         snprintf(out->text, sizeof out->text,
                  "Sampler sgfs-cv, because model %.60s has no bounds for exact draws.",

@@ -12,18 +12,14 @@
 #include "model/prior.h"
 
 static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
-    sgfsi_json *params = sgfsi_json_array(), *blocks = sgfsi_json_array();
-    for (int64_t j = 0; j < m->D; j++) sgfsi_json_text(params, NULL, m->param[j]);
-    for (int64_t b = 0; b < m->blocks; b++) {
-        sgfsi_json *block = sgfsi_json_object();
-        sgfsi_json_text(block, "name", m->block[b].name);
-        sgfsi_json_int(block, "rows", m->block[b].rows);
-        sgfsi_json_int(block, "cols", m->block[b].cols);
-        sgfsi_json_put(blocks, NULL, block);
-    }
     sgfsi_json_int(o, "dim", m->D);
-    sgfsi_json_put(o, "params", params);
-    sgfsi_json_put(o, "blocks", blocks);
+    sgfsi_json *params = sgfsi_json_array_in(o, "params"),
+               *blocks = sgfsi_json_array_in(o, "blocks");
+    for (int64_t j = 0; j < m->D; j++) sgfsi_json_text(params, NULL, m->param[j]);
+    for (const sgfs_block *b = m->block; b < m->block + m->blocks; b++) {
+        sgfsi_json *block = sgfsi_json_object_in(blocks, NULL);
+        SGFSI_JSON(block, b, name, rows, cols);
+    }
 }
 
 /* What was in force where it was read: a config may have changed since the data or the model were
@@ -78,7 +74,7 @@ static void add_all(sgfsi_json *to, const sgfsi_json *from) {
 }
 
 static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
-    sgfsi_json *cautions = sgfsi_json_array();
+    sgfsi_json *cautions = sgfsi_json_array_in(o, "cautions");
     const sgfsi_kinds *k = &run->plan.kinds;
     const char *fisher = k->fisher != NULL ? k->fisher->name : "";
     if (k->fisher == &sgfs_fisher_block && run->chain[0].sampler.layout->blocks == 1)
@@ -90,18 +86,6 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     if (run->choice.fallback[0] != '\0') sgfsi_json_text(cautions, NULL, run->choice.fallback);
     add_all(cautions, run->model->data->warnings);
     add_all(cautions, run->model->warnings);
-    sgfsi_json_put(o, "cautions", cautions);
-}
-
-static void put_plan(sgfsi_json *o, const sgfsi_plan *plan) {
-    sgfsi_json_int(o, "chains", plan->chains);
-    sgfsi_json_int(o, "warmup", plan->warmup);
-    sgfsi_json_int(o, "draws", plan->draws);
-    sgfsi_json_int(o, "thin", plan->thin);
-    sgfsi_json_int(o, "seed", plan->seed);
-    sgfsi_json_int(o, "batch", plan->n);
-    if (plan->chunk > 1) sgfsi_json_int(o, "chunk", plan->chunk);
-    sgfsi_json_num(o, "gamma", plan->gamma);
 }
 
 sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
@@ -109,8 +93,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     const sgfs_model *m = run->model;
     const sgfsi_kinds *k = &run->plan.kinds;
     const sgfs_device *dev = m->ctx.device;
-    sgfsi_json *o = sgfsi_json_object(), *stats = sgfsi_json_array();
-    sgfsi_json *info = sgfsi_json_copy(report), *machine = sgfsi_json_object();
+    sgfsi_json *o = sgfsi_json_object(), *info = sgfsi_json_copy(report);
     char text[64];
     time_t now = time(NULL);
     struct tm utc;
@@ -122,6 +105,10 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
+    sgfsi_json_flag(o, "optimiser", k->sampler->optimiser);
+    const char *advice[2];
+    if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
+        sgfsi_json_text(o, "smaller_steps", advice[0]);
     sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
     /* Stan's word for the matrix in use: that of the Fisher matrix, or the sampler's own */
     sgfsi_json_text(o, "stan_metric",
@@ -129,13 +116,16 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
                     : k->sampler->stan_metric != NULL ? k->sampler->stan_metric(&run->plan)
                                                       : "unit_e");
     sgfsi_json_int(o, "rows", m->data->N);
-    put_plan(o, &run->plan);
+    SGFSI_JSON(o, &run->plan, chains, warmup, draws, thin, seed);
+    sgfsi_json_int(o, "batch", run->plan.n);
+    if (run->plan.chunk > 1) sgfsi_json_int(o, "chunk", run->plan.chunk);
+    sgfsi_json_num(o, "gamma", run->plan.gamma);
     sgfsi_json_num(o, "tau_predicted", /* some samplers know it once they are open */
                    sgfsi_json_get_num(report, "tau_predicted", run->plan.tau));
     put_parameters(o, m);
+    sgfsi_json *stats = sgfsi_json_array_in(o, "stats");
     for (const char *const *s = k->sampler->stats; *s != NULL; s++)
         sgfsi_json_text(stats, NULL, *s);
-    sgfsi_json_put(o, "stats", stats);
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
@@ -146,11 +136,11 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     if (run->choice.text[0] != '\0') sgfsi_json_text(o, "chosen", run->choice.text);
     put_cautions(o, run);
     /* the same bits need the same BLAS and kernels: say which they were */
+    sgfsi_json *machine = sgfsi_json_object_in(o, "machine");
     sgfsi_json_text(machine, "device", dev->name);
     if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
     if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
     sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
-    sgfsi_json_put(o, "machine", machine);
     return o;
 }
 

@@ -33,7 +33,7 @@ static double smallest_ess(const sgfs_run *run) {
     sgfsi_used used;
     double least = NAN, *ess = draws != NULL ? SGFSI_DOUBLES(&arena, draws->D) : NULL;
     bool known = ess != NULL && sgfsi_used_of(draws, &arena, &used, NULL) == SGFS_OK &&
-                 sgfsi_trace_each(draws, &used, take_ess, ess);
+                 sgfsi_trace_each(draws, &used, run->model->ctx.threads, take_ess, ess);
     for (int64_t i = 0; known && i < draws->D; i++) least = fmin(least, ess[i]);
     sgfsi_arena_free(&arena);
     sgfs_draws_free(read);
@@ -43,8 +43,12 @@ static double smallest_ess(const sgfs_run *run) {
 sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     if (!(run->plan.ess > 0)) return SGFS_OK;
     sgfs_status status = sgfsi_run_flush(run, err);
-    double ess = status == SGFS_OK ? smallest_ess(run) : NAN;
-    if (!(ess < run->plan.ess)) return status;
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    bool stopping = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+    double ess = comm->rank == 0 && status == SGFS_OK && !stopping ? smallest_ess(run) : NAN;
+    status = sgfsi_comm_agree(comm, status, err);
+    if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof ess, &ess, err);
+    if (status != SGFS_OK || !(ess < run->plan.ess)) return status;
     bool further = run->plan.draws < SGFSI_MOST_LENGTHS * run->planned;
     const sgfsi_log *log = sgfsi_config_log(run->cfg);
     long long draws = run->plan.draws;

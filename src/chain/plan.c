@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "base/threads.h"
 #include "chain/choose.h"
 #include "chain/start.h"
 
@@ -108,12 +107,12 @@ void sgfsi_list_readers(const sgfs_config *cfg, const char *key, char *out, size
         if (!sgfsi_options_have(set.rows, key)) continue;
         if (used > 0) used += (size_t)snprintf(out + used, room - used, ", ");
         if (used >= room) return;
-        if (set.need == SGFSI_MATRIX)
+        const char *who = set.need == SGFSI_MATRIX      ? "samplers "
+                          : set.need == SGFSI_MINIBATCH ? "samplers that use minibatches"
+                                                        : set.kind;
+        used += (size_t)snprintf(out + used, room - used, "%s", who);
+        if (set.need == SGFSI_MATRIX && used < room)
             used += list_matrix_samplers(strcmp(set.stage, "run") == 0, out + used, room - used);
-        else
-            used += (size_t)snprintf(out + used, room - used, "%s",
-                                     set.need == SGFSI_MINIBATCH ? "samplers that use minibatches"
-                                                                 : set.kind);
     }
 }
 
@@ -280,8 +279,9 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     }
     if (status == SGFS_OK) status = plan_lengths(plan, model, err);
     if (status != SGFS_OK) return status;
+    int64_t side = kind->step_together != NULL ? 1 : plan->chains;
     sgfsi_split split =
-        sgfsi_context_split(&model->ctx, sgfsi_threads(plan->cores), plan->chains, kind->full_data);
+        sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg), side, kind->full_data);
     plan->threads = split.chains;
     plan->inner = split.inside;
     plan->cores = plan->threads * plan->inner;

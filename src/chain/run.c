@@ -16,7 +16,6 @@
 #include "base/ticker.h"
 #include "chain/lengthen.h"
 #include "chain/spread_check.h"
-#include "chain/start.h"
 #include "context/clock.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -125,13 +124,18 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_run_attach: attach one file, before the first step.");
     }
-    sgfsi_json *header = sgfsi_run_header(run);
-    run->out.file =
-        sgfsi_runfile_create(path, sgfsi_config_flag(run->cfg, "output.overwrite"), header, err);
-    sgfsi_json_free(header);
-    run->filed = run->out.file != NULL;
-    run->path = run->filed ? strdup(path) : NULL;
-    return run->filed ? SGFS_OK : err != NULL ? err->code : SGFS_EIO;
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
+    if (run->model->ctx.comm->rank == 0) {
+        bool overwrite = sgfsi_config_flag(run->cfg, "output.overwrite");
+        sgfsi_json *header = sgfsi_run_header(run);
+        run->out.file = sgfsi_runfile_create(path, overwrite, header, err);
+        sgfsi_json_free(header);
+        run->filed = run->out.file != NULL;
+        run->path = run->filed ? strdup(path) : NULL;
+    }
+    bool failed = run->model->ctx.comm->rank == 0 && !run->filed;
+    return sgfsi_comm_agree(run->model->ctx.comm, failed ? err->code : SGFS_OK, err);
 }
 
 void sgfs_run_free(sgfs_run *run) {
@@ -155,40 +159,55 @@ static int64_t total_of(const sgfs_run *run) {
     return run->plan.warmup + run->plan.draws;
 }
 
-static bool is_stopping(sgfs_run *run) {
-    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+/* Here at once, or where several processes have to stop at the same iteration, when all know. */
+static bool is_stopping(const sgfs_run *run) {
+    bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+    return run->ended || (wanted && run->model->ctx.comm->size == 1);
 }
 
-/* One chain's stretch, on one thread. */
-static void move_chain(sgfs_run *run, sgfsi_chain *w, int64_t iterations) {
-    int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
-    bool warmup = w->t < run->plan.warmup;
-    double faults = sgfsi_pages_faults();
-    w->since = sgfsi_now();
+/* Do all chains move in lock-step? */
+static bool is_together(const sgfs_run *run) {
+    return run->plan.kinds.sampler->step_together != NULL;
+}
+
+static void take_time(sgfsi_chain *w, bool warmup) {
+    double now = sgfsi_now();
+    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += now - w->since - w->validating;
+    w->since = now;
     w->validating = 0;
-    while (w->t < end && w->status == SGFS_OK && !is_stopping(run)) {
-        sgfsi_chain_step(w, &run->out);
-        if (warmup && w->t == run->plan.warmup) {
-            double now = sgfsi_now();
-            w->warmup_seconds += now - w->since - w->validating;
-            w->since = now;
-            w->validating = 0;
-            warmup = false;
-        }
+}
+
+/* A stretch of one chain, on one thread, or of `count` chains that walk together. */
+static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count, int64_t iterations) {
+    int64_t left = total_of(run) - w->t, end = w->t + (iterations < left ? iterations : left);
+    bool warmup = w->t < run->plan.warmup, fine = true;
+    double faults = sgfsi_pages_faults();
+    for (int64_t c = 0; c < count; c++) {
+        w[c].since = sgfsi_now();
+        w[c].validating = 0;
+        fine = fine && w[c].status == SGFS_OK;
     }
-    *(warmup ? &w->warmup_seconds : &w->sample_seconds) += sgfsi_now() - w->since - w->validating;
+    while (w->t < end && fine && !is_stopping(run)) {
+        fine = sgfsi_chain_step(w, count, &run->out);
+        if (!warmup || w->t < run->plan.warmup) continue;
+        for (int64_t c = 0; c < count; c++) take_time(&w[c], true);
+        warmup = false;
+    }
+    for (int64_t c = 0; c < count; c++) {
+        take_time(&w[c], warmup);
+        if (w[c].status == SGFS_OK) w[c].status = sgfsi_chain_flush(&w[c], &run->out, &w[c].err);
+    }
     w->faults += sgfsi_pages_faults() - faults;
-    if (w->status == SGFS_OK) w->status = sgfsi_chain_flush(w, &run->out, &w->err);
 }
 
 sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
     if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
-    int64_t chains = run->plan.chains;
+    int64_t chains = run->plan.chains, side = is_together(run) ? chains : 1;
     double before = sgfsi_now();
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
-    for (int64_t c = 0; c < chains; c++) move_chain(run, &run->chain[c], iterations);
+    for (int64_t c = 0; c < chains; c += side) move_chains(run, &run->chain[c], side, iterations);
     sgfsi_context_leave(scope);
     run->seconds += sgfsi_now() - before;
     for (int64_t c = 0; c < chains; c++) {
@@ -246,8 +265,8 @@ static void report(const sgfs_run *run) {
     p.fraction = (double)p.done / (double)p.total;
     if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
-    double sampling =
-        run->chain[0].sample_seconds * (double)run->plan.chains / (double)run->plan.threads;
+    double turns = is_together(run) ? 1 : (double)run->plan.chains / (double)run->plan.threads;
+    double sampling = run->chain[0].sample_seconds * turns;
     if (sampling > 0) p.ess_per_s = ess / sampling;
     char detail[200];
     int used = snprintf(detail, sizeof detail, "%lld/%lld iterations, %.3g/s", (long long)p.done,
@@ -273,25 +292,27 @@ static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return no_handle(err);
-    double limit = run->plan.max_time, noted = 0;
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    double noted = 0;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     while (!sgfs_run_done(run)) {
         double before = run->seconds;
         sgfs_status status = sgfs_run_step(run, stretch, err);
         if (status == SGFS_OK) status = note_costs(run, &noted, err);
         report(run);
-        if (status != SGFS_OK) return status;
-        if (sgfsi_clock_is_over(run->model->ctx.comm, run->seconds, limit)) sgfs_run_stop(run);
-        if (is_stopping(run) && !sgfs_run_done(run)) {
+        if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
+        bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+        if (status == SGFS_OK && wanted && !sgfs_run_done(run)) {
             bool none = run->chain[0].written + run->chain[0].waiting == 0;
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld%s.",
-                              (long long)run->chain[0].t, (long long)total_of(run),
-                              none ? ", before the first draw" : "; every draw so far is kept");
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld%s.",
+                                (long long)run->chain[0].t, (long long)total_of(run),
+                                none ? ", before the first draw" : "; every draw so far is kept");
         }
-        stretch =
-            sgfsi_clock_stretch(run->model->ctx.comm, stretch, run->seconds - before, INFINITY);
-        if (!sgfs_run_done(run) || is_stopping(run)) continue;
-        status = sgfsi_run_lengthen(run, err);
+        status = sgfsi_comm_agree(comm, status, err);
+        run->ended = status != SGFS_OK;
+        if (status == SGFS_OK)
+            status = sgfsi_clock_stretch(comm, &stretch, run->seconds - before, INFINITY, err);
+        if (status == SGFS_OK && sgfs_run_done(run)) status = sgfsi_run_lengthen(run, err);
         if (status != SGFS_OK) return status;
     }
     return SGFS_OK;

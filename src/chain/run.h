@@ -22,6 +22,7 @@ struct sgfs_run {
     char *describe;
     char *path;      /* of the file attached, or NULL */
     atomic_int stop; /* asked to stop; safe from a signal handler */
+    bool ended;      /* all processes know that it stopped or failed */
     sgfs_progress_fn on_progress;
     void *progress_user;
     double seconds;     /* wall clock inside sgfs_run_step */

@@ -8,7 +8,7 @@
 #include "posterior/predictor.h"
 #include "sink/draws.h"
 
-/* The rows, shared by all chains of a run. Whoever made them (jobs/validation.h) says how they are
+/* The rows, shared by all chains of a run. Whoever made them (jobs/newrows.h) says how they are
  * freed. Zeroed: there are none. */
 typedef struct sgfsi_validation_rows {
     const sgfs_model *model; /* on the scale that draws are on */

@@ -9,10 +9,12 @@
 #include "context/comm/comm.h"
 
 /* How many iterations to go before the next look at progress and limits, about a tenth of a second
- * later, when the last `stretch` took so many seconds; at most `most` (INFINITY: no limit). */
-int64_t sgfsi_clock_stretch(const sgfsi_comm *comm, int64_t stretch, double took, double most);
+ * later, when the last *stretch took so many seconds; at most `most` (INFINITY: no limit). */
+sgfs_status sgfsi_clock_stretch(const sgfsi_comm *comm, int64_t *stretch, double took, double most,
+                                sgfs_err *err);
 
 /* Has the limit been reached? Never without one: NaN. */
-bool sgfsi_clock_is_over(const sgfsi_comm *comm, double now, double limit);
+sgfs_status sgfsi_clock_is_over(const sgfsi_comm *comm, double now, double limit, bool *over,
+                                sgfs_err *err);
 
 #endif

@@ -7,9 +7,12 @@
 
 #include "base/threads.h"
 
+int64_t sgfsi_context_threads(const sgfs_config *cfg) {
+    return sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
+}
+
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err) {
-    *ctx = (sgfsi_context){.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads")),
-                           .log = sgfsi_config_log(cfg)};
+    *ctx = (sgfsi_context){.threads = sgfsi_context_threads(cfg), .log = sgfsi_config_log(cfg)};
     const char *name = sgfsi_config_text(cfg, "run.backend");
     const sgfs_device *kind = sgfsi_device_find(name);
     if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
@@ -20,16 +23,24 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
     return status;
 }
 
+sgfsi_context sgfsi_context_share(const sgfsi_context *opened) {
+    sgfsi_context ctx = *opened;
+    ctx.shared = true;
+    return ctx;
+}
+
 void sgfsi_context_close(sgfsi_context *ctx) {
-    sgfsi_device_close(ctx->device);
-    sgfsi_comm_close(ctx->comm);
+    if (!ctx->shared) {
+        sgfsi_device_close(ctx->device);
+        sgfsi_comm_close(ctx->comm);
+    }
     ctx->device = NULL;
     ctx->comm = NULL;
 }
 
 void sgfsi_context_stay_near(sgfsi_context *ctx) {
     if (ctx->device == ctx->near) return;
-    sgfsi_device_close(ctx->device);
+    if (!ctx->shared) sgfsi_device_close(ctx->device);
     ctx->device = ctx->near;
 }
 

@@ -21,11 +21,19 @@ typedef struct sgfsi_context {
                                   unless its memory is another */
     const sgfsi_comm *comm;    /* the processes that share the work */
     const sgfsi_log *log;      /* where notes and warnings go */
+    bool shared;               /* another one opened the device and met the processes */
 } sgfsi_context;
+
+/* How many threads the options allow: the one place that asks the rule (base/threads.h). For what
+ * works before a context is opened, such as reading a file, or needs none. */
+int64_t sgfsi_context_threads(const sgfs_config *cfg);
 
 /* The config must outlive it: its log is the config's. */
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err);
-/* For whoever opened it, once, after all memory of the device is back. Takes a zeroed one. */
+/* What a run, a job or a model works with inside of another one, which must outlive it: all that
+ * was opened is the other's, and closing it does nothing. */
+sgfsi_context sgfsi_context_share(const sgfsi_context *opened);
+/* Once, after all memory of the device is back. Takes a zeroed one. */
 void sgfsi_context_close(sgfsi_context *ctx);
 
 /* From now on the device is `near`. */

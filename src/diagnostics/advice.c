@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "diagnostics/rhat.h"
+#include "diagnostics/ess.h"
 #include "sink/export.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
@@ -67,14 +67,9 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
     }
     /* The worst few, then how many others there are. */
     text[0] = '\0';
-    for (int64_t k = 0; k < found; k++) {
-        size_t used = strlen(text);
-        snprintf(text + used, TEXT - used, "%s%.*s", k > 0 ? ", " : "", (int)NAME,
-                 s->row[worst[k]].name);
-    }
-    size_t used = strlen(text);
-    if (over > found)
-        snprintf(text + used, TEXT - used, " and %lld more", (long long)(over - found));
+    for (int64_t k = 0; k < found; k++)
+        sgfsi_append(text, TEXT, "%s%.*s", k > 0 ? ", " : "", (int)NAME, s->row[worst[k]].name);
+    if (over > found) sgfsi_append(text, TEXT, " and %lld more", (long long)(over - found));
     return over;
 }
 
@@ -105,21 +100,19 @@ static void judge_state(list *out, const sgfs_draws *d, const sgfsi_used *used) 
     } else if (strcmp(state, "complete") != 0) {
         warn(out, "The run is %s: these numbers are of the draws made so far.", state);
     }
-    if (used->chains < d->chains) {
+    if (used->chains < d->chains)
         warn(out, "%lld of %lld chains have no draws and are left out.",
              (long long)(d->chains - used->chains), (long long)d->chains);
-    }
     int64_t longest = 0;
     for (int64_t c = 0; c < used->chains; c++) {
         int64_t draws = d->chain[used->chain[c]].draws;
         longest = draws > longest ? draws : longest;
     }
-    if (longest > used->draws) {
+    if (longest > used->draws)
         warn(out,
              "The chains differ in length (%lld to %lld draws): quantiles, ESS and R-hat use the "
              "first %lld draws of each.",
              (long long)used->draws, (long long)longest, (long long)used->draws);
-    }
 }
 
 static void judge_numbers(list *out) {
@@ -129,18 +122,16 @@ static void judge_numbers(list *out) {
         if (isfinite(s->row[i].q50)) continue;
         if (broken++ == 0) first = i;
     }
-    if (broken > 0) {
+    if (broken > 0)
         warn(out,
              "%lld of %lld parameters have draws that are not finite numbers (first: %.*s): the "
              "chain diverged; lower the step (raise alpha) or strengthen the prior.",
              (long long)broken, (long long)s->dim, (int)NAME, s->row[first].name);
-    }
-    if (s->draws < 4) {
+    if (s->draws < 4)
         warn(out,
              "With %lld draws per chain ESS and R-hat cannot be computed; at least 4 are needed, "
              "some hundreds make sense.",
              (long long)s->draws);
-    }
 }
 
 static double mean_of_chain(const list *out, int64_t k, int64_t i) {
@@ -153,7 +144,6 @@ static double mean_of_chain(const list *out, int64_t k, int64_t i) {
 /* Chains that live in different places: more draws would not bring them together. */
 static void warn_apart(list *out, int64_t worst) {
     const sgfs_summary *s = out->summary;
-    char rhat[SGFSI_NUM_CHARS], here_text[SGFSI_NUM_CHARS], others_text[SGFSI_NUM_CHARS];
     /* which chain is furthest from the mean of the others */
     double total = 0, furthest = -1, here = 0, others = 0;
     int64_t odd = 0;
@@ -166,55 +156,49 @@ static void warn_apart(list *out, int64_t worst) {
         here = m;
         others = rest;
     }
-    sgfsi_format_digits(rhat, s->row[worst].r_hat, 3);
-    sgfsi_format_digits(here_text, here, 4);
-    sgfsi_format_digits(others_text, others, 4);
     warn(out,
          "The chains have not come together (R-hat is over 1.01, up to %s for %.*s: chain %lld is "
          "around %s, the others around %s): these are not yet draws from one posterior. Use a "
          "longer --warmup and about --draws %lld (now %lld).",
-         rhat, (int)NAME, s->row[worst].name, (long long)out->used->chain[odd] + 1, here_text,
-         others_text, (long long)draws_needed(out, s->ess_min), (long long)draws_now(out));
+         SGFSI_DIGITS(s->row[worst].r_hat, 3), (int)NAME, s->row[worst].name,
+         (long long)out->used->chain[odd] + 1, SGFSI_DIGITS(here, 4), SGFSI_DIGITS(others, 4),
+         (long long)draws_needed(out, s->ess_min), (long long)draws_now(out));
 }
 
 static void judge_rhat(list *out) {
     const sgfs_summary *s = out->summary;
-    char names[TEXT], number[SGFSI_NUM_CHARS];
+    char names[TEXT];
     int64_t worst = 0, over = name_worst(s, rhat_badness, RHAT_MOST, names);
     if (over == 0) return;
-    for (int64_t i = 1; i < s->dim; i++) {
+    for (int64_t i = 1; i < s->dim; i++)
         if (s->row[i].r_hat > s->row[worst].r_hat || isnan(s->row[worst].r_hat)) worst = i;
-    }
     if (s->row[worst].r_hat > RHAT_APART && s->chains > 1) {
         warn_apart(out, worst);
         return;
     }
     /* Twice the draws at least, more where ESS asks for more. */
-    sgfsi_format_digits(number, s->row[worst].r_hat, 4);
     int64_t more = 2 * draws_now(out);
-    if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more) {
+    if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more)
         more = draws_needed(out, s->ess_min);
-    }
     warn(out,
          "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains do not "
          "quite agree yet. Use at least --draws %lld (now %lld), or a longer --warmup.",
-         (long long)over, (long long)s->dim, number, names, (long long)more,
-         (long long)draws_now(out));
+         (long long)over, (long long)s->dim, SGFSI_DIGITS(s->row[worst].r_hat, 4), names,
+         (long long)more, (long long)draws_now(out));
 }
 
 static void judge_ess(list *out) {
     const sgfs_summary *s = out->summary;
-    char names[TEXT], number[SGFSI_NUM_CHARS];
+    char names[TEXT];
     double bound = ESS_PER_CHAIN * (double)s->chains, least = INFINITY;
     for (int64_t i = 0; i < s->dim; i++) least = fmin(least, -ess_badness(&s->row[i]));
     int64_t over = name_worst(s, ess_badness, -bound, names);
     if (over == 0) return;
-    sgfsi_format_digits(number, least, 3);
     warn(out,
          "ESS is under 100 per chain for %lld of %lld parameters (down to %s in all; worst: %s). "
          "About --draws %lld would be enough (now %lld).",
-         (long long)over, (long long)s->dim, number, names, (long long)draws_needed(out, least),
-         (long long)draws_now(out));
+         (long long)over, (long long)s->dim, SGFSI_DIGITS(least, 3), names,
+         (long long)draws_needed(out, least), (long long)draws_now(out));
 }
 
 /* ---- parameters that can change places ------------------------------------------------------- */
@@ -223,7 +207,6 @@ static void judge_ess(list *out) {
  * log density is judged, which does not change with their order. */
 static void judge_density(list *out) {
     const sgfsi_used *used = out->used;
-    char number[SGFSI_NUM_CHARS];
     sgfsi_arena work = {0};
     sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
     const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
@@ -237,12 +220,11 @@ static void judge_density(list *out) {
     }
     sgfsi_arena_free(&work);
     if (!(rhat > RHAT_MOST)) return;
-    sgfsi_format_digits(number, rhat, 3);
     warn(out,
          "R-hat of the log density lp is %s: some chains fit better than others, or have not "
          "settled. Use a longer --warmup, or more --draws (now %lld), and compare what the chains "
          "predict.",
-         number, (long long)draws_now(out));
+         SGFSI_DIGITS(rhat, 3), (long long)draws_now(out));
 }
 
 /* ---- spread ---------------------------------------------------------------------------------- */
@@ -256,98 +238,81 @@ static double spread_badness(const sgfs_summary_row *row) {
 
 static void judge_spread(list *out) {
     const sgfs_summary *s = out->summary;
-    char names[TEXT], number[SGFSI_NUM_CHARS];
+    char names[TEXT];
     double worst = 1;
-    const char *sampler = sgfsi_json_get_text(out->draws->header, "sampler", "sgfs");
-    bool scored = strncmp(sampler, "sgfs", 4) == 0;
+    const sgfsi_json *header = out->draws->header;
+    bool scored = sgfsi_json_get_text(header, "fisher", "")[0] != '\0';
     if (s->trajectories.known)
         return; /* accepted or rejected by the exact density: no bias to see */
-    for (int64_t i = 0; i < s->dim; i++) {
+    for (int64_t i = 0; i < s->dim; i++)
         if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
-    }
     int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
-    if (over == 0 || strcmp(sampler, "sgd") == 0) return; /* an optimiser's caution says it all */
+    if (over == 0 || sgfsi_json_get_flag(header, "optimiser"))
+        return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
         double ratio = s->row[i].sd / s->row[i].sd_curvature;
         if (spread_badness(&s->row[i]) > fabs(log(worst))) worst = ratio;
     }
-    sgfsi_format_digits(number, worst, 3);
     warn(out,
          "The spread of %lld of %lld parameters is not what the curvature of the posterior at its "
          "mean predicts (%s times; worst: %s): the posterior is not close to Gaussian, or the step "
          "is too large for it%s. R-hat and ESS do not see that. Try %s; where the answer changes, "
          "believe the smaller steps (or --sampler nuts).",
-         (long long)over, (long long)s->dim, number, names,
+         (long long)over, (long long)s->dim, SGFSI_DIGITS(worst, 3), names,
          scored ? ", or the data are noisier or quieter than the model says" : "",
-         scored ? "a larger --alpha" : "a smaller --epsilon");
+         sgfsi_json_get_text(header, "smaller_steps", "smaller steps"));
 }
 
 /* ---- trajectories ---------------------------------------------------------------------------- */
-
-static void judge_divergent(list *out) {
-    const sgfs_summary *s = out->summary;
-    double total = (double)s->chains * (double)s->draws, bad = s->trajectories.divergent;
-    if (!(bad > 0)) return;
-    /* What set the step, what it is now, and what to try: --target-accept, or a step that was
-     * given. */
-    double now = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN), next = now / 2;
-    bool by_warmup = isnan(now);
-    if (by_warmup) {
-        now = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
-        next = now < 0.9 ? 0.95 : now < 0.99 ? 0.99 : 0.999;
-    }
-    char now_text[SGFSI_NUM_CHARS], next_text[SGFSI_NUM_CHARS];
-    sgfsi_format_digits(now_text, now, 4);
-    sgfsi_format_digits(next_text, next, 4);
-    warn(out,
-         "%.0f of %.0f draws come from trajectories that diverged: the step is too long for some "
-         "part of the posterior, where draws may be missing. Use a %s (now %s; try %s); where "
-         "divergences stay, --standardize or a stronger prior helps.",
-         bad, total, by_warmup ? "smaller step by a larger --target-accept" : "smaller --epsilon",
-         now_text, next_text);
-}
-
-static void judge_energy(list *out) {
-    const sgfs_summary *s = out->summary;
-    const double *bfmi = s->trajectories.bfmi;
-    char number[SGFSI_NUM_CHARS];
-    int64_t low = 0, worst = 0;
-    for (int64_t c = 0; bfmi != NULL && c < s->chains; c++) {
-        if (!(bfmi[c] < BFMI_LEAST)) continue;
-        if (low++ == 0 || bfmi[c] < bfmi[worst]) worst = c;
-    }
-    if (low == 0) return;
-    sgfsi_format_digits(number, bfmi[worst], 2);
-    warn(out,
-         "E-BFMI is under 0.3 in %lld of %lld chains (down to %s in chain %lld): the energy "
-         "changes too little from draw to draw to reach the tails, so tail quantiles and sd may be "
-         "off. Use more --draws and a longer --warmup; a posterior with such heavy tails wants "
-         "--standardize or a stronger prior.",
-         (long long)low, (long long)s->chains, number, (long long)out->used->chain[worst] + 1);
-}
 
 static void judge_trajectories(list *out) {
     const sgfs_summary *s = out->summary;
     const sgfs_trajectories *t = &s->trajectories;
     double total = (double)s->chains * (double)s->draws;
     if (!t->known) return;
-    judge_divergent(out);
-    if (t->at_max_depth > DEEP_MOST * total) {
+    if (t->divergent > 0) {
+        /* What set the step, what it is now, and what to try: --target-accept, or a step that was
+         * given. */
+        double now = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN), next = now / 2;
+        bool by_warmup = isnan(now);
+        if (by_warmup) {
+            now = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
+            next = now < 0.9 ? 0.95 : now < 0.99 ? 0.99 : 0.999;
+        }
+        warn(out,
+             "%.0f of %.0f draws come from trajectories that diverged: the step is too long for "
+             "some part of the posterior, where draws may be missing. Use a %s (now %s; try %s); "
+             "where divergences stay, --standardize or a stronger prior helps.",
+             t->divergent, total,
+             by_warmup ? "smaller step by a larger --target-accept" : "smaller --epsilon",
+             SGFSI_DIGITS(now, 4), SGFSI_DIGITS(next, 4));
+    }
+    if (t->at_max_depth > DEEP_MOST * total)
         warn(out,
              "%.0f of %.0f draws have a tree of the maximum depth (%.0f): their trajectories were "
              "cut short, which biases nothing but makes slow draws. Use --max-depth %.0f, or help "
              "the metric: --metric dense, a longer --warmup, --standardize.",
              t->at_max_depth, total, t->max_depth, t->max_depth + 2);
+    int64_t low = 0, worst = 0;
+    for (int64_t c = 0; t->bfmi != NULL && c < s->chains; c++) {
+        if (!(t->bfmi[c] < BFMI_LEAST)) continue;
+        if (low++ == 0 || t->bfmi[c] < t->bfmi[worst]) worst = c;
     }
-    judge_energy(out);
+    if (low > 0)
+        warn(out,
+             "E-BFMI is under 0.3 in %lld of %lld chains (down to %s in chain %lld): the energy "
+             "changes too little from draw to draw to reach the tails, so tail quantiles and sd "
+             "may be off. Use more --draws and a longer --warmup; a posterior with such heavy "
+             "tails wants --standardize or a stronger prior.",
+             (long long)low, (long long)s->chains, SGFSI_DIGITS(t->bfmi[worst], 2),
+             (long long)out->used->chain[worst] + 1);
 }
 
 static void judge_run(list *out) {
     const sgfs_summary *s = out->summary;
-    if (s->chains < 2) {
+    if (s->chains < 2)
         warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
                   "another start would end elsewhere. Run at least two chains, better four.");
-    }
     bool lowers = sgfsi_draws_stat(out->draws, "noise") >= 0; /* its step follows the noise */
     if (s->interventions > 0.0 && lowers) {
         warn(out,

@@ -92,9 +92,8 @@ static void transform_there(const sgfsi_autocorr *w, double *re, double *im, int
         transform_there(w, re + size / 2, im + size / 2, size / 2);
         return;
     }
-    for (int64_t h = size / 2; h > 2; h /= 2) {
+    for (int64_t h = size / 2; h > 2; h /= 2)
         for (int64_t i = 0; i < size; i += 2 * h) split_level(w, re + i, im + i, h);
-    }
     split_fours(re, im, size);
 }
 
@@ -105,9 +104,8 @@ static void transform_back(const sgfsi_autocorr *w, double *re, double *im, int6
         join_level(w, re, im, size / 2);
         return;
     }
-    for (int64_t h = 1; h < size; h *= 2) {
+    for (int64_t h = 1; h < size; h *= 2)
         for (int64_t i = 0; i < size; i += 2 * h) join_level(w, re + i, im + i, h);
-    }
 }
 
 /* x about its mean into part, zeros behind it. Returns the mean. */

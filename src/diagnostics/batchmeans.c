@@ -110,22 +110,6 @@ static sgfsi_estimate estimate_one(const sgfsi_batchmeans *b, int64_t j) {
                             .sd_error = sqrt(ww / share) / (2 * variance)};
 }
 
-/* Squared error of the mean of parameter j from groups of neighbouring batches; m: its mean less
- * the centre. */
-static double squared_error(const sgfsi_batchmeans *b, int64_t j, double m) {
-    double sum = 0, all = 0;
-    for (int64_t c = 0; c < b->chains; c++) {
-        for (int64_t k = 0; k + GROUP <= b->filled[c]; k += GROUP) {
-            double u = 0;
-            for (int64_t i = 0; i < GROUP; i++) u += batch_at(b, c, k + i)[j];
-            u = u / (double)(GROUP * b->length[c]) - m;
-            sum += u * u;
-            all++;
-        }
-    }
-    return sum / (all * (all - 1));
-}
-
 /* Every chain has two groups, on average. */
 static bool has_groups(const sgfsi_batchmeans *b) {
     return sgfsi_batchmeans_batches(b) >= 2 * GROUP * b->chains;
@@ -144,8 +128,17 @@ void sgfsi_batchmeans_estimate(const sgfsi_batchmeans *b, sgfsi_estimate *estima
     if (!has_groups(b)) return;
     double ratio = 0;
     for (int64_t j = 0; j < b->D; j++) {
-        double m = estimate[j].mean - b->centre[j];
-        ratio += squared_error(b, j, m) / (estimate[j].mean_error * estimate[j].mean_error);
+        /* Squared error of the mean of parameter j from groups of neighbouring batches. */
+        double m = estimate[j].mean - b->centre[j], sum = 0, all = 0;
+        for (int64_t c = 0; c < b->chains; c++) {
+            for (int64_t k = 0; k + GROUP <= b->filled[c]; k += GROUP, all++) {
+                double u = 0;
+                for (int64_t i = 0; i < GROUP; i++) u += batch_at(b, c, k + i)[j];
+                u = u / (double)(GROUP * b->length[c]) - m;
+                sum += u * u;
+            }
+        }
+        ratio += sum / (all * (all - 1)) / (estimate[j].mean_error * estimate[j].mean_error);
     }
     double wider = sqrt(fmax(ratio / (double)b->D, 1));
     for (int64_t j = 0; j < b->D; j++) {

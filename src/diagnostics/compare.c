@@ -39,30 +39,6 @@ typedef struct sides {
     sgfs_summary *summary;
 } sides;
 
-static sgfs_status fill_rows(const sides *s, double *error, compare *out, sgfs_err *err) {
-    for (int64_t i = 0; i < s->run.D; i++) {
-        sgfs_compare_row *row = &out->shown.row[i];
-        const sgfs_summary_row *known = &s->summary->row[i];
-        row->name = sgfsi_arena_text(&out->arena, known->name);
-        if (row->name == NULL) return sgfsi_fail_memory(err, "the comparison");
-        row->mean = s->run.mean[i];
-        row->reference = s->ref.mean[i];
-        row->sd = sqrt(s->run.var[i]);
-        row->reference_sd = s->ref.cov != NULL ? sqrt(s->ref.cov[i * s->run.D + i]) : NAN;
-        double ref_error = s->ref.error[i];
-        if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
-        error[i] = hypot(known->mcse, ref_error);
-        row->z = (row->mean - row->reference) / error[i];
-        double ess = fmin(known->ess_bulk, known->ess_tail);
-        row->z_sd = log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * s->ref.v);
-        if (s->ref.theta == NULL || isnan(known->q5)) continue;
-        out->shown.true_total++;
-        double truth = s->ref.theta[i];
-        if (truth >= known->q5 && truth <= known->q95) out->shown.true_inside++;
-    }
-    return SGFS_OK;
-}
-
 static pair pair_of(const sgfsi_gaussians *g, const int64_t at[2]) {
     int64_t i = at[0], j = at[1], D = g->D;
     pair p = {.divergence = NAN};
@@ -97,10 +73,29 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     shown->ess_min = s->summary->ess_min;
     shown->E2 = shown->trR = shown->E2_noise = shown->trR_noise = NAN;
     for (int k = 0; k < 2; k++) shown->best[k] = shown->worst[k] = -1;
-    status = fill_rows(s, error, out, err);
+    for (int64_t i = 0; i < D; i++) {
+        sgfs_compare_row *row = &shown->row[i];
+        const sgfs_summary_row *known = &s->summary->row[i];
+        row->name = sgfsi_arena_text(&out->arena, known->name);
+        if (row->name == NULL) return sgfsi_fail_memory(err, "the comparison");
+        row->mean = s->run.mean[i];
+        row->reference = s->ref.mean[i];
+        row->sd = sqrt(s->run.var[i]);
+        row->reference_sd = s->ref.cov != NULL ? sqrt(s->ref.cov[i * D + i]) : NAN;
+        double ref_error = s->ref.error[i];
+        if (s->ref.cov == NULL) ref_error = row->sd * sqrt(s->ref.v); /* "ess" without "cov" */
+        error[i] = hypot(known->mcse, ref_error);
+        row->z = (row->mean - row->reference) / error[i];
+        double ess = fmin(known->ess_bulk, known->ess_tail);
+        row->z_sd = log(row->sd / row->reference_sd) / sqrt(0.5 / ess + 0.5 * s->ref.v);
+        if (s->ref.theta == NULL || isnan(known->q5)) continue;
+        shown->true_total++;
+        double truth = s->ref.theta[i];
+        if (truth >= known->q5 && truth <= known->q95) shown->true_inside++;
+    }
     shown->E1 = sgfsi_measure_E1(D, s->run.mean, s->ref.mean);
     shown->E1_noise = sgfsi_noise_E1(D, error, s->ref.mean);
-    if (!want_cov) return status;
+    if (!want_cov) return SGFS_OK;
     /* covariances, and the noise of both of them */
     int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
     double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
@@ -112,23 +107,21 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     sgfsi_pair_extremes(&g, shown->best, shown->worst);
     out->best = pair_of(&g, shown->best);
     out->worst = pair_of(&g, shown->worst);
-    return status;
+    return SGFS_OK;
 }
 
-sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err) {
+sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, int64_t threads,
+                                sgfs_err *err) {
     if (draws == NULL) return NULL;
     sgfsi_arena work = {0};
-    sides s = {.draws = draws};
+    sides s = {.draws = draws, .ref.threads = threads};
     compare *out = calloc(1, sizeof *out);
-    if (out == NULL) {
-        sgfsi_fail_memory(err, "the comparison");
-        return NULL;
-    }
+    if (out == NULL) return sgfsi_fail_memory(err, "the comparison"), NULL;
     /* The reference first: its names are what most often does not fit. */
     sgfs_status status =
         sgfsi_reference_read(reference, draws->D, draws->param, &work, &s.ref, err);
     if (status == SGFS_OK) {
-        s.summary = sgfsi_summary_new(draws, err);
+        s.summary = sgfsi_summary_new(draws, threads, err);
         status = s.summary == NULL ? SGFS_EDATA : fill(&s, &work, out, err);
     }
     sgfsi_summary_free(s.summary);
@@ -145,13 +138,15 @@ void sgfsi_compare_free(sgfs_compare *shown) {
     free(c);
 }
 
-static sgfsi_json *gaussian_json(const double mean[2], const double cov[3]) {
-    sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_gaussian(sgfsi_json *in, const char *key, const double mean[2],
+                         const double cov[3]) {
+    sgfsi_json *out = sgfsi_json_object_in(in, key);
     sgfsi_json_nums(out, "mean", 2, mean);
+    sgfsi_json *rows = sgfsi_json_array_in(out, "cov");
     sgfsi_json_nums(rows, NULL, 2, cov);
     sgfsi_json_nums(rows, NULL, 2, cov + 1);
-    sgfsi_json_put(out, "cov", rows);
-    return out;
 }
 
 /* Left out (null) when there is no such pair. */
@@ -161,41 +156,24 @@ static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, con
         sgfsi_json_text(in, key, NULL);
         return;
     }
-    sgfsi_json *out = sgfsi_json_object(), *names = sgfsi_json_array();
+    sgfsi_json *out = sgfsi_json_object_in(in, key), *names = sgfsi_json_array_in(out, "names");
     for (int k = 0; k < 2; k++) sgfsi_json_text(names, NULL, c->row[at[k]].name);
-    sgfsi_json_put(out, "names", names);
     sgfsi_json_num(out, "divergence", p->divergence);
-    sgfsi_json_put(out, "run", gaussian_json(p->mean, p->cov));
-    sgfsi_json_put(out, "reference", gaussian_json(p->ref_mean, p->ref_cov));
-    sgfsi_json_put(in, key, out);
+    put_gaussian(out, "run", p->mean, p->cov);
+    put_gaussian(out, "reference", p->ref_mean, p->ref_cov);
 }
 
 sgfsi_json *sgfsi_compare_json(const sgfs_compare *shown) {
     const compare *c = (const compare *)shown;
-    sgfsi_json *out = sgfsi_json_object(), *params = sgfsi_json_array();
-    /* Measures of all parameters, the two pairs, and a row for each parameter. */
-    sgfsi_json_int(out, "dim", shown->dim);
-    sgfsi_json_num(out, "E1", shown->E1);
-    sgfsi_json_num(out, "E1_noise", shown->E1_noise);
-    sgfsi_json_num(out, "E2", shown->E2);
-    sgfsi_json_num(out, "E2_noise", shown->E2_noise);
-    sgfsi_json_num(out, "trR", shown->trR);
-    sgfsi_json_num(out, "trR_noise", shown->trR_noise);
-    sgfsi_json_int(out, "true_inside", shown->true_inside);
-    sgfsi_json_int(out, "true_total", shown->true_total);
+    sgfsi_json *out = sgfsi_json_object();
+    SGFSI_JSON(out, shown, dim, E1, E1_noise, E2, E2_noise, trR, trR_noise, true_inside,
+               true_total);
     put_pair(out, "best", shown, shown->best, &c->best);
     put_pair(out, "worst", shown, shown->worst, &c->worst);
+    sgfsi_json *params = sgfsi_json_array_in(out, "params");
     for (const sgfs_compare_row *row = shown->row; row < shown->row + shown->dim; row++) {
-        sgfsi_json *param = sgfsi_json_object();
-        sgfsi_json_text(param, "name", row->name);
-        sgfsi_json_num(param, "mean", row->mean);
-        sgfsi_json_num(param, "reference", row->reference);
-        sgfsi_json_num(param, "sd", row->sd);
-        sgfsi_json_num(param, "reference_sd", row->reference_sd);
-        sgfsi_json_num(param, "z", row->z);
-        sgfsi_json_num(param, "z_sd", row->z_sd);
-        sgfsi_json_put(params, NULL, param);
+        sgfsi_json *param = sgfsi_json_object_in(params, NULL);
+        SGFSI_JSON(param, row, name, mean, reference, sd, reference_sd, z, z_sd);
     }
-    sgfsi_json_put(out, "params", params);
     return out;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ess.c: how many independent draws a set of chains is worth.
+ * ess.c: how many independent draws a set of chains is worth, and whether the chains agree.
  *
  * Vehtari et al. (2021), as in Stan and ArviZ, over the m = 2 chains half-chains of n draws each:
  *     W      mean of the half-chains' variances (divisor n - 1)
@@ -14,6 +14,12 @@
  *
  * One difference from ArviZ: it calls a series constant when its range is below 1e-15, whatever its
  * scale. Here the bound shrinks with the values, so that a parameter of size 1e-20 is measured too.
+ *
+ * R-hat, the potential scale reduction factor, of the same half-chains: B = n times the variance of
+ * their means, R-hat = sqrt(((n - 1)/n W + B/n) / W). It is taken of the normal scores (location: a
+ * chain sits elsewhere) and of the scores of |x - median| (scale: a chain is wider or narrower), and
+ * the larger counts. ArviZ refuses a single chain; its two halves can still disagree, so here it
+ * gets its split R-hat and the summary says what that cannot see.
  */
 #include "diagnostics/ess.h"
 
@@ -42,11 +48,9 @@ static double geyer_tau(double *rho, int64_t n) {
     }
     int64_t K = t - 2; /* -1 when there was no room for a second pair */
     double last = even > 0.0 || even + odd >= 0.0 ? even : 0.0;
-    for (t = 1; t <= K - 2; t += 2) {
-        if (rho[t + 1] + rho[t + 2] > rho[t - 1] + rho[t]) {
+    for (t = 1; t <= K - 2; t += 2)
+        if (rho[t + 1] + rho[t + 2] > rho[t - 1] + rho[t])
             rho[t + 1] = rho[t + 2] = 0.5 * (rho[t - 1] + rho[t]);
-        }
-    }
     double sum = 0.0;
     for (t = 0; t <= K; t++) sum += rho[t];
     return -1.0 + 2.0 * sum + last;
@@ -83,4 +87,23 @@ static double ess_below(sgfsi_trace *t, double bound) {
 double sgfsi_ess_tail(sgfsi_trace *t) {
     double low = ess_below(t, t->q5), high = ess_below(t, t->q95);
     return high < low ? high : low;
+}
+
+static double rhat_of(sgfsi_trace *t, const double *x) {
+    double n = (double)t->half, W = 0.0;
+    for (int64_t i = 0; i < t->m; i++) {
+        const double *series = x + i * t->half;
+        t->half_mean[i] = sgfsi_mean(t->half, series);
+        W += sgfsi_variance(t->half, series, t->half_mean[i]) / (double)t->m;
+    }
+    double B = n * sgfsi_variance(t->m, t->half_mean, sgfsi_mean(t->m, t->half_mean));
+    return sqrt((B / W + n - 1.0) / n);
+}
+
+double sgfsi_rhat(sgfsi_trace *t) {
+    if (!t->finite || t->draws < 4) return NAN;
+    double bulk = rhat_of(t, t->z);
+    sgfsi_trace_fold(t, t->scratch);
+    double folded = rhat_of(t, t->scratch);
+    return folded > bulk ? folded : bulk;
 }

@@ -36,22 +36,18 @@ double sgfsi_measure_E2(int64_t D, const double *cov, const double *ref) {
     return sgfsi_measure_E1(D * D, cov, ref);
 }
 
-/* Row r of L^-1 into x (r + 1 numbers): x L = e_r', from the right, along rows of L. */
-static void inverse_row(int64_t D, const double *L, int64_t r, double *x) {
-    for (int64_t i = 0; i <= r; i++) x[i] = i == r ? 1.0 : 0.0;
-    for (int64_t k = r; k >= 0; k--) {
-        x[k] /= L[k * D + k];
-        for (int64_t i = 0; i < k; i++) x[i] -= x[k] * L[k * D + i];
-    }
-}
-
 /* ref = L L', so tr(ref^-1 cov) = sum_r x_r cov x_r' over the rows x_r of L^-1. */
 double sgfsi_measure_trR(int64_t D, const double *cov, const double *ref, double *scratch) {
     double *L = scratch, *x = scratch + D * D, trace = 0.0;
     memcpy(L, ref, (size_t)(D * D) * sizeof *L);
     if (sgfsi_cholesky(D, L) != 0) return NAN;
     for (int64_t r = 0; r < D; r++) {
-        inverse_row(D, L, r, x);
+        /* Row r of L^-1 into x (r + 1 numbers): x L = e_r', from the right, along rows of L. */
+        for (int64_t i = 0; i <= r; i++) x[i] = i == r ? 1.0 : 0.0;
+        for (int64_t k = r; k >= 0; k--) {
+            x[k] /= L[k * D + k];
+            for (int64_t i = 0; i < k; i++) x[i] -= x[k] * L[k * D + i];
+        }
         for (int64_t i = 0; i <= r; i++) {
             double sum = 0.5 * cov[i * D + i] * x[i]; /* half, since the rest counts twice */
             for (int64_t k = 0; k < i; k++) sum += cov[i * D + k] * x[k];
@@ -112,16 +108,8 @@ void sgfsi_pair_extremes(const sgfsi_gaussians *g, int64_t best[2], int64_t wors
     for (int64_t i = 0; i < g->D; i++) {
         for (int64_t j = i + 1; j < g->D; j++) {
             double off = sgfsi_pair_divergence(g, i, j); /* NaN compares false: passed over */
-            if (off < least) {
-                least = off;
-                best[0] = i;
-                best[1] = j;
-            }
-            if (off > most) {
-                most = off;
-                worst[0] = i;
-                worst[1] = j;
-            }
+            if (off < least) least = off, best[0] = i, best[1] = j;
+            if (off > most) most = off, worst[0] = i, worst[1] = j;
         }
     }
 }

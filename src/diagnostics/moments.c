@@ -86,9 +86,8 @@ sgfs_status sgfsi_moments_of(const sgfs_draws *d, const sgfsi_used *used, bool w
     out->var = SGFSI_DOUBLES(arena, D);
     double *shifted = SGFSI_DOUBLES(arena, D);
     if (want_cov) out->cov = sgfsi_arena_alloc(arena, D, (size_t)D * sizeof(double));
-    if (!out->mean || !out->var || !shifted || (want_cov && out->cov == NULL)) {
+    if (!out->mean || !out->var || !shifted || (want_cov && out->cov == NULL))
         return sgfsi_fail_memory(err, "the pooled moments");
-    }
     /* Has every chain used what is wanted, for every iteration? */
     bool running = true;
     for (int64_t c = 0; c < used->chains; c++) {

@@ -35,12 +35,9 @@ static name_at *sorted_names(sgfsi_arena *arena, int64_t D, const char *const *n
 
 /* Note a name in a list that stops after a few. */
 static void note(char text[NAMES_TEXT], int64_t seen, const char *name) {
-    size_t used = strlen(text);
-    if (seen < NAMED) {
-        snprintf(text + used, NAMES_TEXT - used, "%s\"%.40s\"", used > 0 ? ", " : "", name);
-    } else if (seen == NAMED) {
-        snprintf(text + used, NAMES_TEXT - used, ", ...");
-    }
+    if (seen < NAMED)
+        sgfsi_append(text, NAMES_TEXT, "%s\"%.40s\"", text[0] != '\0' ? ", " : "", name);
+    else if (seen == NAMED) sgfsi_append(text, NAMES_TEXT, ", ...");
 }
 
 sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *const *names,
@@ -84,10 +81,9 @@ sgfs_status sgfsi_naming_file(const sgfsi_naming *j, sgfsi_json **json) {
 
 sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const sgfsi_json *array,
                                  const int64_t *order, double *out) {
-    if (sgfsi_json_length(array) != j->D) {
+    if (sgfsi_json_length(array) != j->D)
         return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"%s\" must be an array of %lld numbers.",
                           j->path, what, (long long)j->D);
-    }
     for (int64_t i = 0; i < j->D; i++) {
         if (sgfsi_json_as_num(sgfsi_json_at(array, order[i]), &out[i]) && isfinite(out[i]))
             continue;
@@ -100,11 +96,10 @@ sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const 
 sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int64_t *order) {
     const sgfsi_json *array = sgfsi_json_get(json, "names");
     int64_t R = sgfsi_json_length(array);
-    if (R < 1) {
+    if (R < 1)
         return sgfsi_fail(j->err, SGFS_EDATA,
                           "%s: a %s needs \"names\", an array of parameter names, and \"mean\".",
                           j->path, j->what);
-    }
     const char **names = sgfsi_arena_alloc(j->arena, R, sizeof *names);
     if (names == NULL) return sgfsi_fail_memory(j->err, "the names");
     for (int64_t i = 0; i < R; i++) {

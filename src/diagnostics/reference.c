@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,10 +27,9 @@ typedef sgfsi_naming job;
 static sgfs_status read_cov(const job *j, const sgfsi_json *json, const int64_t *order,
                             double *cov) {
     int64_t D = j->D;
-    if (sgfsi_json_length(json) != D) {
+    if (sgfsi_json_length(json) != D)
         return sgfsi_fail(j->err, SGFS_EDATA, "%s: \"cov\" must have %lld rows, one per parameter.",
                           j->path, (long long)D);
-    }
     for (int64_t i = 0; i < D; i++) {
         const sgfsi_json *row = sgfsi_json_at(json, order[i]);
         sgfs_status status = sgfsi_naming_numbers(j, "cov[...]", row, order, cov + i * D);
@@ -65,14 +63,13 @@ static sgfs_status take_json(const job *j, const sgfsi_json *json, sgfsi_referen
     if (theta != NULL) out->theta = SGFSI_DOUBLES(j->arena, j->D);
     if ((cov && !out->cov) || (theta && !out->theta))
         return sgfsi_fail_memory(j->err, "the reference");
-    if (theta != NULL && sgfsi_json_get(json, "mean") == NULL) {
+    if (theta != NULL && sgfsi_json_get(json, "mean") == NULL)
         return sgfsi_fail(
             j->err, SGFS_EDATA,
             "%s: holds the parameters that made the data (\"theta\") and no posterior "
             "moments to compare with: this posterior may have many modes. Compare "
             "with another run (--reference RUN).",
             j->path);
-    }
     status = sgfsi_naming_numbers(j, "mean", sgfsi_json_get(json, "mean"), order, out->mean);
     if (status == SGFS_OK && cov) status = read_cov(j, cov, order, out->cov);
     if (status == SGFS_OK && theta)
@@ -99,9 +96,8 @@ double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t
     double *tau = malloc((size_t)summary->dim * sizeof *tau);
     if (tau == NULL) return NAN;
     int64_t n = 0;
-    for (int64_t i = 0; i < summary->dim; i++) {
+    for (int64_t i = 0; i < summary->dim; i++)
         if (isfinite(summary->row[i].tau)) tau[n++] = summary->row[i].tau / (double)step;
-    }
     if (n > 0) qsort(tau, (size_t)n, sizeof *tau, by_size);
     double median = n > 0 ? 0.5 * (tau[(n - 1) / 2] + tau[n / 2]) : NAN;
     free(tau);
@@ -119,7 +115,7 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     if (status == SGFS_OK) status = sgfsi_moments_of(d, &used, true, j->arena, &m, j->err);
     if (status != SGFS_OK) return status;
     /* Its Monte Carlo errors are those of its own summary. */
-    sgfs_summary *summary = sgfsi_summary_new(d, j->err);
+    sgfs_summary *summary = sgfsi_summary_new(d, out->threads, j->err);
     if (summary == NULL) return SGFS_EDATA;
     for (int64_t i = 0; i < D; i++) {
         out->mean[i] = m.mean[order[i]];
@@ -141,7 +137,7 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
              .names = names,
              .arena = arena,
              .err = err};
-    *out = (sgfsi_reference){.D = D};
+    *out = (sgfsi_reference){.threads = out->threads, .D = D};
     out->mean = SGFSI_DOUBLES(arena, D);
     out->error = SGFSI_DOUBLES(arena, D);
     if (out->mean == NULL || out->error == NULL) return sgfsi_fail_memory(err, "the reference");

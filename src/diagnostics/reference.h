@@ -8,6 +8,7 @@
 #include "sink/draws.h"
 
 typedef struct sgfsi_reference {
+    int64_t threads; /* that may work on it, set before it is read */
     int64_t D;
     double *mean;  /* D */
     double *cov;   /* D x D full, or NULL */

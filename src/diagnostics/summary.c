@@ -11,16 +11,13 @@
  *     inv_atuc   1 / (largest tau x seconds per iteration of one chain); Ahn et al. (2012), 5.1
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "diagnostics/advice.h"
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
-#include "diagnostics/rhat.h"
 #include "diagnostics/summary.h"
 
 /* The public struct comes first, so that its pointer is also ours. */
@@ -28,25 +25,6 @@ typedef struct summary {
     sgfs_summary shown;
     sgfsi_arena arena;
 } summary;
-
-/* Kept draws further apart than tau are independent and cannot tell how much shorter it is; what
- * every iteration says can, and the mean (over every iteration) is as much better known. */
-static void correct_for_thinning(const sgfs_draws *d, const sgfsi_used *used, double iterations,
-                                 int64_t i, sgfs_summary_row *row) {
-    if (d->thin < 2 || !(row->tau < 3 * (double)d->thin)) return;
-    /* by batch means, averaged over the chains that know it, if that is at least half of them */
-    double sum = 0, known = 0;
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *of_chain = d->chain[used->chain[c]].info.tau;
-        if (of_chain == NULL || isnan(of_chain[i])) continue;
-        sum += of_chain[i];
-        known++;
-    }
-    double tau = 2 * known >= (double)used->chains ? sum / known : NAN;
-    if (!(tau < row->tau)) return;
-    row->tau = tau;
-    row->mcse = row->sd * sqrt(tau / iterations);
-}
 
 typedef struct table {
     sgfs_summary_row *row;
@@ -67,13 +45,13 @@ static void fill_row(void *user, int64_t i, sgfsi_trace *t) {
     row->tau = to->thin * all / ess_mean;
 }
 
-static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summary *s,
-                             sgfs_err *err) {
+static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
+                             summary *s, sgfs_err *err) {
     sgfsi_moments moments;
     sgfs_status status = sgfsi_moments_of(d, used, false, &s->arena, &moments, err);
     if (status != SGFS_OK) return status;
     table rows = {s->shown.row, (double)(d->thin > 0 ? d->thin : 1)};
-    if (!sgfsi_trace_each(d, used, fill_row, &rows))
+    if (!sgfsi_trace_each(d, used, threads, fill_row, &rows))
         return sgfsi_fail_memory(err, "sorting the draws");
     /* What does not come from a sorted column: moments, curvature, names. */
     const double *curvature = d->chain[used->chain[0]].info.curvature_sd;
@@ -82,8 +60,21 @@ static sgfs_status fill_rows(const sgfs_draws *d, const sgfsi_used *used, summar
         row->mean = moments.mean[i];
         row->sd = sqrt(moments.var[i]);
         row->sd_curvature = curvature != NULL ? curvature[i] : NAN;
-        if (moments.every_iteration) {
-            correct_for_thinning(d, used, (double)moments.count, i, row);
+        /* Kept draws further apart than tau are independent and cannot tell how much shorter it is;
+         * what every iteration says can, and the mean (over every iteration) is as much better
+         * known. By batch means, averaged over the chains that know it, if that is at least half
+         * of them. */
+        bool thinned = moments.every_iteration && d->thin > 1 && row->tau < 3 * (double)d->thin;
+        double sum = 0, known = 0;
+        for (int64_t c = 0; thinned && c < used->chains; c++) {
+            const double *of_chain = d->chain[used->chain[c]].info.tau;
+            if (of_chain == NULL || isnan(of_chain[i])) continue;
+            sum += of_chain[i];
+            known++;
+        }
+        if (thinned && 2 * known >= (double)used->chains && sum / known < row->tau) {
+            row->tau = sum / known;
+            row->mcse = row->sd * sqrt(row->tau / (double)moments.count);
         }
         row->name = sgfsi_arena_text(&s->arena, d->param[i]);
         if (row->name == NULL) return sgfsi_fail_memory(err, "the names of the parameters");
@@ -137,10 +128,8 @@ static const char *title_of(const sgfs_draws *d, sgfsi_arena *arena) {
         const sgfsi_json *value = sgfsi_json_get(d->header, part[i]);
         const char *word = sgfsi_json_as_text(value);
         if (word == NULL) word = sgfsi_json_get_text(value, "name", NULL);
-        size_t used = strlen(text);
-        if (word != NULL) {
-            snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "", word);
-        }
+        if (word == NULL) continue;
+        sgfsi_append(text, sizeof text, "%s%s", text[0] != '\0' ? ", " : "", word);
     }
     return sgfsi_arena_text(arena, text);
 }
@@ -210,7 +199,7 @@ static sgfs_status fill_audit(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
 }
 
-static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
+static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_err *err) {
     sgfs_summary *out = &s->shown;
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(d, &s->arena, &used, err);
@@ -224,7 +213,7 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
     if (!out->title || !out->state || !out->chosen || !out->row)
         return sgfsi_fail_memory(err, "the summary");
-    status = fill_rows(d, &used, s, err);
+    status = fill_rows(d, &used, threads, s, err);
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, out);
     out->asked = sgfsi_exact_stats_of(d, &used);
@@ -244,14 +233,11 @@ static sgfs_status fill(const sgfs_draws *d, summary *s, sgfs_err *err) {
     return sgfsi_advise(d, &used, out, &s->arena, err);
 }
 
-sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, sgfs_err *err) {
+sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err) {
     if (draws == NULL) return NULL;
     summary *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        sgfsi_fail_memory(err, "the summary");
-        return NULL;
-    }
-    if (fill(draws, s, err) == SGFS_OK) return &s->shown;
+    if (s == NULL) return sgfsi_fail_memory(err, "the summary"), NULL;
+    if (fill(draws, threads, s, err) == SGFS_OK) return &s->shown;
     sgfsi_summary_free(&s->shown);
     return NULL;
 }
@@ -263,127 +249,71 @@ void sgfsi_summary_free(sgfs_summary *shown) {
     free(s);
 }
 
-static void put_params(sgfsi_json *out, const sgfs_summary *s) {
-    sgfsi_json *params = sgfsi_json_array();
-    for (const sgfs_summary_row *row = s->row; row < s->row + s->dim; row++) {
-        sgfsi_json *param = sgfsi_json_object();
-        sgfsi_json_text(param, "name", row->name);
-        sgfsi_json_num(param, "mean", row->mean);
-        sgfsi_json_num(param, "sd", row->sd);
-        sgfsi_json_num(param, "mcse", row->mcse);
-        sgfsi_json_num(param, "q5", row->q5);
-        sgfsi_json_num(param, "q50", row->q50);
-        sgfsi_json_num(param, "q95", row->q95);
-        sgfsi_json_num(param, "ess_bulk", row->ess_bulk);
-        sgfsi_json_num(param, "ess_tail", row->ess_tail);
-        sgfsi_json_num(param, "r_hat", row->r_hat);
-        sgfsi_json_num(param, "sd_curvature", row->sd_curvature);
-        sgfsi_json_num(param, "tau", row->tau);
-        sgfsi_json_put(params, NULL, param);
-    }
-    sgfsi_json_put(out, "params", params);
-}
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_costs(sgfsi_json *out, const sgfs_summary *s) {
-    sgfsi_json_num(out, "seconds", s->seconds);
-    sgfsi_json_num(out, "sample_seconds", s->sample_seconds);
-    sgfsi_json_num(out, "rows_touched", s->rows_touched);
-    if (s->disk_bytes > 0) {
-        sgfsi_json_num(out, "disk_wait_seconds", s->disk_wait);
-        sgfsi_json_num(out, "disk_bytes", s->disk_bytes);
-        sgfsi_json_num(out, "major_faults", s->disk_faults);
-    }
-    sgfsi_json_num(out, "ess_min", s->ess_min);
-    sgfsi_json_num(out, "ess_per_s", s->ess_per_s);
-    sgfsi_json_num(out, "tau_max", s->tau_max);
-    sgfsi_json_num(out, "inv_atuc", s->inv_atuc);
-    sgfsi_json_num(out, "interventions", s->interventions);
-    if (s->reanchors > 0) sgfsi_json_num(out, "reanchors", s->reanchors);
-}
-
-static void put_trajectories(sgfsi_json *out, const sgfs_summary *s) {
-    const sgfs_trajectories *t = &s->trajectories;
-    if (!t->known) return;
-    sgfsi_json *inner = sgfsi_json_object();
-    sgfsi_json_int(inner, "thin", t->thin);
-    sgfsi_json_num(inner, "divergent", t->divergent);
-    sgfsi_json_num(inner, "at_max_depth", t->at_max_depth);
-    sgfsi_json_num(inner, "max_depth", t->max_depth);
-    sgfsi_json_num(inner, "acceptance_rate", t->acceptance_rate);
-    sgfsi_json_num(inner, "step_size", t->step_size);
-    sgfsi_json_num(inner, "n_steps", t->n_steps);
-    if (t->bfmi != NULL) sgfsi_json_nums(inner, "bfmi", s->chains, t->bfmi);
-    sgfsi_json_put(out, "trajectories", inner);
-}
-
-static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
-    if (s->points == 0) return;
-    sgfsi_json *inner = sgfsi_json_object(), *curve = sgfsi_json_array();
-    for (int64_t i = 0; i < s->points; i++) {
-        const sgfs_curve_point *p = &s->curve[i];
-        sgfsi_json *point = sgfsi_json_object();
-        sgfsi_json_int(point, "chain", p->chain + 1);
-        sgfsi_json_int(point, "iteration", p->iteration);
-        sgfsi_json_num(point, "seconds", p->seconds);
-        sgfsi_json_int(point, "draws", p->draws);
-        sgfsi_json_num(point, "error", p->error);
-        sgfsi_json_num(point, "log_loss", p->log_loss);
-        sgfsi_json_num(point, "error_now", p->error_now);
-        sgfsi_json_num(point, "log_loss_now", p->log_loss_now);
-        sgfsi_json_put(curve, NULL, point);
-    }
-    sgfsi_json_num(inner, "error", s->error);
-    sgfsi_json_num(inner, "log_loss", s->log_loss);
-    sgfsi_json_put(inner, "curve", curve);
-    sgfsi_json_put(out, "validation", inner);
-}
-
-static void put_audit(sgfsi_json *out, const sgfs_summary *s) {
-    const sgfs_audited *a = &s->audit;
+static void put_audit(sgfsi_json *out, const sgfs_audited *a) {
     if (a->brief == NULL) return;
-    sgfsi_json *inner = sgfsi_json_object(), *mean = sgfsi_json_object(), *sd = sgfsi_json_object();
+    sgfsi_json *audit = sgfsi_json_object_in(out, "audit");
+    SGFSI_JSON(audit, a, brief, exact, differs);
+    sgfsi_json *mean = sgfsi_json_object_in(audit, "mean"), *sd = sgfsi_json_object_in(audit, "sd");
     sgfsi_json_text(mean, "name", a->mean_name);
     sgfsi_json_num(mean, "bias", a->mean.mean);
     sgfsi_json_num(mean, "error", a->mean.mean_error);
     sgfsi_json_text(sd, "name", a->sd_name);
     sgfsi_json_num(sd, "bias", a->sd.sd);
     sgfsi_json_num(sd, "error", a->sd.sd_error);
-    sgfsi_json_text(inner, "brief", a->brief);
-    sgfsi_json_flag(inner, "exact", a->exact);
-    sgfsi_json_flag(inner, "differs", a->differs);
-    sgfsi_json_put(inner, "mean", mean);
-    sgfsi_json_put(inner, "sd", sd);
-    sgfsi_json_put(out, "audit", inner);
+}
+
+static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
+    if (s->points == 0) return;
+    sgfsi_json *validation = sgfsi_json_object_in(out, "validation");
+    SGFSI_JSON(validation, s, error, log_loss);
+    sgfsi_json *curve = sgfsi_json_array_in(validation, "curve");
+    for (const sgfs_curve_point *p = s->curve; p < s->curve + s->points; p++) {
+        sgfsi_json *point = sgfsi_json_object_in(curve, NULL);
+        sgfsi_json_int(point, "chain", p->chain + 1);
+        SGFSI_JSON(point, p, iteration, seconds, draws, error, log_loss, error_now, log_loss_now);
+    }
 }
 
 sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
-    sgfsi_json *out = sgfsi_json_object(), *warnings = sgfsi_json_array();
-    sgfsi_json_text(out, "title", s->title);
-    sgfsi_json_text(out, "state", s->state);
-    sgfsi_json_int(out, "chains", s->chains);
-    sgfsi_json_int(out, "draws", s->draws);
-    sgfsi_json_int(out, "dim", s->dim);
+    sgfsi_json *out = sgfsi_json_object();
+    SGFSI_JSON(out, s, title, state, chains, draws, dim);
     if (s->chosen[0] != '\0') sgfsi_json_text(out, "chosen", s->chosen);
     if (s->planned > 0) sgfsi_json_int(out, "draws_planned", s->planned);
     if (s->made > 0) sgfsi_json_int(out, "draws_made", s->made);
-    sgfsi_json_int(out, "fallbacks", s->fallbacks);
-    put_costs(out, s);
-    put_trajectories(out, s);
+    SGFSI_JSON(out, s, fallbacks, seconds, sample_seconds, rows_touched);
+    if (s->disk_bytes > 0) {
+        sgfsi_json_num(out, "disk_wait_seconds", s->disk_wait);
+        sgfsi_json_num(out, "disk_bytes", s->disk_bytes);
+        sgfsi_json_num(out, "major_faults", s->disk_faults);
+    }
+    SGFSI_JSON(out, s, ess_min, ess_per_s, tau_max, inv_atuc, interventions);
+    if (s->reanchors > 0) sgfsi_json_num(out, "reanchors", s->reanchors);
+    const sgfs_trajectories *t = &s->trajectories;
+    if (t->known) {
+        sgfsi_json *o = sgfsi_json_object_in(out, "trajectories");
+        SGFSI_JSON(o, t, thin, divergent, at_max_depth, max_depth, acceptance_rate, step_size,
+                   n_steps);
+        if (t->bfmi != NULL) sgfsi_json_nums(o, "bfmi", s->chains, t->bfmi);
+    }
     if (s->asked.known) {
-        sgfsi_json *asked = sgfsi_json_object();
+        sgfsi_json *asked = sgfsi_json_object_in(out, "asked");
         sgfsi_json_num(asked, "acceptance", s->asked.acceptance);
         sgfsi_json_num(asked, "rows_per_draw", s->asked.rows);
         sgfsi_json_num(asked, "rho", s->asked.rho);
-        sgfsi_json_put(out, "asked", asked);
     }
     put_curve(out, s);
-    put_audit(out, s);
-    if (s->gaussian_draws + s->langevin_draws > 0) {
-        sgfsi_json_num(out, "gaussian_draws", s->gaussian_draws);
-        sgfsi_json_num(out, "langevin_draws", s->langevin_draws);
-    }
+    put_audit(out, &s->audit);
+    if (s->gaussian_draws + s->langevin_draws > 0)
+        SGFSI_JSON(out, s, gaussian_draws, langevin_draws);
+    sgfsi_json *warnings = sgfsi_json_array_in(out, "warnings"),
+               *params = sgfsi_json_array_in(out, "params");
     for (int64_t i = 0; i < s->warnings; i++) sgfsi_json_text(warnings, NULL, s->warning[i]);
-    sgfsi_json_put(out, "warnings", warnings);
-    put_params(out, s);
+    for (const sgfs_summary_row *row = s->row; row < s->row + s->dim; row++) {
+        sgfsi_json *param = sgfsi_json_object_in(params, NULL);
+        SGFSI_JSON(param, row, name, mean, sd, mcse, q5, q50, q95, ess_bulk, ess_tail, r_hat,
+                   sd_curvature, tau);
+    }
     return out;
 }

@@ -7,13 +7,14 @@
 
 #include "base/json.h"
 
-/* NULL with err filled (or as it is, where draws is NULL). */
-sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, sgfs_err *err);
+/* NULL with err filled (or as it is, where draws is NULL). threads: that may work on it. */
+sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err);
 sgfsi_json *sgfsi_summary_json(const sgfs_summary *summary);
 void sgfsi_summary_free(sgfs_summary *summary);
 
 /* reference: another run file, or JSON {"names": [...], "mean": [...], "cov": [[...]]}. */
-sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, sgfs_err *err);
+sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, int64_t threads,
+                                sgfs_err *err);
 sgfsi_json *sgfsi_compare_json(const sgfs_compare *compare);
 void sgfsi_compare_free(sgfs_compare *compare);
 

@@ -7,9 +7,8 @@
 double sgfsi_sum(int64_t n, const double *x, double shift) {
     double part[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
+    for (; i + 4 <= n; i += 4)
         for (int k = 0; k < 4; k++) part[k] += x[i + k] - shift;
-    }
     for (; i < n; i++) part[0] += x[i] - shift;
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
@@ -17,9 +16,8 @@ double sgfsi_sum(int64_t n, const double *x, double shift) {
 double sgfsi_sum_squares(int64_t n, const double *x, double shift) {
     double part[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
+    for (; i + 4 <= n; i += 4)
         for (int k = 0; k < 4; k++) part[k] += (x[i + k] - shift) * (x[i + k] - shift);
-    }
     for (; i < n; i++) part[0] += (x[i] - shift) * (x[i] - shift);
     return (part[0] + part[1]) + (part[2] + part[3]);
 }

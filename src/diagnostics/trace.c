@@ -21,7 +21,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "diagnostics/normal.h"
 #include "diagnostics/sums.h"
 
@@ -94,9 +93,8 @@ static void sort(sgfsi_trace *t) {
             bucket[b] = start;
             start += here;
         }
-        for (int64_t i = 0; i < all; i++) {
+        for (int64_t i = 0; i < all; i++)
             t->spare[bucket[t->sorted[i].key >> shift & (BUCKETS - 1)]++] = t->sorted[i];
-        }
         sgfsi_ranked *other = t->sorted;
         t->sorted = t->spare;
         t->spare = other;
@@ -156,9 +154,8 @@ void sgfsi_trace_load(sgfsi_trace *t, const double *const *chain, int64_t stride
     t->q50 = quantile(t, 0.50);
     t->q95 = quantile(t, 0.95);
     int64_t kept = 0; /* from here on without the middle draws */
-    for (int64_t i = 0; i < t->chains * t->draws; i++) {
+    for (int64_t i = 0; i < t->chains * t->draws; i++)
         if (t->sorted[i].at >= 0) t->sorted[kept++] = t->sorted[i];
-    }
     score(t, t->sorted, t->z);
 }
 
@@ -193,10 +190,10 @@ static bool take_share(const sgfs_draws *d, const sgfsi_used *used,
     return ready;
 }
 
-bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used,
+bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
                       void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user) {
     int64_t short_of_memory = 0, large = used->chains * used->draws * d->D > 100000;
-#pragma omp parallel num_threads((int)sgfsi_threads(0)) reduction(+ : short_of_memory) if (large)
+#pragma omp parallel num_threads((int)threads) reduction(+ : short_of_memory) if (large)
     short_of_memory += !take_share(d, used, take, user);
     return short_of_memory == 0;
 }

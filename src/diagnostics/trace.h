@@ -36,9 +36,9 @@ typedef struct sgfsi_trace {
 sgfsi_trace *sgfsi_trace_new(sgfsi_arena *arena, int64_t chains, int64_t draws);
 /* Draw t of chain c is chain[c][t * stride]. */
 void sgfsi_trace_load(sgfsi_trace *t, const double *const *chain, int64_t stride);
-/* Each parameter's draws in turn, on several threads where they are many, each with a workspace
+/* Each parameter's draws in turn, on so many threads where they are many, each with a workspace
  * of its own: a number depends on one parameter alone. False when memory ran out. */
-bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used,
+bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
                       void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user);
 /* Rank-normalised |x - median| of the split draws into out, m x half. */
 void sgfsi_trace_fold(sgfsi_trace *t, double *out);

@@ -49,11 +49,8 @@ static sgfs_status join_levels(maps *m, sgfs_err *err) {
         const sgfsi_table *t = &m->table[i];
         if ((t->levels > 0) != (a->levels > 0)) {
             int64_t text = a->levels > 0 ? 0 : i, other = a->levels > 0 ? i : 0;
-            status =
-                sgfsi_fail(err, SGFS_EDATA,
-                           "%.150s: its targets are numbers, and those of %.150s are texts "
-                           "(\"%.40s\", ...).",
-                           m->sources.path[other], m->sources.path[text], m->table[text].level[0]);
+            status = sgfsi_fail_targets(m->sources.path[other], m->sources.path[text],
+                                        m->table[text].level[0], err);
         }
         for (int64_t k = 0; k < t->levels && status == SGFS_OK; k++) {
             int64_t number = sgfsi_words_add(&all, t->level[k], strlen(t->level[k]));
@@ -104,11 +101,6 @@ static sgfs_status join_values(sgfsi_table *a, const sgfsi_table *b, sgfs_err *e
 }
 
 static void join_stats(sgfsi_column_stats *a, const sgfsi_column_stats *b) {
-    if (b->rows == 0) return;
-    if (a->rows == 0) {
-        *a = *b;
-        return;
-    }
     sgfsi_moments_merge(a->count, &a->mean, &a->ss, b->count, b->mean, b->ss);
     a->min = b->min < a->min ? b->min : a->min;
     a->max = b->max > a->max ? b->max : a->max;
@@ -295,55 +287,49 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
     return SGFS_OK;
 }
 
-/* Columns of words in several files, of which each alone has not too many. */
-static sgfs_status check_words(const sgfsi_table *t, const char *path, sgfs_err *err) {
-    for (int64_t k = 0; t->dictionary != NULL && k < t->cols; k++) {
-        if (t->dictionary[k].count <= SGFSI_MAX_LEVELS) continue;
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%.150s: column \"%.40s\" holds text (\"%.40s\", ...) with more than %d "
-                          "different values in all files; leave it out with --drop.",
-                          path, t->names[k], t->dictionary[k].word[0], SGFSI_MAX_LEVELS);
-    }
-    return SGFS_OK;
-}
-
 /* The rows become the table's; what growing left over is given back. Where the smaller array may be
  * had nowhere the larger one stays. */
-static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const char *const *path,
-                             sgfsi_table *table, sgfs_err *err) {
+static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const char *path,
+                             sgfsi_table *t, sgfs_err *err) {
     const sgfsi_table *head = &flow->head;
-    sgfsi_table t = {.rows = g->rows, .cols = head->cols, .type = head->type, .text_col = -1};
     sgfs_status status = SGFS_OK;
     if (head->type == SGFSI_CSR) {
-        t.row_stride = t.cols;
-        t.names = sgfsi_names_made_up(t.cols);
-        t.target_name = strdup("y");
-        bool made = t.names != NULL && t.target_name != NULL;
-        if (!made) status = sgfsi_fail_memory(err, "the table");
+        *t = (sgfsi_table){.cols = head->cols, .type = head->type, .text_col = -1};
+        t->row_stride = t->cols;
+        t->names = sgfsi_names_made_up(t->cols);
+        t->target_name = strdup("y");
+        if (t->names == NULL || t->target_name == NULL)
+            status = sgfsi_fail_memory(err, "the table");
         int64_t entries = g->entries > 0 ? g->entries : 1;
         (void)sgfsi_resize(&g->start, g->rows + 1, sizeof *g->start);
         (void)sgfsi_resize(&g->y, g->rows, sizeof *g->y);
         (void)sgfsi_resize(&g->col, entries, sizeof *g->col);
         (void)sgfsi_resize(&g->value, entries, sizeof *g->value);
-        t.csr = (sgfs_csr){.start = g->start, .col = g->col, .value = g->value};
-        t.owned_csr = true;
-        t.y = g->y;
+        t->csr = (sgfs_csr){.start = g->start, .col = g->col, .value = g->value};
+        t->owned_csr = true;
+        t->y = g->y;
     } else {
         sgfsi_file_columns columns;
-        status = sgfsi_file_columns_of(&columns, path[0], head, err);
-        if (status == SGFS_OK) status = sgfsi_flow_head(&columns, &t, err);
+        status = sgfsi_file_columns_of(&columns, path, head, err);
+        if (status == SGFS_OK) status = sgfsi_flow_head(&columns, t, err);
         sgfsi_file_columns_free(&columns);
-        if (status == SGFS_OK && files > 1) status = check_words(&t, path[0], err);
-        t.rows = g->rows;
-        free(t.stats); /* of cells that are as they were in the file */
-        t.stats = NULL;
-        if (head->text_path != NULL && files > 1) t.text_path = strdup(head->text_path);
-        (void)sgfsi_resize(&g->cells, g->rows, (size_t)t.cols * sgfsi_dtype_size(t.type));
-        t.cells = t.owned = g->cells;
+        free(t->stats); /* of cells that are as they were in the file */
+        t->stats = NULL;
+        if (head->text_path != NULL && files > 1) t->text_path = strdup(head->text_path);
+        (void)sgfsi_resize(&g->cells, g->rows, (size_t)t->cols * sgfsi_dtype_size(t->type));
+        t->cells = t->owned = g->cells;
     }
+    t->rows = g->rows;
     memset(g, 0, sizeof *g);
-    if (status == SGFS_OK) *table = t;
-    else sgfsi_table_free(&t);
+    /* Columns of words in several files, of which each alone has not too many. */
+    for (int64_t k = 0; files > 1 && t->dictionary != NULL && k < t->cols; k++) {
+        if (status != SGFS_OK || t->dictionary[k].count <= SGFSI_MAX_LEVELS) continue;
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "%.150s: column \"%.40s\" holds text (\"%.40s\", ...) with more than "
+                            "%d different values in all files; leave it out with --drop.",
+                            path, t->names[k], t->dictionary[k].word[0], SGFSI_MAX_LEVELS);
+    }
+    if (status != SGFS_OK) sgfsi_table_free(t);
     return status;
 }
 
@@ -362,14 +348,12 @@ static sgfs_status collect(int64_t files, const char *const *path,
         if (reader == NULL) return err->code;
         mapped = reader->map != NULL;
     }
-    if (mapped) {
-        sgfs_status status = map_all(files, path, &whole, table, &done, err);
-        if (status != SGFS_OK || done) return status;
-    }
-    sgfs_status status = sgfsi_flow_open(&flow, files, path, &whole, err);
+    sgfs_status status = mapped ? map_all(files, path, &whole, table, &done, err) : SGFS_OK;
+    if (status != SGFS_OK || done) return status;
+    status = sgfsi_flow_open(&flow, files, path, &whole, err);
     if (status != SGFS_OK) return status;
     status = collect_rows(&flow, path[0], &g, options->log, err);
-    if (status == SGFS_OK) status = hand_over(&flow, &g, files, path, table, err);
+    if (status == SGFS_OK) status = hand_over(&flow, &g, files, path[0], table, err);
     free(g.cells);
     free(g.start);
     free(g.col);
@@ -381,28 +365,23 @@ static sgfs_status collect(int64_t files, const char *const *path,
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-/* Paths in what the table says become the names that people know. */
-static sgfs_status name_parts(const sgfsi_files *files, sgfsi_table *table, sgfs_err *err) {
-    for (int64_t k = -1; k < table->parts; k++) {
-        char **path = k < 0 ? &table->text_path : &table->part[k].path;
-        for (int64_t i = 0; *path != NULL && i < files->count; i++) {
-            if (strcmp(*path, files->path[i]) != 0) continue;
-            free(*path);
-            *path = strdup(files->name[i]);
-            if (*path == NULL) return sgfsi_fail_memory(err, "the list of files");
-            break;
-        }
-    }
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_files_read(sgfsi_files *files, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err) {
     sgfsi_read_options tidied = *options;
     tidied.log = sgfsi_files_log(files, options->log);
     sgfs_status status =
         collect(files->count, (const char *const *)files->path, &tidied, table, err);
-    if (status == SGFS_OK) status = name_parts(files, table, err);
+    /* Paths in what the table says become the names that people know. */
+    for (int64_t k = -1; status == SGFS_OK && k < table->parts; k++) {
+        char **path = k < 0 ? &table->text_path : &table->part[k].path;
+        for (int64_t i = 0; *path != NULL && i < files->count; i++) {
+            if (strcmp(*path, files->path[i]) != 0) continue;
+            free(*path);
+            *path = strdup(files->name[i]);
+            if (*path == NULL) status = sgfsi_fail_memory(err, "the list of files");
+            break;
+        }
+    }
     if (status != SGFS_OK) sgfsi_files_tidy(files, err);
     return status;
 }

@@ -18,8 +18,6 @@
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
-/* ---- nearest names --------------------------------------------------------------------------- */
-
 /* Write `; did you mean "a" or "b"` into out, or nothing when no name is near. A name that shares
  * no letter with what was asked is not near, however short both are. */
 static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t room) {
@@ -47,135 +45,103 @@ static void suggest(const sgfsi_columns *c, const char *asked, char *out, size_t
 
 /* ---- one column ------------------------------------------------------------------------------ */
 
-static bool column_number(const sgfsi_columns *c, const char *text, int64_t *index) {
-    int64_t number;
-    if (!sgfsi_text_int(text, &number) || number < 1 || number > c->cols) return false;
-    *index = number - 1;
-    return true;
+int64_t sgfsi_names_find(int64_t cols, const char *const *names, const char *name) {
+    int64_t found = SGFSI_NAME_ABSENT;
+    for (int64_t j = 0; j < cols; j++) {
+        if (strcmp(names[j], name) != 0) continue;
+        if (found >= 0) return SGFSI_NAME_TWICE;
+        found = j;
+    }
+    return found;
 }
 
-static sgfs_status find_column(const sgfsi_columns *c, const char *flag, const char *asked,
-                               int64_t *index, sgfs_err *err) {
-    int64_t found = -1;
-    for (int64_t i = 0; i < c->cols; i++) {
-        if (strcmp(c->names[i], asked) != 0) continue;
-        if (found >= 0) {
-            return sgfsi_fail(
-                err, SGFS_EUSAGE,
-                "%s: --%s asks for \"%.60s\", but columns %lld and %lld are both called "
-                "that; ask by number.",
-                c->path, flag, asked, (long long)found + 1, (long long)i + 1);
-        }
-        found = i;
+/* A number is a place in the file; a file without names calls its columns by it. */
+static bool column_number(const sgfsi_columns *c, const char *text, int64_t *index) {
+    int64_t number;
+    char name[32];
+    if (!sgfsi_text_int(text, &number) || number < 1) return false;
+    snprintf(name, sizeof name, "x%lld", (long long)number);
+    *index = c->named ? -1 : sgfsi_names_find(c->cols, (const char *const *)c->names, name);
+    if (*index < 0 && number <= c->cols) *index = number - 1;
+    return *index >= 0;
+}
+
+sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *text, int64_t *from,
+                               int64_t *to, sgfs_err *err) {
+    const char *path = c->path != NULL ? c->path : "", *colon = c->path != NULL ? ": " : "";
+    *from = sgfsi_names_find(c->cols, (const char *const *)c->names, text);
+    if (*from == SGFSI_NAME_TWICE) {
+        int64_t i = 0, k;
+        while (strcmp(c->names[i], text) != 0) i++;
+        for (k = i + 1; strcmp(c->names[k], text) != 0;) k++;
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s%s--%s asks for \"%.60s\", but columns %lld and %lld are both called "
+                          "that; ask by number.",
+                          path, colon, flag, text, (long long)i + 1, (long long)k + 1);
     }
-    if (found < 0 && !column_number(c, asked, &found)) {
-        char hint[256];
-        suggest(c, asked, hint, sizeof hint);
-        const char *name = c->names[0];
-        return sgfsi_fail(
-            err, SGFS_EUSAGE,
-            "%s: --%s asks for \"%.60s\", which is none of its %lld columns (the first is "
-            "\"%.40s\")%s%s",
-            c->path, flag, asked, (long long)c->cols, name, hint, hint[0] ? "?" : ".");
+    bool found = *from >= 0 || column_number(c, text, from);
+    if (to != NULL) *to = *from;
+    char *dash = to != NULL && !found ? strchr(text, '-') : NULL;
+    if (dash != NULL && dash != text) { /* "3-7" with both ends inside the file */
+        *dash = '\0';
+        found = column_number(c, text, from) && column_number(c, dash + 1, to) && *from <= *to;
+        *dash = '-';
     }
-    *index = found;
-    return SGFS_OK;
+    if (found) return SGFS_OK;
+    char hint[256];
+    suggest(c, text, hint, sizeof hint);
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "%s%s--%s asks for \"%.60s\", which is none of its %lld columns (the first is "
+        "\"%.40s\")%s%s",
+        path, colon, flag, text, (long long)c->cols, c->cols > 0 ? c->names[0] : "", hint,
+        hint[0] ? "?" : ".");
 }
 
 /* ---- a list of columns ----------------------------------------------------------------------- */
 
-static sgfs_status add_feature(const sgfsi_columns *c, int64_t i, unsigned char *role,
-                               sgfs_err *err) {
-    static const char *const taken[][2] = {[SGFSI_ROLE_TARGET] = {"is the target", "target"},
-                                           [SGFSI_ROLE_WEIGHTS] = {"holds the weights", "weights"},
-                                           [SGFSI_ROLE_EXPOSURE] = {"is the exposure", "exposure"}};
-    if (role[i] > SGFSI_ROLE_FEATURE) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: column %lld (\"%.40s\") %s and cannot be a feature too; "
-                          "choose another with --%s or leave it out of --features.",
-                          c->path, (long long)i + 1, c->names[i], taken[role[i]][0],
-                          taken[role[i]][1]);
-    }
-    role[i] = SGFSI_ROLE_FEATURE;
-    return SGFS_OK;
+char *sgfsi_list_next(char **rest) {
+    char *s = *rest;
+    if (s == NULL) return NULL;
+    *rest = strchr(s, ',');
+    if (*rest != NULL) *(*rest)++ = '\0';
+    while (*s == ' ') s++;
+    for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--) s[n - 1] = '\0';
+    return s;
 }
 
-/* "3-7" with both ends inside the file; a name that looks like a range was tried before. */
-static bool column_range(const sgfsi_columns *c, char *token, int64_t *from, int64_t *to) {
-    char *dash = strchr(token, '-');
-    if (dash == NULL || dash == token) return false;
-    *dash = '\0';
-    bool good = column_number(c, token, from) && column_number(c, dash + 1, to) && *from <= *to;
-    *dash = '-';
-    return good;
-}
-
-static bool is_name(const sgfsi_columns *c, const char *token) {
-    for (int64_t i = 0; i < c->cols; i++) {
-        if (strcmp(c->names[i], token) == 0) return true;
-    }
-    return false;
-}
-
-/* What a list is for: its flag, and what is done with each column in it. */
-typedef struct listing {
-    const char *flag;
-    sgfs_status (*add)(const sgfsi_columns *c, int64_t i, unsigned char *mark, sgfs_err *err);
-    bool lenient; /* what is no column is passed over */
-} listing;
-
-static sgfs_status add_token(const sgfsi_columns *c, const listing *list, char *token,
-                             unsigned char *mark, sgfs_err *err) {
-    int64_t from, to;
-    if (is_name(c, token) || !column_range(c, token, &from, &to)) {
-        sgfs_status status = find_column(c, list->flag, token, &from, err);
-        if (status != SGFS_OK) return status;
-        to = from;
-    }
-    for (int64_t i = from; i <= to; i++) {
-        sgfs_status status = list->add(c, i, mark, err);
-        if (status != SGFS_OK) return status;
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status add_list(const sgfsi_columns *c, const listing *list, const char *text,
-                            unsigned char *mark, sgfs_err *err) {
-    char *copy = strdup(text);
+sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
+                               unsigned char *mark, sgfs_err *err) {
+    char *copy = strdup(list);
     if (copy == NULL) return sgfsi_fail_memory(err, "a list of columns");
     sgfs_status status = SGFS_OK;
-    for (char *s = copy, *next; s != NULL && status == SGFS_OK; s = next) {
-        next = strchr(s, ',');
-        if (next != NULL) *next++ = '\0';
-        while (*s == ' ') s++;
-        for (size_t n = strlen(s); n > 0 && s[n - 1] == ' '; n--) s[n - 1] = '\0';
-        status = add_token(c, list, s, mark, list->lenient ? NULL : err);
-        if (list->lenient && status == SGFS_EUSAGE) status = SGFS_OK;
+    for (char *rest = copy, *s; status == SGFS_OK && (s = sgfsi_list_next(&rest)) != NULL;) {
+        int64_t from, to;
+        status = sgfsi_columns_find(columns, flag != NULL ? flag : "", s, &from, &to,
+                                    flag != NULL ? err : NULL);
+        for (; status == SGFS_OK && from <= to; from++) mark[from] = 1;
+        if (flag == NULL && status == SGFS_EUSAGE) status = SGFS_OK;
     }
     free(copy);
     return status;
 }
 
-/* ---- columns that are no features ------------------------------------------------------------ */
-
-typedef struct part {
-    unsigned char role;
-    const char *flag, *asked; /* asked: "" or NULL: none */
-} part;
-
-static sgfs_status give(const sgfsi_columns *c, const part *p, unsigned char *role, sgfs_err *err) {
-    int64_t i;
-    if (p->asked == NULL || p->asked[0] == '\0') return SGFS_OK;
-    sgfs_status status = find_column(c, p->flag, p->asked, &i, err);
-    if (status != SGFS_OK) return status;
-    if (role[i] > SGFSI_ROLE_FEATURE) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: column %lld (\"%.40s\") cannot be named by --%s and by --%s: "
-                          "they need columns of their own.",
-                          c->path, (long long)i + 1, c->names[i],
-                          role[i] == SGFSI_ROLE_WEIGHTS ? "weights" : "exposure", p->flag);
+/* What is marked becomes a feature, unless it is something else. */
+static sgfs_status add_features(const sgfsi_columns *c, const unsigned char *mark,
+                                unsigned char *role, sgfs_err *err) {
+    static const char *const taken[][2] = {[SGFSI_ROLE_TARGET] = {"is the target", "target"},
+                                           [SGFSI_ROLE_WEIGHTS] = {"holds the weights", "weights"},
+                                           [SGFSI_ROLE_EXPOSURE] = {"is the exposure", "exposure"}};
+    for (int64_t i = 0; i < c->cols; i++) {
+        if (mark[i] && role[i] > SGFSI_ROLE_FEATURE) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "%s: column %lld (\"%.40s\") %s and cannot be a feature too; "
+                              "choose another with --%s or leave it out of --features.",
+                              c->path, (long long)i + 1, c->names[i], taken[role[i]][0],
+                              taken[role[i]][1]);
+        }
+        if (mark[i]) role[i] = SGFSI_ROLE_FEATURE;
     }
-    role[i] = p->role;
     return SGFS_OK;
 }
 
@@ -191,19 +157,35 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
         bool feature = all && (stored == NULL || stored[i] == SGFSI_ROLE_FEATURE);
         role[i] = feature ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE;
     }
-    const part parts[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
-                          {SGFSI_ROLE_EXPOSURE, "exposure", options->exposure},
-                          {SGFSI_ROLE_TARGET, "target", options->target}};
-    sgfs_status status = SGFS_OK;
-    for (int k = 0; k < 3 && status == SGFS_OK; k++) status = give(columns, &parts[k], role, err);
-    if (status != SGFS_OK) return status;
-    /* The column that was stored for this, unless another was asked for or it has become another
+    const struct {
+        unsigned char role;
+        const char *flag, *name; /* name: "" or NULL: none is given */
+    } others[] = {{SGFSI_ROLE_WEIGHTS, "weights", options->weights},
+                  {SGFSI_ROLE_EXPOSURE, "exposure", options->exposure},
+                  {SGFSI_ROLE_TARGET, "target", options->target}};
+    for (int k = 0; k < 3; k++) {
+        int64_t i;
+        if (others[k].name == NULL || others[k].name[0] == '\0') continue;
+        char *name = (char *)(uintptr_t)others[k].name; /* written to in ranges alone */
+        sgfs_status status = sgfsi_columns_find(columns, others[k].flag, name, &i, NULL, err);
+        if (status != SGFS_OK) return status;
+        if (role[i] > SGFSI_ROLE_FEATURE) {
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "%s: column %lld (\"%.40s\") cannot be named by --%s and by --%s: "
+                              "they need columns of their own.",
+                              columns->path, (long long)i + 1, columns->names[i],
+                              role[i] == SGFSI_ROLE_WEIGHTS ? "weights" : "exposure",
+                              others[k].flag);
+        }
+        role[i] = others[k].role;
+    }
+    /* The column that was stored for this, unless another was given or it has become another
      * thing. */
     for (int k = 0; stored != NULL && k < 3; k++) {
-        bool asked = parts[k].asked != NULL && parts[k].asked[0] != '\0';
-        for (int64_t i = 0; !asked && i < columns->cols; i++)
-            if (stored[i] == parts[k].role && role[i] <= SGFSI_ROLE_FEATURE)
-                role[i] = parts[k].role;
+        bool given = others[k].name != NULL && others[k].name[0] != '\0';
+        for (int64_t i = 0; !given && i < columns->cols; i++)
+            if (stored[i] == others[k].role && role[i] <= SGFSI_ROLE_FEATURE)
+                role[i] = others[k].role;
     }
     if (stored != NULL && memchr(role, SGFSI_ROLE_TARGET, (size_t)columns->cols) == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -222,20 +204,13 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
         }
         role[i] = SGFSI_ROLE_TARGET;
     }
-    const listing features = {"features", add_feature, false};
-    return all ? SGFS_OK : add_list(columns, &features, options->features, role, err);
-}
-
-static sgfs_status set_mark(const sgfsi_columns *c, int64_t i, unsigned char *mark, sgfs_err *err) {
-    (void)c, (void)err;
-    mark[i] = 1;
-    return SGFS_OK;
-}
-
-sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
-                               unsigned char *mark, sgfs_err *err) {
-    const listing marks = {flag != NULL ? flag : "", set_mark, flag == NULL};
-    return add_list(columns, &marks, list, mark, err);
+    if (all) return SGFS_OK;
+    unsigned char *mark = calloc((size_t)columns->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "a list of columns");
+    sgfs_status status = sgfsi_columns_mark(columns, "features", options->features, mark, err);
+    if (status == SGFS_OK) status = add_features(columns, mark, role, err);
+    free(mark);
+    return status;
 }
 
 char **sgfsi_names_made_up(int64_t cols) {

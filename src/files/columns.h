@@ -7,7 +7,7 @@
 #include "files/reader.h"
 
 typedef struct sgfsi_columns {
-    const char *path;
+    const char *path; /* in front of sentences; NULL: nothing is */
     int64_t cols;
     char *const *names;              /* cols */
     bool named;                      /* by the file; else by their place, whatever names says */
@@ -22,10 +22,21 @@ typedef struct sgfsi_columns {
 sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned char *stored,
                                  const sgfsi_read_options *options, unsigned char *role,
                                  sgfs_err *err);
+/* The column that the user named by --flag: by its name, else by its number; or, where `to` is not
+ * NULL, by a range of numbers, all from *from to *to. text is written to and put back. */
+sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *text, int64_t *from,
+                               int64_t *to, sgfs_err *err);
 /* Set mark[i] to 1 for every column i of a list like "a,b,3-7", which the user gave as --flag.
  * flag NULL: what is no column of the file is somebody else's business. */
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
+
+/* The next text of a list with commas between them, without blanks around it; *rest, which is
+ * written to, moves behind it. NULL: there is none. */
+char *sgfsi_list_next(char **rest);
+/* The column of that name, or one of these. */
+enum { SGFSI_NAME_ABSENT = -1, SGFSI_NAME_TWICE = -2 };
+int64_t sgfsi_names_find(int64_t cols, const char *const *names, const char *name);
 
 /* cols names x1, x2, ...; NULL when memory is out. Free with sgfsi_names_free. */
 char **sgfsi_names_made_up(int64_t cols);

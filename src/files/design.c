@@ -63,70 +63,35 @@ const sgfs_option sgfsi_data_options[] = {
      "which combinations --project takes"},
     SGFSI_OPTIONS_END};
 
-/* ---- which columns --------------------------------------------------------------------------- */
-
-static sgfs_status select_columns(sgfs_data *d, sgfs_err *err) {
-    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
-    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
-    if (d->feature == NULL || d->span == NULL) return sgfsi_fail_memory(err, "the columns");
-    /* Features in table order, gathered in spans of neighbours. */
-    for (int64_t j = 0; j < d->table.cols; j++) {
-        if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
-        if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
-        d->feature[d->features++].name = d->table.names[j];
-        sgfsi_data_add_feature(d, j);
-    }
-    if (d->target_col >= 0) {
-        d->has_target = true;
-        d->target.name = d->table.names[d->target_col];
-    }
-    d->p = d->features + (d->intercept ? 1 : 0);
-    if (d->p > 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA, "%s: no feature columns are left and there is no intercept.",
-                      d->path);
-}
-
-/* ---- what the user should know --------------------------------------------------------------- */
-
-/* Each constant column is named; of many (images have margins) only the first. */
-static void warn_constant(const sgfs_data *d, const sgfsi_log *log) {
+static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     enum { NAMED = 4 };
     const char *but = d->intercept ? " that the intercept does not say" : "";
     const char *name[NAMED] = {NULL};
-    int64_t count = 0;
-    for (int64_t j = 0; j < d->features; j++) {
-        if (d->feature[j].sd != 0) continue;
-        if (count < NAMED) name[count] = d->feature[j].name;
-        count++;
-    }
-    for (int64_t k = 0; count <= NAMED && k < count; k++) {
-        sgfsi_warn(d->warnings, log, "Column \"%s\" is constant: the data say nothing about it%s.",
-                   name[k], but);
-    }
-    if (count <= NAMED) return;
-    sgfsi_warn(d->warnings, log,
-               "%lld columns (the first is \"%s\") are constant: the data say nothing about "
-               "them%s.",
-               (long long)count, name[0], but);
-}
-
-static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
     double least = INFINITY, most = 0;
+    int64_t count = 0;
     if (d->N < 2) return; /* in one row everything is constant */
-    warn_constant(d, log);
     for (int64_t j = 0; j < d->features; j++) {
         double sd = d->feature[j].sd;
+        if (sd == 0 && count++ < NAMED) name[count - 1] = d->feature[j].name;
         if (sd == 0) continue;
         least = sd < least ? sd : least;
         most = sd > most ? sd : most;
     }
-    if (!standardize && most > 1e4 * least) {
-        sgfsi_warn(
-            d->warnings, log,
-            "The columns differ in scale by a factor of %.0e, and the prior treats them alike: "
-            "consider --standardize.",
-            most / least);
+    /* Each constant column is named; of many (images have margins) only the first. */
+    for (int64_t k = 0; count <= NAMED && k < count; k++) {
+        sgfsi_warn(d->warnings, log, "Column \"%s\" is constant: the data say nothing about it%s.",
+                   name[k], but);
     }
+    if (count > NAMED)
+        sgfsi_warn(d->warnings, log,
+                   "%lld columns (the first is \"%s\") are constant: the data say nothing about "
+                   "them%s.",
+                   (long long)count, name[0], but);
+    if (!standardize && most > 1e4 * least)
+        sgfsi_warn(d->warnings, log,
+                   "The columns differ in scale by a factor of %.0e, and the prior treats them "
+                   "alike: consider --standardize.",
+                   most / least);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------ */
@@ -142,43 +107,31 @@ static sgfs_status shorten(sgfs_data *d, const sgfsi_transformed *done, const do
     return SGFS_OK;
 }
 
-static sgfs_status apply_recipe(sgfs_data *d, sgfsi_recipe *r, const double **weights,
-                                const double **exposure, sgfs_err *err) {
-    bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
-    const sgfsi_beside beside = {d->y, *weights};
-    sgfsi_transformed done;
-    sgfs_status status = sgfsi_recipe_table(r, &d->table, &beside, single, &done, err);
-    if (status != SGFS_OK) return status;
-    d->N = done.rows;
-    if (done.copied) {
-        if (!own_y) status = shorten(d, &done, &d->y, err);
-        if (status == SGFS_OK) status = shorten(d, &done, weights, err);
-        if (status == SGFS_OK) status = shorten(d, &done, exposure, err);
-        free(done.row);
-    } else {
-        d->subset = d->kept = done.row;
-    }
-    return status;
-}
-
 /* The recipe that the options ask for, done. Its sentences get the file's name in front. */
 static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weights,
                              const double **exposure, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
+    bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
+    const sgfsi_beside beside = {d->y, *weights};
+    sgfsi_transformed done = {NULL, d->N, false};
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
     if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
-        status = apply_recipe(d, *r, weights, exposure, &own);
+        status = sgfsi_recipe_table(*r, &d->table, &beside, single, &done, &own);
+    if (status == SGFS_OK) d->N = done.rows;
+    if (status == SGFS_OK && done.copied) {
+        if (!own_y) status = shorten(d, &done, &d->y, &own);
+        if (status == SGFS_OK) status = shorten(d, &done, weights, &own);
+        if (status == SGFS_OK) status = shorten(d, &done, exposure, &own);
+        free(done.row);
+    } else if (status == SGFS_OK) {
+        d->subset = d->kept = done.row;
+    }
     bool said = strncmp(own.text, d->path, strlen(d->path)) == 0; /* of damaged files */
     if (status != SGFS_OK)
         return sgfsi_fail(err, status, "%s%s%s", said ? "" : d->path, said ? "" : ": ", own.text);
     if (sgfsi_recipe_is_empty(*r) && d->table.recipe == NULL) return SGFS_OK;
-    /* What was done to the file before, and what is done now. */
     char brief[256];
-    sgfsi_json *now = sgfsi_recipe_describe(*r);
-    d->recipe = d->table.recipe != NULL ? sgfsi_json_copy(d->table.recipe) : sgfsi_json_array();
-    for (int64_t i = 0; i < sgfsi_json_length(now); i++)
-        sgfsi_json_put(d->recipe, NULL, sgfsi_json_copy(sgfsi_json_at(now, i)));
-    sgfsi_json_free(now);
+    d->recipe = sgfsi_recipe_describe(*r, d->table.recipe);
     sgfsi_recipe_brief(*r, brief, sizeof brief);
     d->brief = sgfsi_arena_text(&d->arena, brief);
     return SGFS_OK;
@@ -186,53 +139,59 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static sgfs_status measure(sgfs_data *d, const sgfsi_recipe *r, const double *weights,
-                           const double *exposure, const sgfs_config *cfg, sgfs_err *err) {
-    const sgfsi_log *log = sgfsi_config_log(cfg);
-    const double *shift, *scale;
-    bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
-    sgfs_status status = select_columns(d, err);
-    if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
-    if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
-    if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
-    if (status != SGFS_OK) return status;
-    sgfsi_data_tell_weights(d, log);
-    warn_columns(d, wanted, log);
-    if (wanted && d->intercept && d->table.type == SGFSI_CSR) {
-        sgfsi_say(log, SGFS_NOTE,
-                  "Sparse columns are scaled by --standardize, not centred: that would fill them.");
-    }
-    return wanted ? sgfsi_data_standardize(d, shift, scale, err) : SGFS_OK;
-}
-
 /* weights, exposure: of arrays; a table of a file has them in columns. */
 static sgfs_status finish(sgfs_data *d, const double *weights, const double *exposure,
                           const sgfs_config *cfg, sgfs_err *err) {
+    const sgfsi_log *log = sgfsi_config_log(cfg);
+    const double *shift = NULL, *scale = NULL;
     sgfsi_recipe *r = NULL;
     d->intercept = sgfsi_config_flag(cfg, "data.intercept");
     d->N = d->table.rows;
     sgfs_status status = transform(d, &r, &weights, &exposure, cfg, err);
     d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
-    if (status == SGFS_OK) status = measure(d, r, weights, exposure, cfg, err);
+    d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
+    d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
+    if (status == SGFS_OK && (d->feature == NULL || d->span == NULL))
+        status = sgfsi_fail_memory(err, "the columns");
+    /* Features in table order, gathered in spans of neighbours. */
+    for (int64_t j = 0; status == SGFS_OK && j < d->table.cols; j++) {
+        if (d->table.role != NULL && d->table.role[j] == SGFSI_ROLE_TARGET) d->target_col = j;
+        if (d->table.role != NULL && d->table.role[j] != SGFSI_ROLE_FEATURE) continue;
+        d->feature[d->features++].name = d->table.names[j];
+        sgfsi_data_add_feature(d, j);
+    }
+    if (d->target_col >= 0) {
+        d->has_target = true;
+        d->target.name = d->table.names[d->target_col];
+    }
+    d->p = d->features + (d->intercept ? 1 : 0);
+    if (status == SGFS_OK && d->p == 0)
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "%s: no feature columns are left and there is no intercept.", d->path);
+    if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
+    if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
+    if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
+    if (status == SGFS_OK) {
+        bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
+        sgfsi_data_tell_weights(d, log);
+        warn_columns(d, wanted, log);
+        if (wanted && d->intercept && d->table.type == SGFSI_CSR)
+            sgfsi_say(log, SGFS_NOTE,
+                      "Sparse columns are scaled by --standardize, not centred: that would fill "
+                      "them.");
+        if (wanted) status = sgfsi_data_standardize(d, shift, scale, err);
+    }
     sgfsi_recipe_free(r);
     return status;
 }
 
 /* ---- files and arrays ------------------------------------------------------------------------ */
 
-/* The last column was taken because nobody said anything. */
-static void tell_target(const sgfs_data *d, const sgfs_config *cfg) {
-    if (!d->has_target || sgfsi_config_text(cfg, "data.target")[0] != '\0') return;
-    if (!d->table.named || strcmp(d->target.name, "y") == 0) return;
-    if (d->table.parts > 0 && d->table.part[0].packed != NULL) return; /* the file said so */
-    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
-              "The target is \"%.60s\", the last column (--target names another).", d->target.name);
-}
-
-static sgfs_status read_files(sgfs_data *d, const char *name, const sgfsi_read_options *options,
+static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config *cfg,
                               sgfs_err *err) {
+    const sgfsi_read_options options = sgfsi_read_options_of(cfg);
     sgfsi_files files;
-    sgfs_status status = sgfsi_files_open(&files, name, options->log, err);
+    sgfs_status status = sgfsi_files_open(&files, name, options.log, err);
     if (status != SGFS_OK) return status;
     /* What the files are called, for messages and the run's header. */
     d->path = sgfsi_arena_text(&d->arena, files.shown);
@@ -242,24 +201,23 @@ static sgfs_status read_files(sgfs_data *d, const char *name, const sgfsi_read_o
         d->file[d->files] = sgfsi_arena_text(&d->arena, files.name[d->files]);
         made = d->file[d->files] != NULL;
     }
-    status = made ? sgfsi_files_read(&files, options, &d->table, err)
+    status = made ? sgfsi_files_read(&files, &options, &d->table, err)
                   : sgfsi_fail_memory(err, "the list of files");
     sgfsi_files_close(&files);
-    return status;
-}
-
-static sgfs_status open_file(sgfs_data *d, const char *path, const sgfs_config *cfg,
-                             sgfs_err *err) {
-    const sgfsi_read_options options = sgfsi_read_options_of(cfg);
-    sgfs_status status = read_files(d, path, &options, err);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
         d->has_target = true;
         d->target.name = d->table.target_name;
     }
     if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
-    if (status == SGFS_OK) tell_target(d, cfg);
-    return status;
+    if (status != SGFS_OK || !d->has_target || options.target[0] != '\0') return status;
+    /* The last column was taken because nobody said anything, unless a packed file said so. */
+    bool packed = d->table.parts > 0 && d->table.part[0].packed != NULL;
+    if (d->table.named && strcmp(d->target.name, "y") != 0 && !packed)
+        sgfsi_say(options.log, SGFS_NOTE,
+                  "The target is \"%.60s\", the last column (--target names another).",
+                  d->target.name);
+    return SGFS_OK;
 }
 
 static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {
@@ -282,7 +240,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         return NULL;
     }
     sgfs_data *d = new_data(path, cfg, err);
-    if (d != NULL && open_file(d, path, cfg, err) != SGFS_OK) {
+    if (d != NULL && open_files(d, path, cfg, err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }
@@ -324,7 +282,8 @@ static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status wrap_cells(sgfsi_table *t, const sgfs_arrays *a, sgfs_err *err) {
+static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_table *t = &d->table;
     int given = (a->x != NULL) + (a->x32 != NULL) + (a->csr_start != NULL);
     if (a->rows < 1 || a->cols < 0 || a->cols > INT32_MAX - 1 || given != 1 ||
         (a->row_stride != 0 && a->row_stride < a->cols)) {
@@ -338,11 +297,7 @@ static sgfs_status wrap_cells(sgfsi_table *t, const sgfs_arrays *a, sgfs_err *er
     t->type = a->x != NULL ? SGFSI_F64 : a->x32 != NULL ? SGFSI_F32 : SGFSI_CSR;
     t->cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
     t->csr = (sgfs_csr){.start = a->csr_start, .col = a->csr_col, .value = a->csr_value};
-    return t->type == SGFSI_CSR ? check_csr(a, err) : SGFS_OK;
-}
-
-static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
-    sgfs_status status = wrap_cells(&d->table, a, err);
+    sgfs_status status = t->type == SGFSI_CSR ? check_csr(a, err) : SGFS_OK;
     if (status != SGFS_OK) return status;
     d->y = a->y;
     d->has_target = a->y != NULL;
@@ -350,14 +305,10 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     d->weight_name = "weights";
     d->exposure_name = "exposure";
     /* Names for the table of the caller's arrays; malloc'ed as a reader's are. */
-    d->table.names = sgfsi_names_made_up(d->table.cols);
-    if (d->table.names == NULL) return sgfsi_fail_memory(err, "the column names");
-    for (int64_t j = 0; a->names != NULL && j < d->table.cols; j++) {
-        free(d->table.names[j]);
-        d->table.names[j] = strdup(a->names[j]);
-        if (d->table.names[j] == NULL) return sgfsi_fail_memory(err, "the column names");
-    }
-    d->table.named = a->names != NULL;
+    t->names = a->names != NULL ? sgfsi_names_copy((char *const *)a->names, t->cols)
+                                : sgfsi_names_made_up(t->cols);
+    if (t->names == NULL) return sgfsi_fail_memory(err, "the column names");
+    t->named = a->names != NULL;
     return finish(d, a->weights, a->exposure, cfg, err);
 }
 

@@ -222,20 +222,6 @@ static sgfs_status add_name(gatherer *g, const char *name, sgfs_err *err) {
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static sgfs_status add_lines(gatherer *g, const char *name, sgfs_err *err) {
-    char *lines = strdup(name);
-    sgfs_status status = lines != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
-    for (char *s = lines, *next; status == SGFS_OK && s != NULL; s = next) {
-        next = strchr(s, '\n');
-        if (next != NULL) *next++ = '\0';
-        if (s[0] != '\0') status = add_name(g, s, err);
-    }
-    /* the name of the pattern outlives the copy */
-    g->pattern = g->pattern != NULL && g->names == 1 ? name + (g->pattern - lines) : NULL;
-    free(lines);
-    return status;
-}
-
 static int by_identity(const void *a, const void *b) {
     const identity *x = a, *y = b;
     if (x->device != y->device) return x->device < y->device ? -1 : 1;
@@ -243,29 +229,19 @@ static int by_identity(const void *a, const void *b) {
     return (x->file > y->file) - (x->file < y->file);
 }
 
-static sgfs_status show(gatherer *g, sgfs_err *err) {
-    sgfsi_files *f = g->files;
-    const char *first = g->pattern != NULL ? g->pattern : f->name[0];
-    int length = (int)strcspn(first, "\n");
-    size_t room = (size_t)length + 64;
-    f->shown = f->count == 1 ? strdup(f->name[0]) : malloc(room);
-    if (f->shown == NULL) return sgfsi_fail_memory(err, "the list of files");
-    if (f->count == 1) return SGFS_OK;
-    if (g->pattern != NULL)
-        snprintf(f->shown, room, "%.*s (%lld files)", length, first, (long long)f->count);
-    else snprintf(f->shown, room, "%s and %lld more", first, (long long)f->count - 1);
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_files_open(sgfsi_files *files, const char *name, const sgfsi_log *log,
                              sgfs_err *err) {
     struct stat st;
     memset(files, 0, sizeof *files);
     gatherer g = {.files = files, .log = log};
-    bool lines = strchr(name, '\n') != NULL && stat(name, &st) != 0;
-    sgfs_status status = SGFS_OK;
-    if (lines || name[0] == '\0') status = add_lines(&g, name, err);
-    else status = add_name(&g, name, err);
+    bool lines = (strchr(name, '\n') != NULL && stat(name, &st) != 0) || name[0] == '\0';
+    char *copy = strdup(name);
+    sgfs_status status = copy != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+    for (char *s = copy, *next; status == SGFS_OK && s != NULL; s = next) {
+        next = lines ? strchr(s, '\n') : NULL;
+        if (next != NULL) *next++ = '\0';
+        if (s[0] != '\0') status = add_name(&g, s, err);
+    }
     if (status == SGFS_OK && files->count == 0)
         status = sgfsi_fail(err, SGFS_EUSAGE, "No file is named: the name of the data is empty.");
     if (status == SGFS_OK) qsort(g.id, (size_t)files->count, sizeof *g.id, by_identity);
@@ -273,7 +249,18 @@ sgfs_status sgfsi_files_open(sgfsi_files *files, const char *name, const sgfsi_l
         if (g.id[i].device == g.id[i - 1].device && g.id[i].inode == g.id[i - 1].inode)
             status = fail_twice(files, g.id[i - 1].file, files->name[g.id[i].file], err);
     }
-    if (status == SGFS_OK) status = show(&g, err);
+    if (status == SGFS_OK) { /* what all of them together are called */
+        bool pattern = g.pattern != NULL && g.names == 1;
+        const char *first = pattern ? g.pattern : files->name[0];
+        size_t room = strlen(first) + 64;
+        files->shown = malloc(room);
+        if (files->shown == NULL) status = sgfsi_fail_memory(err, "the list of files");
+        else if (files->count == 1) snprintf(files->shown, room, "%s", files->name[0]);
+        else
+            snprintf(files->shown, room, pattern ? "%s (%lld files)" : "%s and %lld more", first,
+                     (long long)files->count - !pattern);
+    }
+    free(copy);
     free(g.id);
     if (status != SGFS_OK) sgfsi_files_close(files);
     return status;

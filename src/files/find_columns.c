@@ -26,23 +26,8 @@ typedef struct finder {
     sgfsi_word_list names; /* where the file has names: they, and */
     int64_t *col;          /* which column each is of, or TWICE */
     char *taken;           /* cols: found for something */
-    bool asked_named;
+    bool run_named;        /* the columns of the run have names of their own */
 } finder;
-
-/* ---- one column ------------------------------------------------------------------------------ */
-
-static sgfs_status index_names(finder *f, sgfs_err *err) {
-    int64_t cols = f->file->cols;
-    f->col = malloc((size_t)(cols + 1) * sizeof *f->col);
-    if (f->col == NULL) return sgfsi_fail_memory(err, "the column names");
-    for (int64_t i = 0; i < cols; i++) {
-        int64_t before = f->names.count, k;
-        k = sgfsi_words_add(&f->names, f->file->names[i], strlen(f->file->names[i]));
-        if (k < 0) return sgfsi_fail_memory(err, "the column names");
-        f->col[k] = k == before ? i : TWICE;
-    }
-    return SGFS_OK;
-}
 
 /* Columns that had names are not found by place: nobody says that they stand in the same order. */
 static int64_t find(const finder *f, const char *name) {
@@ -51,7 +36,7 @@ static int64_t find(const finder *f, const char *name) {
         return k < 0 ? ABSENT : f->col[k];
     }
     int64_t number; /* x17 is the 17th column */
-    bool place = !f->asked_named && name[0] == 'x' && name[1] >= '1' && name[1] <= '9' &&
+    bool place = !f->run_named && name[0] == 'x' && name[1] >= '1' && name[1] <= '9' &&
                  sgfsi_text_int(name + 1, &number) && number <= f->file->cols;
     return place ? number - 1 : ABSENT;
 }
@@ -67,88 +52,68 @@ static sgfs_status fail_twice(const finder *f, const char *name, sgfs_err *err) 
 
 /* The nearest name that is not taken, or NULL. */
 static const char *nearest(const finder *f, const char *name) {
-    const char *best = NULL;
-    int64_t least = INT64_MAX;
-    for (int64_t i = 0; f->file->named && i < f->file->cols; i++) {
-        int64_t d = f->taken[i] ? INT64_MAX : sgfsi_distance(name, f->file->names[i]);
-        if (d >= least) continue;
-        least = d;
-        best = f->file->names[i];
-    }
-    bool near = best != NULL && sgfsi_is_near(name, least) && least < (int64_t)strlen(name);
-    return near ? best : NULL;
+    int64_t named = f->file->named ? f->file->cols : 0;
+    return sgfsi_nearest_name(name, named, (const char *const *)f->file->names, f->taken);
 }
 
-static sgfs_status fail_missing(const finder *f, const sgfsi_name_list *missing, sgfs_err *err) {
-    const char *more = missing->count > SHOWN ? ", ..." : "", *s = missing->count == 1 ? "" : "s";
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Features and exposure, all of which have to be there. */
+static sgfs_status match_features(finder *f, sgfsi_run_columns *found, sgfs_err *err) {
+    const sgfsi_wanted *wanted = &found->wanted;
+    const int64_t all = wanted->features + (wanted->exposure != NULL);
+    sgfsi_name_list missing = {.shown = SHOWN};
+    found->exposure = ABSENT;
+    for (int pass = 0; pass < 2;
+         pass++) { /* then names that lack, now that all that fit are taken */
+        for (int64_t j = 0; j < all; j++) {
+            bool feature = j < wanted->features;
+            const char *name = feature ? wanted->feature[j] : wanted->exposure;
+            int64_t *at = feature ? &found->feature[j] : &found->exposure;
+            if (pass == 0) *at = find(f, name);
+            if (*at == TWICE) return fail_twice(f, name, err);
+            if (*at >= 0) f->taken[*at] = 1;
+            else if (pass == 1) sgfsi_name_list_add(&missing, name, nearest(f, name));
+        }
+    }
+    const char *more = missing.count > SHOWN ? ", ..." : "", *s = missing.count == 1 ? "" : "s";
+    if (missing.count == 0) return SGFS_OK;
     if (f->file->named) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: lacks %lld column%s that the run was made with: %s%s.",
-                          f->file->path, (long long)missing->count, s, missing->text, more);
+                          f->file->path, (long long)missing.count, s, missing.text, more);
     }
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: has %lld columns without names, and the run needs %s%s. If the first "
                       "line holds names, say --header yes; else give the columns the run's names "
                       "(those of a run from a file without a header are x1, x2, ... by place).",
-                      f->file->path, (long long)f->file->cols, missing->text, more);
+                      f->file->path, (long long)f->file->cols, missing.text, more);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
-
-static sgfs_status match_features(finder *f, const sgfsi_wanted *asked, sgfsi_name_list *missing,
-                                  sgfsi_run_columns *found, sgfs_err *err) {
-    for (int64_t j = 0; j < asked->features; j++) {
-        int64_t at = found->feature[j] = find(f, asked->feature[j]);
-        if (at == TWICE) return fail_twice(f, asked->feature[j], err);
-        if (at >= 0) f->taken[at] = 1;
-    }
-    for (int64_t j = 0; j < asked->features; j++) { /* now that all that fit are taken */
-        const char *name = asked->feature[j];
-        if (found->feature[j] == ABSENT) sgfsi_name_list_add(missing, name, nearest(f, name));
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status match_exposure(finder *f, const sgfsi_wanted *asked, sgfsi_name_list *missing,
-                                  sgfsi_run_columns *found, sgfs_err *err) {
-    found->exposure = ABSENT;
-    if (asked->exposure == NULL) return SGFS_OK;
-    found->exposure = find(f, asked->exposure);
-    if (found->exposure == TWICE) return fail_twice(f, asked->exposure, err);
-    if (found->exposure >= 0) f->taken[found->exposure] = 1;
-    else sgfsi_name_list_add(missing, asked->exposure, nearest(f, asked->exposure));
-    return SGFS_OK;
-}
-
-static int64_t find_target(const finder *f, const sgfsi_wanted *asked) {
-    int64_t at = find(f, asked->target), last = f->file->cols - 1, number;
-    if (at != ABSENT) return at;
-    if (asked->target_needed && sgfsi_text_int(asked->target, &number) && number >= 1 &&
-        number <= f->file->cols) {
-        return number - 1;
-    }
-    bool made_up = strcmp(asked->target, "y") == 0 || strcmp(asked->target, "label") == 0;
-    return made_up && !f->file->named && !f->taken[last] ? last : ABSENT;
-}
-
-static sgfs_status match_target(finder *f, const sgfsi_wanted *asked, sgfsi_run_columns *found,
-                                sgfs_err *err) {
+static sgfs_status match_target(finder *f, sgfsi_run_columns *found, sgfs_err *err) {
+    const char *name = found->wanted.target;
     found->target = ABSENT;
-    if (asked->target == NULL) return SGFS_OK;
-    int64_t at = found->target = find_target(f, asked);
-    if (at == ABSENT && strcmp(asked->target, "none") == 0) return SGFS_OK; /* not looked at */
-    if (at == TWICE) return fail_twice(f, asked->target, err);
-    if (at == ABSENT && asked->target_needed) {
-        const char *near = nearest(f, asked->target);
+    if (name == NULL) return SGFS_OK;
+    int64_t at = find(f, name), last = f->file->cols - 1, number;
+    bool made_up = strcmp(name, "y") == 0 || strcmp(name, "label") == 0;
+    if (at == ABSENT && found->wanted.target_needed && sgfsi_text_int(name, &number) &&
+        number >= 1 && number <= f->file->cols)
+        at = number - 1;
+    if (at == ABSENT && made_up && !f->file->named && !f->taken[last]) at = last;
+    found->target = at;
+    if (at == ABSENT && strcmp(name, "none") == 0) return SGFS_OK; /* not looked at */
+    if (at == TWICE) return fail_twice(f, name, err);
+    if (at == ABSENT && found->wanted.target_needed) {
+        const char *near = nearest(f, name);
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: --target asks for \"%.60s\", which it has not%s%.60s%s",
-                          f->file->path, asked->target, near != NULL ? "; did you mean \"" : ".",
+                          f->file->path, name, near != NULL ? "; did you mean \"" : ".",
                           near != NULL ? near : "", near != NULL ? "\"?" : "");
     }
     if (at >= 0 && f->taken[at]) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: --target asks for \"%.60s\", which the run uses to predict with.",
-                          f->file->path, asked->target);
+                          f->file->path, name);
     }
     if (at >= 0) f->taken[at] = 1;
     return SGFS_OK;
@@ -170,17 +135,6 @@ static void tell_extra(const finder *f, const sgfsi_log *log) {
 
 /* ---- the run's transforms -------------------------------------------------------------------- */
 
-/* The features that come out must be those of the run. */
-static sgfs_status check_outputs(const sgfsi_run_columns *c, sgfs_err *err) {
-    const char *const *name;
-    bool same = sgfsi_recipe_outputs(c->recipe, &name) == c->wanted.features;
-    for (int64_t j = 0; same && j < c->wanted.features; j++)
-        same = strcmp(name[j], c->wanted.feature[j]) == 0;
-    return same ? SGFS_OK
-                : sgfsi_fail(err, SGFS_ERUNFILE,
-                             "The run's transforms do not make the columns that it has.");
-}
-
 /* What is still to be done to the files' columns, of which `done` was done already: the first file
  * says it for all. From here on the recipe's inputs are wanted. */
 static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgfsi_json *done,
@@ -200,7 +154,13 @@ static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgf
     }
     if (wanted->recipe != NULL) {
         sgfs_status status = sgfsi_recipe_recall(&c->recipe, wanted->recipe, skip, err);
-        if (status == SGFS_OK) status = check_outputs(c, err);
+        const char *const *name;
+        bool same = status == SGFS_OK && sgfsi_recipe_outputs(c->recipe, &name) == wanted->features;
+        for (int64_t j = 0; same && j < wanted->features; j++)
+            same = strcmp(name[j], wanted->feature[j]) == 0;
+        if (status == SGFS_OK && !same)
+            status = sgfsi_fail(err, SGFS_ERUNFILE,
+                                "The run's transforms do not make the columns that it has.");
         if (status == SGFS_OK && wanted->zero_words)
             status = sgfsi_recipe_zero_words(c->recipe, err);
         if (status == SGFS_OK && wanted->part != NULL)
@@ -223,15 +183,19 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
     bool first = !c->chosen, had_target = c->target_name != NULL;
     sgfs_status status = take_recipe(c, file->path, file->recipe, err);
     if (status != SGFS_OK) return status;
-    finder f = {
-        .file = file, .asked_named = c->wanted.named, .taken = calloc((size_t)file->cols + 1, 1)};
-    sgfsi_name_list missing = {.shown = SHOWN};
-    status = f.taken == NULL ? sgfsi_fail_memory(err, "the columns") : SGFS_OK;
-    if (status == SGFS_OK && file->named) status = index_names(&f, err);
-    if (status == SGFS_OK) status = match_features(&f, &c->wanted, &missing, c, err);
-    if (status == SGFS_OK) status = match_exposure(&f, &c->wanted, &missing, c, err);
-    if (status == SGFS_OK && missing.count > 0) status = fail_missing(&f, &missing, err);
-    if (status == SGFS_OK) status = match_target(&f, &c->wanted, c, err);
+    finder f = {.file = file,
+                .run_named = c->wanted.named,
+                .col = malloc((size_t)(file->cols + 1) * sizeof *f.col),
+                .taken = calloc((size_t)file->cols + 1, 1)};
+    bool made = f.taken != NULL && f.col != NULL;
+    for (int64_t i = 0; made && file->named && i < file->cols; i++) {
+        int64_t before = f.names.count,
+                k = sgfsi_words_add(&f.names, file->names[i], strlen(file->names[i]));
+        made = k >= 0;
+        if (made) f.col[k] = k == before ? i : TWICE;
+    }
+    status = made ? match_features(&f, c, err) : sgfsi_fail_memory(err, "the columns");
+    if (status == SGFS_OK) status = match_target(&f, c, err);
     if (status == SGFS_OK) {
         /* New rows are predicted one by one: how often they count is no news, nor is it needed. */
         int64_t at = c->wanted.weights != NULL ? find(&f, c->wanted.weights) : ABSENT;

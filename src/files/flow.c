@@ -21,11 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/words.h"
-#include "files/columns.h"
 #include "files/find_columns.h"
 #include "files/libsvm/libsvm.h"
 #include "files/packed/packed_cells.h"
@@ -206,7 +205,7 @@ static sgfs_status show_words(const joined *j, sgfsi_table *head, sgfs_err *err)
     return SGFS_OK;
 }
 
-static void hide_words(sgfsi_table *head) {
+void sgfsi_flow_hide_words(sgfsi_table *head) {
     for (int64_t k = 0; head->dictionary != NULL && k < head->cols; k++)
         head->dictionary[k] = (sgfsi_dictionary){0, NULL};
     head->level = NULL;
@@ -240,19 +239,6 @@ static sgfs_status translate(const joined *j, const sgfsi_table *head, int64_t k
         }
         int64_t number = l->map[(int64_t)x];
         if ((double)number != x) put(head->type, block->cells, at, (double)number);
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status check_finite(const joined *j, const sgfsi_table *head,
-                                const sgfsi_flow_block *block, sgfs_err *err) {
-    bool whole = head->type != SGFSI_F64 && head->type != SGFSI_F32;
-    if (whole || j->sources.reader[j->at]->text) return SGFS_OK;
-    for (int64_t i = 0; i < block->n * head->cols; i++) {
-        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
-        return sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
-                                 (long long)(j->taken_here + i / head->cols + 1),
-                                 head->names[i % head->cols]);
     }
     return SGFS_OK;
 }
@@ -351,18 +337,22 @@ static sgfs_status take_block(sgfsi_flow *flow, joined *j, int64_t most, sgfsi_f
     }
     if (text && !words) expect_text(j, head);
     if (!text && words) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%.150s: its targets are numbers, and those of %.150s are texts "
-                          "(\"%.40s\", ...).",
-                          j->sources.path[j->at],
-                          j->text_file >= 0 ? j->sources.path[j->text_file] : "others",
-                          head->levels > 0 ? head->level[0] : j->text.text);
+        return sgfsi_fail_targets(j->sources.path[j->at],
+                                  j->text_file >= 0 ? j->sources.path[j->text_file] : "others",
+                                  head->levels > 0 ? head->level[0] : j->text.text, err);
     }
     status = take_words(j, head, err);
     if (status == SGFS_OK && !j->plain) spread_out(j, head, block);
     for (int64_t k = 0; k < j->first.wanted && status == SGFS_OK; k++)
         status = translate(j, head, k, block, err);
-    if (status == SGFS_OK && !j->sources.options.whole) status = check_finite(j, head, block, err);
+    bool floats = head->type == SGFSI_F64 || head->type == SGFSI_F32;
+    bool checked = j->sources.options.whole || j->sources.reader[j->at]->text || !floats;
+    for (int64_t i = 0; status == SGFS_OK && !checked && i < block->n * head->cols; i++) {
+        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
+        status = sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
+                                   (long long)(j->taken_here + i / head->cols + 1),
+                                   head->names[i % head->cols]);
+    }
     if (status == SGFS_OK) status = show_words(j, head, err);
     j->taken += in.n;
     j->taken_here += in.n;
@@ -414,7 +404,7 @@ static double fraction_of(const sgfsi_flow *flow) {
 
 static void close_all(sgfsi_flow *flow) {
     joined *j = flow->self;
-    hide_words(&flow->head);
+    sgfsi_flow_hide_words(&flow->head);
     close_file(j);
     for (int64_t k = 0; j->words != NULL && k <= j->first.wanted; k++) {
         sgfsi_words_free(&j->words[k].words);
@@ -436,7 +426,6 @@ static void close_all(sgfsi_flow *flow) {
 static sgfs_status count_columns(joined *j, sgfs_err *err) {
     int64_t widest = 0, rows = 0;
     const sgfsi_read_options *o = &j->sources.options;
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (!j->sources.libsvm || (o->whole && !o->dense)) return SGFS_OK;
     if (!o->whole && (o->columns > 0 || j->sources.count == 1)) return SGFS_OK;
     for (int64_t i = 0; i < j->sources.count; i++) {
@@ -451,10 +440,11 @@ static sgfs_status count_columns(joined *j, sgfs_err *err) {
     j->sources.options.columns = widest;
     double bytes =
         (double)rows * (double)(widest + 1) * (o->single ? sizeof(float) : sizeof(double));
+    double memory = sgfsi_memory();
     if (!o->whole || bytes <= memory) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENOMEM,
-                      "%s: %lld rows of %lld numbers take %.3g GB with their zeros, and this "
-                      "machine has %.3g GB of memory: leave --dense out, or pack the file first "
+                      "%s: %lld rows of %lld numbers take %.3g GB with their zeros, and there "
+                      "are %.3g GB of memory: leave --dense out, or pack the file first "
                       "(sgfs pack).",
                       j->sources.path[0], (long long)rows, (long long)widest + 1, 1e-9 * bytes,
                       1e-9 * memory);
@@ -498,7 +488,7 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
         j->words[k].known = 0;
         sgfsi_names_free(d->word, d->count);
     }
-    hide_words(head);
+    sgfsi_flow_hide_words(head);
     return status == SGFS_OK ? show_words(j, head, err) : status;
 }
 

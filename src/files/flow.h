@@ -64,6 +64,9 @@ sgfs_status sgfsi_flow_next(sgfsi_flow *flow, int64_t most, double *cells, int64
                             int64_t *n, sgfs_err *err);
 void sgfsi_flow_close(sgfsi_flow *flow); /* safe on a zeroed value */
 
+/* Words that a head only shows, and that belong to somebody else, are taken out of it. */
+void sgfsi_flow_hide_words(sgfsi_table *head);
+
 /* ---- flow_mapped.c --------------------------------------------------------------------------- */
 
 /* The rows of a file of a kind that is mapped, from the first to the last. */

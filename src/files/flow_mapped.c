@@ -72,23 +72,6 @@ sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, 
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static sgfs_status check_chunk(const mapped *w, int64_t row, sgfs_err *err) {
-    const sgfsi_part *p = w->table.parts > 0 ? sgfsi_table_part(&w->table, row) : NULL;
-    if (p == NULL || p->packed == NULL) return SGFS_OK;
-    int64_t chunk = (row - p->first) / p->chunk_rows;
-    bool starts = (row - p->first) % p->chunk_rows == 0;
-    return starts ? sgfsi_packed_check(p, chunk, err) : SGFS_OK;
-}
-
-/* Whole pages that lie before `at`. */
-static void give_back(mapped *w, const char *at) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)w->begin,
-              to = (uintptr_t)at / page * page;
-    if (w->begin == NULL || to < from + DROP_BYTES) return;
-    (void)madvise((void *)from, to - from, MADV_DONTNEED);
-    w->begin = (const char *)to;
-}
-
 static sgfs_status next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block, sgfs_err *err) {
     mapped *w = flow->self;
     const size_t size = sgfsi_dtype_size(w->table.type), out = (size_t)w->shape.wanted * size;
@@ -97,7 +80,10 @@ static sgfs_status next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
     int64_t left = w->table.rows - w->row, n = left < most ? left : most;
     block->n = 0;
     for (int64_t i = 0; i < n; i++) {
-        sgfs_status status = check_chunk(w, w->row + i, err);
+        const sgfsi_part *p = w->table.parts > 0 ? sgfsi_table_part(&w->table, w->row + i) : NULL;
+        int64_t at = p != NULL ? w->row + i - p->first : 0;
+        bool starts = p != NULL && p->packed != NULL && at % p->chunk_rows == 0; /* a chunk */
+        sgfs_status status = starts ? sgfsi_packed_check(p, at / p->chunk_rows, err) : SGFS_OK;
         if (status != SGFS_OK) return status;
         const char *row = sgfsi_table_row(&w->table, w->row + i, row_bytes);
         char *to = (char *)block->cells + (size_t)i * out;
@@ -108,7 +94,14 @@ static sgfs_status next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
     }
     block->n = n;
     w->row += n;
-    if (w->row < w->table.rows) give_back(w, sgfsi_table_row(&w->table, w->row, row_bytes));
+    if (w->row == w->table.rows || w->begin == NULL) return SGFS_OK;
+    /* Whole pages that lie before the next row are given back. */
+    const char *row = sgfsi_table_row(&w->table, w->row, row_bytes);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)w->begin,
+              to = (uintptr_t)row / page * page;
+    if (to < from + DROP_BYTES) return SGFS_OK;
+    (void)madvise((void *)from, to - from, MADV_DONTNEED);
+    w->begin = (const char *)to;
     return SGFS_OK;
 }
 

@@ -32,40 +32,10 @@ typedef struct idx {
     int64_t rows, cols; /* cols: numbers of a row */
     int64_t taken;      /* rows */
     int64_t block;      /* rows there is room for in raw */
-    unsigned char *raw; /* block x cols numbers, as in the file */
-    unsigned char *row; /* cols numbers, as in memory */
+    unsigned char *raw; /* block x cols numbers */
 } idx;
 
 /* ---- the header ------------------------------------------------------------------------------ */
-
-static sgfs_status check_magic(idx *a, const unsigned char *magic, size_t got, sgfs_err *err) {
-    static const struct {
-        unsigned code;
-        sgfsi_dtype type;
-    } types[] = {{0x08, SGFSI_U8},  {0x09, SGFSI_I8},  {0x0B, SGFSI_I16},
-                 {0x0C, SGFSI_I32}, {0x0D, SGFSI_F32}, {0x0E, SGFSI_F64}};
-    enum { TYPES = sizeof types / sizeof types[0] };
-    size_t k = 0;
-    if (got < 4 || magic[0] != 0 || magic[1] != 0) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: is no IDX file (the format of MNIST): those start with two bytes 0 "
-                          "and have a header of at least 8.",
-                          a->path);
-    }
-    while (k < TYPES && types[k].code != magic[2]) k++;
-    if (k == TYPES) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: its third byte is 0x%02x, which is no type of an IDX file (08, 09, "
-                          "0B to 0E).",
-                          a->path, magic[2]);
-    }
-    a->type = types[k].type;
-    a->dims = magic[3];
-    if (a->dims >= 1 && a->dims <= MOST_DIMS) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: is an IDX file of %d dimensions; those with 1 to %d are read.", a->path,
-                      a->dims, MOST_DIMS);
-}
 
 /* "60000 x 28 x 28" */
 static const char *show_size(const idx *a, char out[64]) {
@@ -105,47 +75,64 @@ static sgfs_status check_size(idx *a, sgfs_err *err) {
 }
 
 static sgfs_status open_idx(idx *a, const char *path, sgfs_err *err) {
+    static const struct {
+        unsigned code;
+        sgfsi_dtype type;
+    } types[] = {{0x08, SGFSI_U8},  {0x09, SGFSI_I8},  {0x0B, SGFSI_I16},
+                 {0x0C, SGFSI_I32}, {0x0D, SGFSI_F32}, {0x0E, SGFSI_F64}};
+    enum { TYPES = sizeof types / sizeof types[0] };
+    unsigned char head[4 + 4 * MOST_DIMS] = {0};
+    size_t got = 0, k = 0;
     *a = (idx){.path = path};
     sgfs_status status = sgfsi_bytes_open(&a->bytes, path, err);
+    if (status == SGFS_OK) status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
     if (status != SGFS_OK) return status;
-    unsigned char head[4 + 4 * MOST_DIMS] = {0};
-    size_t got = 0, wanted = 0;
-    status = sgfsi_bytes_read(a->bytes, head, 4, &got, err);
-    if (status == SGFS_OK) status = check_magic(a, head, got, err);
-    if (status != SGFS_OK) return status;
-    wanted = 4 * (size_t)a->dims;
-    status = sgfsi_bytes_read(a->bytes, head + 4, wanted, &got, err);
-    if (status != SGFS_OK) return status;
-    if (got < wanted) {
-        return sgfsi_fail(err, SGFS_EDATA, "%s: the file is cut off inside its header.", a->path);
+    if (got < 4 || head[0] != 0 || head[1] != 0) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is no IDX file (the format of MNIST): those start with two bytes 0 "
+                          "and have a header of at least 8.",
+                          path);
     }
-    for (int k = 0; k < a->dims; k++) {
-        const unsigned char *b = head + 4 + 4 * k;
-        a->size[k] = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+    while (k < TYPES && types[k].code != head[2]) k++;
+    if (k == TYPES) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: its third byte is 0x%02x, which is no type of an IDX file (08, 09, "
+                          "0B to 0E).",
+                          path, head[2]);
+    }
+    a->type = types[k].type;
+    a->dims = head[3];
+    if (a->dims < 1 || a->dims > MOST_DIMS) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is an IDX file of %d dimensions; those with 1 to %d are read.", path,
+                          a->dims, MOST_DIMS);
+    }
+    status = sgfsi_bytes_read(a->bytes, head + 4, 4 * (size_t)a->dims, &got, err);
+    if (status != SGFS_OK) return status;
+    if (got < 4 * (size_t)a->dims)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the file is cut off inside its header.", path);
+    for (int d = 0; d < a->dims; d++) {
+        const unsigned char *b = head + 4 + 4 * d;
+        a->size[d] = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
     }
     status = check_size(a, err);
     if (status != SGFS_OK) return status;
     int64_t row_bytes = a->cols * (int64_t)sgfsi_dtype_size(a->type);
     a->block = row_bytes < BLOCK_BYTES ? BLOCK_BYTES / row_bytes : 1;
     a->raw = malloc((size_t)(a->block * row_bytes));
-    a->row = malloc((size_t)row_bytes);
-    return a->raw != NULL && a->row != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
-}
-
-static void close_idx(idx *a) {
-    sgfsi_bytes_close(a->bytes);
-    free(a->raw);
-    free(a->row);
-    memset(a, 0, sizeof *a);
+    return a->raw != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* At most block rows into raw. Behind the last row the file must end. */
+/* At most block rows into raw, in this machine's order. Behind the last row the file must end. */
 static sgfs_status take_rows(idx *a, int64_t most, int64_t *n, sgfs_err *err) {
-    size_t row_bytes = (size_t)a->cols * sgfsi_dtype_size(a->type), got = 0;
+    const size_t item = sgfsi_dtype_size(a->type), row_bytes = (size_t)a->cols * item;
+    const uint16_t one = 1;
+    const bool turned = *(const unsigned char *)&one == 1;
     char size[64];
     unsigned char more;
+    size_t got = 0;
     int64_t left = a->rows - a->taken;
     *n = most < left ? most : left;
     *n = *n < a->block ? *n : a->block;
@@ -155,6 +142,13 @@ static sgfs_status take_rows(idx *a, int64_t most, int64_t *n, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EDATA, "%s: the file is cut off: of %s it has %lld whole rows.",
                           a->path, show_size(a, size),
                           (long long)(a->taken + (int64_t)(got / row_bytes)));
+    }
+    for (unsigned char *x = a->raw; turned && item > 1 && x < a->raw + got; x += item) {
+        for (size_t b = 0; b < item / 2; b++) {
+            unsigned char byte = x[b];
+            x[b] = x[item - 1 - b];
+            x[item - 1 - b] = byte;
+        }
     }
     a->taken += *n;
     if (*n == 0 || a->taken < a->rows) return SGFS_OK;
@@ -166,38 +160,15 @@ static sgfs_status take_rows(idx *a, int64_t most, int64_t *n, sgfs_err *err) {
                       a->path, show_size(a, size));
 }
 
-/* Big-endian to this machine's order. */
-static void turn(size_t size, int64_t n, const unsigned char *from, unsigned char *to) {
-    for (int64_t j = 0; j < n; j++, from += size, to += size) {
-        if (size == 2) {
-            uint16_t v = (uint16_t)(from[0] << 8 | from[1]);
-            memcpy(to, &v, 2);
-        } else if (size == 4) {
-            uint32_t v = (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 |
-                         (uint32_t)from[2] << 8 | (uint32_t)from[3];
-            memcpy(to, &v, 4);
-        } else {
-            uint64_t v = 0;
-            for (int b = 0; b < 8; b++) v = v << 8 | from[b];
-            memcpy(to, &v, 8);
-        }
-    }
-}
-
 /* Row i of raw as cells of type `to`: the file's own, F32 or F64. */
-static void put_row(idx *a, int64_t i, sgfsi_dtype to, void *out) {
-    size_t size = sgfsi_dtype_size(a->type);
-    const unsigned char *from = a->raw + (size_t)(i * a->cols) * size;
-    if (size > 1) turn(size, a->cols, from, a->row);
-    else memcpy(a->row, from, (size_t)a->cols);
-    if (to == a->type) {
-        memcpy(out, a->row, (size_t)a->cols * size);
-    } else if (to == SGFSI_F64) {
-        sgfsi_cells_to(a->type, a->cols, a->row, out);
-    } else {
+static void put_row(const idx *a, int64_t i, sgfsi_dtype to, void *out) {
+    const size_t size = sgfsi_dtype_size(a->type);
+    const char *row = (const char *)a->raw + (size_t)(i * a->cols) * size;
+    if (to == a->type) memcpy(out, row, (size_t)a->cols * size);
+    else if (to == SGFSI_F64) sgfsi_cells_to(a->type, a->cols, row, out);
+    else
         for (int64_t j = 0; j < a->cols; j++)
-            ((float *)out)[j] = (float)sgfsi_table_cell(a->type, (const char *)a->row, j);
-    }
+            ((float *)out)[j] = (float)sgfsi_table_cell(a->type, row, j);
 }
 
 /* ---- images and labels ----------------------------------------------------------------------- */
@@ -230,23 +201,6 @@ static sgfs_status check_pair(const pair *p, sgfs_err *err) {
                       a->path, (long long)a->rows, b->path, (long long)b->rows);
 }
 
-/* The next rows of both, at most `most`, side by side: *n x cols cells. */
-static sgfs_status take_pair(pair *p, int64_t most, sgfsi_dtype to, char *cells, int64_t *n,
-                             sgfs_err *err) {
-    size_t size = sgfsi_dtype_size(to);
-    int64_t same = 0;
-    if (p->labelled && most > p->labels.block) most = p->labels.block;
-    sgfs_status status = take_rows(&p->data, most, n, err);
-    if (status == SGFS_OK && p->labelled) status = take_rows(&p->labels, *n, &same, err);
-    if (status != SGFS_OK) return status;
-    for (int64_t i = 0; i < *n; i++) {
-        char *out = cells + (size_t)(i * p->cols) * size;
-        put_row(&p->data, i, to, out);
-        if (p->labelled) put_row(&p->labels, i, to, out + (size_t)p->data.cols * size);
-    }
-    return SGFS_OK;
-}
-
 /* Names and roles. Without labels the target is a column that is not there, unless --target names
  * one that is. */
 static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options, sgfsi_table *t,
@@ -270,17 +224,27 @@ static sgfs_status name_columns(const pair *p, const sgfsi_read_options *options
 
 /* ---- flow ------------------------------------------------------------------------------------ */
 
+/* Rows of both files, side by side. */
 static sgfs_status flow_next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
                              sgfs_err *err) {
     pair *p = flow->self;
-    size_t row_bytes = (size_t)p->cols * sgfsi_dtype_size(flow->head.type);
-    int64_t first = p->data.taken, some = 1;
-    sgfs_status status = SGFS_OK;
-    for (block->n = 0; status == SGFS_OK && some > 0 && block->n < most; block->n += some)
-        status = take_pair(p, most - block->n, flow->head.type,
-                           (char *)block->cells + (size_t)block->n * row_bytes, &some, err);
-    for (int64_t i = 0; block->line != NULL && i < block->n; i++) block->line[i] = first + i + 1;
-    return status;
+    const sgfsi_dtype type = flow->head.type;
+    const size_t size = sgfsi_dtype_size(type);
+    char *to = block->cells;
+    block->n = 0;
+    for (int64_t n = 1; n > 0 && block->n < most; block->n += n) {
+        int64_t same, some = most - block->n, first = p->data.taken;
+        if (p->labelled && some > p->labels.block) some = p->labels.block;
+        sgfs_status status = take_rows(&p->data, some, &n, err);
+        if (status == SGFS_OK && p->labelled) status = take_rows(&p->labels, n, &same, err);
+        if (status != SGFS_OK) return status;
+        for (int64_t i = 0; i < n; i++, to += (size_t)p->cols * size) {
+            put_row(&p->data, i, type, to);
+            if (p->labelled) put_row(&p->labels, i, type, to + (size_t)p->data.cols * size);
+            if (block->line != NULL) block->line[block->n + i] = first + i + 1;
+        }
+    }
+    return SGFS_OK;
 }
 
 static double flow_fraction(const sgfsi_flow *flow) {
@@ -290,8 +254,10 @@ static double flow_fraction(const sgfsi_flow *flow) {
 
 static void flow_close(sgfsi_flow *flow) {
     pair *p = flow->self;
-    close_idx(&p->data);
-    close_idx(&p->labels);
+    sgfsi_bytes_close(p->data.bytes);
+    sgfsi_bytes_close(p->labels.bytes);
+    free(p->data.raw);
+    free(p->labels.raw);
     free(p);
     flow->self = NULL;
 }
@@ -318,8 +284,6 @@ static sgfs_status flow_idx(sgfsi_flow *flow, const char *path, const sgfsi_read
     p->cols = p->data.cols + (p->labelled ? 1 : 0);
     return SGFS_OK;
 }
-
-/* ---- the kind -------------------------------------------------------------------------------- */
 
 /* Nothing else that is read starts with two bytes 0. */
 static bool probe_idx(const char *path, const unsigned char *head, size_t bytes) {

@@ -57,38 +57,28 @@ struct sgfsi_newdata {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* How many elements of the run's recipe were done to the file's columns; -1: others were. */
-static sgfs_status find_done(const sgfsi_newdata *d, const char *path, int64_t *done, bool *idx,
-                             sgfs_err *err) {
-    const sgfsi_read_options all = {.target = "", .features = ""};
-    const sgfs_reader_kind *reader = sgfsi_table_reader(path, err);
-    sgfsi_table table;
-    *done = 0;
-    if (reader == NULL) return err->code;
-    *idx = reader == &sgfs_reader_idx;
-    if (reader != &sgfs_reader_packed) return SGFS_OK;
-    sgfs_status status = reader->map(path, &all, &table, err);
-    if (status != SGFS_OK) return status;
-    *done = sgfsi_recipe_done(d->wanted.recipe, table.recipe);
-    sgfsi_table_free(&table);
-    return SGFS_OK;
-}
-
+/* Neighbouring files that have had the same elements of the run's recipe. */
 static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
+    const sgfsi_read_options all = {.target = "", .features = ""};
     d->now = d->group = calloc((size_t)d->files.count, sizeof *d->group);
     if (d->group == NULL) return sgfsi_fail_memory(err, "a reader");
     for (int64_t i = 0; i < d->files.count; i++) {
+        const char *path = d->files.path[i];
+        bool several = d->files.count > 1 && d->wanted.recipe != NULL;
+        const sgfs_reader_kind *reader = several ? sgfsi_table_reader(path, err) : NULL;
         int64_t done = 0;
-        bool idx = false;
-        sgfs_status status = SGFS_OK;
-        if (d->files.count > 1 && d->wanted.recipe != NULL)
-            status = find_done(d, d->files.path[i], &done, &idx, err);
-        if (status != SGFS_OK) return status;
+        if (several && reader == NULL) return err->code;
+        if (reader == &sgfs_reader_packed) {
+            sgfsi_table table;
+            sgfs_status status = reader->map(path, &all, &table, err);
+            if (status != SGFS_OK) return status;
+            done = sgfsi_recipe_done(d->wanted.recipe, table.recipe); /* -1: others were done */
+            sgfsi_table_free(&table);
+        }
         if (i == 0 || done != d->group[d->groups - 1].done)
             d->group[d->groups++] = (group){.first = i, .done = done};
-        group *g = &d->group[d->groups - 1];
-        g->count++;
-        g->idx += idx;
+        d->group[d->groups - 1].count++;
+        d->group[d->groups - 1].idx += reader == &sgfs_reader_idx;
     }
     return SGFS_OK;
 }
@@ -103,26 +93,28 @@ static sgfs_status open_group(sgfsi_newdata *d, group *g, sgfsi_read_options opt
     }
     if (g->idx == 0 && options.idx_before + options.idx_behind > 0) options.labels = "";
     g->columns.wanted = d->wanted;
-    if (g > d->group) { /* what the first file has the others have */
-        sgfs_status status = sgfsi_run_columns_follow(&g->columns, &d->group->columns, err);
-        if (status != SGFS_OK) return status;
-    }
-    sgfs_status status = sgfsi_flow_open(&g->flow, g->count, path, &options, err);
+    sgfs_status status = SGFS_OK;
+    if (g > d->group) /* what the first file has the others have */
+        status = sgfsi_run_columns_follow(&g->columns, &d->group->columns, err);
+    if (status == SGFS_OK) status = sgfsi_flow_open(&g->flow, g->count, path, &options, err);
     if (status != SGFS_OK) return status;
     const sgfsi_table *head = &g->flow.head;
     int64_t inputs = g->columns.wanted.features;
     g->target = g->exposure = -1;
-    for (int64_t k = inputs; k < head->cols; k++) {
-        if (head->role[k] == SGFSI_ROLE_TARGET) g->target = k;
-        else g->exposure = k;
-    }
+    for (int64_t k = inputs; k < head->cols; k++)
+        *(head->role[k] == SGFSI_ROLE_TARGET ? &g->target : &g->exposure) = k;
     if (head->cols > d->cols) d->cols = head->cols;
     if (inputs > d->inputs) d->inputs = inputs;
     return SGFS_OK;
 }
 
-static sgfs_status open_all(sgfsi_newdata *d, const char *name, const sgfsi_read_options *options,
-                            sgfs_err *err) {
+sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfsi_wanted *wanted,
+                               const sgfsi_read_options *options, sgfs_err *err) {
+    sgfs_err own_err;
+    if (err == NULL) err = &own_err;
+    sgfsi_newdata *d = *out = calloc(1, sizeof *d);
+    if (d == NULL) return sgfsi_fail_memory(err, "a reader");
+    d->wanted = *wanted;
     sgfs_status status = sgfsi_files_open(&d->files, name, options->log, err);
     if (status != SGFS_OK) return status;
     d->log = sgfsi_files_log(&d->files, options->log);
@@ -146,17 +138,6 @@ static sgfs_status open_all(sgfsi_newdata *d, const char *name, const sgfsi_read
     status = find_groups(d, err);
     for (int64_t i = 0; i < d->groups && status == SGFS_OK; i++)
         status = open_group(d, &d->group[i], own, err);
-    return status;
-}
-
-sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfsi_wanted *wanted,
-                               const sgfsi_read_options *options, sgfs_err *err) {
-    sgfs_err own;
-    if (err == NULL) err = &own;
-    sgfsi_newdata *d = *out = calloc(1, sizeof *d);
-    if (d == NULL) return sgfsi_fail_memory(err, "a reader");
-    d->wanted = *wanted;
-    sgfs_status status = open_all(d, name, options, err);
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
     return status;
 }
@@ -198,26 +179,6 @@ double sgfsi_newdata_fraction(const sgfsi_newdata *d) {
 }
 
 /* ---- rows that count, and what becomes of them ----------------------------------------------- */
-
-static sgfs_status make_room(sgfsi_newdata *d, int64_t most, sgfs_err *err) {
-    if (most <= d->room) return SGFS_OK;
-    size_t n = (size_t)most, cells = n * (size_t)d->cols,
-           raw = d->wanted.recipe != NULL ? n * (size_t)d->inputs : 0;
-    free(d->origin);
-    free(d->line);
-    free(d->at);
-    free(d->cells);
-    free(d->raw);
-    d->origin = malloc(n * sizeof *d->origin);
-    d->line = malloc(n * sizeof *d->line);
-    d->at = malloc(n * sizeof *d->at);
-    d->cells = malloc((cells + 1) * sizeof *d->cells);
-    d->raw = malloc((raw + 1) * sizeof *d->raw);
-    bool made =
-        d->origin != NULL && d->line != NULL && d->at != NULL && d->cells != NULL && d->raw != NULL;
-    d->room = made ? most : 0;
-    return made ? SGFS_OK : sgfsi_fail_memory(err, "rows");
-}
 
 /* Rows of the part that was asked for, of the run's classes, up to the limit: listed in at[]. */
 static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
@@ -292,7 +253,17 @@ sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_blo
     const group *last = d->group + d->groups - 1;
     bool more = true;
     block->n = 0;
-    sgfs_status status = make_room(d, most, err);
+    sgfs_status status = SGFS_OK;
+    if (most > d->room) {
+        int64_t raw = d->wanted.recipe != NULL ? most * d->inputs : 0;
+        bool made = sgfsi_resize(&d->origin, most, sizeof *d->origin) &&
+                    sgfsi_resize(&d->line, most, sizeof *d->line) &&
+                    sgfsi_resize(&d->at, most, sizeof *d->at) &&
+                    sgfsi_resize(&d->cells, most * d->cols + 1, sizeof *d->cells) &&
+                    sgfsi_resize(&d->raw, raw + 1, sizeof *d->raw);
+        if (!made) status = sgfsi_fail_memory(err, "rows");
+        else d->room = most;
+    }
     while (status == SGFS_OK && block->n < most && more) {
         int64_t n = 0, before = d->file;
         more = limit == 0 || d->taken < limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * npy.c: NumPy's array files, mapped rather than read. base/npyhead.c parses the header; before
+ * npy.c: NumPy's array files, mapped rather than read. base/npy.c parses the header; before
  * anything is allocated, the bytes the shape asks for are compared with the bytes the file has.
  *
  * Numbers in C order stay in the file: chains and processes share its pages. Two cases are copied
@@ -31,21 +31,6 @@ typedef struct npy {
 } npy;
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-static sgfs_status find_type(npy *a, sgfs_err *err) {
-    static const struct {
-        char text[4];
-        sgfsi_dtype type;
-    } types[] = {{"<f8", SGFSI_F64}, {"<f4", SGFSI_F32}, {"<i8", SGFSI_I64}, {"<i4", SGFSI_I32},
-                 {"<i2", SGFSI_I16}, {"|i1", SGFSI_I8},  {"|u1", SGFSI_U8},  {"<u2", SGFSI_U16},
-                 {"<u4", SGFSI_U32}, {"|b1", SGFSI_U8}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(a->head.descr, types[i].text) != 0) continue;
-        a->type = types[i].type;
-        return SGFS_OK;
-    }
-    return sgfsi_npy_refuse_type(&a->head, err);
-}
 
 /* The bytes the shape asks for must be in the file, and rows and columns must be what they seem. */
 static sgfs_status check_size(npy *a, sgfs_err *err) {
@@ -103,49 +88,37 @@ static sgfs_status map_file(npy *a, sgfs_err *err) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Column-major to row-major, tile by tile so that both sides stay in cache. */
-static void turn_round(const npy *a, char *out) {
-    const char *in = (const char *)a->file + a->head.offset;
-    const int64_t rows = a->head.shape[0], cols = a->head.shape[1];
-    const size_t size = sgfsi_dtype_size(a->type);
-    for (int64_t r0 = 0; r0 < rows; r0 += TILE) {
-        for (int64_t c0 = 0; c0 < cols; c0 += TILE) {
-            int64_t r1 = r0 + TILE < rows ? r0 + TILE : rows,
-                    c1 = c0 + TILE < cols ? c0 + TILE : cols;
-            for (int64_t i = r0; i < r1; i++) {
-                for (int64_t j = c0; j < c1; j++) {
-                    memcpy(out + (size_t)(i * cols + j) * size, in + (size_t)(j * rows + i) * size,
-                           size);
-                }
-            }
-        }
-    }
-}
-
 /* Point the table at the file, or at a copy where the file will not do. */
 static sgfs_status place_cells(npy *a, const sgfsi_read_options *options, sgfsi_table *t,
                                sgfs_err *err) {
-    bool turned = a->head.fortran && a->head.shape[0] > 1 && a->head.shape[1] > 1;
-    if (!turned && a->head.offset % sgfsi_dtype_size(a->type) == 0) {
-        t->cells = a->file + a->head.offset;
+    const int64_t rows = a->head.shape[0], cols = a->head.shape[1];
+    const size_t size = sgfsi_dtype_size(a->type);
+    const char *in = (const char *)a->file + a->head.offset;
+    bool turned = a->head.fortran && rows > 1 && cols > 1;
+    if (!turned && a->head.offset % size == 0) {
+        t->cells = in;
         t->map = (void *)(uintptr_t)a->file;
         t->map_bytes = a->file_bytes;
         a->file = NULL; /* the table's now */
         return SGFS_OK;
     }
-    t->owned = malloc(a->bytes);
-    if (t->owned == NULL) return sgfsi_fail_memory(err, "a copy of the array");
+    char *out = t->owned = malloc(a->bytes);
+    if (out == NULL) return sgfsi_fail_memory(err, "a copy of the array");
     t->cells = t->owned;
-    if (turned) {
-        turn_round(a, t->owned);
-        sgfsi_say(
-            options->log, SGFS_NOTE,
-            "%s: the array is in Fortran order and was turned round in memory; saved in C order "
-            "it could be mapped.",
-            a->path);
-    } else {
-        memcpy(t->owned, a->file + a->head.offset, a->bytes);
+    if (!turned) return memcpy(out, in, a->bytes), SGFS_OK;
+    /* Column-major to row-major, some rows at a time so that both sides stay in cache. */
+    for (int64_t first = 0; first < rows; first += TILE) {
+        int64_t end = first + TILE < rows ? first + TILE : rows;
+        for (int64_t k = first * cols, j = 0; j < cols; j++) {
+            for (int64_t i = first; i < end; i++)
+                memcpy(out + (size_t)(k + (i - first) * cols + j) * size,
+                       in + (size_t)(j * rows + i) * size, size);
+        }
     }
+    sgfsi_say(options->log, SGFS_NOTE,
+              "%s: the array is in Fortran order and was turned round in memory; saved in C order "
+              "it could be mapped.",
+              a->path);
     return SGFS_OK;
 }
 
@@ -172,11 +145,21 @@ static sgfs_status name_columns(const npy *a, const sgfsi_read_options *options,
 
 static sgfs_status read_npy(const char *path, const sgfsi_read_options *options, sgfsi_table *table,
                             sgfs_err *err) {
+    static const struct {
+        char text[4];
+        sgfsi_dtype type;
+    } types[] = {{"<f8", SGFSI_F64}, {"<f4", SGFSI_F32}, {"<i8", SGFSI_I64}, {"<i4", SGFSI_I32},
+                 {"<i2", SGFSI_I16}, {"|i1", SGFSI_I8},  {"|u1", SGFSI_U8},  {"<u2", SGFSI_U16},
+                 {"<u4", SGFSI_U32}, {"|b1", SGFSI_U8}};
+    enum { TYPES = sizeof types / sizeof types[0] };
     npy a = {.path = path, .head = {.path = path}};
+    size_t k = 0;
     memset(table, 0, sizeof *table);
     sgfs_status status = map_file(&a, err);
     if (status == SGFS_OK) status = sgfsi_npy_parse(&a.head, a.file, a.file_bytes, err);
-    if (status == SGFS_OK) status = find_type(&a, err);
+    while (status == SGFS_OK && k < TYPES && strcmp(a.head.descr, types[k].text) != 0) k++;
+    if (status == SGFS_OK && k == TYPES) status = sgfsi_npy_refuse_type(&a.head, err);
+    if (status == SGFS_OK) a.type = types[k].type;
     if (status == SGFS_OK) status = check_size(&a, err);
     if (status == SGFS_OK) {
         table->rows = a.head.shape[0];

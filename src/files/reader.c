@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "context/context.h"
 #include "files/packed/packed.h"
 
 const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
@@ -34,7 +35,7 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .columns = sgfsi_config_int(cfg, "data.columns"),
         .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
         .dense = sgfsi_config_flag(cfg, "data.dense"),
-        .threads = sgfsi_config_auto(cfg, "run.threads") ? 0 : sgfsi_config_int(cfg, "run.threads"),
+        .threads = sgfsi_context_threads(cfg),
         .log = sgfsi_config_log(cfg),
     };
 }

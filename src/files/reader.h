@@ -6,19 +6,19 @@
 #ifndef SGFSI_READER_H
 #define SGFSI_READER_H
 
+#include "files/text/text.h"
 #include "rows/table.h"
 
 enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
 
 /* More words in a column are refused: they are probably names or texts. */
 enum { SGFSI_MAX_LEVELS = 1000 };
-enum { SGFSI_SHOWN_CHARS = 40 }; /* of a cell, in a sentence */
 
 /* The first cell of a target that is no number, as a reader met it. */
 typedef struct sgfsi_first_text {
     int64_t row;  /* of the file, from 0; -1: none so far */
     int64_t line; /* from 1 */
-    char text[SGFSI_SHOWN_CHARS + 8];
+    char text[SGFSI_SHOWN_ROOM];
 } sgfsi_first_text;
 
 /* What a reader needs to know of the options. */
@@ -46,7 +46,7 @@ typedef struct sgfsi_read_options {
     int64_t known_columns; /* libsvm: the features a run knows, others being left out; 0: all */
     bool zero_based;       /* libsvm: the first feature is 0 */
     bool dense;            /* libsvm: with its zeros */
-    int64_t threads;       /* that may work at the same time; 0: as many as there are cores */
+    int64_t threads;       /* that may work at the same time; 0: one */
     int64_t idx_before, idx_behind; /* other IDX files that --labels has files for, and in order */
     const sgfsi_log *log;
 } sgfsi_read_options;

@@ -11,7 +11,6 @@
  */
 #include "files/same_columns.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +34,6 @@ sgfs_status sgfsi_file_columns_of(sgfsi_file_columns *shape, const char *path,
         if (table->role == NULL || table->role[j] != SGFSI_ROLE_NONE)
             shape->col[shape->wanted++] = j;
     }
-    if (table->target_name != NULL) shape->col[shape->wanted++] = SGFSI_Y;
     return SGFS_OK;
 }
 
@@ -45,20 +43,18 @@ void sgfsi_file_columns_free(sgfsi_file_columns *shape) {
 }
 
 const char *sgfsi_file_columns_name(const sgfsi_file_columns *shape, int64_t k) {
-    int64_t j = shape->col[k];
-    return j == SGFSI_Y ? shape->table->target_name : shape->table->names[j];
+    return shape->table->names[shape->col[k]];
 }
 
 sgfsi_role sgfsi_file_columns_role(const sgfsi_file_columns *shape, int64_t k) {
-    int64_t j = shape->col[k];
-    if (j == SGFSI_Y) return SGFSI_ROLE_TARGET;
-    return shape->table->role != NULL ? (sgfsi_role)shape->table->role[j] : SGFSI_ROLE_FEATURE;
+    const unsigned char *role = shape->table->role;
+    return role != NULL ? (sgfsi_role)role[shape->col[k]] : SGFSI_ROLE_FEATURE;
 }
 
 const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape, int64_t k) {
     const sgfsi_dictionary *all = shape->table->dictionary;
     int64_t j = shape->col[k];
-    return all != NULL && j != SGFSI_Y && all[j].count > 0 ? &all[j] : NULL;
+    return all != NULL && all[j].count > 0 ? &all[j] : NULL;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -71,6 +67,14 @@ static sgfs_status fail_role(const sgfsi_file_columns *first, int64_t k,
         "with --target, --features, --weights and --exposure.",
         next->path, sgfsi_file_columns_name(next, at), role_name[sgfsi_file_columns_role(next, at)],
         first->path, role_name[sgfsi_file_columns_role(first, k)]);
+}
+
+sgfs_status sgfsi_fail_targets(const char *numbers, const char *texts, const char *text,
+                               sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.150s: its targets are numbers, and those of %.150s are texts (\"%.40s\", "
+                      "...).",
+                      numbers, texts, text);
 }
 
 /* ---- matching -------------------------------------------------------------------------------- */
@@ -103,20 +107,23 @@ static sgfs_status index_names(const sgfsi_file_columns *shape, sgfsi_word_list 
     return SGFS_OK;
 }
 
+/* By name: both have them. */
 static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_columns *next,
-                           const sgfsi_word_list *firsts, const sgfsi_word_list *nexts,
                            int64_t *from, sgfs_err *err) {
     sgfsi_name_list lacks = {.shown = SHOWN}, extra = {.shown = SHOWN};
-    for (int64_t k = 0; k < first->wanted; k++) {
-        const char *name = sgfsi_file_columns_name(first, k);
-        from[k] = sgfsi_words_find(nexts, name, strlen(name));
-        if (from[k] < 0) sgfsi_name_list_add(&lacks, name, NULL);
+    sgfsi_word_list firsts = {0}, nexts = {0};
+    sgfs_status status = index_names(first, &firsts, err);
+    if (status == SGFS_OK) status = index_names(next, &nexts, err);
+    for (int64_t k = 0; status == SGFS_OK && k < first->wanted; k++) {
+        from[k] = sgfsi_words_find(&nexts, firsts.text[k], strlen(firsts.text[k]));
+        if (from[k] < 0) sgfsi_name_list_add(&lacks, firsts.text[k], NULL);
     }
-    for (int64_t k = 0; k < next->wanted; k++) {
-        const char *name = sgfsi_file_columns_name(next, k);
-        if (sgfsi_words_find(firsts, name, strlen(name)) < 0)
-            sgfsi_name_list_add(&extra, name, NULL);
+    for (int64_t k = 0; status == SGFS_OK && k < next->wanted; k++) {
+        if (sgfsi_words_find(&firsts, nexts.text[k], strlen(nexts.text[k])) < 0)
+            sgfsi_name_list_add(&extra, nexts.text[k], NULL);
     }
+    sgfsi_words_free(&firsts);
+    sgfsi_words_free(&nexts);
     if (lacks.count + extra.count > 0) {
         bool both = lacks.count > 0 && extra.count > 0;
         return sgfsi_fail(
@@ -125,25 +132,17 @@ static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_col
             lacks.count > SHOWN ? ", ..." : "", both ? ", and " : "",
             extra.count > 0 ? "has besides " : "", extra.text, extra.count > SHOWN ? ", ..." : "");
     }
-    for (int64_t k = 0; k < first->wanted; k++) {
+    for (int64_t k = 0; status == SGFS_OK && k < first->wanted; k++) {
         if (sgfsi_file_columns_role(first, k) != sgfsi_file_columns_role(next, from[k]))
-            return fail_role(first, k, next, from[k], err);
+            status = fail_role(first, k, next, from[k], err);
     }
-    return SGFS_OK;
+    return status;
 }
 
 sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
                                      const sgfsi_file_columns *next, int64_t *from, sgfs_err *err) {
     if (is_alike(first, next, from)) return SGFS_OK;
-    if (first->table->named && next->table->named) {
-        sgfsi_word_list firsts = {0}, nexts = {0};
-        sgfs_status status = index_names(first, &firsts, err);
-        if (status == SGFS_OK) status = index_names(next, &nexts, err);
-        if (status == SGFS_OK) status = look_up(first, next, &firsts, &nexts, from, err);
-        sgfsi_words_free(&firsts);
-        sgfsi_words_free(&nexts);
-        return status;
-    }
+    if (first->table->named && next->table->named) return look_up(first, next, from, err);
     if (first->table->named || next->table->named) {
         const sgfsi_file_columns *named = first->table->named ? first : next,
                                  *bare = first->table->named ? next : first;

@@ -6,14 +6,12 @@
 
 #include "rows/table.h"
 
-enum { SGFSI_Y = -1 }; /* in place of a column: the target is table->y */
-
-/* The columns of a file that are wanted, in its order; y last where it is an array of its own. */
+/* The columns of a file that are wanted, in its order. */
 typedef struct sgfsi_file_columns {
     const char *path;         /* for messages; borrowed, as is the table */
     const sgfsi_table *table; /* only what it says of columns */
     int64_t wanted;
-    int64_t *col; /* wanted: column of the table, or SGFSI_Y; malloc'ed */
+    int64_t *col; /* wanted: column of the table; malloc'ed */
 } sgfsi_file_columns;
 
 sgfs_status sgfsi_file_columns_of(sgfsi_file_columns *shape, const char *path,
@@ -28,6 +26,9 @@ const sgfsi_dictionary *sgfsi_file_columns_words(const sgfsi_file_columns *shape
  * by place where neither has; SGFS_EDATA says how next differs. */
 sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
                                      const sgfsi_file_columns *next, int64_t *from, sgfs_err *err);
+/* The targets of one file are numbers, and those of another texts, of which one is shown. */
+sgfs_status sgfsi_fail_targets(const char *numbers, const char *texts, const char *text,
+                               sgfs_err *err);
 /* The transforms that made the files have to be the same. */
 sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
                                             const sgfsi_file_columns *next, sgfs_err *err);

@@ -20,26 +20,6 @@ sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
     return o;
 }
 
-static sgfs_status find_labels(sgfsi_sources *s, sgfs_err *err) {
-    const char *named = s->options.labels;
-    int64_t wanted = s->options.idx_before;
-    if (!s->idx || named == NULL || named[0] == '\0') return SGFS_OK;
-    sgfs_status status = sgfsi_files_open(&s->labels, named, s->options.log, err);
-    if (status != SGFS_OK) return status;
-    for (int64_t i = 0; i < s->count; i++) {
-        if (s->reader[i] != &sgfs_reader_idx) continue;
-        if (wanted < s->labels.count) s->label[i] = s->labels.path[wanted];
-        wanted++;
-    }
-    wanted += s->options.idx_behind;
-    if (wanted == s->labels.count) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--labels names %lld file%s (%.200s), and there are %lld of rows: each needs "
-                      "one, in the same order.",
-                      (long long)s->labels.count, s->labels.count == 1 ? "" : "s", s->labels.shown,
-                      (long long)wanted);
-}
-
 sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *const *path,
                                const sgfsi_read_options *options, sgfs_err *err) {
     *s = (sgfsi_sources){.count = count, .path = path, .options = *options};
@@ -54,7 +34,22 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
         s->idx = s->idx || s->reader[i] == &sgfs_reader_idx;
         s->libsvm = s->libsvm || s->reader[i] == &sgfs_reader_libsvm;
     }
-    if (status == SGFS_OK) status = find_labels(s, err);
+    if (status == SGFS_OK && s->idx && options->labels != NULL && options->labels[0] != '\0') {
+        int64_t wanted = options->idx_before;
+        status = sgfsi_files_open(&s->labels, options->labels, options->log, err);
+        for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
+            if (s->reader[i] != &sgfs_reader_idx) continue;
+            if (wanted < s->labels.count) s->label[i] = s->labels.path[wanted];
+            wanted++;
+        }
+        wanted += options->idx_behind;
+        if (status == SGFS_OK && wanted != s->labels.count)
+            status = sgfsi_fail(err, SGFS_EUSAGE,
+                                "--labels names %lld file%s (%.200s), and there are %lld of rows: "
+                                "each needs one, in the same order.",
+                                (long long)s->labels.count, s->labels.count == 1 ? "" : "s",
+                                s->labels.shown, (long long)wanted);
+    }
     for (int64_t i = 0; status == SGFS_OK && i < count; i++) {
         sgfsi_read_options seen = sgfsi_sources_options(s, i);
         status = sgfsi_reader_check(s->reader[i], path[i], &seen, err);

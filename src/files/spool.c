@@ -26,44 +26,29 @@ static const char *folder(void) {
     return named != NULL && named[0] != '\0' ? named : "/tmp";
 }
 
-static void format_size(double bytes, char *out, size_t room) {
-    if (bytes < 1e9) snprintf(out, room, "%.0f MB", bytes / 1e6);
-    else snprintf(out, room, "%.1f GB", bytes / 1e9);
-}
-
-static sgfs_status copy_block(int from, int to, const char *called, char *block, double *done,
-                              bool *more, sgfs_err *err) {
-    ssize_t n;
-    do n = read(from, block, BLOCK);
-    while (n < 0 && errno == EINTR);
-    if (n < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", called, strerror(errno));
-    int error = sgfsi_io_write(to, block, (size_t)n, SGFSI_IO_HERE);
-    if (error != 0) {
-        /* A full disk, above all. */
-        char size[32];
-        format_size((*done), size, sizeof size);
-        return sgfsi_fail(
-            err, SGFS_EIO,
-            "%s: its copy in %.200s cannot be written after %s: %s. TMPDIR may name a "
-            "folder with more room.",
-            called, folder(), size, strerror(error));
-    }
-    *done += (double)n;
-    *more = n > 0;
-    return SGFS_OK;
-}
-
 static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_log *log,
                             sgfs_err *err) {
-    char what[160] = "", size[32], *block = malloc(BLOCK);
+    char what[160] = "", size[32] = "0 MB", *block = malloc(BLOCK);
     double done = 0;
-    bool more = true;
     if (block == NULL) return sgfsi_fail_memory(err, "a copy of a pipe");
     sgfsi_ticker ticker = sgfsi_ticker_start(log, what);
     sgfs_status status = SGFS_OK;
-    while (status == SGFS_OK && more) {
-        status = copy_block(from, to, called, block, &done, &more, err);
-        format_size(done, size, sizeof size);
+    for (ssize_t n = 1; status == SGFS_OK && n > 0;) {
+        do n = read(from, block, BLOCK);
+        while (n < 0 && errno == EINTR);
+        if (n < 0) {
+            status = sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", called, strerror(errno));
+            break;
+        }
+        int error = sgfsi_io_write(to, block, (size_t)n, SGFSI_IO_HERE);
+        if (error != 0) /* a full disk, above all */
+            status = sgfsi_fail(err, SGFS_EIO,
+                                "%s: its copy in %.200s cannot be written after %s: %s. TMPDIR may "
+                                "name a folder with more room.",
+                                called, folder(), size, strerror(error));
+        done += (double)n;
+        if (done < 1e9) snprintf(size, sizeof size, "%.0f MB", done / 1e6);
+        else snprintf(size, sizeof size, "%.1f GB", done / 1e9);
         snprintf(what, sizeof what, "Reading %.100s: %s", called, size);
         sgfsi_tick(&ticker, 0);
     }
@@ -76,38 +61,32 @@ static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_lo
     return status;
 }
 
-static sgfs_status make_file(const char *called, int *fd, char **path, bool *leftover,
-                             sgfs_err *err) {
-    char *name = NULL, again[64];
-    *fd = sgfsi_io_temporary(folder(), &name);
+sgfs_status sgfsi_spool(int from, const char *called, const sgfsi_log *log, int *fd, char **path,
+                        bool *leftover, sgfs_err *err) {
+    char again[64];
+    struct stat a, b;
+    *path = NULL;
+    *leftover = false;
+    *fd = sgfsi_io_temporary(folder(), path);
     if (*fd < 0) {
         return sgfsi_fail(err, SGFS_EIO,
                           "%s: cannot be copied to %.200s: %s. TMPDIR may name another folder.",
                           called, folder(), strerror(errno));
     }
-    snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);
     /* Can the file be opened again without a name? */
-    struct stat a, b;
+    snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);
     *leftover =
         fstat(*fd, &a) != 0 || stat(again, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino;
-    *path = name;
-    if (*leftover) return SGFS_OK;
-    unlink(name);
-    free(name);
-    *path = strdup(again);
-    return *path != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a copy of a pipe");
-}
-
-sgfs_status sgfsi_spool(int from, const char *called, const sgfsi_log *log, int *fd, char **path,
-                        bool *leftover, sgfs_err *err) {
-    *path = NULL;
-    *leftover = false;
-    *fd = -1;
-    sgfs_status status = make_file(called, fd, path, leftover, err);
-    if (status == SGFS_OK) status = copy_all(from, *fd, called, log, err);
+    if (!*leftover) {
+        unlink(*path);
+        free(*path);
+        *path = strdup(again);
+    }
+    sgfs_status status = *path != NULL ? copy_all(from, *fd, called, log, err)
+                                       : sgfsi_fail_memory(err, "a copy of a pipe");
     if (status == SGFS_OK) return SGFS_OK;
     if (*leftover) unlink(*path);
-    if (*fd >= 0) close(*fd);
+    close(*fd);
     free(*path);
     *path = NULL;
     *fd = -1;

@@ -4,10 +4,13 @@
 #include "jobs/job.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/ticker.h"
+#include "context/context.h"
 
 const sgfsi_job_kind *const sgfsi_jobs[] = {&sgfsi_job_simulate,   &sgfsi_job_optimize,
                                             &sgfsi_job_tune,       &sgfsi_job_predict,
@@ -27,6 +30,7 @@ void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config 
     if (job != NULL) {
         job->kind = kind;
         job->cfg = sgfsi_config_copy(cfg);
+        job->threads = sgfsi_context_threads(cfg);
         if (job->cfg != NULL) return job;
     }
     free(job);
@@ -48,13 +52,24 @@ double sgfsi_job_seconds(const sgfs_job *job) {
     return sgfsi_now() - job->start;
 }
 
-void sgfsi_job_report(sgfs_job *job, sgfs_progress p) {
+void sgfsi_job_report(sgfs_job *job, double fraction, int64_t done, int64_t total,
+                      const char *format, ...) {
     if (job->on_progress == NULL) return;
-    p.what = job->kind->doing;
-    p.fraction = fmin(p.fraction, 1); /* automatic lengths may turn out a little longer */
-    p.seconds = sgfsi_job_seconds(job);
-    p.eta = p.fraction > 0 ? p.seconds * (1 - p.fraction) / p.fraction : -1;
-    p.error = NAN;
+    char detail[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    fraction = fmin(fraction, 1); /* automatic lengths may turn out a little longer */
+    double seconds = sgfsi_job_seconds(job);
+    const sgfs_progress p = {.what = job->kind->doing,
+                             .detail = detail,
+                             .fraction = fraction,
+                             .done = done,
+                             .total = total,
+                             .seconds = seconds,
+                             .eta = fraction > 0 ? seconds * (1 - fraction) / fraction : -1,
+                             .error = NAN};
     job->on_progress(&p, job->progress_user);
 }
 

@@ -36,6 +36,7 @@ struct sgfs_job { /* the first member of every kind's own struct */
     const sgfsi_job_kind *kind;
     sgfs_config *cfg;   /* the caller's, copied; speaks */
     sgfsi_arena arena;  /* for what lives as long as the job */
+    int64_t threads;    /* that may work at the same time */
     const void *result; /* NULL: none yet */
     bool ran;
     atomic_int stop; /* set by a signal handler, perhaps */
@@ -52,8 +53,10 @@ void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config 
 sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status);
 bool sgfsi_job_stopping(const sgfs_job *job);
 double sgfsi_job_seconds(const sgfs_job *job); /* since it began to run */
-/* Hand on how far it is: p has fraction, done, total and detail; the rest is filled here. */
-void sgfsi_job_report(sgfs_job *job, sgfs_progress p);
+/* Hand on how far it is: a fraction of the work, `done` of `total` things where there are such (0:
+ * there are none), and in words. */
+void sgfsi_job_report(sgfs_job *job, double fraction, int64_t done, int64_t total,
+                      const char *format, ...) SGFSI_PRINTF(5, 6);
 /* Write a JSON value, which is freed, to a file. */
 sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path, sgfs_err *err);
 

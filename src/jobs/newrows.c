@@ -12,7 +12,7 @@
 #include "jobs/newrows.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -65,14 +65,6 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
     return SGFS_OK;
 }
 
-static void note_target(const sgfsi_newrows *r, const char *path, const sgfs_config *cfg) {
-    if (r->known || r->wanted.target == NULL || strcmp(r->wanted.target, "none") == 0) return;
-    sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
-              "%s: has no column \"%.60s\" (--target names another; labels of IDX images come with "
-              "--labels): predictions only.",
-              path, r->wanted.target);
-}
-
 static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
                             const sgfs_config *cfg, sgfs_err *err) {
     const sgfs_config *indices =
@@ -81,29 +73,29 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
                                         .header = sgfsi_config_text(cfg, "data.header"),
                                         .labels = sgfsi_config_text(cfg, "data.labels"),
                                         .zero_based = sgfsi_config_flag(indices, "data.zero_based"),
+                                        .threads = sgfsi_context_threads(cfg),
                                         .log = sgfsi_config_log(cfg)};
-    if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info)) {
+    if (!sgfsi_json_is_object(origin->data) || !sgfsi_json_is_object(origin->info))
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "The run does not say what its data were: it was made by an older sgfs, "
                           "or is damaged. Sample once more to predict with it.");
-    }
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return err->code;
     sgfs_status status = fill_wanted(r, origin, cfg, err);
     if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
     if (status != SGFS_OK) return status;
     r->known = sgfsi_newdata_have_target(r->rows);
-    note_target(r, sgfsi_newdata_shown(r->rows), cfg);
+    if (!r->known && r->wanted.target != NULL && strcmp(r->wanted.target, "none") != 0)
+        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
+                  "%s: has no column \"%.60s\" (--target names another; labels of IDX images come "
+                  "with --labels): predictions only.",
+                  sgfsi_newdata_shown(r->rows), r->wanted.target);
     if (r->known)
         status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;
-    sgfs_config *silent = sgfsi_config_copy(origin->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model");
-    sgfs_config_on_message(silent, NULL, NULL);
-    r->model = sgfsi_model_create(origin->kind, r->data, silent, origin->info, err);
-    sgfs_config_free(silent);
-    if (r->model == NULL) return err->code;
-    return sgfsi_predictor_check(r->model, err);
+    r->model =
+        sgfsi_model_within(origin->ctx, origin->kind, r->data, origin->cfg, origin->info, err);
+    return r->model != NULL ? sgfsi_predictor_check(r->model, err) : err->code;
 }
 
 sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
@@ -135,52 +127,32 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
-static sgfs_status refuse_label(const sgfsi_newrows *r, int64_t i, double y, sgfs_err *err) {
-    char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192];
-    const char *text = sgfsi_newdata_level(r->rows, i, y);
-    sgfsi_format_num(number, y);
-    /* Names of the first few labels, for the message. */
-    size_t room = sizeof known, used = 0;
-    known[0] = '\0';
-    for (int64_t k = 0; k < r->model->labels.count && k < 4 && used < room; k++)
-        used += (size_t)snprintf(known + used, room - used, "%s\"%.30s\"", k > 0 ? ", " : "",
-                                 r->model->labels.name[k]);
-    if (r->model->labels.count > 4 && used < room) snprintf(known + used, room - used, ", ...");
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
-                      "take such rows out, or say --target none for predictions alone.",
-                      sgfsi_newdata_where(r->rows, i, where), text != NULL ? text : number, known);
-}
-
+/* Targets must be labels that the run has seen, or numbers that the model allows. */
 static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double *y,
                                  sgfs_err *err) {
     const sgfsi_labels *labels = &r->model->labels;
     bool (*allows)(double y) = r->model->kind->allows;
-    for (int64_t i = 0; labels->count > 0 && i < n; i++) {
-        if (sgfsi_labels_class(labels, y[i]) < 0) return refuse_label(r, i, y[i], err);
-    }
-    for (int64_t i = 0; allows != NULL && i < n; i++) {
-        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS];
-        if (allows(y[i])) continue;
+    for (int64_t i = 0; i < n; i++) {
+        char where[SGFSI_WHERE], number[SGFSI_NUM_CHARS], known[192] = "";
+        bool unknown = labels->count > 0 && sgfsi_labels_class(labels, y[i]) < 0;
+        if (!unknown && (allows == NULL || allows(y[i]))) continue;
+        sgfsi_newdata_where(r->rows, i, where);
         sgfsi_format_num(number, y[i]);
+        if (!unknown)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the target is %s, which model %s does not allow; take such rows "
+                              "out, or say --target none for predictions alone.",
+                              where, number, r->model->kind->name);
+        /* Names of the first few labels, for the message. */
+        for (int64_t k = 0; k < labels->count && k < 4; k++)
+            sgfsi_append(known, sizeof known, "%s\"%.30s\"", k > 0 ? ", " : "", labels->name[k]);
+        if (labels->count > 4) sgfsi_append(known, sizeof known, ", ...");
+        const char *text = sgfsi_newdata_level(r->rows, i, y[i]);
         return sgfsi_fail(
             err, SGFS_EDATA,
-            "%s: the target is %s, which model %s does not allow; take such rows out, "
-            "or say --target none for predictions alone.",
-            sgfsi_newdata_where(r->rows, i, where), number, r->model->kind->name);
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status take_exposure(const sgfsi_newrows *r, int64_t n, double *offset, sgfs_err *err) {
-    char where[SGFSI_WHERE];
-    for (int64_t i = 0; i < n; i++) {
-        if (!(offset[i] > 0)) {
-            return sgfsi_fail(
-                err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, offset[i]);
-        }
-        offset[i] = log(offset[i]);
+            "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
+            "take such rows out, or say --target none for predictions alone.",
+            where, text != NULL ? text : number, known);
     }
     return SGFS_OK;
 }
@@ -195,8 +167,16 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                .exposure = block->offset};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
-    if (status == SGFS_OK && exposure) status = take_exposure(r, raw.n, block->offset, err);
     if (status != SGFS_OK) return status;
+    for (int64_t i = 0; exposure && i < raw.n; i++) {
+        char where[SGFSI_WHERE];
+        double *offset = &block->offset[i];
+        if (!(*offset > 0))
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: the exposure \"%.60s\" is %g; it must be positive.",
+                              sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, *offset);
+        *offset = log(*offset);
+    }
     /* The intercept in front; the chain's scale where the draws are on it. */
     for (int64_t i = 0; i < raw.n; i++) {
         double *row = block->x + i * d->p;
@@ -211,5 +191,84 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                 .offset = exposure ? block->offset : NULL,
                                 .total = d->total,
                                 .gamma = 1};
+    return SGFS_OK;
+}
+
+/* ---- rows kept aside ------------------------------------------------------------------------- */
+
+typedef struct validation {
+    sgfsi_newrows source;
+    sgfsi_json *describe; /* of the model's data: source borrows from it */
+    double *x, *y, *offset;
+    sgfs_batch rows;
+} validation;
+
+static sgfs_status read_rows(validation *a, sgfs_err *err) {
+    enum { BLOCK = 4096 };
+    sgfsi_newrows_block block;
+    if (!a->source.known)
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: has no column \"%.60s\", the target; rows to validate with need it.",
+                          sgfsi_newdata_shown(a->source.rows),
+                          a->source.wanted.target != NULL ? a->source.wanted.target : "");
+    sgfs_status status = sgfsi_newrows_room(&a->source, BLOCK, &block, &a->source.arena, err);
+    while (status == SGFS_OK) {
+        status = sgfsi_newrows_next(&a->source, BLOCK, &block, err);
+        if (status != SGFS_OK || block.batch.n == 0) break;
+        /* One block behind the rows there are. */
+        const sgfs_batch *b = &block.batch;
+        int64_t have = a->rows.n, n = have + b->n;
+        if (!sgfsi_resize(&a->x, n * b->p + 1, sizeof *a->x) ||
+            !sgfsi_resize(&a->y, n, sizeof *a->y) ||
+            !sgfsi_resize(&a->offset, n, sizeof *a->offset))
+            return sgfsi_fail_memory(err, "the rows kept aside");
+        memcpy(a->x + have * b->p, b->x, (size_t)(b->n * b->p) * sizeof *b->x);
+        memcpy(a->y + have, b->y, (size_t)b->n * sizeof *b->y);
+        if (b->offset != NULL)
+            memcpy(a->offset + have, b->offset, (size_t)b->n * sizeof *b->offset);
+        a->rows = *b;
+        a->rows.n = n;
+        a->rows.x = a->x;
+        a->rows.y = a->y;
+        a->rows.offset = b->offset != NULL ? a->offset : NULL;
+    }
+    return status;
+}
+
+static void free_rows(void *owner) {
+    validation *a = owner;
+    sgfsi_newrows_close(&a->source);
+    sgfsi_json_free(a->describe);
+    free(a->x);
+    free(a->y);
+    free(a->offset);
+    free(a);
+}
+
+sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *path,
+                                       const sgfs_model *model, const sgfs_config *cfg,
+                                       sgfs_err *err) {
+    validation *a = calloc(1, sizeof *a);
+    *out = (sgfsi_validation_rows){0};
+    if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
+    a->describe = sgfsi_data_describe(model->data);
+    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
+    /* By name, as the run knows the target: a number would count this file's columns. */
+    const char *const own[][2] = {{"data.target", ""},
+                                  {"data.labels", sgfsi_config_text(cfg, "run.validate_labels")},
+                                  {"data.part", "all"},
+                                  {"data.limit", "auto"}};
+    sgfs_config *changed = sgfsi_config_copy(cfg);
+    sgfs_status status = changed == NULL ? sgfsi_fail_memory(err, "the rows kept aside") : SGFS_OK;
+    for (size_t k = 0; k < sizeof own / sizeof own[0] && status == SGFS_OK; k++)
+        status = sgfs_config_set(changed, own[k][0], own[k][1], err);
+    if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, changed, err);
+    sgfs_config_free(changed);
+    if (status == SGFS_OK) status = read_rows(a, err);
+    if (status != SGFS_OK) {
+        free_rows(a);
+        return status;
+    }
+    *out = (sgfsi_validation_rows){a->source.model, a->rows, a, free_rows};
     return SGFS_OK;
 }

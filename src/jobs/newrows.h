@@ -5,15 +5,17 @@
 #ifndef SGFSI_NEWROWS_H
 #define SGFSI_NEWROWS_H
 
+#include "chain/validate.h"
 #include "files/newdata.h"
 #include "model/model.h"
 
 /* Where the draws come from, as a run's header tells it; all borrowed. */
 typedef struct sgfsi_origin {
     const sgfs_model_kind *kind;
-    const sgfs_config *cfg; /* its options "model.*" and "run.backend" */
-    const sgfsi_json *data; /* what sgfsi_data_describe said */
-    const sgfsi_json *info; /* what the model saved ("model_info") */
+    const sgfs_config *cfg;   /* its options "model.*" and "run.backend" */
+    const sgfsi_json *data;   /* what sgfsi_data_describe said */
+    const sgfsi_json *info;   /* what the model saved ("model_info") */
+    const sgfsi_context *ctx; /* what the run opened, where it is at hand: shared; or NULL */
 } sgfsi_origin;
 
 typedef struct sgfsi_newrows {
@@ -44,5 +46,12 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
 sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfs_err *err);
 void sgfsi_newrows_close(sgfsi_newrows *r);
+
+/* Rows kept aside, for the engine to predict while it samples (--validate): those of `path`, read
+ * whole, on the scale of the draws; they must have the model's columns and its target. cfg: as for
+ * sgfsi_newrows_open. What comes back is handed to sgfsi_run_validate, or freed by its `free`. */
+sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *path,
+                                       const sgfs_model *model, const sgfs_config *cfg,
+                                       sgfs_err *err);
 
 #endif

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
-#include "chain/plan.h"
 #include "chain/spread_check.h"
 #include "chain/start.h"
 #include "jobs/job.h"
@@ -36,24 +34,23 @@ sgfs_job *sgfs_optimize_open(const sgfs_model *model, const sgfs_config *cfg, sg
     return &o->job;
 }
 
-/* To the user's scale. */
+/* The result on the user's scale; false when memory ran out. */
 static bool fill_rows(optimize *o) {
     const sgfs_model *m = o->model;
     sgfs_mode *out = &o->shown;
     sgfsi_arena *arena = &o->job.arena;
+    bool gaussian = o->found.L != NULL;
     double *user = SGFSI_DOUBLES(arena, m->D);
     out->row = sgfsi_arena_alloc(arena, m->D, sizeof *out->row);
-    if (o->found.L != NULL) out->cov = SGFSI_DOUBLES(arena, m->D * m->D);
-    if (user == NULL || out->row == NULL || (o->found.L != NULL && out->cov == NULL)) return false;
+    if (gaussian) out->cov = SGFSI_DOUBLES(arena, m->D * m->D);
+    if (user == NULL || out->row == NULL || (gaussian && out->cov == NULL)) return false;
     if (m->kind->to_user != NULL) m->kind->to_user(m, o->found.theta, user);
     else memcpy(user, o->found.theta, (size_t)m->D * sizeof *user);
-    if (out->cov != NULL && !sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov)) {
-        return false;
-    }
+    if (gaussian && !sgfsi_curvature_cov(m, o->found.theta, o->found.L, out->cov)) return false;
     for (int64_t j = 0; j < m->D; j++) {
         char *name = sgfsi_arena_text(arena, m->param[j]);
         if (name == NULL) return false;
-        double sd = out->cov != NULL ? sqrt(out->cov[j * m->D + j]) : NAN;
+        double sd = gaussian ? sqrt(out->cov[j * m->D + j]) : NAN;
         out->row[j] = (sgfs_mode_row){.name = name, .mode = user[j], .sd = sd};
     }
     return true;
@@ -65,7 +62,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     const sgfs_config *cfg = job->cfg;
     sgfsi_mode_plan plan = sgfsi_mode_plan_of(cfg);
     plan.method = sgfsi_config_text(cfg, "optimize.method");
-    plan.threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
+    plan.threads = job->threads;
     double *start = NULL;
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);
@@ -110,22 +107,14 @@ static sgfsi_json *to_json(const sgfs_job *job) {
     void *at = NULL;
     while ((v = sgfsi_json_next(s->prior, &at, &key)) != NULL)
         sgfsi_json_put(o, key, sgfsi_json_copy(v));
-    sgfsi_json_text(o, "method", m->method);
-    sgfsi_json_num(o, "log_density", m->log_density);
-    sgfsi_json_num(o, "distance", m->distance);
-    sgfsi_json_int(o, "iterations", m->iterations);
-    sgfsi_json_int(o, "passes", m->passes);
-    sgfsi_json_num(o, "seconds", m->seconds);
-    sgfsi_json *names = sgfsi_json_array(), *mean = sgfsi_json_array(), *cov = sgfsi_json_array();
+    SGFSI_JSON(o, m, method, log_density, distance, iterations, passes, seconds);
+    sgfsi_json *names = sgfsi_json_array_in(o, "names"), *mean = sgfsi_json_array_in(o, "mean"),
+               *cov = m->cov != NULL ? sgfsi_json_array_in(o, "cov") : NULL;
     for (int64_t j = 0; j < m->dim; j++) {
         sgfsi_json_text(names, NULL, m->row[j].name);
         sgfsi_json_num(mean, NULL, m->row[j].mode);
         if (m->cov != NULL) sgfsi_json_nums(cov, NULL, m->dim, m->cov + j * m->dim);
     }
-    sgfsi_json_put(o, "names", names);
-    sgfsi_json_put(o, "mean", mean);
-    if (m->cov != NULL) sgfsi_json_put(o, "cov", cov);
-    else sgfsi_json_free(cov);
     return o;
 }
 

@@ -73,8 +73,6 @@ typedef struct packing {
     double taken; /* rows the shuffle has handed over */
 } packing;
 
-/* ---- options --------------------------------------------------------------------------------- */
-
 /* "512M", "1.5G", "200000": bytes, by powers of 1024; -1: no size. */
 static int64_t parse_size(const char *text) {
     static const char units[] = "kMGT";
@@ -90,35 +88,23 @@ static int64_t parse_size(const char *text) {
     return x < 0x1p60 ? (int64_t)x : -1;
 }
 
-static sgfs_status read_options(pack *p, sgfs_err *err) {
-    const char *memory = sgfsi_config_text(p->job.cfg, "pack.memory");
-    p->memory = parse_size(memory);
-    if (p->memory < 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--memory %.60s: is no size; give a number with k, M or G, as in 512M.",
-                          memory);
-    }
-    if (sgfsi_config_given(p->job.cfg, "data.intercept")) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--intercept and --no-intercept are no matter of the file: give them to "
-                          "sgfs sample.");
-    }
-    return SGFS_OK;
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status open_pack(pack *p, const char *data, sgfs_err *err) {
-    sgfs_status status = read_options(p, err);
-    if (status == SGFS_OK)
-        status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->job.cfg), err);
-    if (status == SGFS_OK) {
-        double bytes = 0;
-        for (int64_t i = 0; i < p->files.count; i++) {
-            struct stat st;
-            if (stat(p->files.path[i], &st) == 0) bytes += (double)st.st_size;
-        }
-        p->input = bytes;
+    const char *memory = sgfsi_config_text(p->job.cfg, "pack.memory");
+    p->memory = parse_size(memory);
+    if (p->memory < 0)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--memory %.60s: is no size; give a number with k, M or G, as in 512M.",
+                          memory);
+    if (sgfsi_config_given(p->job.cfg, "data.intercept"))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--intercept and --no-intercept are no matter of the file: give them to "
+                          "sgfs sample.");
+    sgfs_status status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->job.cfg), err);
+    for (int64_t i = 0; status == SGFS_OK && i < p->files.count; i++) {
+        struct stat st;
+        if (stat(p->files.path[i], &st) == 0) p->input += (double)st.st_size;
     }
     return status;
 }
@@ -140,57 +126,11 @@ static void close_pack(sgfs_job *job) {
     sgfsi_files_close(&((pack *)job)->files);
 }
 
-/* ---- one pass -------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static sgfs_status check_stop(const packing *w, sgfs_err *err) {
     if (!sgfsi_job_stopping(&w->pack->job)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
-}
-
-static sgfs_status open_flow(const packing *w, sgfsi_flow *flow, const sgfsi_read_options *options,
-                             sgfs_err *err) {
-    const sgfsi_files *files = &w->pack->files;
-    return sgfsi_flow_open(flow, files->count, (const char *const *)files->path, options, err);
-}
-
-/* The flow of pass k: the first one, and then the same files again, of which everything worth a
- * note has been said. */
-static sgfs_status flow_of(packing *w, int64_t k, sgfsi_flow **flow, sgfs_err *err) {
-    static const sgfsi_log silent = {NULL, NULL};
-    *flow = k == 0 ? &w->first : &w->later;
-    if (k == 0) return SGFS_OK;
-    sgfsi_flow_close(&w->later);
-    w->later_options = w->options;
-    w->later_options.log = &silent;
-    w->later_options.words = w->first.head.text_col >= 0;
-    w->later_options.known = &w->first.head;
-    return open_flow(w, &w->later, &w->later_options, err);
-}
-
-/* What is done with a block of n rows in w->in. *done: no more are needed. */
-typedef sgfs_status (*use_block)(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err);
-
-/* *restarted: the target held words after all, and all has to begin anew. */
-static sgfs_status each_block(packing *w, int64_t k, use_block use, bool *restarted,
-                              sgfs_err *err) {
-    sgfsi_flow *flow;
-    bool done = false;
-    sgfs_status status = flow_of(w, k, &flow, err);
-    while (status == SGFS_OK && !done) {
-        int64_t n = 0;
-        status = sgfsi_flow_next(flow, w->most, w->in, NULL, &n, err);
-        if (status != SGFS_OK) break;
-        *restarted = flow->restarted;
-        flow->restarted = false;
-        if (*restarted && k > 0)
-            return sgfsi_fail(err, SGFS_EDATA, "%s: changed while it was read.",
-                              w->pack->files.shown);
-        if (n == 0) break;
-        status = check_stop(w, err);
-        if (status == SGFS_OK) status = use(w, k, n, &done, err);
-        sgfsi_tick(&w->ticker, flow->fraction(flow));
-    }
-    return status;
 }
 
 /* What a recipe says, with the files in front. */
@@ -200,45 +140,8 @@ static sgfs_status blame(const packing *w, sgfs_status status, sgfs_err *err) {
     return sgfsi_fail(err, status, "%.200s: %s", w->pack->files.shown, own.text);
 }
 
-/* ---- scanning -------------------------------------------------------------------------------- */
-
-static sgfs_status scan(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
-    (void)done;
-    return blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err);
-}
-
-static sgfs_status scan_all(packing *w, bool *restarted, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    int64_t looks = sgfsi_recipe_looks(w->recipe);
-    for (int64_t k = 0; k < looks && status == SGFS_OK; k++) {
-        char what[80];
-        snprintf(what, sizeof what, "Looking at the rows, pass %lld of %lld", (long long)k + 1,
-                 (long long)looks + 1);
-        w->ticker = sgfsi_ticker_start(w->options.log, what);
-        sgfsi_recipe_rewind(w->recipe);
-        status = each_block(w, k, scan, restarted, err);
-        if (status != SGFS_OK || *restarted) return status;
-        status = blame(w, sgfsi_recipe_looked(w->recipe, k, err), err);
-    }
-    return status;
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-/* Rows that keep their order need room for the result only; the shuffle checks for itself. */
-static sgfs_status check_room(packing *w, double rows, sgfs_err *err) {
-    char need[24], have[24];
-    double want = rows * (double)w->head.cols * (double)sgfsi_dtype_size(w->type);
-    double there = sgfsi_free_bytes(w->path);
-    if (w->room_checked || rows <= 0) return SGFS_OK;
-    w->room_checked = true;
-    if (there < 0 || want <= there) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EIO, "%s: needs about %s, and the disk has %s.", w->path,
-                      sgfsi_format_bytes(want, need), sgfsi_format_bytes(there, have));
-}
-
-static sgfs_status run_block(packing *w, int64_t k, int64_t n, bool *done, sgfs_err *err) {
-    const sgfsi_flow *flow = k == 0 ? &w->first : &w->later;
+static sgfs_status write_block(packing *w, const sgfsi_flow *flow, int64_t n, bool *done,
+                               sgfs_err *err) {
     int64_t kept = 0;
     sgfs_status status = sgfsi_recipe_run(w->recipe, n, w->in, w->out, &kept, done, err);
     if (status != SGFS_OK) return blame(w, status, err);
@@ -249,8 +152,16 @@ static sgfs_status run_block(packing *w, int64_t k, int64_t n, bool *done, sgfs_
     int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
     double all = fraction > 0 ? (double)w->rows / fraction : 0;
     double rows = limit > 0 && all > (double)limit ? (double)limit : all;
-    status = check_room(w, rows, err);
-    if (status != SGFS_OK) return status;
+    /* Rows that keep their order need room for the result only; the shuffle checks for itself. */
+    if (!w->room_checked && rows > 0) {
+        char need[24], have[24];
+        double want = rows * (double)w->head.cols * (double)sgfsi_dtype_size(w->type);
+        double there = sgfsi_free_bytes(w->path);
+        w->room_checked = true;
+        if (there >= 0 && want > there)
+            return sgfsi_fail(err, SGFS_EIO, "%s: needs about %s, and the disk has %s.", w->path,
+                              sgfsi_format_bytes(want, need), sgfsi_format_bytes(there, have));
+    }
     if (w->shuffle == NULL) return sgfsi_packer_add(w->packer, kept, w->out, err);
     status = sgfsi_packer_cells(w->packer, kept, w->out, w->raw, err);
     return status == SGFS_OK ? sgfsi_shuffle_add(w->shuffle, kept, w->raw, rows, err) : status;
@@ -265,40 +176,57 @@ static sgfs_status take_rows(void *user, int64_t n, const void *rows, sgfs_err *
     return status;
 }
 
-static sgfs_status read_all(packing *w, bool *restarted, sgfs_err *err) {
-    w->ticker = sgfsi_ticker_start(w->options.log, "Reading");
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* Pass k over all rows: the recipe looks at them, or, in the last pass, they are written. The first
+ * pass has the first flow, later ones the same files again, of which everything worth a note has
+ * been said. *restarted: the target held words after all, and all has to begin anew. */
+static sgfs_status go_through(packing *w, int64_t k, bool *restarted, sgfs_err *err) {
+    static const sgfsi_log silent = {NULL, NULL};
+    const sgfsi_files *files = &w->pack->files;
+    sgfsi_flow *flow = k == 0 ? &w->first : &w->later;
+    bool done = false, looking = k < sgfsi_recipe_looks(w->recipe);
+    sgfs_status status = SGFS_OK;
+    if (k > 0) {
+        sgfsi_flow_close(&w->later);
+        w->later_options = w->options;
+        w->later_options.log = &silent;
+        w->later_options.words = w->first.head.text_col >= 0;
+        w->later_options.known = &w->first.head;
+        status = sgfsi_flow_open(&w->later, files->count, (const char *const *)files->path,
+                                 &w->later_options, err);
+    }
     sgfsi_recipe_rewind(w->recipe);
-    sgfs_status status = each_block(w, sgfsi_recipe_looks(w->recipe), run_block, restarted, err);
-    if (status == SGFS_OK && !*restarted)
-        status = blame(w, sgfsi_recipe_finish(w->recipe, err), err);
-    if (status != SGFS_OK || *restarted) return status;
-    w->head = *sgfsi_recipe_head(w->recipe); /* its levels may have grown */
-    if (w->shuffle == NULL) return SGFS_OK;
-    w->ticker = sgfsi_ticker_start(w->options.log, "Writing");
-    return sgfsi_shuffle_drain(w->shuffle, take_rows, w, err);
+    while (status == SGFS_OK && !done) {
+        int64_t n = 0;
+        status = sgfsi_flow_next(flow, w->most, w->in, NULL, &n, err);
+        if (status != SGFS_OK) break;
+        *restarted = flow->restarted;
+        flow->restarted = false;
+        if (*restarted && k > 0)
+            return sgfsi_fail(err, SGFS_EDATA, "%s: changed while it was read.", files->shown);
+        if (n == 0) break;
+        status = check_stop(w, err);
+        if (status != SGFS_OK) break;
+        status = looking ? blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err)
+                         : write_block(w, flow, n, &done, err);
+        sgfsi_tick(&w->ticker, flow->fraction(flow));
+    }
+    return status;
 }
 
 /* ---- the file that is to be ------------------------------------------------------------------ */
-
-/* Numbers stay what they are in the files unless something computes others. */
-static sgfsi_dtype type_of(const packing *w) {
-    const sgfs_config *cfg = w->pack->job.cfg;
-    if (sgfsi_config_given(cfg, "data.storage")) return w->options.single ? SGFSI_F32 : SGFSI_F64;
-    sgfsi_dtype type = w->first.head.type;
-    return sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
-}
 
 static sgfs_status check_columns(const packing *w, sgfs_err *err) {
     const sgfs_reader_kind *kind = sgfsi_table_reader(w->pack->files.path[0], err);
     if (kind == NULL) return err != NULL ? err->code : SGFS_EIO;
     if (strcmp(kind->name, "libsvm") != 0) return SGFS_OK;
-    if (w->head.cols > MOST_DENSE) {
+    if (w->head.cols > MOST_DENSE)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: packed rows hold their zeros, and %lld columns of them are too many "
                           "(%d at most): sample from the file itself, or use --features or "
                           "--project.",
                           w->pack->files.shown, (long long)w->head.cols, MOST_DENSE);
-    }
     sgfsi_say(
         w->options.log, SGFS_NOTE,
         "Packed rows hold their zeros: %lld columns each. Sampling from the libsvm file itself "
@@ -333,60 +261,42 @@ static sgfs_status make_room(packing *w, int64_t *left, sgfs_err *err) {
     return w->out != NULL && w->raw != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
-/* What was done to the files before, and what is done now; NULL: nothing. */
-static sgfsi_json *whole_recipe(const packing *w) {
-    const sgfsi_json *before = w->first.head.recipe;
-    if (before == NULL && sgfsi_recipe_is_empty(w->recipe)) return NULL;
-    sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array();
-    sgfsi_json *own = sgfsi_recipe_describe(w->recipe);
-    for (int64_t i = 0; i < sgfsi_json_length(own); i++)
-        sgfsi_json_put(all, NULL, sgfsi_json_copy(sgfsi_json_at(own, i)));
-    sgfsi_json_free(own);
-    return all;
-}
-
 /* What comes out is known now. */
 static sgfs_status prepare(packing *w, sgfs_err *err) {
     int64_t left;
     w->head = *sgfsi_recipe_head(w->recipe);
-    w->type = type_of(w);
+    /* Numbers stay what they are in the files unless something computes others. */
+    const sgfs_config *cfg = w->pack->job.cfg;
+    sgfsi_dtype type = w->first.head.type;
+    w->type = sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
+    if (sgfsi_config_given(cfg, "data.storage"))
+        w->type = w->options.single ? SGFSI_F32 : SGFSI_F64;
     sgfs_status status = check_columns(w, err);
     if (status == SGFS_OK) status = make_room(w, &left, err);
-    if (status == SGFS_OK) {
-        const sgfs_config *cfg = w->pack->job.cfg;
-        bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
-        sgfsi_json *recipe = whole_recipe(w);
-        const sgfsi_packer_plan plan = {.path = w->path,
-                                        .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
-                                        .head = &w->head,
-                                        .type = w->type,
-                                        .shuffled = shuffle || w->first.head.shuffled,
-                                        .recipe = recipe,
-                                        .log = w->options.log};
-        status = sgfsi_packer_open(&w->packer, &plan, err);
-        sgfsi_json_free(recipe);
-    }
-    if (status != SGFS_OK || !sgfsi_config_flag(w->pack->job.cfg, "pack.shuffle")) return status;
-    const sgfsi_shuffle_plan plan = {.row_bytes = w->head.cols * (int64_t)sgfsi_dtype_size(w->type),
-                                     .memory = left,
-                                     .seed =
-                                         (uint64_t)sgfsi_config_int(w->pack->job.cfg, "pack.seed"),
-                                     .beside = w->path};
-    return sgfsi_shuffle_open(&w->shuffle, &plan, err);
+    if (status != SGFS_OK) return status;
+    bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
+    const sgfsi_json *before = w->first.head.recipe;
+    bool same = before == NULL && sgfsi_recipe_is_empty(w->recipe);
+    sgfsi_json *recipe = same ? NULL : sgfsi_recipe_describe(w->recipe, before);
+    const sgfsi_packer_plan plan = {.path = w->path,
+                                    .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
+                                    .head = &w->head,
+                                    .type = w->type,
+                                    .shuffled = shuffle || w->first.head.shuffled,
+                                    .recipe = recipe,
+                                    .log = w->options.log};
+    status = sgfsi_packer_open(&w->packer, &plan, err);
+    sgfsi_json_free(recipe);
+    if (status != SGFS_OK || !shuffle) return status;
+    const sgfsi_shuffle_plan order = {.row_bytes =
+                                          w->head.cols * (int64_t)sgfsi_dtype_size(w->type),
+                                      .memory = left,
+                                      .seed = (uint64_t)sgfsi_config_int(cfg, "pack.seed"),
+                                      .beside = w->path};
+    return sgfsi_shuffle_open(&w->shuffle, &order, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
-
-/* The last column was taken because nobody said anything. */
-static void note_target(const packing *w) {
-    const sgfsi_table *h = &w->first.head;
-    if (!h->named || w->options.target[0] != '\0') return;
-    for (int64_t j = 0; j < h->cols; j++) {
-        if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
-        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
-                  h->names[j]);
-    }
-}
 
 /* All but the first flow, which stays. */
 static void clear(packing *w) {
@@ -397,13 +307,7 @@ static void clear(packing *w) {
     free(w->in);
     free(w->out);
     free(w->raw);
-    w->packer = NULL;
-    w->shuffle = NULL;
-    w->recipe = NULL;
-    w->in = w->out = NULL;
-    w->raw = NULL;
-    w->rows = 0;
-    memset(&w->later, 0, sizeof w->later);
+    *w = (packing){.pack = w->pack, .path = w->path, .options = w->options, .first = w->first};
 }
 
 static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
@@ -413,14 +317,30 @@ static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
     w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
     w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
     if (w->in == NULL) return sgfsi_fail_memory(err, "a block of rows");
-    status = scan_all(w, restarted, err);
-    if (status == SGFS_OK && !*restarted) status = prepare(w, err);
-    if (status == SGFS_OK && !*restarted) status = read_all(w, restarted, err);
-    if (status != SGFS_OK || *restarted) return status;
+    int64_t looks = sgfsi_recipe_looks(w->recipe);
+    for (int64_t k = 0; k <= looks; k++) {
+        char what[80] = "Reading";
+        if (k < looks)
+            snprintf(what, sizeof what, "Looking at the rows, pass %lld of %lld", (long long)k + 1,
+                     (long long)looks + 1);
+        else status = prepare(w, err);
+        w->ticker = sgfsi_ticker_start(w->options.log, what);
+        if (status == SGFS_OK) status = go_through(w, k, restarted, err);
+        if (status != SGFS_OK || *restarted) return status;
+        status = k < looks ? sgfsi_recipe_looked(w->recipe, k, err)
+                           : sgfsi_recipe_finish(w->recipe, err);
+        if (status != SGFS_OK) return blame(w, status, err);
+    }
+    w->head = *sgfsi_recipe_head(w->recipe); /* its levels may have grown */
+    if (w->shuffle != NULL) {
+        w->ticker = sgfsi_ticker_start(w->options.log, "Writing");
+        status = sgfsi_shuffle_drain(w->shuffle, take_rows, w, err);
+        if (status != SGFS_OK) return status;
+        w->pack->info.spilled = sgfsi_shuffle_spilled(w->shuffle);
+    }
     sgfsi_packer *packer = w->packer;
     w->packer = NULL;
-    if (w->shuffle != NULL) w->pack->info.spilled = sgfsi_shuffle_spilled(w->shuffle);
-    w->pack->info.read = w->pack->input * (double)(sgfsi_recipe_looks(w->recipe) + 1);
+    w->pack->info.read = w->pack->input * (double)(looks + 1);
     return sgfsi_packer_commit(packer, err);
 }
 
@@ -431,7 +351,8 @@ static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool 
     options.target = options.features = options.weights = options.exposure = "";
     sgfsi_table t = {.rows = 0};
     sgfs_status status = sgfs_reader_packed.map(path, &options, &t, err);
-    if (status == SGFS_OK && verify) status = sgfsi_packed_verify(&t, options.log, err);
+    if (status == SGFS_OK && verify)
+        status = sgfsi_packed_verify(&t, options.threads, options.log, err);
     if (status == SGFS_OK) {
         info->rows = t.rows;
         info->cols = t.cols;
@@ -448,20 +369,28 @@ static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool 
 
 static sgfs_status pack_all(packing *w, sgfs_err *err) {
     bool restarted = true;
-    sgfs_status status = open_flow(w, &w->first, &w->options, err);
-    if (status == SGFS_OK) note_target(w);
+    sgfs_status status =
+        sgfsi_flow_open(&w->first, w->pack->files.count, (const char *const *)w->pack->files.path,
+                        &w->options, err);
+    /* The last column was taken because nobody said anything. */
+    const sgfsi_table *h = &w->first.head;
+    bool silent = status != SGFS_OK || !h->named || w->options.target[0] != '\0';
+    for (int64_t j = 0; !silent && j < h->cols; j++) {
+        if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
+        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
+                  h->names[j]);
+    }
     while (status == SGFS_OK && restarted) {
         restarted = false;
         status = attempt(w, &restarted, err);
         /* A --standardize that comes last could have been left to sampling. */
         if (status == SGFS_OK && !restarted) {
-            sgfsi_json *steps = sgfsi_recipe_describe(w->recipe);
+            sgfsi_json *steps = sgfsi_recipe_describe(w->recipe, NULL);
             const sgfsi_json *last = sgfsi_json_at(steps, sgfsi_json_length(steps) - 1);
-            if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0) {
+            if (strcmp(sgfsi_json_get_text(last, "op", ""), "standardize") == 0)
                 sgfsi_say(w->options.log, SGFS_NOTE,
                           "The packed columns are standardised, and draws will be on that scale; "
                           "--standardize given to sgfs sample in place of here keeps yours.");
-            }
             sgfsi_json_free(steps);
         }
         clear(w);
@@ -491,12 +420,7 @@ static sgfsi_json *to_json(const sgfs_job *job) {
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "rows", info->rows);
     sgfsi_json_int(o, "columns", info->cols);
-    sgfsi_json_text(o, "type", info->type);
-    sgfsi_json_flag(o, "shuffled", info->shuffled);
-    sgfsi_json_int(o, "chunk_rows", info->chunk_rows);
-    sgfsi_json_int(o, "chunk_bytes", info->chunk_bytes);
-    sgfsi_json_int(o, "chunks", info->chunks);
-    sgfsi_json_num(o, "bytes", info->bytes);
+    SGFSI_JSON(o, info, type, shuffled, chunk_rows, chunk_bytes, chunks, bytes);
     sgfsi_json_num(o, "bytes_read", info->read);
     sgfsi_json_num(o, "bytes_spilled", info->spilled);
     sgfsi_json_num(o, "seconds", info->seconds);

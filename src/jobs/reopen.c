@@ -17,9 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/run.h"
 #include "files/transform/transform_kind.h"
-#include "model/user.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -37,10 +35,9 @@ static sgfs_status take_stage(sgfs_config *cfg, const sgfs_draws *run, const cha
                               sgfs_err *err) {
     const sgfs_option *row;
     sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+    for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(cfg, i)) != NULL; i++)
         if (strncmp(row->key, stage, strlen(stage)) == 0)
             status = take_option(cfg, run, row->key, err);
-    }
     return status;
 }
 
@@ -94,7 +91,7 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
     const char *path = sgfsi_json_get_text(data, "path", "");
     /* All files, one a line; malloc'ed, NULL when memory is out. */
     if (files != NULL) {
-        size_t room = 1, used = 0;
+        size_t room = 1;
         for (int64_t i = 0; i < sgfsi_json_length(files); i++) {
             const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
             room += name != NULL ? strlen(name) + 1 : 0;
@@ -102,8 +99,7 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
         char *lines = calloc(room, 1);
         for (int64_t i = 0; lines != NULL && i < sgfsi_json_length(files); i++) {
             const char *name = sgfsi_json_as_text(sgfsi_json_at(files, i));
-            if (name == NULL) continue;
-            used += (size_t)snprintf(lines + used, room - used, "%s%s", used > 0 ? "\n" : "", name);
+            if (name != NULL) sgfsi_append(lines, room, "%s%s", lines[0] ? "\n" : "", name);
         }
         return lines;
     }
@@ -111,25 +107,20 @@ char *sgfsi_reopen_path(const sgfsi_json *header) {
     return strdup(gone ? "" : path);
 }
 
-/* The names the run was given, malloc'ed; NULL with a sentence where there are none. */
-static char *path_of(const sgfs_draws *run, sgfs_err *err) {
-    char *lines = sgfsi_reopen_path(run->header);
-    if (lines == NULL) sgfsi_fail_memory(err, "the data");
-    if (lines == NULL || lines[0] != '\0') return lines;
-    free(lines);
-    const char *path = sgfsi_json_get_text(sgfsi_json_get(run->header, "data"), "path", "");
-    sgfsi_fail(err, SGFS_EUSAGE,
-               "The run was made with rows from %s, which are not there any more: say where they "
-               "are with --data FILE.",
-               path[0] != '\0' ? path : "nowhere that it says");
-    return NULL;
-}
-
+/* The rows at `path`, or where the run's own were. */
 static sgfs_status open_data(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
                              const sgfs_config *cfg, sgfs_err *err) {
     bool given = path[0] != '\0';
-    char *found = given ? NULL : path_of(run, err);
-    if (!given && found == NULL) return err->code;
+    char *found = given ? NULL : sgfsi_reopen_path(run->header);
+    if (!given && found == NULL) return sgfsi_fail_memory(err, "the data");
+    if (!given && found[0] == '\0') {
+        const char *old = sgfsi_json_get_text(sgfsi_json_get(run->header, "data"), "path", "");
+        free(found);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "The run was made with rows from %s, which are not there any more: say "
+                          "where they are with --data FILE.",
+                          old[0] != '\0' ? old : "nowhere that it says");
+    }
     a->data = sgfs_data_open(given ? path : found, cfg, err);
     free(found);
     if (a->data != NULL) return SGFS_OK;
@@ -226,25 +217,6 @@ static void pass_notes(sgfs_level level, const char *text, void *user) {
     if (level == SGFS_NOTE) sgfsi_say(&a->log, level, "%s", text);
 }
 
-static sgfs_status open_all(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
-                            const sgfs_config *cfg, sgfs_err *err) {
-    sgfs_status status = open_data(a, run, path, cfg, err);
-    if (status == SGFS_OK) status = check_data(a->data, sgfsi_json_get(run->header, "data"), err);
-    if (status != SGFS_OK) return status;
-    const char *name = sgfsi_json_get_text(run->header, "model", "");
-    bool known = false;
-    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
-        known = known || strcmp((*m)->name, name) == 0;
-    if (!known) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "The run was made with a model of your own (%.200s), which is not opened "
-                          "from here.",
-                          name);
-    }
-    a->model = sgfs_model_open(name, a->data, cfg, err);
-    return a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
-}
-
 sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
                               const sgfs_config *log, sgfs_err *err) {
     sgfs_err own;
@@ -253,8 +225,21 @@ sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const ch
     sgfs_config *cfg = sgfs_config_new();
     if (cfg == NULL) return sgfsi_fail_memory(err, "the options");
     sgfs_config_on_message(cfg, pass_notes, a);
+    const char *name = sgfsi_json_get_text(run->header, "model", "");
+    bool known = false;
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
+        known = known || strcmp((*m)->name, name) == 0;
     sgfs_status status = take_options(cfg, run, err);
-    if (status == SGFS_OK) status = open_all(a, run, path, cfg, err);
+    if (status == SGFS_OK) status = open_data(a, run, path, cfg, err);
+    if (status == SGFS_OK) status = check_data(a->data, sgfsi_json_get(run->header, "data"), err);
+    if (status == SGFS_OK && !known)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "The run was made with a model of your own (%.200s), which is not "
+                            "opened from here.",
+                            name);
+    if (status == SGFS_OK) a->model = sgfs_model_open(name, a->data, cfg, err);
+    if (status == SGFS_OK)
+        status = a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
     sgfs_config_free(cfg);
     if (status != SGFS_OK) sgfsi_reopen_close(a);
     return status;

@@ -185,10 +185,9 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
     if (status == SGFS_OK) status = keep(m, l, count, err);
     free(l);
     if (status != SGFS_OK) return status;
-    sgfsi_json *names = sgfsi_json_array();
+    sgfsi_json *names = sgfsi_json_array_in(m->saved, "labels");
     const char **name = m->labels.name;
     for (int64_t k = 0; k < count; k++) sgfsi_json_text(names, NULL, name[k]);
-    sgfsi_json_put(m->saved, "labels", names);
     bool found = before == NULL && !made_up;
     if (found && count == 2 && (strcmp(name[0], "0") != 0 || strcmp(name[1], "1") != 0)) {
         sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE, "Target \"%s\": %s counts as 0, %s as 1.",

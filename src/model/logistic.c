@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "model/glm.h"
+#include "model/many.h"
 #include "model/taylor_remainder.h"
 
 static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
@@ -60,6 +61,10 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     sgfsi_half_exp(m, b->n, eta, e);
     for (int64_t i = 0; i < b->n; i++) eta[i] = e[i] / ((1 + e[i]) * (1 + e[i]));
     sgfsi_glm_curvature(m, b, eta, A, rows);
+}
+
+static void many(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at) {
+    sgfsi_many_link(m, SGFSI_LOGIT, b, at);
 }
 
 /* ---- exact draws ----------------------------------------------------------------------------- */
@@ -132,6 +137,8 @@ const sgfs_model_kind sgfs_model_logistic = {
     .third = bound_third,
     .remainder = remainders,
     .resample = resample,
+    .many = many,
+    .many_scratch = sgfsi_many_scratch,
     .start = sgfsi_glm_start,
     .to_user = sgfsi_glm_to_user,
     .from_user = sgfsi_glm_from_user,

@@ -78,14 +78,11 @@ static void judge_target(sgfs_model *m) {
     double lambda, size = fabs(y->mean) + y->sd;
     if (!sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &lambda)) return; /* a list */
     if (m->data->scale != NULL || m->restored != NULL || !(size * sqrt(lambda) > 20)) return;
-    char sd_text[SGFSI_NUM_CHARS], size_text[SGFSI_NUM_CHARS];
-    sgfsi_format_digits(sd_text, 1 / sqrt(lambda), 3);
-    sgfsi_format_digits(size_text, size, 2);
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                "The prior N(0, %s^2) is narrow for the target \"%s\" of size %s, which weights of "
                "that size would have to make. Use --standardize, or a smaller "
                "--prior-precision.",
-               sd_text, y->name, size_text);
+               SGFSI_DIGITS(1 / sqrt(lambda), 3), y->name, SGFSI_DIGITS(size, 2));
 }
 
 static sgfs_status open_target(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {

@@ -88,13 +88,11 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
 }
 
-sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
-                               const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err) {
+sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kind *kind,
+                               const sgfs_data *data, const sgfs_config *cfg,
+                               const sgfsi_json *saved, sgfs_err *err) {
     sgfs_model *m = calloc(1, sizeof *m);
-    if (m == NULL) {
-        sgfsi_fail_memory(err, "the model");
-        return NULL;
-    }
+    if (m == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     m->kind = kind;
     m->data = data;
     m->cfg = m->own_cfg = sgfsi_config_copy(cfg);
@@ -103,8 +101,10 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     m->events = data->total;
     m->restored = saved;
     m->outputs = 1;
+    if (saved != NULL && m->own_cfg != NULL) sgfs_config_on_message(m->own_cfg, NULL, NULL);
+    if (opened != NULL) m->ctx = sgfsi_context_share(opened);
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
+    else if (m->ctx.shared || sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
         if (!kind->far || sgfsi_data_is_sparse(data)) sgfsi_context_stay_near(&m->ctx);
         if (sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
             set_up(m, err) == SGFS_OK)
@@ -112,6 +112,11 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     }
     sgfs_model_free(m);
     return NULL;
+}
+
+sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
+                               const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err) {
+    return sgfsi_model_within(NULL, kind, data, cfg, saved, err);
 }
 
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {

@@ -50,9 +50,13 @@ extern const sgfs_option sgfsi_prior_options[];
 
 /* A model of that kind on these data. saved: NULL, or what a model saved that this one is to be, on
  * other rows (some of those it had, or new ones, which need no target): its labels and whatever
- * else is in it stay. kind, data and saved are borrowed. */
+ * else is in it stay, and it has no messages. kind, data and saved are borrowed. */
 sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *data,
                                const sgfs_config *cfg, const sgfsi_json *saved, sgfs_err *err);
+/* The same inside of a run or a job: what that one opened is shared. NULL: opened anew. */
+sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kind *kind,
+                               const sgfs_data *data, const sgfs_config *cfg,
+                               const sgfsi_json *saved, sgfs_err *err);
 
 /* The same model looking at other rows of its own data: parameters, prior and scale are those of m,
  * from which it borrows everything. Not freed. */

@@ -11,10 +11,10 @@
  * p(k+1)/p(k) = mu/(k+1). That is exact and takes about sqrt(mu) steps.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "model/glm.h"
+#include "model/many.h"
 #include "model/taylor_remainder.h"
 
 enum { TABLE = 1024 }; /* where the first term left out of Stirling's series is 1e-18 */
@@ -130,6 +130,15 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     sgfsi_glm_curvature(m, b, scratch, A, scratch + b->n);
 }
 
+static void many(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at) {
+    double constant = 0;
+    sgfsi_many_link(m, SGFSI_LOG, b, at);
+    for (int64_t i = 0; i < b->n; i++)
+        constant += (b->weight != NULL ? b->weight[i] : 1) * log_factorial(m->state, b->y[i]);
+    for (int64_t k = 0; k < at->count; k++) at->loglik[k] -= constant;
+    for (int64_t k = 0; at->centre != NULL && k < at->count; k++) at->minus[k] -= constant;
+}
+
 /* ---- exact draws ----------------------------------------------------------------------------- */
 
 /* l''' = -mu: exp(s |z|) times that at the anchor at most, s = sqrt(x'C x), without an end. */
@@ -237,6 +246,8 @@ const sgfs_model_kind sgfs_model_poisson = {
     .third = bound_third,
     .remainder = remainders,
     .resample = resample,
+    .many = many,
+    .many_scratch = sgfsi_many_scratch,
     .start = start,
     .to_user = sgfsi_glm_to_user,
     .from_user = sgfsi_glm_from_user,

@@ -16,7 +16,7 @@
 #include "base/number.h"
 
 const sgfs_option sgfsi_prior_options[] = {
-    {"prior.kind", "prior", SGFS_CHOICE, "gaussian", 1, 0, "gaussian|laplace|student-t|flat",
+    {"prior.kind", "prior", SGFS_CHOICE, "gaussian", 1, 0, sgfsi_prior_choices + 1,
      "prior of every parameter: its scale is 1/sqrt(precision)"},
     {"prior.precision", "prior-precision", SGFS_TEXT, "1", 1, 0, NULL,
      "lambda of the prior; also by block or parameter: 1,log_sigma=0.1,intercept=0"},
@@ -97,16 +97,15 @@ static void judge(sgfs_model *m) {
         worst = j;
     }
     if (most < 200) return;
-    char scale[SGFSI_NUM_CHARS], size[SGFSI_NUM_CHARS], law[80];
-    sgfsi_format_digits(scale, 1 / sqrt(p->precision[worst]), 3);
-    sgfsi_format_digits(size, m->likely[worst], 2);
+    char law[80];
+    const char *scale = SGFSI_DIGITS(1 / sqrt(p->precision[worst]), 3);
     if (strcmp(p->kind->name, "gaussian") == 0) snprintf(law, sizeof law, "N(0, %s^2)", scale);
     else snprintf(law, sizeof law, "%s of scale %s", p->kind->name, scale);
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                "The prior %s is narrow for these units: \"%s\" may well be of size %s, and the "
                "prior, not the data, would decide the answer. Use --standardize, or a smaller "
                "--prior-precision.",
-               law, m->param[worst], size);
+               law, m->param[worst], SGFSI_DIGITS(m->likely[worst], 2));
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {

@@ -37,6 +37,7 @@ typedef struct sgfsi_prior_kind {
 } sgfsi_prior_kind;
 
 extern const sgfsi_prior_kind *const sgfsi_priors[]; /* NULL-terminated (prior_kinds.c) */
+extern const char sgfsi_prior_choices[];             /* "|gaussian|laplace..." */
 
 typedef struct sgfsi_prior {
     const sgfsi_prior_kind *kind;

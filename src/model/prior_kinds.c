@@ -112,4 +112,9 @@ static const sgfsi_prior_kind flat = {.name = "flat",
                                       .curvature = gaussian_curvature,
                                       .information = precision_itself};
 
-const sgfsi_prior_kind *const sgfsi_priors[] = {&gaussian, &laplace, &student_t, &flat, NULL};
+#define PRIORS(ROW)                                                                                \
+    ROW("gaussian", gaussian) ROW("laplace", laplace) ROW("student-t", student_t) ROW("flat", flat)
+#define ENTER(name, kind) &kind,
+#define NAME(name, kind)  "|" name
+const sgfsi_prior_kind *const sgfsi_priors[] = {PRIORS(ENTER) NULL};
+const char sgfsi_prior_choices[] = PRIORS(NAME);

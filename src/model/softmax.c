@@ -21,6 +21,7 @@
 
 #include "base/number.h"
 #include "model/glm.h"
+#include "model/many.h"
 #include "model/prior.h"
 #include "model/taylor_remainder.h"
 
@@ -144,7 +145,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     bool wanted = out->block != NULL;
     const sgfsi_softmax o =
         lay_out(s, b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
-    look(m, theta, b, 0, b->y, &o);
+    look(m, theta, b, 0, out->loglik != NULL ? b->y : NULL, &o);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
     if (out->loglik != NULL) sgfsi_log1p(m->ctx.device, b->n, o.rest, o.rest);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] -= o.rest[i];
@@ -183,6 +184,19 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
             sgfsi_glm_curvature_pair(m, b, weight, k, l, A, room);
         }
     }
+}
+
+/* The rows' classes lie behind what the places need. */
+static int64_t many_scratch(const sgfs_model *m, int64_t count, int64_t n) {
+    return sgfsi_many_scratch(m, count, n) + n;
+}
+
+static void many(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at) {
+    const softmax *s = m->state;
+    double *own = at->scratch + sgfsi_many_scratch(m, at->count, b->n);
+    for (int64_t i = 0; i < b->n; i++)
+        own[i] = (double)row_of(s, sgfsi_labels_class(&m->labels, b->y[i]));
+    sgfsi_many_softmax(m, s->reference >= 0, b, own, at);
 }
 
 /* ---- exact draws ----------------------------------------------------------------------------- */
@@ -334,6 +348,8 @@ const sgfs_model_kind sgfs_model_softmax = {
     .third = bound_third,
     .remainder = remainders,
     .resample = resample,
+    .many = many,
+    .many_scratch = many_scratch,
     .start = sgfsi_glm_start,
     .to_user = sgfsi_glm_to_user,
     .from_user = sgfsi_glm_from_user,

@@ -26,7 +26,6 @@
 #include "posterior/anchor.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ticker.h"
@@ -54,14 +53,9 @@ int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m) {
 
 /* On the scale that all rows have: the chain's scale is the same. */
 sgfs_model *sgfsi_model_smaller(const sgfs_model *m, int64_t n, sgfs_data **data) {
-    sgfs_config *silent = sgfsi_config_copy(m->cfg);
-    sgfs_model *small = NULL;
-    if (silent == NULL) return NULL;
-    sgfs_config_on_message(silent, NULL, NULL);
     *data = sgfsi_data_view_fair(m->data, n, SGFSI_SAME_SCALE, NULL);
-    if (*data != NULL) small = sgfsi_model_create(m->kind, *data, silent, m->saved, NULL);
-    sgfs_config_free(silent);
-    return small;
+    if (*data == NULL) return NULL;
+    return sgfsi_model_within(&m->ctx, m->kind, *data, m->cfg, m->saved, NULL);
 }
 
 bool sgfsi_anchor_pilot(const sgfs_model *small, int64_t threads, double *theta, int64_t *rows) {

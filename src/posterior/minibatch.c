@@ -21,7 +21,7 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     status = sgfsi_batcher_open(&e->batcher, model->data, scheme, plan, arena, err);
     if (status == SGFS_OK) status = sgfsi_scores_open(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
-    e->gamma = e->batcher.batch.gamma;
+    e->gamma = e->batcher.rows.batch.gamma;
     e->gbar = SGFSI_DOUBLES(arena, model->D);
     e->scratch = SGFSI_DOUBLES(arena, n * model->scratch_per_row);
     e->loglik = SGFSI_DOUBLES(arena, n);
@@ -150,7 +150,7 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
                                 sgfs_err *err) {
     const sgfs_model *m = e->model;
-    sgfs_batch b = e->batcher.batch;
+    sgfs_batch b = e->batcher.rows.batch;
     double *normal = e->model_random, *uniform = normal + b.n;
     int64_t place = purpose == SGFSI_FILL ? SGFSI_MODEL_FILL + t : t;
     sgfsi_stream stream = sgfsi_stream_at(e->batcher.seed, e->batcher.chain, place, SGFSI_MODEL);

@@ -87,63 +87,40 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
 
 /* ---- the work on a part ---------------------------------------------------------------------- */
 
-/* What is done with every row: sums at a place, or something of the caller's. */
+/* What is done with every row. */
 typedef struct errand {
-    const double *theta;
-    bool curvature; /* the information there, too */
-    const sgfsi_harvest *harvest;
-    sgfsi_block_fn each; /* NULL: the sums */
-    void *user;          /* of `each` */
+    sgfsi_block_fn fn;
+    void *user;
+    int64_t count, stride; /* numbers of a part's sums, and from one part's to the next */
+    double *sums;          /* NULL: there are none */
+    bool everywhere;       /* every process wants to see every row */
 } errand;
 
-/* Log likelihood, gradient and information of the rows of a block are added to the sums. */
-static sgfs_status add_block(sgfsi_full *f, const errand *e, int64_t part, int64_t first,
-                             const sgfs_batch *b) {
-    struct sgfsi_pass *pass = &f->pass[omp_get_thread_num()];
-    const sgfs_model *m = f->model;
-    const sgfsi_harvest *h = e->harvest;
-    double *sums = f->sums + part * f->stride;
-    sgfsi_scores_point(m, b, &pass->scores);
-    sgfs_status status =
-        m->kind->scores(m, e->theta, b, &pass->scores, pass->scratch, &f->err[part]);
-    if (status != SGFS_OK) return status;
-    if (h != NULL) h->take(h->user, part, first, &pass->scores);
-    if (b->weight != NULL) weigh(&pass->scores, b->weight);
-    sgfsi_scores_sum(m->ctx.device, &pass->scores, 1.0, 1.0, pass->ones, sums + 1);
-    sums[0] += sgfsi_loglik_sum(b->n, pass->loglik);
-    if (e->curvature) m->kind->curvature(m, e->theta, b, sums + 1 + m->D, pass->scratch);
-    return SGFS_OK;
-}
-
-/* Numbers of a part's sums that this pass makes. */
-static int64_t count_of(const sgfsi_full *f, const errand *e) {
-    return 1 + f->D + (e->curvature ? f->D * f->D : 0);
-}
-
 static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
-    int64_t thread = omp_get_thread_num(), blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK;
-    int64_t end = (part + 1) * blocks / f->parts;
+    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK, end = (part + 1) * blocks / f->parts;
+    sgfsi_block_at at = {.thread = omp_get_thread_num(), .part = part};
+    if (e->sums != NULL) at.sums = e->sums + part * e->stride;
+    if (e->sums != NULL) memset(at.sums, 0, (size_t)e->count * sizeof *at.sums);
+    struct sgfsi_pass *pass = &f->pass[at.thread];
     sgfs_status status = SGFS_OK;
-    if (e->each == NULL)
-        memset(f->sums + part * f->stride, 0, (size_t)count_of(f, e) * sizeof *f->sums);
     for (int64_t k = part * blocks / f->parts; k < end && status == SGFS_OK; k++) {
-        int64_t first = k * FULL_BLOCK, n = f->N - first < FULL_BLOCK ? f->N - first : FULL_BLOCK;
-        status = sgfsi_pages_range(&f->pass[thread].visit, f->model->data, first, n, &f->err[part]);
+        int64_t n = f->N - k * FULL_BLOCK < FULL_BLOCK ? f->N - k * FULL_BLOCK : FULL_BLOCK;
+        at.first = k * FULL_BLOCK;
+        status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
         if (status != SGFS_OK) return status;
-        sgfs_batch b = sgfsi_rows_range(&f->pass[thread].rows, first, n);
-        status = e->each != NULL ? e->each(e->user, thread, first, &b, &f->err[part])
-                                 : add_block(f, e, part, first, &b);
+        const sgfs_batch *b = sgfsi_rows_range(&pass->rows, at.first, n);
+        status = e->fn(e->user, &at, b, &f->err[part]);
     }
     return status;
 }
 
 /* ---- all parts ------------------------------------------------------------------------------- */
 
-/* Parts on threads, and where only sums are wanted shared between processes; who wants to see every
- * row sees all of them in every process. What the first part that failed says. */
+/* Parts on threads, and where only sums are wanted shared between processes. What the first part
+ * that failed says. */
 static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     const sgfsi_comm *comm = f->model->ctx.comm;
-    bool shared = e->each == NULL && e->harvest == NULL;
+    bool shared = !e->everywhere;
     sgfsi_share mine = shared ? sgfsi_comm_share(comm, f->parts) : (sgfsi_share){0, f->parts};
     sgfsi_scope scope = sgfsi_context_enter(&f->model->ctx);
     sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
@@ -158,21 +135,74 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     sgfsi_context_leave(scope);
     f->rows_touched += f->N;
     sgfs_status status = SGFS_OK;
-    const int64_t size = sizeof *f->err, number = sizeof *f->sums;
+    const int64_t size = sizeof *f->err, number = sizeof *e->sums;
     if (shared) status = comm->ops->gather(comm, f->parts, size, size, f->err, err);
     for (int64_t part = 0; part < f->parts && status == SGFS_OK; part++) {
         status = f->err[part].code;
         if (status != SGFS_OK && err != NULL) *err = f->err[part];
     }
     if (status != SGFS_OK || !shared) return status;
-    return comm->ops->gather(comm, f->parts, count_of(f, e) * number, f->stride * number, f->sums,
-                             err);
+    return comm->ops->gather(comm, f->parts, e->count * number, e->stride * number, e->sums, err);
 }
 
-static sgfs_status add_up(sgfsi_full *f, const errand *e, double *loglik, double *G, double *info,
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
+    const errand e = {.fn = fn, .user = user, .everywhere = true};
+    return do_parts(f, &e, err);
+}
+
+sgfs_status sgfsi_full_sum(sgfsi_full *f, sgfsi_block_fn fn, void *user, int64_t count,
+                           double *sums, sgfs_err *err) {
+    const errand e = {.fn = fn, .user = user, .count = count, .stride = count, .sums = sums};
+    sgfs_status status = do_parts(f, &e, err);
+    for (int64_t part = 1; part < f->parts && status == SGFS_OK; part++) /* in order */
+        sgfsi_axpy(f->model->ctx.near, count, 1.0, sums + part * count, sums);
+    return status;
+}
+
+/* ---- the likelihood -------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_full_block(sgfsi_full *f, const sgfsi_block_at *at, const double *theta,
+                             const sgfs_batch *b, const sgfsi_harvest *harvest, sgfs_err *err) {
+    struct sgfsi_pass *pass = &f->pass[at->thread];
+    const sgfs_model *m = f->model;
+    sgfsi_scores_point(m, b, &pass->scores);
+    sgfs_status status = m->kind->scores(m, theta, b, &pass->scores, pass->scratch, err);
+    if (status != SGFS_OK) return status;
+    if (harvest != NULL) harvest->take(harvest->user, at->part, at->first, &pass->scores);
+    if (b->weight != NULL) weigh(&pass->scores, b->weight);
+    sgfsi_scores_sum(m->ctx.device, &pass->scores, 1.0, 1.0, pass->ones, at->sums + 1);
+    at->sums[0] += sgfsi_loglik_sum(b->n, pass->loglik);
+    return SGFS_OK;
+}
+
+typedef struct likelihood {
+    sgfsi_full *full;
+    const double *theta;
+    bool curvature; /* the information there, too */
+    const sgfsi_harvest *harvest;
+} likelihood;
+
+/* Log likelihood, gradient and information of the rows of a block are added to the sums. */
+static sgfs_status add_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                             sgfs_err *err) {
+    const likelihood *l = user;
+    const sgfs_model *m = l->full->model;
+    sgfs_status status = sgfsi_full_block(l->full, at, l->theta, b, l->harvest, err);
+    if (status == SGFS_OK && l->curvature)
+        m->kind->curvature(m, l->theta, b, at->sums + 1 + m->D, l->full->pass[at->thread].scratch);
+    return status;
+}
+
+static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G, double *info,
                           sgfs_err *err) {
     const sgfs_device *dev = f->model->ctx.device;
-    sgfs_status status = do_parts(f, e, err);
+    const errand e = {.fn = add_block,
+                      .user = &l,
+                      .count = 1 + f->D + (info != NULL ? f->D * f->D : 0),
+                      .stride = f->stride,
+                      .sums = f->sums,
+                      .everywhere = l.harvest != NULL};
+    sgfs_status status = do_parts(f, &e, err);
     if (status != SGFS_OK) return status;
     *loglik = 0;
     memset(G, 0, (size_t)f->D * sizeof *G);
@@ -188,19 +218,14 @@ static sgfs_status add_up(sgfsi_full *f, const errand *e, double *loglik, double
 
 sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *loglik, double *G,
                                   double *info, sgfs_err *err) {
-    const errand e = {.theta = theta, .curvature = info != NULL};
-    return add_up(f, &e, loglik, G, info, err);
+    const likelihood l = {.full = f, .theta = theta, .curvature = info != NULL};
+    return add_up(f, l, loglik, G, info, err);
 }
 
 sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_harvest *harvest,
                                double *loglik, double *G, sgfs_err *err) {
-    const errand e = {.theta = theta, .harvest = harvest};
-    return add_up(f, &e, loglik, G, NULL, err);
-}
-
-sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
-    const errand e = {.each = fn, .user = user};
-    return do_parts(f, &e, err);
+    const likelihood l = {.full = f, .theta = theta, .harvest = harvest};
+    return add_up(f, l, loglik, G, NULL, err);
 }
 
 /* ---- with the prior -------------------------------------------------------------------------- */

@@ -9,8 +9,6 @@
  * information per row is assumed.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "model/prior.h"
 #include "posterior/mode.h"
@@ -59,22 +57,21 @@ static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
 sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
     sgfsi_pilot out = {.stiff = 1, .soft = 1};
     if (m == NULL || m->kind->curvature == NULL || m->D > MOST_PARAMETERS) return out;
-    sgfs_config *silent = sgfsi_config_copy(m->cfg);
-    if (silent == NULL) return out;
-    sgfs_config_on_message(silent, NULL, NULL);
+    sgfs_config *own = sgfsi_config_copy(m->cfg);
+    if (own == NULL) return out;
     bool smooth = sgfsi_prior_is_smooth(m); /* a mode is climbed to: a Gaussian of that precision */
-    if (!smooth && sgfsi_config_default(silent, "prior.kind", "gaussian", NULL) != SGFS_OK) {
-        sgfs_config_free(silent);
+    if (!smooth && sgfsi_config_default(own, "prior.kind", "gaussian", NULL) != SGFS_OK) {
+        sgfs_config_free(own);
         return out;
     }
     int64_t n = m->data->N < MOST_ROWS ? m->data->N : MOST_ROWS;
     sgfs_data *data = sgfsi_data_view_fair(m->data, n, SGFSI_OWN_SCALE, NULL);
     sgfs_model *small =
-        data != NULL ? sgfsi_model_create(m->kind, data, silent, m->saved, NULL) : NULL;
+        data != NULL ? sgfsi_model_within(&m->ctx, m->kind, data, own, m->saved, NULL) : NULL;
     sgfsi_pilot found;
     if (small != NULL && measure(small, &found)) out = found;
     sgfs_model_free(small);
     sgfs_data_free(data);
-    sgfs_config_free(silent);
+    sgfs_config_free(own);
     return out;
 }

@@ -99,12 +99,27 @@ typedef struct sgfsi_harvest {
 sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_harvest *harvest,
                                double *loglik, double *G, sgfs_err *err);
 
-/* Something done once with every block of rows: rows first .. first + b->n - 1, with their weights;
- * thread: 0 .. f->threads - 1. Blocks come in no order: what is written must not depend on it. */
+/* Something done once with every block of rows. Blocks come in no order, those of a part one after
+ * another. */
 enum { SGFSI_FULL_BLOCK = 1024 }; /* rows of a block; the last may have fewer */
-typedef sgfs_status (*sgfsi_block_fn)(void *user, int64_t thread, int64_t first,
-                                      const sgfs_batch *b, sgfs_err *err);
+typedef struct sgfsi_block_at {
+    int64_t thread;      /* 0 .. f->threads - 1 */
+    int64_t part, first; /* the block's part and first row */
+    double *sums;        /* of the part, 0 before its first block; NULL: there are none */
+} sgfsi_block_at;
+/* b: the block's rows with their weights. */
+typedef sgfs_status (*sgfsi_block_fn)(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                                      sgfs_err *err);
+/* In every process; what is written must not depend on the order. */
 sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err);
+/* fn adds to `count` numbers of its part; the processes share the parts, whose sums (parts x count)
+ * are added up in order into the first `count`. */
+sgfs_status sgfsi_full_sum(sgfsi_full *f, sgfsi_block_fn fn, void *user, int64_t count,
+                           double *sums, sgfs_err *err);
+/* For such a function: log likelihood and gradient of the block at theta are added to at->sums
+ * (1 + D numbers). harvest: may be NULL. */
+sgfs_status sgfsi_full_block(sgfsi_full *f, const sgfsi_block_at *at, const double *theta,
+                             const sgfs_batch *b, const sgfsi_harvest *harvest, sgfs_err *err);
 
 /* What its threads waited and read, in all. */
 sgfsi_pages sgfsi_full_pages(const sgfsi_full *f);

@@ -35,10 +35,11 @@ static sgfs_status not_finite(const sgfs_model *m, int64_t row, sgfs_err *err) {
 }
 
 /* Blocks of the table do not cross those of the pass: they are a power of 2, and no longer. */
-static sgfs_status bound_block(void *user, int64_t thread, int64_t first, const sgfs_batch *b,
+static sgfs_status bound_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                                sgfs_err *err) {
     const pass *p = user;
     const sgfs_model *m = p->psi->model;
+    int64_t thread = at->thread, first = at->first;
     double *third = p->third + thread * SGFSI_FULL_BLOCK;
     double *scratch = p->scratch + thread * SGFSI_FULL_BLOCK * m->exact_scratch_per_row;
     m->kind->third(m, p->psi->anchor, p->C, p->psi->radius, b, third, &p->growth[thread], scratch);

@@ -117,8 +117,8 @@ static sgfs_status ask_some(sgfsi_thinning *v, const sgfsi_move *move, double b,
     sgfsi_uniforms(stream, n, o->uniform);
     sgfs_status status = sgfsi_pages_rows(&o->visit, v->psi->model->data, o->row, n, err);
     if (status != SGFS_OK) return status;
-    sgfs_batch batch = sgfsi_rows_drawn(&o->rows, o->row, n);
-    answer(v, move, &batch);
+    const sgfs_batch *batch = sgfsi_rows_drawn(&o->rows, o->row, n);
+    answer(v, move, batch);
     for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
         double value;
         status = weigh_answer(v, i, b, &value, err);
@@ -165,8 +165,8 @@ static sgfs_status ask_all(sgfsi_thinning *v, const sgfsi_move *move, double b,
         }
         status = sgfsi_pages_range(&o->visit, d, first, n, err);
         if (status != SGFS_OK) return status;
-        sgfs_batch batch = sgfsi_rows_range(&o->rows, first, n);
-        answer(v, move, &batch);
+        const sgfs_batch *batch = sgfsi_rows_range(&o->rows, first, n);
+        answer(v, move, batch);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
             double value;
             status = weigh_answer(v, i, b, &value, err);

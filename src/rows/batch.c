@@ -169,7 +169,7 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
     plan.repeats = true;
     status = sgfsi_rows_open(&b->rows, data, plan, arena, err);
     if (scheme->init != NULL) scheme->init(&b->urn, b->state);
-    b->batch = (sgfs_batch){.n = plan.n, .gamma = scheme->gamma(&b->urn)};
+    b->rows.batch.gamma = scheme->gamma(&b->urn);
     return status;
 }
 
@@ -180,7 +180,6 @@ static void draw(sgfsi_batcher *b, int64_t t, uint32_t purpose, int64_t *row) {
 }
 
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err) {
-    double gamma = b->batch.gamma;
     bool was_cold = b->visit.cold > 0;
     draw(b, t, purpose, b->row);
     if (sgfsi_pages_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) return NULL;
@@ -190,7 +189,5 @@ const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpo
         draw(b, t + k, purpose, b->later);
         sgfsi_pages_ahead(b->data, b->later, b->urn.n);
     }
-    b->batch = sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
-    b->batch.gamma = gamma;
-    return &b->batch;
+    return sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
 }

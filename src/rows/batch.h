@@ -36,7 +36,6 @@ typedef struct sgfsi_batcher {
     int64_t *later; /* n rows of a minibatch to come */
     sgfsi_pages visit;
     sgfsi_rows rows;
-    sgfs_batch batch;
 } sgfsi_batcher;
 
 /* SGFS_EUSAGE where the rows have weights and the scheme cannot draw by them, or where it needs

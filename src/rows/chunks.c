@@ -23,7 +23,6 @@
  * covariance has relative eigenvalues within 1 +- 2 sqrt(D/K). Hence K >= 1000 D here, and
  * K >= 1000 P for what several parts leave out.
  */
-#include <math.h>
 
 #include "rows/batch.h"
 

@@ -98,22 +98,6 @@ void sgfsi_column_stats_add(sgfsi_column_stats *s, int64_t n, int64_t cols, cons
     }
 }
 
-static void add_weighted(sgfsi_column_stats *t, int64_t n, int64_t stride, const double *x,
-                         const double *w) {
-    double sum = 0, ss = 0, count = 0, rows = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (w[i] == 0) continue;
-        widen(t, x[i * stride]);
-        rows++;
-        count += w[i];
-        sum += w[i] * x[i * stride];
-    }
-    if (rows == 0) return;
-    double mean = sum / count;
-    for (int64_t i = 0; i < n; i++) ss += w[i] * (x[i * stride] - mean) * (x[i * stride] - mean);
-    merge(t, count, rows, mean, ss);
-}
-
 /* ---- every row ------------------------------------------------------------------------------- */
 
 static int64_t count_bad(int64_t n, const double *x) {
@@ -140,10 +124,22 @@ static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, cons
 }
 
 static void add_columns(const sgfs_data *d, sgfsi_column_stats *t, int64_t n, int64_t cols,
-                        const double *x, const double *weight) {
+                        const double *x, const double *w) {
     if (d->weight == NULL) sgfsi_column_stats_add(t, n, cols, x);
-    for (int64_t j = 0; d->weight != NULL && j < cols; j++)
-        add_weighted(&t[j], n, cols, x + j, weight);
+    for (int64_t j = 0; d->weight != NULL && j < cols; j++) {
+        double sum = 0, ss = 0, count = 0, rows = 0;
+        for (int64_t i = 0; i < n; i++) {
+            if (w[i] == 0) continue;
+            widen(&t[j], x[i * cols + j]);
+            rows++;
+            count += w[i];
+            sum += w[i] * x[i * cols + j];
+        }
+        double mean = sum / count;
+        for (int64_t i = 0; rows > 0 && i < n; i++)
+            ss += w[i] * (x[i * cols + j] - mean) * (x[i * cols + j] - mean);
+        if (rows > 0) merge(&t[j], count, rows, mean, ss);
+    }
 }
 
 static int64_t block_rows(const sgfs_data *d) {

@@ -44,8 +44,6 @@ void sgfsi_data_add_feature(sgfs_data *d, int64_t col) {
     else d->span[d->spans++] = (sgfsi_column_span){col, 1};
 }
 
-/* ---- scale ----------------------------------------------------------------------------------- */
-
 /* Without an intercept nothing could absorb the means, so columns are scaled but not centred.
  * Sparse columns are not centred either: it would leave no zeros. */
 sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const double *scale,
@@ -64,28 +62,6 @@ sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const doub
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* The rows, and what they weigh. */
-static sgfs_status choose_rows(sgfs_data *d, const sgfs_data *whole, const int64_t *row, int64_t n,
-                               sgfs_err *err) {
-    int64_t *subset = sgfsi_arena_alloc(&d->arena, n, sizeof *subset);
-    if (subset == NULL) return sgfsi_fail_memory(err, "some of the rows");
-    for (int64_t i = 0; i < n; i++) subset[i] = sgfsi_data_table_row(whole, row[i]);
-    d->subset = subset;
-    d->N = n;
-    return sgfsi_data_weigh(d, err);
-}
-
-/* The statistics of the rows it has, and a scale made of them where the whole has one. */
-static sgfs_status measure_anew(sgfs_data *d, const sgfs_data *whole, sgfs_err *err) {
-    d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
-    if (d->feature == NULL) return sgfsi_fail_memory(err, "some of the rows");
-    memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature); /* the names */
-    d->shift = d->scale = NULL; /* or they would be measured standardised */
-    sgfs_status status = sgfsi_data_measure(d, NULL, err);
-    if (status != SGFS_OK || whole->scale == NULL) return status;
-    return sgfsi_data_standardize(d, NULL, NULL, err);
-}
-
 sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n,
                            sgfsi_view_scale scale, sgfs_err *err) {
     sgfs_data *d = malloc(sizeof *d);
@@ -96,9 +72,27 @@ sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n
     d->warnings = sgfsi_json_array();
     d->cfg = sgfsi_config_copy(whole->cfg);
     sgfs_status status = d->cfg != NULL ? SGFS_OK : sgfsi_fail_memory(err, "some of the rows");
-    if (status == SGFS_OK && row != NULL) status = choose_rows(d, whole, row, n, err);
-    if (status == SGFS_OK && scale == SGFSI_OWN_SCALE) status = measure_anew(d, whole, err);
-    if (scale == SGFSI_NO_SCALE) d->shift = d->scale = NULL;
+    if (status == SGFS_OK && row != NULL) { /* the rows, and what they weigh */
+        int64_t *subset = sgfsi_arena_alloc(&d->arena, n, sizeof *subset);
+        for (int64_t i = 0; subset != NULL && i < n; i++)
+            subset[i] = sgfsi_data_table_row(whole, row[i]);
+        d->subset = subset;
+        d->N = n;
+        status =
+            subset != NULL ? sgfsi_data_weigh(d, err) : sgfsi_fail_memory(err, "some of the rows");
+    }
+    if (scale != SGFSI_SAME_SCALE) d->shift = d->scale = NULL;
+    if (status == SGFS_OK && scale == SGFSI_OWN_SCALE) {
+        /* The statistics of the rows it has, which are not standardised while they are measured,
+         * and a scale made of them where the whole has one. */
+        d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
+        if (d->feature != NULL) /* the names */
+            memcpy(d->feature, whole->feature, (size_t)d->features * sizeof *d->feature);
+        status = d->feature != NULL ? sgfsi_data_measure(d, NULL, err)
+                                    : sgfsi_fail_memory(err, "some of the rows");
+        if (status == SGFS_OK && whole->scale != NULL)
+            status = sgfsi_data_standardize(d, NULL, NULL, err);
+    }
     if (status == SGFS_OK) return d;
     sgfs_data_free(d);
     return NULL;
@@ -121,12 +115,11 @@ const char *sgfsi_data_where(const sgfs_data *d, int64_t i, char *out, size_t ro
 }
 
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
-    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "path", d->path);
     if (d->files > 1) {
-        sgfsi_json *files = sgfsi_json_array();
+        sgfsi_json *files = sgfsi_json_array_in(o, "files");
         for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
-        sgfsi_json_put(o, "files", files);
     }
     sgfsi_json_int(o, "rows", d->N);
     sgfsi_json_flag(o, "intercept", d->intercept);
@@ -140,18 +133,14 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
     if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
     /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
+    sgfsi_json *columns = sgfsi_json_array_in(o, "features");
     for (int64_t j = 0; j < d->features; j++) {
-        sgfsi_json *c = sgfsi_json_object();
-        sgfsi_json_text(c, "name", d->feature[j].name);
-        sgfsi_json_num(c, "mean", d->feature[j].mean);
-        sgfsi_json_num(c, "sd", d->feature[j].sd);
-        if (d->scale != NULL) {
-            sgfsi_json_num(c, "shift", d->shift[j]);
-            sgfsi_json_num(c, "scale", d->scale[j]);
-        }
-        sgfsi_json_put(columns, NULL, c);
+        sgfsi_json *c = sgfsi_json_object_in(columns, NULL);
+        SGFSI_JSON(c, &d->feature[j], name, mean, sd);
+        if (d->scale == NULL) continue;
+        sgfsi_json_num(c, "shift", d->shift[j]);
+        sgfsi_json_num(c, "scale", d->scale[j]);
     }
-    sgfsi_json_put(o, "features", columns);
     sgfsi_json_num(o, "target_mean", d->target.mean);
     sgfsi_json_num(o, "target_sd", d->target.sd);
     return o;

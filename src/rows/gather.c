@@ -13,9 +13,9 @@ enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, BLOCK = 256 }; /* rows ahead; byte
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */
-#define GATHER(name, type)                                                                         \
-    static void name(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,  \
-                     double *y) {                                                                  \
+#define GATHER(NAME, name, type)                                                                   \
+    static void gather_##name(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n,    \
+                              double *x, double *y) {                                              \
         for (int64_t i = 0; i < n; i++) {                                                          \
             const type *cell = (const void *)sgfsi_table_row(                                      \
                 &d->table, row != NULL ? row[i] : first + i, d->row_bytes);                        \
@@ -38,15 +38,7 @@ static void prefetch_row(const sgfs_data *d, int64_t row) {
     for (int64_t b = 0; b < d->row_bytes && b < MOST; b += LINE) __builtin_prefetch(cells + b);
 }
 
-GATHER(gather_f64, double)
-GATHER(gather_f32, float)
-GATHER(gather_i64, int64_t)
-GATHER(gather_i32, int32_t)
-GATHER(gather_i16, int16_t)
-GATHER(gather_i8, int8_t)
-GATHER(gather_u8, uint8_t)
-GATHER(gather_u16, uint16_t)
-GATHER(gather_u32, uint32_t)
+SGFSI_CELL_TYPES(GATHER)
 
 /* Sparse rows filled up with their zeros. Every column is a feature, and y is an array of its own.
  */
@@ -69,11 +61,8 @@ static void gather_csr(const sgfs_data *d, const int64_t *row, int64_t first, in
 typedef void (*gather_fn)(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n,
                           double *x, double *y);
 
-static const gather_fn gather_of[] = {
-    [SGFSI_F64] = gather_f64, [SGFSI_F32] = gather_f32, [SGFSI_I64] = gather_i64,
-    [SGFSI_I32] = gather_i32, [SGFSI_I16] = gather_i16, [SGFSI_I8] = gather_i8,
-    [SGFSI_U8] = gather_u8,   [SGFSI_U16] = gather_u16, [SGFSI_U32] = gather_u32,
-    [SGFSI_CSR] = gather_csr};
+#define ENTER(NAME, name, type) [SGFSI_##NAME] = gather_##name,
+static const gather_fn gather_of[] = {SGFSI_CELL_TYPES(ENTER)[SGFSI_CSR] = gather_csr};
 
 static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
                    double *y) {
@@ -93,9 +82,12 @@ void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double 
 }
 
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y) {
-    if (d->subset == NULL) gather(d, row, 0, n, x, y);
+    if (d->subset == NULL) {
+        gather(d, row, 0, n, x, y);
+        return;
+    }
     /* Through the list of a view: a block of row numbers at a time. */
-    for (int64_t first = 0; d->subset != NULL && first < n; first += BLOCK) {
+    for (int64_t first = 0; first < n; first += BLOCK) {
         int64_t at[BLOCK], count = n - first < BLOCK ? n - first : BLOCK;
         for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
         gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);

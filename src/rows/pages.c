@@ -103,17 +103,6 @@ static int64_t share_of(const sgfsi_table *t, const sgfsi_part *part) {
     return share;
 }
 
-/* The list of checksums behind the chunks is not given back. */
-static void count_touched(const sgfs_data *d, const sgfsi_part *part, int64_t bytes, bool single) {
-    _Atomic int64_t *touched = &part->packed->touched;
-    int64_t share = share_of(&d->table, part);
-    if (share == INT64_MAX) return;
-    if (single) share *= MORE_FOR_SINGLE;
-    if (atomic_fetch_add_explicit(touched, bytes, memory_order_relaxed) + bytes < share) return;
-    atomic_store_explicit(touched, 0, memory_order_relaxed);
-    advise(part, (byte_range){0, part->packed->chunks * part->chunk_bytes}, MADV_DONTNEED);
-}
-
 /* ---- visiting -------------------------------------------------------------------------------- */
 
 double sgfsi_pages_faults(void) {
@@ -131,7 +120,18 @@ typedef struct tour {
 
 static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, sgfs_err *err) {
     bool single = now->blocks > 64 && now->pages <= 2 * now->blocks;
-    if (now->windows > 0) count_touched(d, now->part, now->windows * WINDOW, single);
+    int64_t share = now->windows > 0 ? share_of(&d->table, now->part) : INT64_MAX;
+    if (share != INT64_MAX) {
+        _Atomic int64_t *touched = &now->part->packed->touched;
+        int64_t bytes = now->windows * WINDOW, chunks = now->part->packed->chunks;
+        if (single) share *= MORE_FOR_SINGLE;
+        bool much =
+            atomic_fetch_add_explicit(touched, bytes, memory_order_relaxed) + bytes >= share;
+        if (much) { /* the list of checksums behind the chunks is not given back */
+            atomic_store_explicit(touched, 0, memory_order_relaxed);
+            advise(now->part, (byte_range){0, chunks * now->part->chunk_bytes}, MADV_DONTNEED);
+        }
+    }
     now->part = part;
     now->windows = 0;
     struct stat st;

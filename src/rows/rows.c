@@ -47,6 +47,14 @@ sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan p
     }
     if (weights && r->weight == NULL) room = false;
     if (offsets && r->offset == NULL) room = false;
+    r->batch = (sgfs_batch){.n = plan.n,
+                            .p = d->p,
+                            .x = r->x,
+                            .y = r->y,
+                            .weight = r->weight,
+                            .offset = r->offset,
+                            .total = d->total,
+                            .gamma = 1};
     return room && r->y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "rows of the data");
 }
 
@@ -90,49 +98,38 @@ static double *host_room(const sgfsi_rows *r) {
     return r->staged != NULL ? r->staged : r->x;
 }
 
-/* Rows that are not in r->x yet. */
-static void bring(sgfsi_rows *r, const place *p, int64_t n) {
-    const sgfsi_gatherer *g = &r->gatherer;
-    if (r->staged != NULL) sgfsi_put(g->device, n * r->data->p, r->staged, r->x);
-    if (g->kept == NULL) return;
-    for (int64_t i = 0; p->subset != NULL && i < n; i++) r->at[i] = table_row(p, i);
-    g->device->ops->gather(g->device, g->kept, p->subset != NULL ? r->at : p->row, p->first, n,
-                           r->x);
-}
-
-static sgfs_batch describe(sgfsi_rows *r, const place *p, int64_t n) {
+static const sgfs_batch *fill(sgfsi_rows *r, const place *p, int64_t n) {
     const sgfs_data *d = r->data;
+    const sgfsi_gatherer *g = &r->gatherer;
     if (r->x == NULL) copy_sparse(r, p, n);
-    else bring(r, p, n);
+    if (r->staged != NULL) sgfsi_put(g->device, n * d->p, r->staged, r->x);
+    if (r->x != NULL && g->kept != NULL) { /* the device has all rows */
+        for (int64_t i = 0; p->subset != NULL && i < n; i++) r->at[i] = table_row(p, i);
+        g->device->ops->gather(g->device, g->kept, p->subset != NULL ? r->at : p->row, p->first, n,
+                               r->x);
+    }
     for (int64_t i = 0; r->weight != NULL && i < n; i++) r->weight[i] = d->weight[table_row(p, i)];
     for (int64_t i = 0; r->offset != NULL && i < n; i++) r->offset[i] = d->offset[table_row(p, i)];
-    return (sgfs_batch){.n = n,
-                        .p = d->p,
-                        .x = r->x,
-                        .sparse = r->x == NULL ? &r->csr : NULL,
-                        .y = r->y,
-                        .weight = r->weight,
-                        .offset = r->offset,
-                        .total = d->total,
-                        .gamma = 1};
+    r->batch.n = n;
+    r->batch.sparse = r->x == NULL ? &r->csr : NULL;
+    r->batch.row = p->row == NULL && p->subset == NULL ? p->first + 1 : 0;
+    return &r->batch;
 }
 
-sgfs_batch sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
+const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
     const place p = {.subset = r->data->subset, .first = first};
     sgfsi_data_rows_range(r->data, first, n, host_room(r), r->y);
-    sgfs_batch b = describe(r, &p, n);
-    if (p.subset == NULL) b.row = first + 1;
-    return b;
+    return fill(r, &p, n);
 }
 
-sgfs_batch sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {
+const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {
     const place p = {.row = row, .subset = r->data->subset};
     sgfsi_data_rows_pick(r->data, row, n, host_room(r), r->y);
-    return describe(r, &p, n);
+    return fill(r, &p, n);
 }
 
-sgfs_batch sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n) {
+const sgfs_batch *sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n) {
     const place p = {.row = row};
     sgfsi_data_rows_table(r->data, row, n, host_room(r), r->y);
-    return describe(r, &p, n);
+    return fill(r, &p, n);
 }

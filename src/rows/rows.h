@@ -115,17 +115,18 @@ typedef struct sgfsi_rows {
     int64_t *start;          /* n + 1, and so on: NULL unless sparse */
     int32_t *col;
     double *value;
-    sgfs_csr csr; /* the three above */
+    sgfs_csr csr;     /* the three above */
+    sgfs_batch batch; /* the rows of the latest call */
 } sgfsi_rows;
 
 sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
                             sgfsi_arena *arena, sgfs_err *err);
-/* Each fills the room and describes it, gamma being 1; valid until the next call, and r must not
- * move meanwhile. Rows first .. first + n - 1 of the data, with their weights; */
-sgfs_batch sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
+/* Each fills the room and gives r->batch, which is good until the next call, as long as r does not
+ * move; gamma is 1 unless the caller says otherwise there. Rows first .. first + n - 1 of the data, with their weights; */
+const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
 /* rows row[0..n) of the data, drawn in proportion to their weights: each counts once; */
-sgfs_batch sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
+const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
 /* rows row[0..n) of the table, whatever rows the data have, with their weights. */
-sgfs_batch sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n);
+const sgfs_batch *sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n);
 
 #endif

@@ -12,33 +12,19 @@
 #include "base/json.h"
 
 size_t sgfsi_dtype_size(sgfsi_dtype type) {
-    switch (type) {
-    case SGFSI_F64:
-    case SGFSI_CSR: /* a value */
-    case SGFSI_I64: return 8;
-    case SGFSI_F32:
-    case SGFSI_I32:
-    case SGFSI_U32: return 4;
-    case SGFSI_I16:
-    case SGFSI_U16: return 2;
-    case SGFSI_I8:
-    case SGFSI_U8: return 1;
-    }
-    return 0;
+#define SIZE(NAME, name, type) [SGFSI_##NAME] = sizeof(type),
+    static const size_t size[] = {SGFSI_CELL_TYPES(SIZE)[SGFSI_CSR] = sizeof(double)};
+#undef SIZE
+    return size[type];
 }
 
 double sgfsi_table_cell(sgfsi_dtype type, const char *row, int64_t col) {
     const void *cells = row;
     switch (type) {
-    case SGFSI_F64: return ((const double *)cells)[col];
-    case SGFSI_F32: return (double)((const float *)cells)[col];
-    case SGFSI_I64: return (double)((const int64_t *)cells)[col];
-    case SGFSI_I32: return (double)((const int32_t *)cells)[col];
-    case SGFSI_I16: return (double)((const int16_t *)cells)[col];
-    case SGFSI_I8: return (double)((const int8_t *)cells)[col];
-    case SGFSI_U8: return (double)((const uint8_t *)cells)[col];
-    case SGFSI_U16: return (double)((const uint16_t *)cells)[col];
-    case SGFSI_U32: return (double)((const uint32_t *)cells)[col];
+#define CELL(NAME, name, type)                                                                     \
+    case SGFSI_##NAME: return (double)((const type *)cells)[col];
+        SGFSI_CELL_TYPES(CELL)
+#undef CELL
     case SGFSI_CSR: break; /* has none */
     }
     return 0;

@@ -12,6 +12,15 @@
 #include "rows/column_stats.h"
 #include "stages.h"
 
+/* Every type that cells of a table may have: its name, that of the file formats, and C's. */
+#define SGFSI_CELL_TYPES(X)                                                                        \
+    X(F64, f64, double)                                                                            \
+    X(F32, f32, float)                                                                             \
+    X(I64, i64, int64_t)                                                                           \
+    X(I32, i32, int32_t)                                                                           \
+    X(I16, i16, int16_t)                                                                           \
+    X(I8, i8, int8_t) X(U8, u8, uint8_t) X(U16, u16, uint16_t) X(U32, u32, uint32_t)
+
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
 /* What a column is for, by --target, --features, --weights and --exposure. */

@@ -87,23 +87,6 @@ double sgfsi_data_mean_exposure(const sgfs_data *d) {
 
 static const double least_total = 0.999; /* weights that sum to 1 are one row, in any rounding */
 
-static sgfs_status add_up(sgfs_data *d, const double *weight, sgfs_err *err) {
-    d->total = 0;
-    for (int64_t i = 0; i < d->N; i++) d->total += weight[i];
-    if (d->total >= least_total && isfinite(d->total)) return SGFS_OK;
-    if (d->total > 0 && d->total < least_total) {
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s: the weights (column \"%s\") sum to %.3g, less than a single row: divide "
-            "them by their mean.",
-            d->path, d->weight_name, d->total);
-    }
-    return sgfsi_fail(err, SGFS_EDATA, "%s: the weights (column \"%s\") %s.", d->path,
-                      d->weight_name,
-                      d->total > 0 ? "add up to more than a double can hold: make them smaller"
-                                   : "are all 0: there is nothing to learn from");
-}
-
 sgfs_status sgfsi_data_weigh(sgfs_data *d, sgfs_err *err) {
     d->total = (double)d->N;
     if (d->weight == NULL) return SGFS_OK;
@@ -114,8 +97,20 @@ sgfs_status sgfsi_data_weigh(sgfs_data *d, sgfs_err *err) {
         sgfsi_data_weights(d, 0, d->N, own);
     }
     const double *weight = own != NULL ? own : d->weight;
-    sgfs_status status = add_up(d, weight, err);
-    if (status == SGFS_OK) {
+    d->total = 0;
+    for (int64_t i = 0; i < d->N; i++) d->total += weight[i];
+    sgfs_status status = SGFS_OK;
+    if (d->total > 0 && d->total < least_total) {
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "%s: the weights (column \"%s\") sum to %.3g, less than a single row: "
+                            "divide them by their mean.",
+                            d->path, d->weight_name, d->total);
+    } else if (d->total < least_total || !isfinite(d->total)) {
+        status = sgfsi_fail(
+            err, SGFS_EDATA, "%s: the weights (column \"%s\") %s.", d->path, d->weight_name,
+            d->total > 0 ? "add up to more than a double can hold: make them smaller"
+                         : "are all 0: there is nothing to learn from");
+    } else {
         status = sgfsi_alias_open(&d->alias, d->N, weight, d->total, &d->arena, err);
     }
     free(own);

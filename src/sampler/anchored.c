@@ -28,7 +28,7 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     const sgfsi_anchor *a = s->anchor;
     s->full.rows_touched += a->rows; /* the chain's costs count them */
     /* What it cost goes to the user and to the run file. */
-    char pilot[64] = "", rows[SGFSI_NUM_CHARS], some[SGFSI_NUM_CHARS];
+    char pilot[64] = "";
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_int(o, "passes", a->passes);
     sgfsi_json_int(o, "pilot_rows", a->pilot);
@@ -36,13 +36,13 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     sgfsi_json_num(o, "distance", a->distance);
     sgfsi_json_flag(o, "cached", a->remembered != NULL);
     sgfsi_json_put(s->report, "anchor", o);
-    sgfsi_format_commas(rows, (double)s->model->data->N);
-    sgfsi_format_commas(some, (double)a->pilot);
-    if (a->pilot > 0) snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", some);
+    if (a->pilot > 0)
+        snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", SGFSI_COMMAS((double)a->pilot));
     sgfsi_say(s->log, SGFS_NOTE,
               "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
               "mode.",
-              (long long)a->passes, rows, a->seconds, pilot, a->distance);
+              (long long)a->passes, SGFSI_COMMAS((double)s->model->data->N), a->seconds, pilot,
+              a->distance);
     return SGFS_OK;
 }
 

@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
-
 /* The average of S remembers at least this many batches in warm-up, and rows for each parameter:
  * the largest eigenvalue of an average over r D rows is too large by about 2/sqrt(r). It need not
  * forget fast: the chain begins where it will stay. */

@@ -10,12 +10,14 @@
 #include "sampler/sampler.h"
 
 /* clang-format off */
+#define SGFSI_TARGET_ACCEPT_ROW                                                                    \
+    {"sampler.target_accept", "target-accept", SGFS_NUMBER, "0.8", 0.01, 0.999, NULL,              \
+     "acceptance that the step size is adapted to in warm-up"}
 /* Rows of the option tables of both kinds. */
 #define SGFSI_HAMILTONIAN_OPTIONS                                                                  \
     {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,                       \
      "step size (auto: found and adapted in warm-up)"},                                            \
-    {"sampler.target_accept", "target-accept", SGFS_NUMBER, "0.8", 0.01, 0.999, NULL,              \
-     "acceptance that the step size is adapted to in warm-up"},                                    \
+    SGFSI_TARGET_ACCEPT_ROW,                                                                       \
     {"sampler.metric", "metric", SGFS_CHOICE, "auto", 1, 0, "auto|identity|diag|dense|fisher",     \
      "mass matrix (auto: dense up to 200 parameters, else diag; fisher: at the mode)"}
 /* clang-format on */

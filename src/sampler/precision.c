@@ -4,7 +4,6 @@
 #include "sampler/precision.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/rng.h"
 

@@ -60,6 +60,7 @@ struct sgfs_sampler {
     sgfsi_eval eval;     /* minibatches; not open for kinds with full_data */
     sgfsi_full full;     /* all rows; open for kinds with full_data only */
     const double *start; /* D, of --start: where a search for a mode begins; NULL: not given */
+    double *theta, *stats; /* the chain's place and statistics, for kinds with step_together */
     uint64_t seed;
     uint32_t chain;
     /* The run's first chain, opened before this one: what all chains share (a mode, a matrix) can

@@ -401,6 +401,12 @@ static void describe(const sgfs_sampler *s, char *out, size_t room) {
 static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [NOISE] = "noise",
                                     [ANCHORS] = "anchors", [STATS] = NULL};
 
+static int advise(const sgfsi_plan *plan, const char *advice[2]) {
+    (void)plan;
+    advice[0] = "a smaller --step";
+    return 1;
+}
+
 const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .name = "sgfs-cv",
     .help = "SGFS with control variates: an almost independent draw from each minibatch",
@@ -408,10 +414,12 @@ const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .anchored = true,
+    .vanishing = "sampler.step",
     .uses_fisher = true,
     .stats = stats,
     .batch = batch,
     .plan = plan_cv,
+    .advise = advise,
     .describe = describe,
     .open = open_cv,
     .step = step,

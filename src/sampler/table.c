@@ -14,6 +14,10 @@
     ROW("sgfs-b", sgfs_sampler_sgfs, "block", "SGFS with blocks of it (--block-size)")             \
     ROW("sgfs", sgfs_sampler_sgfs, "", "SGFS with the matrix that --fisher names")                 \
     ROW("exact", sgfs_sampler_exact, "", "exact draws that ask a few rows each: for regressions")  \
+    ROW("exact-pairs", sgfs_sampler_exact_pairs, "",                                               \
+        "exact draws by proposals that see all rows, hundreds in one pass")                        \
+    ROW("exact-hmc", sgfs_sampler_exact_hmc, "",                                                   \
+        "exact draws by chains in lock-step that share passes over all rows")                      \
     ROW("exact-linear", sgfs_sampler_exact_linear, "",                                             \
         "independent exact draws: linear regression, Gaussian prior")                              \
     ROW("sgfs-cv", sgfs_sampler_sgfs_cv, "",                                                       \

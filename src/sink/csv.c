@@ -6,23 +6,7 @@
  * to the same bits. .chain counts from 1 and is the run's own number of the chain; .iteration
  * counts the kept draws of a chain from 1; .draw runs over all rows. Statistics are left to netCDF.
  */
-#include <string.h>
-
 #include "sink/export.h"
-
-/* A name with a comma, quote or line break is quoted, quotes doubled (RFC 4180). */
-static void write_name(FILE *f, const char *name) {
-    if (strpbrk(name, ",\"\r\n") == NULL) {
-        fputs(name, f);
-        return;
-    }
-    fputc('"', f);
-    for (const char *c = name; *c != '\0'; c++) {
-        if (*c == '"') fputc('"', f);
-        fputc(*c, f);
-    }
-    fputc('"', f);
-}
 
 static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_used *used, FILE *f, sgfs_err *err) {
     (void)err;
@@ -30,7 +14,7 @@ static sgfs_status print_csv(const sgfs_draws *d, const sgfsi_used *used, FILE *
     fputs(".chain,.iteration,.draw", f);
     for (int64_t i = 0; i < d->D; i++) {
         fputc(',', f);
-        write_name(f, d->param[i]);
+        sgfsi_export_cell(f, "", d->param[i], "");
     }
     fputc('\n', f);
     for (int64_t k = 0; k < used->chains; k++) {

@@ -17,10 +17,10 @@
  */
 #include "sink/draws.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/number.h"
 #include "sink/runfile.h"
 
@@ -44,11 +44,10 @@ static sgfs_status copy_names(const sgfsi_json *array, int64_t count, char **out
     return SGFS_OK;
 }
 
-static sgfs_status take_sizes(sgfs_draws *d, sgfs_err *err) {
+static sgfs_status take_shape(sgfs_draws *d, sgfs_err *err) {
     const sgfsi_json *h = d->header;
-    if (sgfsi_json_get_int(h, "format", 1) != 1) {
+    if (sgfsi_json_get_int(h, "format", 1) != 1)
         return bad_header(err, "its format is not 1; it was made by a newer sgfs");
-    }
     d->chains = sgfsi_json_get_int(h, "chains", -1);
     d->thin = sgfsi_json_get_int(h, "thin", 1);
     int64_t D = sgfsi_json_length(sgfsi_json_get(h, "params"));
@@ -61,29 +60,19 @@ static sgfs_status take_sizes(sgfs_draws *d, sgfs_err *err) {
     if (d->thin < 1) return bad_header(err, "\"thin\" is below 1");
     d->D = D;
     d->S = S;
-    return SGFS_OK;
-}
-
-static sgfs_status take_names(sgfs_draws *d, sgfs_err *err) {
-    assert(d->D > 0 && d->chains > 0); /* take_sizes has seen to it */
     d->param = calloc((size_t)d->D, sizeof *d->param);
     d->stat = calloc((size_t)d->S + 1, sizeof *d->stat);
     d->chain = calloc((size_t)d->chains, sizeof *d->chain);
     d->state = strdup("unfinished");
-    if (d->param == NULL || d->stat == NULL || d->chain == NULL || d->state == NULL) {
+    if (d->param == NULL || d->stat == NULL || d->chain == NULL || d->state == NULL)
         return sgfsi_fail_memory(err, "the draws of a run");
-    }
-    sgfs_status status = copy_names(sgfsi_json_get(d->header, "params"), d->D, d->param,
+    sgfs_status status = copy_names(sgfsi_json_get(h, "params"), D, d->param,
                                     "\"params\" has an entry that is not a name", err);
-    if (status != SGFS_OK) return status;
-    status = copy_names(sgfsi_json_get(d->header, "stats"), d->S, d->stat,
-                        "\"stats\" has an entry that is not a name", err);
-    if (status != SGFS_OK) return status;
-    const char *first = d->stat[0]; /* NULL without statistics */
-    if (first != NULL && strcmp(first, "lp") != 0) {
-        return bad_header(err, "the first of \"stats\" is not \"lp\"");
-    }
-    return SGFS_OK;
+    if (status == SGFS_OK)
+        status = copy_names(sgfsi_json_get(h, "stats"), S, d->stat,
+                            "\"stats\" has an entry that is not a name", err);
+    if (status != SGFS_OK || S == 0 || strcmp(d->stat[0], "lp") == 0) return status;
+    return bad_header(err, "the first of \"stats\" is not \"lp\"");
 }
 
 static sgfs_status check_blocks(const sgfs_draws *d, sgfs_err *err) {
@@ -98,9 +87,8 @@ static sgfs_status check_blocks(const sgfs_draws *d, sgfs_err *err) {
         int64_t rows = sgfsi_json_get_int(block, "rows", 0);
         int64_t cols = sgfsi_json_get_int(block, "cols", 0);
         if (name[0] == '\0') return bad_header(err, "\"blocks\" has one without a name");
-        if (rows < 1 || rows > d->D || cols < 1 || cols > d->D / rows || sum > d->D - rows * cols) {
+        if (rows < 1 || rows > d->D || cols < 1 || cols > d->D / rows || sum > d->D - rows * cols)
             return bad_header(err, "\"blocks\" do not fit the parameters");
-        }
         sum += rows * cols;
     }
     return sum == d->D ? SGFS_OK : bad_header(err, "\"blocks\" do not cover the parameters");
@@ -115,8 +103,7 @@ sgfs_draws *sgfsi_draws_new(sgfsi_json *header, sgfs_err *err) {
         return NULL;
     }
     d->header = header;
-    if (take_sizes(d, err) != SGFS_OK || take_names(d, err) != SGFS_OK ||
-        check_blocks(d, err) != SGFS_OK) {
+    if (take_shape(d, err) != SGFS_OK || check_blocks(d, err) != SGFS_OK) {
         sgfs_draws_free(d);
         return NULL;
     }
@@ -144,23 +131,11 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-/* Room for `wanted` rows of `width` numbers; the old array stays valid on failure. */
-static bool grow(double **array, int64_t wanted, int64_t width) {
-    size_t bytes;
-    if (__builtin_mul_overflow((size_t)wanted, (size_t)width * sizeof(double), &bytes))
-        return false;
-    double *more = realloc(*array, bytes > 0 ? bytes : 1);
-    if (more == NULL) return false;
-    *array = more;
-    return true;
-}
-
 sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, const double *theta,
                                const double *stats, sgfs_err *err) {
-    if (chain < 0 || chain >= d->chains || count < 0) {
+    if (chain < 0 || chain >= d->chains || count < 0)
         return sgfsi_fail(err, SGFS_EINTERNAL, "Draws for chain %lld of %lld.", (long long)chain,
                           (long long)d->chains);
-    }
     if (count == 0) return SGFS_OK;
     sgfsi_chain_draws *c = &d->chain[chain];
     /* room for them, and for half as many again as there are */
@@ -168,14 +143,14 @@ sgfs_status sgfsi_draws_append(sgfs_draws *d, int64_t chain, int64_t count, cons
     if (__builtin_add_overflow(c->draws, count, &wanted)) return sgfsi_fail_memory(err, "draws");
     if (wanted > c->capacity) {
         if (wanted < half_more) wanted = half_more;
-        if (!grow(&c->theta, wanted, d->D) || !grow(&c->stats, wanted, d->S))
+        if (!sgfsi_resize(&c->theta, wanted, (size_t)d->D * sizeof *c->theta) ||
+            (d->S > 0 && !sgfsi_resize(&c->stats, wanted, (size_t)d->S * sizeof *c->stats)))
             return sgfsi_fail_memory(err, "the draws of a chain");
         c->capacity = wanted;
     }
     memcpy(c->theta + c->draws * d->D, theta, (size_t)(count * d->D) * sizeof(double));
-    if (d->S > 0) {
+    if (d->S > 0)
         memcpy(c->stats + c->draws * d->S, stats, (size_t)(count * d->S) * sizeof(double));
-    }
     c->draws += count;
     return SGFS_OK;
 }
@@ -193,10 +168,9 @@ static void free_arrays(sgfsi_chain_info *info) {
 
 sgfs_status sgfsi_draws_set_info(sgfs_draws *d, int64_t chain, const sgfsi_chain_info *info,
                                  sgfs_err *err) {
-    if (chain < 0 || chain >= d->chains) {
+    if (chain < 0 || chain >= d->chains)
         return sgfsi_fail(err, SGFS_EINTERNAL, "Moments for chain %lld of %lld.", (long long)chain,
                           (long long)d->chains);
-    }
     sgfsi_chain_info copy = *info, *to = &d->chain[chain].info;
     bool made = true;
     for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
@@ -220,9 +194,8 @@ sgfs_status sgfsi_draws_add_points(sgfs_draws *d, int64_t chain, int64_t count, 
                                    sgfs_err *err) {
     sgfsi_chain_draws *c = &d->chain[chain];
     if (count < 1) return SGFS_OK;
-    if (!grow(&c->curve, c->points + count, SGFSI_POINT)) {
+    if (!sgfsi_resize(&c->curve, c->points + count, SGFSI_POINT * sizeof *curve))
         return sgfsi_fail_memory(err, "the validation curve");
-    }
     memcpy(c->curve + c->points * SGFSI_POINT, curve,
            (size_t)(count * SGFSI_POINT) * sizeof *curve);
     c->points += count;
@@ -242,9 +215,8 @@ sgfsi_used sgfsi_draws_used(const sgfs_draws *d, int64_t *chain) {
 }
 
 int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name) {
-    for (int64_t s = 0; s < d->S; s++) {
+    for (int64_t s = 0; s < d->S; s++)
         if (strcmp(d->stat[s], name) == 0) return s;
-    }
     return -1;
 }
 
@@ -266,9 +238,8 @@ const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index) {
 }
 
 const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain) {
-    for (int64_t c = 0; c < draws->chains; c++) {
+    for (int64_t c = 0; c < draws->chains; c++)
         if (draws->chain[c].draws > 0 && chain-- == 0) return draws->chain[c].theta;
-    }
     return NULL;
 }
 

@@ -16,24 +16,6 @@
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static const sgfs_export_kind *find_kind(const char *path, sgfs_err *err) {
-    const sgfs_export_kind *best = NULL;
-    size_t length = strlen(path), longest = 0;
-    char list[128] = "";
-    for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
-        const char *suffix = sgfsi_exports[i]->suffix;
-        size_t n = strlen(suffix), used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", suffix);
-        if (n > longest && n < length && strcmp(path + length - n, suffix) == 0) {
-            best = sgfsi_exports[i];
-            longest = n;
-        }
-    }
-    if (best == NULL)
-        sgfsi_fail(err, SGFS_EUSAGE, "%s: no export has this ending; there are %s.", path, list);
-    return best;
-}
-
 /* fit.stan.csv -> fit_2.stan.csv for the second of several chains; malloc'ed. */
 static char *file_name(const sgfs_export_kind *kind, const char *path, int64_t chain,
                        int64_t chains) {
@@ -91,8 +73,20 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
         return said ? err->code
                     : sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_export: needs draws and a path.");
     }
-    const sgfs_export_kind *kind = find_kind(path, err);
-    if (kind == NULL) return SGFS_EUSAGE;
+    const sgfs_export_kind *kind = NULL;
+    size_t length = strlen(path), longest = 0;
+    char list[128] = "";
+    for (int64_t i = 0; sgfsi_exports[i] != NULL; i++) {
+        const char *suffix = sgfsi_exports[i]->suffix;
+        size_t n = strlen(suffix);
+        sgfsi_append(list, sizeof list, "%s%s", i > 0 ? ", " : "", suffix);
+        if (n <= longest || n >= length || strcmp(path + length - n, suffix) != 0) continue;
+        kind = sgfsi_exports[i];
+        longest = n;
+    }
+    if (kind == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "%s: no export has this ending; there are %s.", path,
+                          list);
     int64_t *chain = calloc((size_t)draws->chains, sizeof *chain);
     if (chain == NULL) return sgfsi_fail_memory(err, "an export");
     sgfsi_used used = sgfsi_draws_used(draws, chain);
@@ -104,38 +98,25 @@ sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool ov
     return status;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 void sgfsi_export_number(FILE *f, double x) {
-    char text[SGFSI_NUM_CHARS] = "";
-    if (isnan(x)) {
-        fputs("NaN", f);
-    } else if (isinf(x)) {
-        fputs(x > 0 ? "Inf" : "-Inf", f);
-    } else {
-        size_t n = sgfsi_format_num(text, x);
-        fwrite(text, 1, n, f);
+    char text[SGFSI_NUM_CHARS];
+    if (isfinite(x)) fwrite(text, 1, sgfsi_format_num(text, x), f);
+    else fputs(isnan(x) ? "NaN" : x > 0 ? "Inf" : "-Inf", f);
+}
+
+void sgfsi_export_cell(FILE *f, const char *before, const char *text, const char *after) {
+    const char *quote = strpbrk(text, ",\"\r\n") != NULL ? "\"" : "";
+    fprintf(f, "%s%s", quote, before);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '"') fputc('"', f);
+        fputc(*c, f);
     }
+    fprintf(f, "%s%s", after, quote);
 }
 
 /* ---- blocks with safe names ------------------------------------------------------------------ */
-
-/* A safe copy of name that none of the blocks before has; NULL when memory is out. */
-static char *safe_name(const sgfsi_export_block *before, int64_t count, const char *name,
-                       void (*safe)(char *)) {
-    size_t length = strlen(name), room = length + 32;
-    char *text = malloc(room);
-    if (text == NULL) return NULL;
-    memcpy(text, name, length + 1);
-    safe(text);
-    length = strlen(text);
-    for (int64_t b = 0, k = 2; b < count; b++) {
-        if (strcmp(before[b].name, text) != 0) continue;
-        snprintf(text + length, room - length, "_%lld", (long long)k++);
-        b = -1; /* the new name is compared with all of them */
-    }
-    return text;
-}
 
 sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *text),
                                         int64_t *count, sgfs_err *err) {
@@ -145,11 +126,22 @@ sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *
     sgfsi_export_block *blocks = calloc((size_t)n + 1, sizeof *blocks);
     for (int64_t b = 0; blocks != NULL && b < n; b++) {
         (void)sgfsi_draws_block(d, b, &name, &rows, &cols, &offset);
-        char *text = safe_name(blocks, b, name, safe);
+        size_t length = strlen(name), room = length + 32;
+        char *text = malloc(room);
         blocks[b] = (sgfsi_export_block){text, name, rows, cols, offset};
         if (text == NULL) {
             sgfsi_export_blocks_free(blocks, b);
             blocks = NULL;
+            break;
+        }
+        /* A safe copy of the name that none of the blocks before has. */
+        memcpy(text, name, length + 1);
+        safe(text);
+        length = strlen(text);
+        for (int64_t i = 0, k = 2; i < b; i++) {
+            if (strcmp(blocks[i].name, text) != 0) continue;
+            snprintf(text + length, room - length, "_%lld", (long long)k++);
+            i = -1; /* the new name is compared with all of them */
         }
     }
     if (blocks == NULL) sgfsi_fail_memory(err, "the names of an export");

@@ -22,6 +22,8 @@ extern const sgfs_export_kind *const sgfsi_exports[]; /* NULL-terminated */
 
 /* Spelled so that both R and pandas see a number: R does not know "nan" and "inf". */
 void sgfsi_export_number(FILE *f, double x);
+/* The three texts as one cell of CSV: quoted where it has to be, quotes doubled (RFC 4180). */
+void sgfsi_export_cell(FILE *f, const char *before, const char *text, const char *after);
 
 /* The blocks of d with names that `safe` made fit for the format, all different (a copy gets _2).
  * safe changes the text in place; it may cut it, never lengthen it by more than one byte. */

@@ -125,11 +125,22 @@ static int put_dim(writer *w, int group, const char *name, int64_t size, const i
     return dim;
 }
 
-/* A dimension whose coordinates are the names of a vector's parameters: beta[age] in block beta is
- * "age"; anything else is its own label. */
-static int put_named_dim(writer *w, int group, const char *name, const field *f) {
+/* The dimensions after chain and draw; returns how many. Those of a matrix count from 0; the
+ * coordinates of a vector are the names of its parameters: beta[age] in block beta is "age";
+ * anything else is its own label. */
+static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
+    char name[NC_MAX_NAME + 1];
     int64_t size = f->rows * f->cols;
-    int var = -1, dim = define_dim(w, group, name, size, NC_STRING, &var);
+    if (size == 1) return 0;
+    snprintf(name, sizeof name, "%.230s_dim_0", f->name);
+    if (f->rows > 1 && f->cols > 1) {
+        dims[0] = put_dim(w, group, name, f->rows, NULL);
+        snprintf(name, sizeof name, "%.230s_dim_1", f->name);
+        dims[1] = put_dim(w, group, name, f->cols, NULL);
+        return 2;
+    }
+    int var = -1;
+    dims[0] = define_dim(w, group, name, size, NC_STRING, &var);
     size_t head = strlen(f->given);
     for (size_t i = 0; i < (size_t)size && w->rc == NC_NOERR; i++) {
         const char *param = w->d->param[f->offset + (int64_t)i];
@@ -141,20 +152,7 @@ static int put_named_dim(writer *w, int group, const char *name, const field *f)
         ok(w, label == NULL ? NC_ENOMEM : nc_put_var1_string(group, var, &i, &text));
         free(label);
     }
-    return dim;
-}
-
-/* The dimensions after chain and draw; returns how many. */
-static int put_inner_dims(writer *w, int group, const field *f, int dims[2]) {
-    char name[NC_MAX_NAME + 1];
-    if (f->rows * f->cols == 1) return 0;
-    bool matrix = f->rows > 1 && f->cols > 1;
-    snprintf(name, sizeof name, "%.230s_dim_0", f->name);
-    dims[0] = matrix ? put_dim(w, group, name, f->rows, NULL) : put_named_dim(w, group, name, f);
-    if (!matrix) return 1;
-    snprintf(name, sizeof name, "%.230s_dim_1", f->name);
-    dims[1] = put_dim(w, group, name, f->cols, NULL);
-    return 2;
+    return 1;
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -223,9 +221,8 @@ static int put_group(writer *w, const char *name, int dims[2]) {
     dims[0] = put_dim(w, group, "chain", w->used->chains, w->used->chain);
     dims[1] = put_dim(w, group, "draw", w->used->draws, NULL);
     put_attributes(w, group);
-    if (w->rc == NC_NOERR) {
+    if (w->rc == NC_NOERR)
         ok(w, nc_put_att_string(group, NC_GLOBAL, "sample_dims", 2, sample_dims));
-    }
     return group;
 }
 

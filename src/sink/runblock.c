@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "sink/draws.h"
 
 /* As PNG's: a byte no text has, a line end that careless copying changes, a stop for `type`. */
 const unsigned char sgfsi_run_magic[8] = {0x89, 'S', 'G', 'F', 'S', '\r', '\n', 0x1A};
@@ -18,6 +19,18 @@ static const unsigned char note_magic[4] = {'S', 'G', 'N', 'T'};
 
 static const unsigned char *magic_of(uint32_t kind) {
     return kind & SGFSI_NOTE ? note_magic : block_magic;
+}
+
+uint64_t sgfsi_info_bytes(uint32_t flags, int64_t D) {
+    uint64_t bytes = SGFSI_INFO_BYTES;
+    sgfsi_chain_info none = {0};
+    int64_t n;
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
+        (void)sgfsi_info_array(&none, k, D, &n);
+        if (flags & 1u << k) bytes += 8 * (uint64_t)n;
+    }
+    if (flags & SGFSI_INFO_DISK) bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
+    return flags & SGFSI_INFO_ANCHORS ? bytes + 8 : bytes;
 }
 
 size_t sgfsi_block_seal(unsigned char *out, const sgfsi_block *block) {

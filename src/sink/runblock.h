@@ -35,6 +35,8 @@ typedef struct sgfsi_block {
     uint64_t bytes;
 } sgfsi_block;
 
+/* Bytes of the payload of an info block with these flags. */
+uint64_t sgfsi_info_bytes(uint32_t flags, int64_t D);
 /* Head and crc around the payload that stands at bytes + SGFSI_BLOCK_HEAD; how many bytes that
  * is. */
 size_t sgfsi_block_seal(unsigned char *bytes, const sgfsi_block *block);

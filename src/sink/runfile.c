@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
@@ -63,12 +64,8 @@ static unsigned char *begin_block(sgfsi_runfile *f, const sgfsi_block *block, co
     bool fits = !__builtin_add_overflow(block->bytes, SGFSI_BLOCK_HEAD + SGFSI_CRC_BYTES, &wanted);
     pthread_mutex_lock(&f->lock);
     if (fits && wanted > f->room) {
-        unsigned char *more = realloc(f->bytes, wanted);
-        fits = more != NULL;
-        if (more != NULL) {
-            f->bytes = more;
-            f->room = wanted;
-        }
+        fits = sgfsi_resize(&f->bytes, (int64_t)wanted, 1);
+        if (fits) f->room = wanted;
     }
     if (fits) return f->bytes + SGFSI_BLOCK_HEAD;
     pthread_mutex_unlock(&f->lock);
@@ -95,16 +92,14 @@ static sgfs_status end_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs_er
 
 sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, int64_t count,
                                 const double *theta, const double *stats, sgfs_err *err) {
-    if (chain < 0 || chain >= f->chains || count < 0) {
+    if (chain < 0 || chain >= f->chains || count < 0)
         return sgfsi_fail(err, SGFS_EINTERNAL, "%s: draws for chain %lld of %lld.", f->path,
                           (long long)chain, (long long)f->chains);
-    }
     if (count == 0) return SGFS_OK;
     /* A block: theta of all draws, then their statistics. */
     uint64_t bytes;
-    if (__builtin_mul_overflow((uint64_t)count, (uint64_t)(f->D + f->S) * 8, &bytes)) {
+    if (__builtin_mul_overflow((uint64_t)count, (uint64_t)(f->D + f->S) * 8, &bytes))
         return sgfsi_fail_memory(err, "a block of draws");
-    }
     sgfsi_block block = {SGFSI_BLOCK_DRAWS, (uint32_t)chain, 0, first, count, bytes};
     unsigned char *out = begin_block(f, &block, "a block of draws", err);
     if (out == NULL) return SGFS_ENOMEM;
@@ -121,22 +116,18 @@ sgfs_status sgfsi_runfile_draws(sgfsi_runfile *f, int64_t chain, int64_t first, 
 
 sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chain_info *info,
                                sgfs_err *err) {
-    if (chain < 0 || chain >= f->chains) {
+    if (chain < 0 || chain >= f->chains)
         return sgfsi_fail(err, SGFS_EINTERNAL, "%s: moments for chain %lld of %lld.", f->path,
                           (long long)chain, (long long)f->chains);
-    }
-    /* how long it is: the arrays there are, and numbers that older files do not have */
+    /* what there is of it: arrays, and numbers that older files do not have */
     sgfsi_chain_info all = *info;
-    sgfsi_block block = {SGFSI_BLOCK_INFO, (uint32_t)chain, 0, 0, 0, SGFSI_INFO_BYTES};
+    sgfsi_block block = {SGFSI_BLOCK_INFO, (uint32_t)chain, 0, 0, 0, 0};
     int64_t n;
-    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
-        if (*sgfsi_info_array(&all, k, f->D, &n) == NULL) continue;
-        block.flags |= 1u << k;
-        block.bytes += 8 * (uint64_t)n;
-    }
-    if (info->disk_bytes > 0)
-        block.flags |= SGFSI_INFO_DISK, block.bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
-    if (info->reanchors > 0) block.flags |= SGFSI_INFO_ANCHORS, block.bytes += 8;
+    for (int k = 0; k < SGFSI_INFO_ARRAYS; k++)
+        if (*sgfsi_info_array(&all, k, f->D, &n) != NULL) block.flags |= 1u << k;
+    if (info->disk_bytes > 0) block.flags |= SGFSI_INFO_DISK;
+    if (info->reanchors > 0) block.flags |= SGFSI_INFO_ANCHORS;
+    block.bytes = sgfsi_info_bytes(block.flags, f->D);
     unsigned char *out = begin_block(f, &block, "the moments of a chain", err);
     if (out == NULL) return SGFS_ENOMEM;
     /* what it says */
@@ -203,9 +194,8 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
     sgfs_status status = lock_fd(f->fd, f->path, err);
     struct stat ours, named;
     if (status == SGFS_OK && (fstat(f->fd, &ours) != 0 || lstat(f->temp, &named) != 0 ||
-                              ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)) {
+                              ours.st_ino != named.st_ino || ours.st_dev != named.st_dev))
         status = fail_busy(f->path, err);
-    }
     if (status == SGFS_OK) {
         int error = S_ISREG(ours.st_mode) ? sgfsi_io_truncate(f->fd, 0) : EINVAL;
         if (error != 0) status = fail_create(f->path, error, err);
@@ -219,9 +209,8 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
 
 static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err) {
     size_t covered = SGFSI_RUN_PREFIX + length;
-    if (length > SGFSI_RUN_JSON_MAX) {
+    if (length > SGFSI_RUN_JSON_MAX)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the header is too long.", f->path);
-    }
     unsigned char *bytes = malloc(covered + SGFSI_CRC_BYTES);
     if (bytes == NULL) return sgfsi_fail_memory(err, "the run's header");
     memcpy(bytes, sgfsi_run_magic, 8);
@@ -241,9 +230,8 @@ static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length,
  * replaces a file that appeared meanwhile; file systems without links get the rename. */
 static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
     if (!overwrite) {
-        if (link(f->temp, f->path) == 0) {
+        if (link(f->temp, f->path) == 0)
             return unlink(f->temp) == 0 ? SGFS_OK : fail_create(f->temp, errno, err);
-        }
         if (errno == EEXIST) return sgfsi_fail_exists(f->path, err);
     }
     int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -281,10 +269,7 @@ sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfs
     if (sgfsi_outfile_check(path, overwrite, err) != SGFS_OK) return NULL;
     /* The header passes through the reader first; then path.tmp, the lock, and the name. */
     sgfsi_runfile *f = calloc(1, sizeof *f);
-    if (f == NULL) {
-        sgfsi_fail_memory(err, "a run file");
-        return NULL;
-    }
+    if (f == NULL) return sgfsi_fail_memory(err, "a run file"), NULL;
     size_t room = strlen(path) + sizeof ".tmp";
     char *json = sgfsi_json_dump(header, false);
     f->fd = -1;
@@ -316,5 +301,56 @@ sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err) {
     if (close(f->fd) != 0 && error == 0) error = errno;
     sgfs_status status = error == 0 ? SGFS_OK : fail_write(f, error, err);
     forget(f);
+    return status;
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+/* A note is appended to a finished file: what was found out about the run later.
+ *
+ *     head, draws, info, end | note | note ...
+ *
+ * Nothing that is there is touched but the torn end that a killed process left, which no reader
+ * counts and behind which a block would look like damage. The note goes to the disk before anybody
+ * is told that it is there; killed in the middle of it, the file has a torn end again and all of
+ * its draws. A run that is still being written is locked by its writer and refused. */
+static sgfs_status fail_note(const char *path, int error, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", path, strerror(error));
+}
+
+sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {
+    const sgfsi_block block = {kind, 0, 0, 0, 0, strlen(json)};
+    unsigned char *bytes = malloc(SGFSI_BLOCK_HEAD + (size_t)block.bytes + SGFSI_CRC_BYTES);
+    if (bytes == NULL) return sgfsi_fail_memory(err, "a note");
+    memcpy(bytes + SGFSI_BLOCK_HEAD, json, (size_t)block.bytes);
+    size_t whole = sgfsi_block_seal(bytes, &block);
+    int64_t end = 0;
+    struct stat st = {0};
+    sgfs_status status = SGFS_OK;
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) status = fail_note(path, errno, err);
+    /* Root may write to files that nobody is meant to write to: the mode is asked, too. */
+    else if ((st.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0)
+        status = fail_note(path, EACCES, err);
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        status = errno != EWOULDBLOCK
+                     ? fail_note(path, errno, err)
+                     : sgfsi_fail(err, SGFS_EIO, "%s: another process is writing this run.", path);
+    if (status == SGFS_OK) {
+        sgfs_err why = {SGFS_ERUNFILE, ""};
+        sgfs_draws *d = sgfsi_runfile_read_to(path, &end, &why);
+        if (d == NULL) status = sgfsi_fail(err, why.code, "%s", why.text);
+        sgfs_draws_free(d);
+    }
+    if (status == SGFS_OK) {
+        int error = sgfsi_io_truncate(fd, end);
+        if (error == 0) error = sgfsi_io_write(fd, bytes, whole, end);
+        if (error == 0) error = sgfsi_io_sync(fd);
+        /* Should this fail, too: the reader cuts the torn note off by itself. */
+        if (error != 0) (void)sgfsi_io_truncate(fd, end);
+        if (error != 0) status = fail_note(path, error, err);
+    }
+    if (fd >= 0) close(fd);
+    free(bytes);
     return status;
 }

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/io.h"
 #include "sink/runblock.h"
@@ -54,9 +55,7 @@ static sgfs_status read_at(const reader *r, int64_t at, unsigned char *out, size
 
 static sgfs_status make_room(reader *r, size_t wanted, sgfs_err *err) {
     if (wanted <= r->room) return SGFS_OK;
-    unsigned char *more = realloc(r->bytes, wanted);
-    if (more == NULL) return sgfsi_fail_memory(err, r->path);
-    r->bytes = more;
+    if (!sgfsi_resize(&r->bytes, (int64_t)wanted, 1)) return sgfsi_fail_memory(err, r->path);
     r->room = wanted;
     return SGFS_OK;
 }
@@ -74,15 +73,13 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     if (r->size >= SGFSI_RUN_PREFIX) status = read_at(r, 0, prefix, SGFSI_RUN_PREFIX, err);
     if (status != SGFS_OK) return status;
-    if (r->size < SGFSI_RUN_PREFIX || memcmp(prefix, sgfsi_run_magic, 8) != 0) {
+    if (r->size < SGFSI_RUN_PREFIX || memcmp(prefix, sgfsi_run_magic, 8) != 0)
         return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs.", r->path);
-    }
     uint32_t version = sgfsi_get_u32(prefix + 8);
-    if (version != SGFSI_RUN_VERSION) {
+    if (version != SGFSI_RUN_VERSION)
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "%s: run file of version %u; this sgfs reads version %d only.", r->path,
                           version, SGFSI_RUN_VERSION);
-    }
     size_t length = sgfsi_get_u32(prefix + 12);
     int64_t fits = r->size - SGFSI_RUN_PREFIX - SGFSI_CRC_BYTES;
     if ((int64_t)length > fits || length > SGFSI_RUN_JSON_MAX) return fail_head(r, err);
@@ -92,9 +89,8 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
     status = read_at(r, SGFSI_RUN_PREFIX, r->bytes, length + SGFSI_CRC_BYTES, err);
     if (status != SGFS_OK) return status;
     uint32_t crc = sgfsi_crc32(0, prefix, sizeof prefix);
-    if (sgfsi_crc32(crc, r->bytes, length) != sgfsi_get_u32(r->bytes + length)) {
+    if (sgfsi_crc32(crc, r->bytes, length) != sgfsi_get_u32(r->bytes + length))
         return fail_head(r, err);
-    }
     r->at = SGFSI_RUN_PREFIX + (int64_t)length + SGFSI_CRC_BYTES;
     /* empty draws made from it; whatever is wrong with it is the file's fault */
     sgfs_err why = {SGFS_ERUNFILE, ""};
@@ -112,32 +108,20 @@ static sgfs_status read_head(reader *r, sgfs_err *err) {
 static const char *check_block(const reader *r, const sgfsi_block *b) {
     const sgfs_draws *d = r->d;
     assert(d != NULL);
-    sgfsi_chain_info none = {0};
     uint64_t bytes = 0;
-    int64_t n;
     if (b->kind & SGFSI_NOTE) return NULL;
     if (b->chain >= (uint64_t)d->chains) return "a chain that the header does not have";
     switch (b->kind) {
     case SGFSI_BLOCK_DRAWS:
         if (b->count < 1 || b->first != d->chain[b->chain].draws) return "draws out of order";
-        if (__builtin_mul_overflow((uint64_t)b->count, (uint64_t)(d->D + d->S) * 8, &bytes)) {
+        if (__builtin_mul_overflow((uint64_t)b->count, (uint64_t)(d->D + d->S) * 8, &bytes))
             return "a count out of range";
-        }
         break;
-    case SGFSI_BLOCK_INFO:
-        bytes = SGFSI_INFO_BYTES;
-        for (int k = 0; k < SGFSI_INFO_ARRAYS; k++) {
-            (void)sgfsi_info_array(&none, k, d->D, &n);
-            if (b->flags & 1u << k) bytes += 8 * (uint64_t)n;
-        }
-        if (b->flags & SGFSI_INFO_DISK) bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
-        if (b->flags & SGFSI_INFO_ANCHORS) bytes += 8;
-        break;
+    case SGFSI_BLOCK_INFO: bytes = sgfsi_info_bytes(b->flags, d->D); break;
     case SGFSI_BLOCK_POINTS:
         if (b->count < 1 ||
-            __builtin_mul_overflow((uint64_t)b->count, (uint64_t)(SGFSI_POINT * 8), &bytes)) {
+            __builtin_mul_overflow((uint64_t)b->count, (uint64_t)(SGFSI_POINT * 8), &bytes))
             return "a count out of range";
-        }
         break;
     case SGFSI_BLOCK_END:
         if (b->bytes > SGFSI_STATE_MAX) return "a state of more than 1024 bytes";
@@ -162,9 +146,8 @@ static found read_block(reader *r, sgfsi_block *b, sgfs_err *err) {
     }
     size_t length = (size_t)b->bytes;
     if (make_room(r, length + SGFSI_CRC_BYTES, err) != SGFS_OK ||
-        read_at(r, r->at + SGFSI_BLOCK_HEAD, r->bytes, length + SGFSI_CRC_BYTES, err) != SGFS_OK) {
+        read_at(r, r->at + SGFSI_BLOCK_HEAD, r->bytes, length + SGFSI_CRC_BYTES, err) != SGFS_OK)
         return FOUND_ERROR;
-    }
     uint32_t crc = sgfsi_crc32(sgfsi_crc32(0, head, sizeof head), r->bytes, length);
     return crc == sgfsi_get_u32(r->bytes + length) ? FOUND_BLOCK : FOUND_DAMAGE;
 }
@@ -174,9 +157,8 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     sgfsi_chain_info info = {.iterations = (int64_t)sgfsi_get_u64(in),
                              .rows_touched = (int64_t)sgfsi_get_u64(in + 8),
                              .interventions = (int64_t)sgfsi_get_u64(in + 16)};
-    if (info.iterations < 0 || info.rows_touched < 0 || info.interventions < 0) {
+    if (info.iterations < 0 || info.rows_touched < 0 || info.interventions < 0)
         return fail_damage(r, "a count below zero", err);
-    }
     /* Doubles from here on; which there are is in the flags. */
     double *x = sgfsi_get_doubles(r->bytes + 24, (int64_t)((b->bytes - 24) / 8));
     info.warmup_seconds = x[0];
@@ -249,9 +231,8 @@ static sgfs_status find_later(const reader *r, bool *later, sgfs_err *err) {
         status = read_at(r, at, piece, n, err);
         if (status != SGFS_OK) break;
         sgfsi_block b;
-        for (size_t i = 0; i + SGFSI_BLOCK_HEAD <= n && !*later; i++) {
+        for (size_t i = 0; i + SGFSI_BLOCK_HEAD <= n && !*later; i++)
             *later = sgfsi_block_get(piece + i, &b);
-        }
         at += (int64_t)n - SGFSI_BLOCK_HEAD + 1;
     }
     free(piece);
@@ -282,9 +263,8 @@ static sgfs_status open_plain(reader *r, sgfs_err *err) {
     struct stat st;
     r->fd =
         open(r->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* never wait for a pipe's other end */
-    if (r->fd < 0 || fstat(r->fd, &st) != 0) {
+    if (r->fd < 0 || fstat(r->fd, &st) != 0)
         return sgfsi_fail(err, SGFS_EIO, "%s: cannot open: %s.", r->path, strerror(errno));
-    }
     r->size = (int64_t)st.st_size;
     if (S_ISREG(st.st_mode)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs, nor a plain file.", r->path);
@@ -312,8 +292,7 @@ sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {
 
 sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err) {
     reader r = {.fd = -1, .path = path};
-    sgfs_status status = open_plain(&r, err);
-    if (status == SGFS_OK) (void)read_head(&r, err);
+    if (open_plain(&r, err) == SGFS_OK) (void)read_head(&r, err);
     if (r.fd >= 0) close(r.fd);
     free(r.bytes);
     return r.d; /* NULL unless all of it was read */

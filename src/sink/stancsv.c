@@ -178,14 +178,6 @@ static double cov_of(const writer *w, int64_t i, int64_t j) {
     return n > 1 ? sum / (double)(n - 1) : 1;
 }
 
-/* The metric the run names, or diag_e where a dense one would be too large to write. */
-static const char *choose_metric(const writer *w) {
-    const char *named = sgfsi_json_get_text(w->d->header, "stan_metric", "dense_e");
-    if (strcmp(named, "diag_e") == 0) return "diag_e";
-    if (strcmp(named, "unit_e") == 0) return "unit_e";
-    return w->c->info.cov != NULL || w->d->D <= DENSE_MAX ? "dense_e" : "diag_e";
-}
-
 static void write_metric(FILE *f, const writer *w) {
     int64_t D = w->d->D;
     bool dense = strcmp(w->metric, "dense_e") == 0, unit = strcmp(w->metric, "unit_e") == 0;
@@ -220,7 +212,10 @@ static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_used *used, FI
                 .leapfrogs = sgfsi_draws_stat(d, "n_steps"),
                 .diverging = sgfsi_draws_stat(d, "diverging"),
                 .energy = sgfsi_draws_stat(d, "energy")};
-    w.metric = choose_metric(&w);
+    /* The metric the run names, or diag_e where a dense one would be too large to write. */
+    w.metric = sgfsi_json_get_text(d->header, "stan_metric", "dense_e");
+    if (strcmp(w.metric, "diag_e") != 0 && strcmp(w.metric, "unit_e") != 0)
+        w.metric = w.c->info.cov != NULL || d->D <= DENSE_MAX ? "dense_e" : "diag_e";
     w.blocks = sgfsi_export_blocks(d, make_identifier, &w.block_count, err);
     if (w.blocks == NULL) return SGFS_ENOMEM;
     w.order = calloc((size_t)d->D, sizeof *w.order);

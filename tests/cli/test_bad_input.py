@@ -232,6 +232,8 @@ TABLE = [
     ("value for --quiet", good("--quiet=1"), USAGE, r"--quiet takes no value"),
     ("alpha with sgld", good("--sampler", "sgld", "--alpha", "1"), USAGE,
      r"--alpha has no meaning for .*sampler sgld; it is read by sampler sgfs"),
+    ("block size with sgld", good("--sampler", "sgld", "--block-size", "5"), USAGE,
+     r"--block-size has no meaning for .*sampler sgld; it is read by samplers sgfs-f, "),
     ("sigma with logistic", good("--sigma", "1"), USAGE, r"--sigma has no meaning .*model linear"),
     ("fisher twice", good("--sampler", "sgfs-f", "--fisher", "diag"), USAGE,
      r"--sampler sgfs-f already means --fisher full"),

@@ -489,6 +489,14 @@ def test_categorical_needs_text(site):
     assert "CSV" in refused(site, 2, "--categorical", "1", data="two.npy")
 
 
+def test_numbers_of_words_and_columns_agree_with_their_verbs(site):
+    (site.folder / "few.csv").write_text("x,w,v,y\n" + "".join(f"{i % 7},{'ab'[i % 2]},{'cde'[i % 3]},{i % 5 > 1:d}\n"
+                                                           for i in range(40)))
+    done = site.ok("optimize", "logistic", "--data", "few.csv", "--target", "y", "--categorical", "w,v")
+    assert 'Column "w": 2 words become 1 column of 0 and 1 ("a" is the reference: 0).' in done.stderr
+    assert 'Column "v": 3 words become 2 columns of 0 and 1 ("c" is the reference: 0 in all of them).' in done.stderr
+
+
 def test_the_run_says_what_was_done(site):
     done = site.ok("sample", "logistic", "--data", "raw.csv", *ALL, *SHORT, "--out", "fit.run", "--overwrite")
     assert "keep-classes 7,9; split 0.7,0.3: train; log1p b; drop c" in done.stderr + done.stdout

@@ -99,6 +99,10 @@ def test_default_grid_is_stated(site):
     done = site.ok("tune", "logistic", "--data", "good.csv", *SGLD, "--overwrite")
     assert re.search(r"No --grid given: trying --grid epsilon=0\.0\d+(,[\d.]+){4}\.", done.stderr)
     assert json.loads((site.folder / "logistic-sgld.json").read_text())["sampler.kind"] == "sgld"
+    (site.folder / "logistic-sgld.json").write_text("kept")  # a second search takes the next name
+    site.ok("tune", "logistic", "--data", "good.csv", *SGLD, "--grid", "epsilon=0.01,0.02", "--holdout", "0.2")
+    assert (site.folder / "logistic-sgld.json").read_text() == "kept"
+    assert json.loads((site.folder / "logistic-sgld-2.json").read_text())["sampler.kind"] == "sgld"
 
 
 def test_interrupt_shows_what_is_done(site):

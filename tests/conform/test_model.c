@@ -12,6 +12,7 @@
  * Monte Carlo. |mean - truth| < 5 standard errors: about 6e-7 for each comparison; seeds are fixed.
  */
 #include "conform/model_bench.h"
+#include "tools/places.h"
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
@@ -88,9 +89,9 @@ static void check_row_loglik(bench *b) {
     look(&all, 0, b->theta);
     double *row = zeros(ROWS);
     sgfs_scores alone = {.n = ROWS, .D = b->D, .blocks = b->m->blocks, .loglik = row};
-    assert_int_equal(
-        b->is.kind->scores(b->m, b->theta, &all.eval.batcher.batch, &alone, all.eval.scratch, NULL),
-        SGFS_OK);
+    assert_int_equal(b->is.kind->scores(b->m, b->theta, &all.eval.batcher.rows.batch, &alone,
+                                        all.eval.scratch, NULL),
+                     SGFS_OK);
     double sum = 0, prior = 0;
     for (int64_t i = 0; i < ROWS; i++) {
         sum += row[i];
@@ -144,6 +145,15 @@ static void check_full(bench *b) {
 static void test_full_gradient_is_the_derivative_of_the_log_posterior(void **state) {
     (void)state;
     for_each(check_full);
+}
+
+static void check_places(bench *b) {
+    assert_places(b->m, b->theta, b->unit, b->label);
+}
+
+static void test_many_places_at_once_are_as_one_by_one(void **state) {
+    (void)state;
+    for_each(check_places);
 }
 
 /* ---- storage --------------------------------------------------------------------------------- */
@@ -401,6 +411,7 @@ int main(void) {
         cmocka_unit_test(test_rows_add_up_to_the_log_likelihood),
         cmocka_unit_test(test_scores_are_derivatives_of_the_log_likelihood),
         cmocka_unit_test(test_full_gradient_is_the_derivative_of_the_log_posterior),
+        cmocka_unit_test(test_many_places_at_once_are_as_one_by_one),
         cmocka_unit_test(test_single_precision_storage),
         cmocka_unit_test(test_the_stochastic_gradient_is_unbiased),
         cmocka_unit_test(test_start_is_finite_and_tells_units_apart),

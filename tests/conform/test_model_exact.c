@@ -25,7 +25,7 @@ static void open_spot(spot *at, bench *b, double radius) {
     *at = (spot){.b = b, .radius = radius};
     open_probe(&at->rows, b, &in_order, SOME);
     look(&at->rows, 0, b->theta);
-    at->batch = at->rows.eval.batcher.batch;
+    at->batch = at->rows.eval.batcher.rows.batch;
     double **const each[] = {&at->G, &at->z, &at->z_to, &at->from, &at->to};
     for (int k = 0; k < 5; k++) *each[k] = zeros(D);
     at->third = zeros(SOME);

@@ -117,7 +117,7 @@ static void check_information(bench *b) {
     double *g = zeros(D), *random = zeros(2 * n), *y = zeros(n), *scratch = make_scratch(b->m, n);
     open_probe(&p, b, &in_order, n);
     look(&p, 0, b->theta);
-    sgfs_batch batch = p.eval.batcher.batch;
+    sgfs_batch batch = p.eval.batcher.rows.batch;
     b->is.kind->curvature(b->m, b->theta, &batch, A, scratch);
     for (int64_t r = 0; r < REPEATS; r++) {
         make_random(&s, n, random, random + n);

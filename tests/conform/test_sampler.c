@@ -604,7 +604,7 @@ static void exploring_iterations_are_no_draws(void **state) {
                 assert_true(fabs(eps / (full / 2 * (cos(M_PI * r / 1000) + 1)) - 1) < 1e-9);
             }
         }
-        sgfs_summary *summary = sgfsi_summary_new(d, &s.err);
+        sgfs_summary *summary = sgfsi_summary_new(d, 2, &s.err);
         assert_non_null(summary);
         assert_int_equal(summary->draws, 1800);
         assert_string_equal(summary->state, "complete");

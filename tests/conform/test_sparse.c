@@ -13,7 +13,7 @@
 #include "fisher/fisher.h"
 #include "jobs/tune/heldout_loss.h"
 #include "posterior/posterior.h"
-#include "tools/check.h"
+#include "tools/places.h"
 
 enum { N = 1301, P = 9, EMPTY = 6, BATCH = 140 }; /* column 6 has no entry at all */
 
@@ -257,6 +257,7 @@ static void check_full(pair *q) {
                                               A + k * q->D * q->D, NULL),
                          SGFS_OK);
     }
+    for (int k = 0; k < 2; k++) assert_places(q->m[k], q->theta, NULL, q->label);
     compare(q, 1, &lp[0], &lp[1], size, "log posterior");
     compare(q, q->D, G, G + q->D, size, "gradient");
     compare(q, q->D * q->D, A, A + q->D * q->D, size, "information");
@@ -289,7 +290,7 @@ static void check_bounds(pair *q) {
                          SGFS_OK);
         sgfsi_eval_stream(&e, 385, 2);
         assert_int_equal(sgfsi_eval_gradient(&e, 3, SGFSI_ROWS, q->theta, B, NULL, NULL), SGFS_OK);
-        const sgfs_batch *b = &e.batcher.batch;
+        const sgfs_batch *b = &e.batcher.rows.batch;
         double *room = malloc((size_t)(BATCH * q->m[k]->exact_scratch_per_row) * sizeof *room);
         assert_true(room != NULL && (b->sparse != NULL) == (k == 0));
         kind->third(q->m[k], q->theta, C, 1.3, b, out + k * BATCH, &growth[k], room);

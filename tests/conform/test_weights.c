@@ -12,7 +12,7 @@
 #include "jobs/tune/heldout_loss.h"
 #include "posterior/mode.h"
 #include "posterior/posterior.h"
-#include "tools/check.h"
+#include "tools/places.h"
 
 enum { N = 1301, P = 3, MOST_WEIGHT = 4 }; /* more rows than one block of a full pass (1024) */
 
@@ -129,6 +129,7 @@ static void check_posterior(const twins *t, const sgfs_model_kind *kind) {
         }
     }
     assert_near(a->events, b->events, 1e-9, "rows that carry the information");
+    assert_places(a, theta, NULL, kind->name);
     free(theta);
     free(G);
     free(A);
@@ -557,6 +558,7 @@ static void test_exposure_is_an_offset_of_its_logarithm(void **state) {
         assert_int_equal(sgfsi_posterior_full(m[k], theta, &lp[k], G[k], NULL, NULL), SGFS_OK);
     assert_near(lp[0], lp[1], 1e-9, "log density");
     for (int64_t j = 0; j <= P; j++) assert_near(G[0][j], G[1][j], 1e-9, "gradient");
+    for (int k = 0; k < 2; k++) assert_places(m[k], theta, NULL, "with an exposure");
     for (int k = 0; k < 2; k++) {
         sgfsi_arena arena = {NULL};
         sgfsi_eval e = {.n = 0};

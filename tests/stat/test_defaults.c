@@ -73,7 +73,7 @@ static void check(const char *sampler, int64_t N, uint64_t data_seed, const char
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     assert_string_equal(run->plan.kinds.name, sampler_of(sampler));
-    sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, 2, &err);
     assert_non_null(s);
     reference(m, mean, sd);
     for (int64_t j = 0; j < s->dim; j++) {
@@ -135,7 +135,7 @@ static void check_rare(const char *sampler, const char *seed) {
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     assert_string_equal(run->plan.kinds.name, sampler_of(sampler));
-    sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, 2, &err);
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);
     for (int64_t j = 0; j < s->dim; j++) {
         double sd = sqrt(cov[j * m->D + j]), z = (s->row[j].mean - mode[j]) / sd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sampler exact against integration on a grid (two parameters) and against NUTS (ten).
+ * The exact samplers against integration on a grid (two parameters) and against NUTS (ten).
  *
  * The grid: the log posterior, written down here once more for each model, on 221 x 221 points from
  * 11 standard deviations below the mean to 11 above. For functions that vanish at both ends the
@@ -18,6 +18,9 @@
 #include "stat/sampled.h"
 
 enum { GRID = 221, MOST_ROWS = 1000 };
+/* By few rows, and by all of them. */
+static const char *const ways[] = {"exact", "exact-pairs", "exact-hmc"};
+enum { WAYS = sizeof ways / sizeof ways[0] };
 static const double reach = 11, most_z = 4.5, most_ks = 2.3;
 
 /* ---- problems of two parameters -------------------------------------------------------------- */
@@ -235,7 +238,9 @@ static void print_errors(const small *q, const sgfs_draws *d, const char *what, 
 
 static verdict judge_draws(const small *q, const sampled *s, const char *what) {
     const sgfs_draws *d = s->draws;
-    bool exact = strcmp(sgfsi_config_text(s->cfg, "sampler.kind"), "exact") == 0;
+    const char *sampler = sgfsi_config_text(s->cfg, "sampler.kind");
+    bool exact = strcmp(sampler, "laplace") != 0, few = strcmp(sampler, "exact") == 0,
+         hmc = strcmp(sampler, "exact-hmc") == 0;
     double longest = 1;
     for (int a = 0; a < 2; a++) {
         const ask mean = {q, a, -1, 1}, square = {q, a, -1, 2};
@@ -246,8 +251,10 @@ static verdict judge_draws(const small *q, const sampled *s, const char *what) {
     int64_t thin = longest < 1.02 ? 1 : (int64_t)ceil(3 * longest); /* correlations below 0.05 */
     verdict v = {.z = worst_z(q, d),
                  .ks = worst_ks(q, d, thin),
-                 .accept = exact ? mean_of(d, "accept") : 1,
-                 .rows = exact ? mean_of(d, "rows") : 0,
+                 .accept = hmc     ? mean_of(d, "acceptance_rate")
+                           : exact ? mean_of(d, "accept")
+                                   : 1,
+                 .rows = few ? mean_of(d, "rows") : 0,
                  .tau = longest,
                  .distance = exact ? s->run->chain[0].sampler.anchor->distance : 0};
     print_errors(q, d, what, &v);
@@ -279,6 +286,16 @@ static verdict run_small(const small *q, const setting *own, const char *what) {
 static void assert_right(const verdict *v) {
     assert_true(v->z < most_z);
     assert_true(v->ks < most_ks);
+}
+
+/* A right run of that sampler. */
+static verdict run_right(const small *q, const setting *own, const char *sampler,
+                         const char *what) {
+    setting all[8] = {{"sampler.kind", sampler}};
+    for (int n = 1; own != NULL && own->key != NULL; own++) all[n++] = *own;
+    verdict v = run_small(q, all, what);
+    assert_right(&v);
+    return v;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -328,9 +345,8 @@ static void test_exact_where_laplace_fails(void **state) {
     const setting laplace[] = {{"sampler.kind", "laplace"}, {"run.warmup", "0"}, {NULL, NULL}};
     for (size_t k = 0; k < 3; k++) {
         small q = rare_events(problems[k].N, problems[k].intercept, problems[k].seed);
-        verdict v = run_small(&q, longer, "exact");
-        assert_right(&v);
-        v = run_small(&q, laplace, "laplace");
+        for (int w = 0; w < WAYS; w++) run_right(&q, longer, ways[w], ways[w]);
+        verdict v = run_small(&q, laplace, "laplace");
         assert_true(v.z > 2 * most_z && v.ks > 2 * most_ks);
         drop(&q);
     }
@@ -364,8 +380,7 @@ static void test_weights_count(void **state) {
     q.w = need(300, sizeof *q.w);
     for (int64_t i = 0; i < 300; i++) q.w[i] = (double)(i % 4) * 0.75;
     solve(&q, middle, spread);
-    verdict v = run_small(&q, NULL, "weights 0 to 2.25");
-    assert_right(&v);
+    for (int w = 0; w < WAYS; w++) run_right(&q, NULL, ways[w], "weights 0 to 2.25");
     drop(&q);
 }
 
@@ -376,8 +391,7 @@ static void test_priors_that_are_no_parabola(void **state) {
     q.lambda = 4.385; /* strong enough to matter */
     q.df = 2.5;
     solve(&q, middle, spread);
-    verdict v = run_small(&q, NULL, "student-t prior");
-    assert_right(&v);
+    for (int w = 0; w < WAYS; w++) run_right(&q, NULL, ways[w], "student-t prior");
     drop(&q);
 }
 
@@ -405,14 +419,13 @@ static void test_other_models(void **state) {
     solve(&softmax, p0, s0);
     solve(&linear, l0, s0);
     const setting reference[] = {{"model.reference_class", "0"}, {NULL, NULL}};
-    verdict v = run_small(&poisson, NULL, "poisson");
-    assert_right(&v);
-    v = run_small(&softmax, reference, "softmax, three classes");
-    assert_right(&v);
-    v = run_small(&linear, NULL, "linear, unknown sigma");
-    assert_right(&v);
-    assert_true(v.rows == 0);
-    assert_true(v.tau < 200); /* 734 without moves that walk back from a tail, 42 with them */
+    for (int w = 0; w < WAYS; w++) {
+        run_right(&poisson, NULL, ways[w], "poisson");
+        run_right(&softmax, reference, ways[w], "softmax, three classes");
+        verdict v = run_right(&linear, NULL, ways[w], "linear, unknown sigma");
+        assert_true(v.rows == 0);
+        assert_true(v.tau < 200); /* 734 without moves that walk back from a tail, 42 with them */
+    }
     drop(&poisson);
     drop(&softmax);
     drop(&linear);
@@ -452,9 +465,9 @@ static sampled draw_ten(const double *x, const double *y, const char *sampler, c
 /* 30 comparisons at 4.5: a false alarm in 5,000. */
 static void test_ten_parameters_like_nuts(void **state) {
     (void)state;
-    enum { N = 400, P = 9 };
+    enum { N = 400, P = 9, OTHERS = 3 };
     static double x[N * P], y[N];
-    double worst[2] = {0}, positive = 0;
+    double worst[OTHERS] = {0}, positive = 0;
     sgfsi_stream s = sgfsi_stream_at(4, 0, 0, SGFSI_FEATURES);
     for (int64_t i = 0; i < N; i++) {
         double u[2], eta = -2.2;
@@ -465,13 +478,14 @@ static void test_ten_parameters_like_nuts(void **state) {
         positive += y[i];
     }
     sampled nuts = draw_ten(x, y, "nuts", "6000"), exact = draw_ten(x, y, "exact", "40000"),
+            pairs = draw_ten(x, y, "exact-pairs", "40000"),
             laplace = draw_ten(x, y, "laplace", "40000");
-    const sampled *other[2] = {&exact, &laplace};
+    const sampled *other[OTHERS] = {&exact, &pairs, &laplace};
     for (int64_t j = 0; j <= P; j++) {
         for (int power = 1; power <= 3; power++) {
             pick k = {j, nuts.draws->chain[0].info.mean[j], power};
             estimate a = estimate_of(nuts.draws, power_of, &k);
-            for (int o = 0; o < 2; o++) {
+            for (int o = 0; o < OTHERS; o++) {
                 estimate b = estimate_of(other[o]->draws, power_of, &k);
                 double na = fmin(a.ess, 24000), nb = fmin(b.ess, 160000);
                 double error = sqrt(a.sd * a.sd / na + b.sd * b.sd / nb);
@@ -481,13 +495,15 @@ static void test_ten_parameters_like_nuts(void **state) {
     }
     print_message(
         "%.0f positive of %d: worst z against nuts: exact %.2f (accepted %.3f, %.0f rows, "
-        "rho %.2f), laplace %.1f\n",
+        "rho %.2f), exact-pairs %.2f (accepted %.3f), laplace %.1f\n",
         positive, N, worst[0], mean_of(exact.draws, "accept"), mean_of(exact.draws, "rows"),
-        mean_of(exact.draws, "rho"), worst[1]);
+        mean_of(exact.draws, "rho"), worst[1], mean_of(pairs.draws, "accept"), worst[2]);
     assert_true(worst[0] < most_z);
-    assert_true(worst[1] > 3 * most_z);
+    assert_true(worst[1] < most_z);
+    assert_true(worst[2] > 3 * most_z);
     sample_free(&nuts);
     sample_free(&exact);
+    sample_free(&pairs);
     sample_free(&laplace);
 }
 

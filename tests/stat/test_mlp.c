@@ -216,7 +216,7 @@ static void test_no_hidden_layer_has_the_regressions_posterior(void **state) {
 /* Weights of different chains do not agree, and need not: nobody is sent for more draws. */
 static void check_advice(const sgfs_draws *draws) {
     sgfs_err err;
-    sgfs_summary *s = sgfsi_summary_new(draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(draws, 2, &err);
     double worst = 0;
     int told = 0;
     if (s == NULL) fail_msg("%s", err.text);

@@ -4,7 +4,7 @@
  * the rank of theta among its L draws is uniform on 0 .. L when the sampler is right, whatever X
  * is. Each problem is new: means, variances and tails are tested at once, over the prior's range.
  *
- * For sampler exact the same with labels, p(y = 1) = sigmoid(x'theta), as well. (Problems whose labels are all
+ * For samplers exact and exact-hmc the same with labels, p(y = 1) = sigmoid(x'theta), as well. (Problems whose labels are all
  * alike are left out: that looks at y alone, and given y nothing changes.)
  *
  * Ranks are taken of the D parameters and of the D whitened directions C'theta, A = C C' the
@@ -12,9 +12,9 @@
  *
  *   63 ranks (L = 62) in 9 bins: chi-square with 8 degrees of freedom, whose tail has the closed
  * form
- *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 9 samplers:
- *   45 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
- *   5,500. Draws are thinned until their correlation cannot be seen in ranks.
+ *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 11 studies:
+ *   55 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
+ *   4,500. Draws are thinned until their correlation cannot be seen in ranks.
  */
 #include "stat/sampled.h"
 
@@ -278,6 +278,27 @@ static void test_exact_is_calibrated(void **state) {
     assert_true(run_study(&laplace) < least_p);
 }
 
+/* By chains in lock-step, of which there is one here. */
+static void test_exact_hmc_is_calibrated(void **state) {
+    (void)state;
+    static const setting draws[] = {COMMON("1"),           {"sampler.kind", "exact-hmc"},
+                                    {"run.warmup", "100"}, {"run.draws", "186"},
+                                    {"run.thin", "3"},     {NULL, NULL}};
+    static const setting labels[] = {{"data.intercept", "false"},
+                                     {"prior.precision", "0.735"},
+                                     {"run.chains", "1"},
+                                     {"run.threads", "1"},
+                                     {"sampler.kind", "exact-hmc"},
+                                     {"run.warmup", "100"},
+                                     {"run.draws", "372"},
+                                     {"run.thin", "6"},
+                                     {NULL, NULL}};
+    const study linear = {"exact-hmc, linear", ROWS, 600, 1, draws, NULL};
+    const study logistic = {"exact-hmc, logistic", ROWS, 900, 1, labels, &sgfs_model_logistic};
+    assert_true(run_study(&linear) > least_p);
+    assert_true(run_study(&logistic) > least_p);
+}
+
 /* What must not pass: noise assumed 20 % too large; draws 15 % too narrow. */
 static void test_wrong_samplers_are_found(void **state) {
     (void)state;
@@ -293,6 +314,7 @@ int main(void) {
         cmocka_unit_test(test_hmc_is_calibrated),
         cmocka_unit_test(test_sgfs_is_calibrated_where_it_is_exact),
         cmocka_unit_test(test_exact_is_calibrated),
+        cmocka_unit_test(test_exact_hmc_is_calibrated),
         cmocka_unit_test(test_wrong_samplers_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -400,7 +400,7 @@ static void test_annealing_shows_its_phases(void **state) {
             assert_true(stat[5] == (alpha <= 1 ? 2 : 3));
             gaussian += alpha <= 1;
         }
-        sgfs_summary *summary = sgfsi_summary_new(d, &err);
+        sgfs_summary *summary = sgfsi_summary_new(d, 2, &err);
         assert_non_null(summary);
         assert_true(summary->gaussian_draws == (double)gaussian && gaussian > 0);
         assert_true(summary->langevin_draws == (double)(T - gaussian));

@@ -197,6 +197,7 @@ def test_the_library_never_prints_exits_or_takes_signals():
 # Who decides how many threads there are, and who looks how many somebody else has decided on.
 THREADS = {
     "src/base/threads.c": {"omp_get_num_procs"},
+    "src/base/memory.c": {"_SC_PHYS_PAGES"},
     "src/context/context.c": {"omp_get_max_active_levels", "omp_set_max_active_levels"},
     "src/context/device/blas.c": {"openblas_get_num_threads", "openblas_set_num_threads"},
 }
@@ -204,10 +205,13 @@ THREADS = {
 
 def test_threads_are_decided_in_one_place():
     policy = re.compile(r"\b(omp_get_max_\w+|omp_get_num_procs|omp_set_\w+|openblas_[gs]et_num_threads"
-                        r"|sched_getaffinity|_SC_NPROCESSORS_\w+)\b")
+                        r"|sched_getaffinity|_SC_NPROCESSORS_\w+|_SC_PHYS_PAGES)\b")
     for path in sources("src", "cli"):
         text = re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(), flags=re.S)
         assert set(policy.findall(text)) <= THREADS.get(path, set()), path
+        if path != "src/base/threads.c":
+            asks = re.findall(r"\bsgfsi_threads\s*\(", text)
+            assert len(asks) == (path == "src/context/context.c") or path == "src/base/threads.h", path
         for line in re.findall(r"#pragma omp parallel.*(?:\\\n.*)*", text):
             assert "num_threads" in line, (path, line)
 

@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "diagnostics/batchmeans.h"
-#include "diagnostics/student.h"
+#include "diagnostics/normal.h"
 #include "diagnostics/summary.h"
 #include "jobs/audit/audit.h"
 #include "sink/runblock.h"
@@ -434,7 +434,7 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     assert_int_equal(all, 128);
     assert_true(inside >= 66 && inside <= 108);
     sgfs_draws *d = sgfs_draws_open(path, &err);
-    sgfs_summary *s = sgfsi_summary_new(d, &err);
+    sgfs_summary *s = sgfsi_summary_new(d, 2, &err);
     assert_non_null(s);
     assert_non_null(strstr(s->audit.brief, "extrapolated to h = 0"));
     assert_false(s->audit.exact);

@@ -229,7 +229,7 @@ static void test_a_sampler_of_no_use(void **state) {
     assert_int_equal(sgfsi_json_get_int(sgfsi_json_get(is->header, "sampler_info"), "fallbacks", 0),
                      1);
     assert_null(sgfsi_json_get(was->header, "chosen"));
-    sgfs_summary *s = sgfsi_summary_new(is, &err);
+    sgfs_summary *s = sgfsi_summary_new(is, 2, &err);
     bool told = false;
     for (int64_t i = 0; i < s->warnings; i++) {
         told = told || strcmp(s->warning[i],
@@ -284,7 +284,7 @@ static void test_a_config_that_says_nothing(void **state) {
     assert_string_equal(run->plan.kinds.name, "exact");
     assert_string_equal(sgfs_config_get(b.cfg, "sampler.kind"),
                         "auto"); /* the caller's own stays */
-    sgfs_summary *s = sgfsi_summary_new(run->out.memory, &err);
+    sgfs_summary *s = sgfsi_summary_new(run->out.memory, 2, &err);
     for (int64_t j = 0; j < s->dim; j++)
         assert_true(s->row[j].ess_bulk >= 400 && s->row[j].ess_tail >= 400);
     assert_true(s->planned == 1000 && s->made == 1000 && s->fallbacks == 0);

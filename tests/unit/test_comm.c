@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * test_comm.c: passes that several processes share have the bits of a process alone, whichever part
- * fails; decisions by the clock are those of process 0; chains that make passes take turns.
+ * fails; decisions by the clock are those of process 0; chains that make passes take turns; all
+ * processes of a run end together, and one of them writes its file.
  *
  * The processes are threads here, with a communicator that copies from one to another between
  * barriers.
  */
 #include <pthread.h>
+#include <stdio.h>
 
+#include "chain/run.h"
 #include "context/clock.h"
 #include "model/model.h"
 #include "posterior/posterior.h"
@@ -69,8 +72,9 @@ static void *work(void *user) {
     m.ctx.comm = &p->comm;
     assert_int_equal(sgfsi_full_open(&f, &m, 2, true, &arena, NULL), SGFS_OK);
     p->status = sgfsi_full_eval(&f, p->theta, &p->lp, p->G, p->A, &p->err);
-    p->stretch = sgfsi_clock_stretch(&p->comm, 100, p->took, INFINITY);
-    p->over = sgfsi_clock_is_over(&p->comm, p->now, 7.5);
+    p->stretch = 100;
+    assert_int_equal(sgfsi_clock_stretch(&p->comm, &p->stretch, p->took, INFINITY, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_clock_is_over(&p->comm, p->now, 7.5, &p->over, NULL), SGFS_OK);
     sgfsi_arena_free(&arena);
     return NULL;
 }
@@ -170,18 +174,195 @@ static void the_clock_of_process_0_decides(void **state) {
 }
 
 static void stretches_grow_and_shrink_by_two_at_most(void **state) {
-    const sgfsi_comm *self = &sgfs_comm_self;
+    const struct {
+        int64_t stretch;
+        double took, most;
+        int64_t next;
+    } row[] = {{100, 0, INFINITY, 200}, {100, 0.001, INFINITY, 200}, {100, 0.125, INFINITY, 80},
+               {100, 60, INFINITY, 50}, {1, 60, INFINITY, 1},        {100, 0.001, 130.5, 130},
+               {100, 0.001, 0.3, 1}};
     (void)state;
-    assert_int_equal(sgfsi_clock_stretch(self, 100, 0, INFINITY), 200);
-    assert_int_equal(sgfsi_clock_stretch(self, 100, 0.001, INFINITY), 200);
-    assert_int_equal(sgfsi_clock_stretch(self, 100, 0.125, INFINITY), 80);
-    assert_int_equal(sgfsi_clock_stretch(self, 100, 60, INFINITY), 50);
-    assert_int_equal(sgfsi_clock_stretch(self, 1, 60, INFINITY), 1);
-    assert_int_equal(sgfsi_clock_stretch(self, 100, 0.001, 130.5), 130);
-    assert_int_equal(sgfsi_clock_stretch(self, 100, 0.001, 0.3), 1);
-    assert_false(sgfsi_clock_is_over(self, 1e300, NAN));
-    assert_false(sgfsi_clock_is_over(self, 2.4, 2.5));
-    assert_true(sgfsi_clock_is_over(self, 2.5, 2.5));
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        int64_t stretch = row[i].stretch;
+        sgfs_status status =
+            sgfsi_clock_stretch(&sgfs_comm_self, &stretch, row[i].took, row[i].most, NULL);
+        assert_int_equal(status, SGFS_OK);
+        assert_int_equal(stretch, row[i].next);
+    }
+    const struct {
+        double now, limit;
+        bool over;
+    } look[] = {{1e300, NAN, false}, {2.4, 2.5, false}, {2.5, 2.5, true}};
+    for (size_t i = 0; i < sizeof look / sizeof look[0]; i++) {
+        bool over = !look[i].over;
+        assert_int_equal(
+            sgfsi_clock_is_over(&sgfs_comm_self, look[i].now, look[i].limit, &over, NULL), SGFS_OK);
+        assert_true(over == look[i].over);
+    }
+}
+
+static sgfs_status fail_to_tell(const sgfsi_comm *c, int64_t bytes, void *data, sgfs_err *err) {
+    (void)c, (void)bytes, (void)data;
+    return sgfsi_fail(err, SGFS_EIO, "Process 0 is gone.");
+}
+
+static void who_cannot_be_told_what_was_decided_fails(void **state) {
+    const sgfsi_comm_ops broken = {.gather = gather, .broadcast = fail_to_tell};
+    const sgfsi_comm lost = {.name = "test", .ops = &broken, .rank = 1, .size = 2};
+    int64_t stretch = 10;
+    bool over;
+    sgfs_err err;
+    (void)state;
+    assert_int_equal(sgfsi_clock_stretch(&lost, &stretch, 0.1, INFINITY, &err), SGFS_EIO);
+    assert_string_equal(err.text, "Process 0 is gone.");
+    assert_int_equal(sgfsi_clock_is_over(&lost, 1, 2, &over, &err), SGFS_EIO);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+enum { TOGETHER = 3 };
+static const char path[] = "test_comm.run";
+
+typedef struct runner {
+    sgfsi_comm comm;
+    const bench *b;
+    const char *path;
+    bool stops;
+    sgfs_run *run;
+    sgfs_status status;
+    sgfs_err err;
+    int64_t t, kept;
+    double theta[P + 1];
+} runner;
+
+static void stop_after_a_while(const sgfs_progress *p, void *user) {
+    runner *r = user;
+    if (r->stops && p->done > 40) sgfs_run_stop(r->run);
+}
+
+static void *sample(void *user) {
+    runner *r = user;
+    sgfs_model m = *r->b->m;
+    m.ctx.comm = &r->comm;
+    r->run = sgfs_run_open(&m, r->b->cfg, &r->err);
+    assert_non_null(r->run);
+    sgfs_run_on_progress(r->run, stop_after_a_while, r);
+    r->status = sgfs_run_attach(r->run, r->path, &r->err);
+    if (r->status == SGFS_OK) r->status = sgfs_run_all(r->run, &r->err);
+    r->t = r->run->chain[0].t;
+    memcpy(r->theta, sgfs_run_theta(r->run, 1), sizeof r->theta);
+    (void)sgfs_run_close(r->run, NULL);
+    r->kept = sgfs_draws_size(r->run->out.memory).draws;
+    sgfs_run_free(r->run);
+    return NULL;
+}
+
+static void sample_together(const bench *b, const char *to, int64_t stopper, runner *r) {
+    pthread_t thread[TOGETHER];
+    meeting room;
+    pthread_barrier_init(&room.barrier, NULL, TOGETHER);
+    for (int64_t k = 0; k < TOGETHER; k++) {
+        r[k] = (runner){.b = b, .path = to, .stops = k == stopper};
+        r[k].comm = (sgfsi_comm){"test", "", &ops, k, TOGETHER, &room};
+        assert_int_equal(pthread_create(&thread[k], NULL, sample, &r[k]), 0);
+    }
+    for (int64_t k = 0; k < TOGETHER; k++) pthread_join(thread[k], NULL);
+    pthread_barrier_destroy(&room.barrier);
+}
+
+static bench open_sampling(const char *draws) {
+    bench b = open_bench("logistic");
+    assert_int_equal(sgfs_config_set(b.cfg, "sampler.kind", "hmc", NULL), SGFS_OK);
+    assert_int_equal(sgfs_config_set(b.cfg, "run.chains", "2", NULL), SGFS_OK);
+    assert_int_equal(sgfs_config_set(b.cfg, "run.threads", "1", NULL), SGFS_OK);
+    assert_int_equal(sgfs_config_set(b.cfg, "run.warmup", "20", NULL), SGFS_OK);
+    assert_int_equal(sgfs_config_set(b.cfg, "run.draws", draws, NULL), SGFS_OK);
+    return b;
+}
+
+static void one_process_writes_and_all_have_the_same_chains(void **state) {
+    runner r[TOGETHER];
+    bench b = open_sampling("30");
+    sgfs_err err;
+    (void)state;
+    remove(path);
+    sample_together(&b, path, -1, r);
+    for (int k = 0; k < TOGETHER; k++) {
+        assert_int_equal(r[k].status, SGFS_OK);
+        assert_memory_equal(r[k].theta, r[0].theta, sizeof r[0].theta);
+        assert_int_equal(r[k].kept, k == 0 ? 0 : 30); /* process 0 has them in its file */
+    }
+    sgfs_draws *d = sgfs_draws_open(path, &err);
+    assert_non_null(d);
+    assert_int_equal(sgfs_draws_size(d).draws, 30);
+    assert_string_equal(d->state, "complete");
+    sgfs_draws_free(d);
+    remove(path);
+    close_bench(&b);
+}
+
+/* A signal may reach one process only. Chains that make passes could not go on alone. */
+static void who_is_stopped_stops_all_at_the_same_iteration(void **state) {
+    runner r[TOGETHER];
+    bench b = open_sampling("10000000");
+    (void)state;
+    for (int64_t who = 0; who < TOGETHER; who += 2) {
+        remove(path);
+        sample_together(&b, path, who, r);
+        for (int k = 0; k < TOGETHER; k++) {
+            assert_int_equal(r[k].status, SGFS_ESTOPPED);
+            assert_string_equal(r[k].err.text, r[0].err.text);
+            assert_int_equal(r[k].t, r[0].t);
+            assert_true(r[k].t > 20 && r[k].t < 10000000);
+        }
+    }
+    remove(path);
+    close_bench(&b);
+}
+
+static void all_hear_that_the_file_cannot_be_written(void **state) {
+    runner r[TOGETHER];
+    bench b = open_sampling("30");
+    (void)state;
+    sample_together(&b, "no/such/folder/a.run", -1, r);
+    for (int k = 0; k < TOGETHER; k++) {
+        assert_int_equal(r[k].status, SGFS_EIO);
+        assert_int_equal(r[k].t, 0);
+        assert_string_equal(r[k].err.text, r[0].err.text);
+    }
+    close_bench(&b);
+}
+
+/* What the other one of two says is in `state`. */
+static sgfs_status hear(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
+                        void *data, sgfs_err *err) {
+    (void)parts, (void)err;
+    memcpy((char *)data + stride, c->state, (size_t)bytes);
+    return SGFS_OK;
+}
+
+static void a_failure_counts_before_a_stop(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_OK, ""};
+    assert_int_equal(sgfsi_comm_agree(&sgfs_comm_self, SGFS_OK, NULL), SGFS_OK);
+    assert_int_equal(sgfsi_comm_agree(&sgfs_comm_self, SGFS_EDATA, &err), SGFS_EDATA);
+    const struct {
+        sgfs_status mine, theirs, all;
+    } row[] = {{SGFS_OK, SGFS_OK, SGFS_OK},
+               {SGFS_ESTOPPED, SGFS_OK, SGFS_ESTOPPED},
+               {SGFS_OK, SGFS_ESTOPPED, SGFS_ESTOPPED},
+               {SGFS_ESTOPPED, SGFS_EDATA, SGFS_EDATA},
+               {SGFS_EIO, SGFS_ESTOPPED, SGFS_EIO},
+               {SGFS_EIO, SGFS_EDATA, SGFS_EIO}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        sgfs_err other = {row[i].theirs, "theirs"};
+        const sgfsi_comm two = {
+            .name = "test", .ops = &(sgfsi_comm_ops){.gather = hear}, .size = 2, .state = &other};
+        if (row[i].mine != SGFS_OK) sgfsi_fail(&err, row[i].mine, "mine");
+        assert_int_equal(sgfsi_comm_agree(&two, row[i].mine, &err), row[i].all);
+        if (row[i].all != SGFS_OK)
+            assert_string_equal(err.text, row[i].all == row[i].mine ? "mine" : "theirs");
+    }
 }
 
 static void chains_with_passes_take_turns_where_processes_share_them(void **state) {
@@ -233,6 +414,11 @@ int main(void) {
         cmocka_unit_test(a_shared_pass_has_the_bits_of_one_alone),
         cmocka_unit_test(all_say_what_one_found),
         cmocka_unit_test(the_clock_of_process_0_decides),
+        cmocka_unit_test(who_cannot_be_told_what_was_decided_fails),
+        cmocka_unit_test(a_failure_counts_before_a_stop),
+        cmocka_unit_test(one_process_writes_and_all_have_the_same_chains),
+        cmocka_unit_test(who_is_stopped_stops_all_at_the_same_iteration),
+        cmocka_unit_test(all_hear_that_the_file_cannot_be_written),
         cmocka_unit_test(stretches_grow_and_shrink_by_two_at_most),
         cmocka_unit_test(chains_with_passes_take_turns_where_processes_share_them),
         cmocka_unit_test(the_last_communicator_is_always_there),

@@ -58,7 +58,7 @@ static void write_run(const char *path, sgfsi_json *header, int wide, double shi
 static sgfs_compare *compare_files(sgfs_err *err) {
     sgfs_draws *draws = sgfs_draws_open(run_path, err);
     assert_non_null(draws);
-    sgfs_compare *c = sgfsi_compare_new(draws, ref_path, err);
+    sgfs_compare *c = sgfsi_compare_new(draws, ref_path, 2, err);
     sgfs_draws_free(draws);
     return c;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * test_context.c: how many threads there are (base/threads.h), for machines made of a few files,
+ * test_context.c: how many threads (base/threads.h) and how much memory there are (base/memory.h),
+ * for machines made of a few files,
  * and scopes in which the device has none of its own (context.h).
  */
 #include <cblas.h>
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/threads.h"
 #include "context/context.h"
 #include "tools/check.h"
@@ -104,6 +107,26 @@ static void groups_of_version_1_are_known(void **state) {
     assert_int_equal(sgfsi_threads_rule(NULL, 16, root), 3);
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void a_container_limits_the_memory_of_its_machine(void **state) {
+    (void)state;
+    assert_true(sgfsi_memory_rule(7e9, root) == 7e9);
+    assert_true(isinf(sgfsi_memory_rule(-4096, root)));
+    put("proc/self/cgroup", "0::/slurm/job_7\n");
+    put("sys/fs/cgroup/slurm/job_7/memory.max", "max\n");
+    assert_true(sgfsi_memory_rule(7e9, root) == 7e9);
+    put("sys/fs/cgroup/slurm/memory.max", "2147483648\n");
+    assert_true(sgfsi_memory_rule(7e9, root) == 2147483648.0);
+    assert_true(sgfsi_memory_rule(1e9, root) == 1e9);
+    put("proc/self/cgroup", "4:cpu,cpuacct:/docker/a\n9:memory:/docker/a\n");
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_true(sgfsi_memory_rule(7e9, root) == 7e9);
+    put("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "1073741824\n");
+    assert_true(sgfsi_memory_rule(7e9, root) == 1073741824.0);
+    assert_true(sgfsi_memory() > 0 && sgfsi_memory() < INFINITY);
+}
+
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 static void blas_has_one_thread_inside_and_its_own_number_outside(void **state) {
@@ -133,6 +156,38 @@ static void scopes_may_end_in_any_order(void **state) {
     assert_int_equal(openblas_get_num_threads(), before);
 }
 
+/* ---- one that was opened, for all inside ------------------------------------------------------ */
+
+static int64_t closed;
+
+static void count_closing(sgfs_device *d) {
+    (void)d;
+    closed++;
+}
+
+/* A model inside of a run has the run's device, and leaves it open; so does one that works with
+ * rows of the host alone. */
+static void what_is_shared_is_closed_by_whoever_opened_it(void **state) {
+    sgfsi_device_ops ops = *sgfs_device_host.ops;
+    ops.close = count_closing;
+    sgfs_device *other = malloc(sizeof *other);
+    (void)state;
+    *other = sgfs_device_host;
+    other->ops = &ops;
+    sgfsi_context run = {
+        .threads = 3, .device = other, .near = &sgfs_device_host, .comm = &sgfs_comm_self};
+    sgfsi_context inside = sgfsi_context_share(&run);
+    assert_int_equal(inside.threads, 3);
+    assert_ptr_equal(inside.device, other);
+    sgfsi_context_stay_near(&inside);
+    assert_ptr_equal(inside.device, &sgfs_device_host);
+    inside = sgfsi_context_share(&run);
+    sgfsi_context_close(&inside);
+    assert_int_equal(closed, 0);
+    sgfsi_context_close(&run);
+    assert_int_equal(closed, 1);
+}
+
 static void plain_c_leaves_blas_alone(void **state) {
     const sgfsi_context ctx = {.device = &sgfs_device_host};
     (void)state;
@@ -152,8 +207,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_least_quota_of_all_groups_above_counts, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(groups_of_version_1_are_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_container_limits_the_memory_of_its_machine, set_up,
+                                        tear_down),
         cmocka_unit_test(blas_has_one_thread_inside_and_its_own_number_outside),
         cmocka_unit_test(scopes_may_end_in_any_order),
+        cmocka_unit_test(what_is_shared_is_closed_by_whoever_opened_it),
         cmocka_unit_test(plain_c_leaves_blas_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

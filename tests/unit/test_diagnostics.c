@@ -20,7 +20,6 @@
 #include "diagnostics/measures.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/normal.h"
-#include "diagnostics/rhat.h"
 #include "diagnostics/summary.h"
 
 /* |a - b| within tol of their size; two NaN are equal. */
@@ -309,7 +308,7 @@ static void test_summary_counts_costs(void **state) {
     make_draws(&m);
     add_infos(&m);
     m.d.thin = 5;
-    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_non_null(s);
     assert_int_equal(s->chains, 2);
     assert_int_equal(s->draws, 4);
@@ -337,7 +336,7 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
         "{\"title\": \"logistic by sgfs\", \"cautions\": [\"Mind the gap.\"]}", 60, "header", NULL);
     m.chain[1].draws = 3;
     strcpy(m.state, "stopped early");
-    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_non_null(s);
     assert_string_equal(s->title, "logistic by sgfs");
     assert_true(warns(s, "stopped early"));
@@ -351,7 +350,7 @@ static void test_summary_warns_and_says_what_to_do(void **state) {
     m.chain[1].draws = 0;
     m.theta[0][3] = NAN;
     strcpy(m.state, "failed: chain 1 left.");
-    s = sgfsi_summary_new(&m.d, NULL);
+    s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_true(warns(s, "only one chain"));
     assert_true(warns(s, "The run failed: chain 1 left. These numbers"));
     assert_true(warns(s, "1 of 2 parameters have draws that are not finite numbers (first: b)"));
@@ -385,7 +384,7 @@ static void test_summary_names_the_worst(void **state) {
     double *theta = malloc(3200 * sizeof *theta);
     make_long(&m, theta, names, 1.0);
     m.d.thin = 2;
-    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_non_null(s);
     assert_true(warns(s, "R-hat is over 1.01 for 2 of 4 parameters"));
     assert_true(warns(s, "worst: shifted, slow)"));
@@ -418,7 +417,7 @@ static void test_summary_names_the_chain_apart(void **state) {
     char *names[4];
     double *theta = malloc(3200 * sizeof *theta);
     make_long(&m, theta, names, 6.0);
-    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_non_null(s);
     assert_true(warns(s, "The chains have not come together"));
     assert_true(warns(s, "for shifted: chain 1 is around 0.") ||
@@ -436,14 +435,29 @@ static void test_summary_compares_spread_with_curvature(void **state) {
     double *theta = malloc(3200 * sizeof *theta), curvature[4] = {1.0, 4.1, 1.0, 0.5};
     make_long(&m, theta, names, 0.0);
     m.chain[0].info.curvature_sd = m.chain[1].info.curvature_sd = curvature;
-    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_non_null(s);
     assert_true(s->row[3].sd_curvature == 0.5);
     assert_true(warns(s, "The spread of 1 of 4 parameters"));
     assert_true(warns(s, "worst: also)"));
-    curvature[3] = 1.0;
+    assert_true(warns(s, "Try smaller steps;")); /* nothing is known of its sampler */
     sgfsi_summary_free(s);
-    s = sgfsi_summary_new(&m.d, NULL);
+    const struct {
+        const char *header, *advice;
+    } row[] = {{"{\"sampler\": \"x\", \"smaller_steps\": \"a smaller --y\"}", "Try a smaller --y;"},
+               {"{\"sampler\": \"x\", \"fisher\": \"full\"}", "noisier or quieter than the model"},
+               {"{\"sampler\": \"x\", \"optimiser\": true}", NULL}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        m.d.header = sgfsi_json_parse(row[i].header, strlen(row[i].header), "header", NULL);
+        s = sgfsi_summary_new(&m.d, 2, NULL);
+        if (row[i].advice != NULL) assert_true(warns(s, row[i].advice));
+        else assert_false(warns(s, "The spread of"));
+        sgfsi_summary_free(s);
+        sgfsi_json_free(m.d.header);
+        m.d.header = NULL;
+    }
+    curvature[3] = 1.0;
+    s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_false(warns(s, "The spread of"));
     sgfsi_summary_free(s);
     free(theta);
@@ -465,7 +479,7 @@ static void test_thinning_does_not_hide_tau(void **state) {
         m.chain[c].info.var = var;
         m.chain[c].info.tau = c == 0 ? tau : unknown;
     }
-    sgfs_summary *s = sgfsi_summary_new(&m.d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(&m.d, 2, NULL);
     assert_non_null(s);
     assert_close(s->row[0].tau, 10.0, 1e-12, "tau");
     assert_close(s->row[0].mcse, s->row[0].sd * sqrt(10.0 / 80000), 1e-9, "mcse");
@@ -481,7 +495,7 @@ static void test_summary_of_nothing_is_refused(void **state) {
     sgfs_err err = {0};
     make_draws(&m);
     m.chain[0].draws = m.chain[1].draws = 0;
-    assert_null(sgfsi_summary_new(&m.d, &err));
+    assert_null(sgfsi_summary_new(&m.d, 2, &err));
     assert_int_equal(err.code, SGFS_EDATA);
     assert_non_null(strstr(err.text, "no draws"));
 }
@@ -551,7 +565,7 @@ static sgfs_compare *compare_with(const made *m, const char *text, sgfs_err *err
     assert_non_null(f);
     fputs(text, f);
     fclose(f);
-    sgfs_compare *c = sgfsi_compare_new(&m->d, path, err);
+    sgfs_compare *c = sgfsi_compare_new(&m->d, path, 2, err);
     unlink(path);
     return c;
 }
@@ -642,7 +656,7 @@ static void test_compare_needs_a_file(void **state) {
     made m;
     sgfs_err err = {0};
     make_draws(&m);
-    assert_null(sgfsi_compare_new(&m.d, "no/such/file.json", &err));
+    assert_null(sgfsi_compare_new(&m.d, "no/such/file.json", 2, &err));
     assert_int_equal(err.code, SGFS_EIO);
     assert_null(compare_with(&m, "neither JSON nor a run", &err));
     assert_int_equal(err.code, SGFS_ERUNFILE);

@@ -65,7 +65,7 @@ static bool warns(const sgfs_summary *s, const char *part) {
 
 /* Does the summary of d warn with these words? */
 static bool warned(const sgfs_draws *d, const char *part) {
-    sgfs_summary *s = sgfsi_summary_new(d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(d, 2, NULL);
     assert_non_null(s);
     bool found = warns(s, part);
     sgfsi_summary_free(s);
@@ -95,7 +95,7 @@ static void test_numbers_of_nuts(void **state) {
             *stat_at(d, c, t, DIVERGING) = t % 8 == 0;
         }
     }
-    sgfs_summary *s = sgfsi_summary_new(d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(d, 2, NULL);
     assert_non_null(s);
     const sgfs_trajectories *t = &s->trajectories;
     assert_true(t->known);
@@ -124,7 +124,7 @@ static void test_only_what_is_there(void **state) {
     sgfs_draws *d = made_run("[\"lp\", \"acceptance_rate\", \"step_size\", \"n_steps\", "
                              "\"diverging\", \"energy\"]",
                              "{}", 40, 6);
-    sgfs_summary *s = sgfsi_summary_new(d, NULL);
+    sgfs_summary *s = sgfsi_summary_new(d, 2, NULL);
     assert_true(s->trajectories.known && isnan(s->trajectories.at_max_depth));
     assert_near(s->trajectories.divergent, 0, 0, "divergent");
     assert_false(warns(s, "maximum depth"));
@@ -133,7 +133,7 @@ static void test_only_what_is_there(void **state) {
     sgfsi_summary_free(s);
     sgfs_draws_free(d);
     d = made_run("[\"lp\", \"step_size\", \"grad_norm\", \"ridges\"]", "{}", 40, 4);
-    s = sgfsi_summary_new(d, NULL);
+    s = sgfsi_summary_new(d, 2, NULL);
     assert_false(s->trajectories.known);
     char *json = sgfsi_json_finish(sgfsi_summary_json(s));
     assert_null(strstr(json, "trajectories"));
@@ -178,7 +178,7 @@ static void test_warns_of_energy(void **state) {
         sgfs_draws *d = made_run(nuts, "{}", 13 * (k + 1), NUTS_STATS);
         fill_lively(d);
         fill_blocks(d, 1);
-        sgfs_summary *s = sgfsi_summary_new(d, NULL);
+        sgfs_summary *s = sgfsi_summary_new(d, 2, NULL);
         assert_near(s->trajectories.bfmi[1], 4 * (double)k / (13 * (double)(k + 1)), 1e-13, "bfmi");
         assert_int_equal(warns(s, "E-BFMI is under 0.3 in 1 of 2 chains (down to 0.3 in chain 2)"),
                          k == 37);

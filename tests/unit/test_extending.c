@@ -44,7 +44,7 @@ static void test_the_page_compiles_and_samples(void **state) {
     assert_int_equal(sgfs_run_all(run, &err), SGFS_OK);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *s = sgfsi_summary_new(draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(draws, 2, &err);
     assert_non_null(s);
     double mode[3], cov[9];
     assert_int_equal(sgfsi_mode_find(m, NULL, 0, mode, cov, NULL, &err), SGFS_OK);

@@ -157,7 +157,7 @@ static void test_every_type(void **state) {
             assert_string_equal(t.names[j], names[j]);
             assert_int_equal(t.role[j], roles[j]);
         }
-        assert_int_equal(sgfsi_packed_verify(&t, NULL, &err), SGFS_OK);
+        assert_int_equal(sgfsi_packed_verify(&t, 2, NULL, &err), SGFS_OK);
         sgfsi_table_free(&t);
     }
     unlink(path);
@@ -675,7 +675,7 @@ static void test_flipped_rows(void **state) {
         char sentence[64];
         snprintf(sentence, sizeof sentence, "rows %lld to",
                  (long long)(bad * t.part[0].chunk_rows + 1));
-        assert_int_equal(sgfsi_packed_verify(&t, NULL, &err), SGFS_EDATA);
+        assert_int_equal(sgfsi_packed_verify(&t, 2, NULL, &err), SGFS_EDATA);
         assert_non_null(strstr(err.text, sentence));
         sgfsi_table_free(&t);
         poke(i, m.bytes[i]);

@@ -729,7 +729,7 @@ static void test_rows_go_to_the_scale_of_the_draws(void **state) {
     sgfs_data *data = sgfs_data_wrap(&a, cfg, &err);
     sgfs_model *m = sgfsi_model_create(&own, data, cfg, NULL, &err);
     sgfsi_json *told = sgfsi_data_describe(data);
-    const sgfsi_origin origin = {&own, cfg, told, m->saved};
+    const sgfsi_origin origin = {&own, cfg, told, m->saved, NULL};
     double *x = zeros(N * D), *y = zeros(N);
     sgfsi_newrows r;
     sgfsi_newrows_block block;
@@ -769,7 +769,7 @@ static void test_exposures_become_offsets(void **state) {
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
     sgfsi_json *told = sgfsi_data_describe(data);
     sgfsi_json_text(told, "exposure", "years");
-    const sgfsi_origin origin = {&sgfs_model_linear, cfg, told, m->saved};
+    const sgfsi_origin origin = {&sgfs_model_linear, cfg, told, m->saved, &m->ctx};
     const char *const files[] = {"years,dose\n2.5,1.5\n40,-3\n", "years,dose\n2.5,1.5\n0,2\n",
                                  "year,dose\n2.5,1.5\n"};
     sgfsi_arena arena = {NULL};

@@ -106,8 +106,8 @@ static void all_R(const sgfsi_move *move, double *out) {
     double *scratch = SGFSI_DOUBLES(&arena, q.m->exact_scratch_per_row), weight;
     assert_int_equal(sgfsi_rows_open(&rows, q.data, plan, &arena, NULL), SGFS_OK);
     for (int64_t i = 0; i < q.data->N; i++) {
-        sgfs_batch b = sgfsi_rows_range(&rows, i, 1);
-        q.m->kind->remainder(q.m, q.a.theta, move->from, move->to, &b, &out[i], scratch);
+        const sgfs_batch *b = sgfsi_rows_range(&rows, i, 1);
+        q.m->kind->remainder(q.m, q.a.theta, move->from, move->to, b, &out[i], scratch);
         sgfsi_data_weights(q.data, i, 1, &weight);
         out[i] *= weight;
     }

@@ -199,7 +199,7 @@ static void test_recalled(void **state) {
         assert_int_equal(sgfs_config_set(cfg, "data.part", "train", &err), SGFS_OK);
         assert_int_equal(sgfsi_recipe_new(&r, cfg, &head, true, &err), SGFS_OK);
         assert_int_equal(in_blocks(r, cells, 50, &a, &err), SGFS_OK);
-        sgfsi_json *told = sgfsi_recipe_describe(r);
+        sgfsi_json *told = sgfsi_recipe_describe(r, NULL);
         char *text = sgfsi_json_dump(told, false);
         sgfsi_json_free(told);
         told = sgfsi_json_parse(text, strlen(text), "a recipe", &err);

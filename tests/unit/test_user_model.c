@@ -200,7 +200,7 @@ static void test_nuts_finds_the_posterior(void **state) {
     if (sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_draws *draws = sgfs_run_draws(run, &err);
-    sgfs_summary *s = sgfsi_summary_new(draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(draws, 2, &err);
     assert_non_null(s);
     integrate(y, n, mean, sd);
     assert_string_equal(s->row[0].name, "intercept");

@@ -8,7 +8,7 @@
 #include "base/ticker.h"
 #include "chain/run.h"
 #include "diagnostics/summary.h"
-#include "jobs/validation.h"
+#include "jobs/newrows.h"
 #include "tools/check.h"
 
 enum { N = 900, ASIDE = 211, P = 3, DRAWS = 300, CHAINS = 3 };
@@ -165,7 +165,7 @@ static void test_the_summary_shows_its_end(void **state) {
     (void)state;
     fit o = sample("logistic", label, "2", "1");
     sgfs_err err;
-    sgfs_summary *s = sgfsi_summary_new(o.draws, &err);
+    sgfs_summary *s = sgfsi_summary_new(o.draws, 2, &err);
     assert_non_null(s);
     double error = 0, loss = 0;
     int64_t points = 0;

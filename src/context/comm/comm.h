@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * comm.h: the processes that work on one run, each with all the rows at hand and all the chains in
- * mind. They share the parts of a pass (posterior/pass.c) and decide by one clock (clock.h);
- * everything else each of them does by itself, with the same bits.
+ * mind. They share the parts of a pass (posterior/pass.c), decide by one clock (clock.h) and end
+ * together (sgfsi_comm_agree); everything else each of them does by itself, with the same bits.
+ * Process 0 writes the run file; the others keep their draws in memory.
  *
  * A communicator is a table of operations with a state of its own. Gather and broadcast are
  * collective: every process must call them in the same order, so never from several chains at once.
  * That is decided in one place, sgfsi_context_split (context.h). Another communicator is another
- * file like self.c and a row in table.c. Who writes the run file is not decided here: a second
- * communicator needs that rule, too.
+ * file like self.c and a row in table.c. Results of jobs are not shared out yet: a program with
+ * several processes saves them in process 0.
  */
 #ifndef SGFSI_COMM_H
 #define SGFSI_COMM_H
@@ -53,5 +54,10 @@ typedef struct sgfsi_share {
     int64_t first, end;
 } sgfsi_share;
 sgfsi_share sgfsi_comm_share(const sgfsi_comm *c, int64_t parts);
+
+/* How it went here, or that it is to stop here (SGFS_ESTOPPED), to all: collective. Every process
+ * gets the first failure of any of them, else the first stop, with its sentence, else SGFS_OK. err
+ * may be NULL. */
+sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *err);
 
 #endif

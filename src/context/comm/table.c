@@ -2,6 +2,7 @@
  * table.c: the communicators, the most particular first.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "context/comm/comm.h"
@@ -27,6 +28,26 @@ void sgfsi_comm_close(const sgfsi_comm *c) {
     if (c == NULL || c->ops->close == NULL) return;
     c->ops->close((sgfsi_comm *)c);
     free((sgfsi_comm *)c);
+}
+
+sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *err) {
+    sgfs_err own;
+    if (c->size == 1) return status;
+    if (err == NULL) err = memset(&own, 0, sizeof own);
+    sgfs_err *all = calloc((size_t)c->size, sizeof *all);
+    if (all == NULL) return sgfsi_fail_memory(err, "the communicator");
+    if (status != SGFS_OK) all[c->rank] = *err;
+    all[c->rank].code = status;
+    int64_t bytes = (int64_t)sizeof *all, first = 0;
+    status = c->ops->gather(c, c->size, bytes, bytes, all, err);
+    for (int64_t k = 1; k < c->size; k++) {
+        bool stops = all[k].code == SGFS_ESTOPPED, stopped = all[first].code == SGFS_ESTOPPED;
+        if (all[k].code != SGFS_OK && (all[first].code == SGFS_OK || (stopped && !stops)))
+            first = k;
+    }
+    if (status == SGFS_OK && all[first].code != SGFS_OK) *err = all[first], status = err->code;
+    free(all);
+    return status;
 }
 
 sgfsi_share sgfsi_comm_share(const sgfsi_comm *c, int64_t parts) {

@@ -16,21 +16,35 @@
 #include "context/device/device.h"
 
 /* OpenBLAS counts in int. Larger matrices were refused when they were opened (sgfsi_device_fits);
- * vectors may be as long as D^2, and go in several calls. */
+ * vectors may be as long as D^2, and go in several calls. Those are kept apart: with few parameters
+ * it shows when the usual vector is anything more than one call. */
+#define APART static __attribute__((noinline, cold))
+
 static int dim(int64_t n) {
     assert(n >= 0 && n <= INT_MAX);
     return (int)n;
 }
 
-static double dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
-    if (n <= INT_MAX) return cblas_ddot((int)n, x, 1, y, 1);
-    return dot(dev, INT_MAX, x, y) + dot(dev, n - INT_MAX, x + INT_MAX, y + INT_MAX);
+APART double long_dot(int64_t n, const double *x, const double *y) {
+    double sum = 0;
+    for (; n > INT_MAX; n -= INT_MAX, x += INT_MAX, y += INT_MAX)
+        sum += cblas_ddot(INT_MAX, x, 1, y, 1);
+    return sum + cblas_ddot((int)n, x, 1, y, 1);
 }
 
-static void axpy(SGFSI_HERE, int64_t n, double a, const double *x, double *y) {
+static double dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
+    return n <= INT_MAX ? cblas_ddot((int)n, x, 1, y, 1) : long_dot(n, x, y);
+}
+
+APART void long_axpy(int64_t n, double a, const double *x, double *y) {
     for (; n > INT_MAX; n -= INT_MAX, x += INT_MAX, y += INT_MAX)
         cblas_daxpy(INT_MAX, a, x, 1, y, 1);
     cblas_daxpy((int)n, a, x, 1, y, 1);
+}
+
+static void axpy(SGFSI_HERE, int64_t n, double a, const double *x, double *y) {
+    if (n <= INT_MAX) cblas_daxpy((int)n, a, x, 1, y, 1);
+    else long_axpy(n, a, x, y);
 }
 
 static void gemv(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,

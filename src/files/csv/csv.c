@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * csv.c: delimited text as a flow of rows (flow.h).
  *
- *     text.c: block of bytes -> cut at record ends into pieces
- *                -> csv_rows.c: each piece into rows of its own, all at the same time
+ *     text.c: block of bytes -> cut at record ends into parts
+ *                -> csv_rows.c: each part into rows of its own, all at the same time
  *                -> settled in order: words numbered, lines counted, the first fault found
  *                -> handed over in order
  *
  * csv_sniff.c has said how the file is written, columns.c which of its columns are wanted; the rows
- * have those only, in file order. While pieces are read, one thread reads (and gunzips) the next
+ * have those only, in file order. While parts are read, one thread reads (and gunzips) the next
  * block.
  *
- * What comes out does not depend on the number of threads, nor on where pieces are cut: everything
+ * What comes out does not depend on the number of threads, nor on where parts are cut: everything
  * that has an order (words, levels, missing cells, faults, text found where numbers were expected)
- * is settled piece by piece, in the order of the file, and a fault behind another is never looked
+ * is settled part by part, in the order of the file, and a fault behind another is never looked
  * at.
  *
  * The target starts out as numbers, and with --categorical auto so does every feature. The first
@@ -28,13 +28,12 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/threads.h"
 #include "files/columns.h"
 #include "files/csv/csv_rows.h"
 #include "files/find_columns.h"
 #include "files/flow.h"
 
-enum { PIECE = SGFSI_BLOCK_BYTES / 16, MOST_PIECES = 512 };
+enum { PART = SGFSI_BLOCK_BYTES / 16, MOST_PARTS = 512 };
 
 typedef struct csv {
     char *path;
@@ -44,9 +43,9 @@ typedef struct csv {
     sgfsi_text text;
     int threads;
     /* the block at hand */
-    sgfsi_csv_piece *piece;
-    int64_t pieces, piece_room;
-    int64_t at, at_row; /* the first row that is not handed over: its piece, and where there */
+    sgfsi_csv_part *part;
+    int64_t parts, part_room;
+    int64_t at, at_row; /* the first row that is not handed over: its part, and where there */
     int64_t block_rows; /* rows of the block, and its bytes */
     double block_bytes, bytes_before;
     sgfs_status status; /* of the row behind those of the block; or that there is none (ended) */
@@ -72,46 +71,43 @@ static sgfs_status add_words(csv *c, int64_t col, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* --categorical: columns that are not read may be named, those that are no features may not. */
-static sgfs_status add_categorical(csv *c, const unsigned char *mark, sgfs_err *err) {
+/* The columns of a list as --flag has it (NULL: what is no column is passed over), marked. */
+static sgfs_status mark_columns(const sgfsi_columns *columns, const char *flag, const char *list,
+                                unsigned char **mark, sgfs_err *err) {
+    *mark = calloc((size_t)columns->cols, 1);
+    if (*mark == NULL) return sgfsi_fail_memory(err, "column kinds");
+    bool none = list == NULL || list[0] == '\0';
+    return none ? SGFS_OK : sgfsi_columns_mark(columns, flag, list, *mark, err);
+}
+
+/* --categorical: columns that are not read may be named, those that are no features may not. With
+ * "auto", those in which an earlier reading of the file found words. */
+static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
     static const char *const is[] = {
         [SGFSI_ROLE_TARGET] = "is the target, whose words are found without being asked for",
         [SGFSI_ROLE_WEIGHTS] = "holds the weights",
         [SGFSI_ROLE_EXPOSURE] = "is the exposure"};
-    for (int64_t i = 0; i < c->format.cols; i++) {
-        unsigned char role = c->plan.role[i];
-        if (mark[i] == 0 || role == SGFSI_ROLE_NONE) continue;
-        if (role != SGFSI_ROLE_FEATURE) {
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "%s: column %lld (\"%.40s\") %s; leave it out of --categorical.",
-                              c->path, (long long)i + 1, c->format.names[i], is[role]);
-        }
-        sgfs_status status = add_words(c, i, err);
-        if (status != SGFS_OK) return status;
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
     const char *list = c->options.categorical;
-    if (list == NULL || list[0] == '\0') return SGFS_OK;
-    c->plan.automatic = strcmp(list, "auto") == 0;
-    if (c->plan.automatic) {
-        /* Columns in which an earlier reading of the file found words. */
-        const sgfsi_table *known = c->options.known;
-        sgfs_status status = SGFS_OK;
-        if (known == NULL || known->dictionary == NULL) return SGFS_OK;
-        for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
-            int64_t k = c->plan.role[i] == SGFSI_ROLE_FEATURE ? 0 : known->cols;
-            while (k < known->cols && strcmp(known->names[k], c->format.names[i]) != 0) k++;
-            if (k < known->cols && known->dictionary[k].count > 0) status = add_words(c, i, err);
+    const sgfsi_table *known = c->options.known;
+    unsigned char *mark;
+    c->plan.automatic = list != NULL && strcmp(list, "auto") == 0;
+    sgfs_status status =
+        mark_columns(columns, "categorical", c->plan.automatic ? NULL : list, &mark, err);
+    bool found = c->plan.automatic && known != NULL && known->dictionary != NULL;
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        unsigned char role = c->plan.role[i];
+        for (int64_t k = 0; found && role == SGFSI_ROLE_FEATURE && k < known->cols; k++) {
+            if (strcmp(known->names[k], c->format.names[i]) != 0) continue;
+            mark[i] = known->dictionary[k].count > 0;
+            break;
         }
-        return status;
+        if (mark[i] == 0 || role == SGFSI_ROLE_NONE) continue;
+        status = role == SGFSI_ROLE_FEATURE
+                     ? add_words(c, i, err)
+                     : sgfsi_fail(err, SGFS_EUSAGE,
+                                  "%s: column %lld (\"%.40s\") %s; leave it out of --categorical.",
+                                  c->path, (long long)i + 1, c->format.names[i], is[role]);
     }
-    unsigned char *mark = calloc((size_t)columns->cols, 1);
-    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
-    sgfs_status status = sgfsi_columns_mark(columns, "categorical", list, mark, err);
-    if (status == SGFS_OK) status = add_categorical(c, mark, err);
     free(mark);
     return status;
 }
@@ -119,13 +115,13 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
                                    NULL};
+    unsigned char *mark;
     c->plan.role = calloc((size_t)c->format.cols, 1);
     c->plan.words_of = malloc((size_t)c->format.cols * sizeof *c->plan.words_of);
     if (c->plan.role == NULL || c->plan.words_of == NULL)
         return sgfsi_fail_memory(err, "column roles");
     for (int64_t i = 0; i < c->format.cols; i++) c->plan.words_of[i] = -1;
     sgfs_status status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
-    if (status != SGFS_OK) return status;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
         bool words = c->options.run != NULL
@@ -137,12 +133,8 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     /* Features that --drop will leave out keep their place, so that numbers still count the
      * file's columns, and may hold anything. */
-    const char *list = c->options.drop;
-    if (list == NULL || list[0] == '\0') return SGFS_OK;
-    unsigned char *mark = calloc((size_t)columns.cols, 1);
-    if (mark == NULL) return sgfsi_fail_memory(err, "column kinds");
-    status = sgfsi_columns_mark(&columns, NULL, list, mark, err);
-    for (int64_t i = 0; i < columns.cols; i++) {
+    status = mark_columns(&columns, NULL, c->options.drop, &mark, err);
+    for (int64_t i = 0; i < columns.cols && status == SGFS_OK; i++) {
         bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
         if (mark[i] && numbers) c->plan.words_of[i] = -2;
     }
@@ -152,44 +144,17 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void close_csv(csv *c) {
-    sgfsi_text_close(&c->text);
-    for (int64_t k = 0; k < c->piece_room; k++) sgfsi_csv_piece_free(&c->piece[k]);
-    free(c->piece);
-    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
-    free(c->plan.words);
-    free(c->plan.words_of);
-    free(c->plan.role);
-    sgfsi_names_free(c->format.names, c->format.cols);
-    free(c->path);
-    free(c);
-}
-
-static sgfs_status skip_header(csv *c, sgfs_err *err) {
-    sgfsi_text *text = &c->text;
-    for (;;) {
-        const char *begin, *end;
-        sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
-        bool found = sgfsi_records_next(&r, &begin, &end);
-        text->at += r.at - text->at;
-        text->line += r.line;
-        if (found || (text->ended && r.open == NULL)) return SGFS_OK;
-        sgfs_status status = sgfsi_text_more(text, &r, err);
-        if (status != SGFS_OK) return status;
-    }
-}
-
-/* Pieces of a block. One thread is best off with text that stays in its cache. Several have to wait
+/* Parts of a block. One thread is best off with text that stays in its cache. Several have to wait
  * for each other at the end of every block, the longer the busier the machine is: so blocks are
  * larger then, most of all where memory for all rows is needed anyway. Rows for a run come no
  * faster than they are predicted. */
-static int64_t block_pieces(const csv *c) {
+static int64_t block_parts(const csv *c) {
     int64_t least = c->options.whole   ? 128
                     : c->plan.new_rows ? 16
                                        : 32,
             wanted = 4 * (int64_t)c->threads;
     if (c->threads == 1) return 16;
-    return wanted < least ? least : wanted > MOST_PIECES ? MOST_PIECES : wanted;
+    return wanted < least ? least : wanted > MOST_PARTS ? MOST_PARTS : wanted;
 }
 
 /* Up to the first row of data, from wherever the reader is. */
@@ -199,84 +164,75 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
         place += c->plan.role[i] != SGFSI_ROLE_NONE;
     }
     sgfsi_text_close(&c->text);
-    c->pieces = c->at = c->at_row = c->block_rows = c->rows = c->handed = 0;
+    c->parts = c->at = c->at_row = c->block_rows = c->rows = c->handed = 0;
     c->block_bytes = c->bytes_before = 0;
     c->ended = c->restart = false;
     c->status = SGFS_OK;
     memset(&c->missing, 0, sizeof c->missing);
     for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
-    sgfs_status status = sgfsi_text_open(&c->text, c->path, (size_t)(block_pieces(c) * PIECE), err);
-    return status == SGFS_OK && c->format.header ? skip_header(c, err) : status;
+    sgfsi_text *text = &c->text;
+    sgfs_status status = sgfsi_text_open(text, c->path, (size_t)(block_parts(c) * PART), err);
+    for (bool passed = !c->format.header; status == SGFS_OK && !passed;) {
+        const char *begin, *end;
+        sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
+        passed = sgfsi_records_next(&r, &begin, &end) || (text->ended && r.open == NULL);
+        text->at += r.at - text->at;
+        text->line += r.line;
+        if (!passed) status = sgfsi_text_more(text, &r, err);
+    }
+    return status;
 }
 
 /* ---- a block: cut and read ------------------------------------------------------------------- */
 
-static sgfs_status add_piece(csv *c, const char *begin, const char *end, sgfs_err *err) {
-    int64_t had = c->piece_room;
-    if (!sgfsi_grow(&c->piece, &c->piece_room, c->pieces + 1, sizeof *c->piece))
-        return sgfsi_fail_memory(err, "pieces of text");
-    memset(c->piece + had, 0, (size_t)(c->piece_room - had) * sizeof *c->piece);
-    sgfsi_csv_piece *p = &c->piece[c->pieces++];
-    p->block = c->text.at;
-    p->block_line = c->text.line;
-    p->begin = begin;
-    p->end = end;
-    p->last = c->text.ended && end == c->text.stop;
-    return SGFS_OK;
-}
-
-/* All whole records at hand, in pieces; *rest is what follows them. No pieces: the end. */
+/* All whole records at hand, in parts; *rest is what follows them. No parts: the end. */
 static sgfs_status cut_block(csv *c, const char **rest, sgfs_err *err) {
-    c->pieces = 0;
-    for (;;) {
-        const sgfsi_text *text = &c->text;
+    const sgfsi_text *text = &c->text;
+    for (c->parts = 0;;) {
         sgfsi_records r = sgfsi_records_of(c->format.delimiter, text->at, text->stop, text->ended);
-        sgfs_status status = SGFS_OK;
-        for (const char *from = text->at; status == SGFS_OK; from = *rest) {
-            *rest = sgfsi_records_skip(&r, PIECE);
+        for (const char *from = text->at;; from = *rest) {
+            *rest = sgfsi_records_skip(&r, PART);
             if (*rest == from) break;
-            status = add_piece(c, from, *rest, err);
+            int64_t had = c->part_room;
+            if (!sgfsi_grow(&c->part, &c->part_room, c->parts + 1, sizeof *c->part))
+                return sgfsi_fail_memory(err, "parts of text");
+            memset(c->part + had, 0, (size_t)(c->part_room - had) * sizeof *c->part);
+            sgfsi_csv_part *p = &c->part[c->parts++];
+            p->block = text->at;
+            p->block_line = text->line;
+            p->begin = from;
+            p->end = *rest;
+            p->last = text->ended && *rest == text->stop;
         }
-        if (status != SGFS_OK || c->pieces > 0 || (text->ended && r.open == NULL)) return status;
-        const char *nul = memchr(text->at, '\0', (size_t)(text->stop - text->at));
-        if (nul != NULL) {
-            int64_t line = text->line + sgfsi_count_lines(text->at, nul);
-            return sgfsi_fail_nul(text->path, line, err);
-        }
-        status = sgfsi_text_more(&c->text, &r, err);
+        if (c->parts > 0 || (text->ended && r.open == NULL)) return SGFS_OK;
+        sgfs_status status = sgfsi_text_check_nul(text, err);
+        if (status == SGFS_OK) status = sgfsi_text_more(&c->text, &r, err);
         if (status != SGFS_OK) return status;
     }
 }
 
 /* ---- a block: settled in order --------------------------------------------------------------- */
 
-/* Words that are one too many end the piece before the row that has the first of them. */
-static sgfs_status too_many_words(csv *c, sgfsi_csv_piece *p, int64_t w, int64_t k, int64_t line) {
-    const sgfsi_csv_fresh *fresh = &p->fresh[w];
-    const sgfsi_csv_plan *plan = &c->plan;
-    int64_t col = plan->words[w].col;
-    p->rows = fresh->where[k][0];
-    if (plan->role[col] == SGFSI_ROLE_TARGET && plan->first.line > 0)
-        return sgfsi_csv_fail_words(plan, col, plan->first.line, plan->first.text, &p->err);
-    char shown[SGFSI_SHOWN_CHARS + 1];
-    strncpy(shown, fresh->words.text[k], SGFSI_SHOWN_CHARS);
-    shown[SGFSI_SHOWN_CHARS] = '\0';
-    return sgfsi_csv_fail_words(plan, col, line + fresh->where[k][1], shown, &p->err);
-}
-
-/* Number the piece's own words behind those known by now. before: how many were known while the
- * piece was read. */
-static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int64_t line) {
+/* Number the part's own words behind those known by now. before: how many were known while the part
+ * was read. One word too many ends the part before the row that has it. */
+static void settle_words(csv *c, sgfsi_csv_part *p, const int64_t *before, int64_t line) {
     int64_t number[SGFSI_MAX_LEVELS];
-    for (int64_t w = 0; w < c->plan.worded; w++) {
+    const sgfsi_csv_plan *plan = &c->plan;
+    for (int64_t w = 0; w < plan->worded; w++) {
         sgfsi_csv_words *words = &c->plan.words[w];
-        const sgfsi_word_list *fresh = &p->fresh[w].words;
-        for (int64_t k = 0; k < fresh->count; k++) {
-            const char *text = fresh->text[k];
-            if (p->fresh[w].where[k][0] >= p->rows) break; /* of the row that is a fault */
+        const sgfsi_csv_fresh *fresh = &p->fresh[w];
+        for (int64_t k = 0; k < fresh->words.count; k++) {
+            const char *text = fresh->words.text[k];
+            if (fresh->where[k][0] >= p->rows) break; /* of the row that is a fault */
             number[k] = sgfsi_words_find(&words->known, text, strlen(text));
             if (number[k] < 0 && words->known.count == SGFSI_MAX_LEVELS) {
-                p->status = too_many_words(c, p, w, k, line);
+                bool first = plan->role[words->col] == SGFSI_ROLE_TARGET && plan->first.line > 0;
+                int64_t at = first ? plan->first.line : line + fresh->where[k][1];
+                char shown[SGFSI_SHOWN_ROOM];
+                snprintf(shown, sizeof shown, first ? "%s" : "%.40s",
+                         first ? plan->first.text : text);
+                p->rows = fresh->where[k][0];
+                p->status = sgfsi_csv_fail_words(plan, words->col, at, shown, &p->err);
                 continue;
             }
             if (number[k] < 0) number[k] = sgfsi_words_add(&words->known, text, strlen(text));
@@ -285,19 +241,16 @@ static void settle_words(csv *c, sgfsi_csv_piece *p, const int64_t *before, int6
                 p->rows = 0;
             }
         }
-        if (fresh->count > 0) {
-            /* Cells of a column of words that count from `known` on are numbers of the piece's
-             * own words. */
-            for (int64_t i = 0; i < p->rows; i++) {
-                double *cell = &p->cells[i * c->plan.kept + words->place];
-                if (*cell >= (double)before[w]) *cell = (double)number[(int64_t)*cell - before[w]];
-            }
+        /* Cells that count from `before` on are numbers of the part's own words. */
+        for (int64_t i = 0; fresh->words.count > 0 && i < p->rows; i++) {
+            double *cell = &p->cells[i * plan->kept + words->place];
+            if (*cell >= (double)before[w]) *cell = (double)number[(int64_t)*cell - before[w]];
         }
     }
 }
 
-/* Columns of numbers in which the piece found text hold words from the next pass on. */
-static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) {
+/* Columns of numbers in which the part found text hold words from the next pass on. */
+static sgfs_status settle_found(csv *c, const sgfsi_csv_part *p, int64_t line) {
     if (p->found_row < 0 || p->found_row >= p->rows) return SGFS_OK;
     c->restart = true;
     if (p->text_row >= 0 && c->plan.first.row < 0) {
@@ -312,7 +265,7 @@ static sgfs_status settle_found(csv *c, const sgfsi_csv_piece *p, int64_t line) 
     return status;
 }
 
-/* Piece by piece up to the first fault. Rows in front of it count, words and all; what is behind
+/* Part by part up to the first fault. Rows in front of it count, words and all; what is behind
  * it does not. */
 static sgfs_status settle_block(csv *c, const char *rest) {
     int64_t line = c->text.line, worded = c->plan.worded;
@@ -321,8 +274,8 @@ static sgfs_status settle_block(csv *c, const char *rest) {
     for (int64_t w = 0; w < worded; w++) before[w] = c->plan.words[w].known.count;
     sgfs_status status = SGFS_OK;
     c->block_rows = 0;
-    for (int64_t k = 0; k < c->pieces && status == SGFS_OK; k++) {
-        sgfsi_csv_piece *p = &c->piece[k];
+    for (int64_t k = 0; k < c->parts && status == SGFS_OK; k++) {
+        sgfsi_csv_part *p = &c->part[k];
         if (!c->restart) settle_words(c, p, before, line);
         status = settle_found(c, p, line);
         const sgfsi_csv_missing *from = &p->missing;
@@ -351,7 +304,7 @@ static sgfs_status settle_block(csv *c, const char *rest) {
         if (status == SGFS_OK && p->status != SGFS_OK) {
             status = p->status;
             c->err = p->err;
-            c->pieces = k + 1;
+            c->parts = k + 1;
         }
     }
     free(before);
@@ -369,14 +322,14 @@ static void read_block(csv *c) {
     c->at = c->at_row = c->block_rows = 0;
     c->block_bytes = 0;
     c->status = cut_block(c, &rest, &c->err);
-    if (c->status != SGFS_OK) c->pieces = 0;
-    c->ended = c->status == SGFS_OK && c->pieces == 0;
-    if (c->pieces == 0) return;
-    /* Every piece, and the text that comes next, at the same time. */
+    if (c->status != SGFS_OK) c->parts = 0;
+    c->ended = c->status == SGFS_OK && c->parts == 0;
+    if (c->parts == 0) return;
+    /* Every part, and the text that comes next, at the same time. */
     bool more = !c->text.ended;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->pieces + more > 1)
-    for (int64_t k = -1; k < c->pieces; k++) {
-        if (k >= 0) sgfsi_csv_piece_read(&c->plan, &c->piece[k]);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads) if (c->parts + more > 1)
+    for (int64_t k = -1; k < c->parts; k++) {
+        if (k >= 0) sgfsi_csv_part_read(&c->plan, &c->part[k]);
         else if (more) sgfsi_text_ahead(&c->text, rest);
     }
     c->status = settle_block(c, rest);
@@ -389,9 +342,9 @@ static sgfs_status fail_here(const csv *c, sgfs_err *err) {
     return c->status;
 }
 
-/* Rows at .. at + rows - 1 of a piece, and their lines, to row `to` of the caller's. */
-static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t at, int64_t rows, int64_t to,
-                       const sgfsi_flow_block *block) {
+/* Rows at .. at + rows - 1 of a part, and their lines, to row `to` of the caller's. */
+static void copy_part(const csv *c, const sgfsi_csv_part *p, int64_t at, int64_t rows, int64_t to,
+                      const sgfsi_flow_block *block) {
     const int64_t kept = c->plan.kept;
     const double *cells = p->cells + at * kept;
     bool single = c->options.whole && c->options.single;
@@ -405,28 +358,28 @@ static void copy_piece(const csv *c, const sgfsi_csv_piece *p, int64_t at, int64
 }
 
 /* Rows of the block at hand, n of them from c->at on, to row `to` of the caller's cells; so are
- * their lines. Several pieces are copied at the same time; a single one is copied outside of a
+ * their lines. Several parts are copied at the same time; a single one is copied outside of a
  * parallel region, whose team OpenMP would make anew each time that its size differs from the
  * last. Moves c->at and c->at_row behind them. */
 static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *block) {
-    int64_t first[MOST_PIECES + 1];
+    int64_t first[MOST_PARTS + 1];
     while (n > 0) {
-        int64_t from = c->at, pieces = 0, skip = c->at_row;
-        for (first[0] = to; n > 0 && pieces < MOST_PIECES; pieces++) {
-            int64_t left = c->piece[c->at].rows - c->at_row, take = n < left ? n : left;
+        int64_t from = c->at, parts = 0, skip = c->at_row;
+        for (first[0] = to; n > 0 && parts < MOST_PARTS; parts++) {
+            int64_t left = c->part[c->at].rows - c->at_row, take = n < left ? n : left;
             n -= take;
-            to = first[pieces + 1] = to + take;
+            to = first[parts + 1] = to + take;
             c->at_row += take;
             if (take == left) c->at++, c->at_row = 0;
         }
-        if (pieces == 1) {
-            copy_piece(c, &c->piece[from], skip, first[1] - first[0], first[0], block);
+        if (parts == 1) {
+            copy_part(c, &c->part[from], skip, first[1] - first[0], first[0], block);
             continue;
         }
 #pragma omp parallel for schedule(static) num_threads(c->threads)
-        for (int64_t k = 0; k < pieces; k++)
-            copy_piece(c, &c->piece[from + k], k == 0 ? skip : 0, first[k + 1] - first[k], first[k],
-                       block);
+        for (int64_t k = 0; k < parts; k++)
+            copy_part(c, &c->part[from + k], k == 0 ? skip : 0, first[k + 1] - first[k], first[k],
+                      block);
     }
 }
 
@@ -434,7 +387,7 @@ static void copy_rows(csv *c, int64_t n, int64_t to, const sgfsi_flow_block *blo
  * end of a block of text. */
 static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs_err *err) {
     for (block->n = 0; block->n < most;) {
-        if (c->at == c->pieces) {
+        if (c->at == c->parts) {
             if (c->options.whole && block->n > 0) break;
             if (c->status != SGFS_OK) return fail_here(c, err);
             if (!c->ended) read_block(c);
@@ -442,8 +395,8 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
             continue;
         }
         int64_t n = 0, wanted = most - block->n;
-        for (int64_t k = c->at; k < c->pieces && n < wanted; k++) {
-            const sgfsi_csv_piece *p = &c->piece[k];
+        for (int64_t k = c->at; k < c->parts && n < wanted; k++) {
+            const sgfsi_csv_part *p = &c->part[k];
             int64_t from = k == c->at ? c->at_row : 0, left = p->rows - from,
                     take = wanted - n < left ? wanted - n : left;
             if (p->missing_row >= from && p->missing_row < from + take) {
@@ -454,7 +407,7 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
             }
             n += take;
         }
-        if (n == 0) c->at = c->pieces; /* blank lines only */
+        if (n == 0) c->at = c->parts; /* blank lines only */
         copy_rows(c, n, block->n, block);
         block->n += n;
         c->handed += n;
@@ -465,57 +418,50 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
-/* Words of w that are not in the list yet are copied to it. */
-static bool copy_words(const sgfsi_word_list *w, int64_t *count, char ***list) {
-    if (*count == w->count) return true;
-    if (!sgfsi_resize(list, w->count, sizeof **list)) return false;
-    for (; *count < w->count; ++*count) {
-        (*list)[*count] = strdup(w->text[*count]);
-        if ((*list)[*count] == NULL) return false;
-    }
-    return true;
-}
-
-/* What is known of words so far; called again when there are more. */
-static sgfs_status copy_all_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
-    bool good = true;
-    for (int64_t k = 0; k < c->plan.worded && good; k++) {
+/* The head shows the words so far, which stay ours; called again when there are more. */
+static sgfs_status show_words(const csv *c, sgfsi_table *t, sgfs_err *err) {
+    for (int64_t k = 0; k < c->plan.worded; k++) {
         const sgfsi_csv_words *w = &c->plan.words[k];
         if (c->plan.role[w->col] == SGFSI_ROLE_TARGET) {
             t->text_col = w->place;
             t->text_line = c->plan.first.line;
             t->text_level = c->text_level;
-            good = copy_words(&w->known, &t->levels, &t->level);
+            t->levels = w->known.count;
+            t->level = w->known.text;
             continue;
         }
         if (t->dictionary == NULL)
             t->dictionary = calloc((size_t)c->plan.kept, sizeof *t->dictionary);
-        good = t->dictionary != NULL;
-        sgfsi_dictionary *d = good ? &t->dictionary[w->place] : NULL;
-        good = good && copy_words(&w->known, &d->count, &d->word);
+        if (t->dictionary == NULL) return sgfsi_fail_memory(err, "the words of a column");
+        t->dictionary[w->place] = (sgfsi_dictionary){w->known.count, w->known.text};
     }
-    return good ? SGFS_OK : sgfsi_fail_memory(err, "the words of a column");
+    return SGFS_OK;
 }
 
-/* All of a table but its rows. */
-static sgfs_status make_head(const csv *c, sgfsi_table *table, sgfs_err *err) {
+/* The first block is read before anything is said of the columns: most text where numbers were
+ * expected is found here, and a column of words has a word. Then the head: all of a table but its
+ * rows. */
+static sgfs_status start_flow(csv *c, sgfsi_table *t, sgfs_err *err) {
+    sgfs_status status;
+    do {
+        status = rewind_rows(c, err);
+        if (status == SGFS_OK) read_block(c);
+    } while (status == SGFS_OK && c->restart);
+    if (status != SGFS_OK) return status;
     size_t kept = (size_t)c->plan.kept;
-    sgfsi_table t = {.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
-    if (c->options.whole && c->options.single) t.type = SGFSI_F32;
-    t.named = c->format.header;
-    t.names = calloc(kept, sizeof *t.names);
-    t.role = malloc(kept);
-    bool good = t.names != NULL && t.role != NULL;
+    *t = (sgfsi_table){.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
+    if (c->options.whole && c->options.single) t->type = SGFSI_F32;
+    t->named = c->format.header;
+    t->names = calloc(kept, sizeof *t->names);
+    t->role = malloc(kept);
+    bool good = t->names != NULL && t->role != NULL;
     for (int64_t i = 0, to = 0; i < c->format.cols && good; i++) {
         if (c->plan.role[i] == SGFSI_ROLE_NONE) continue;
-        t.role[to] = c->plan.role[i];
-        t.names[to] = strdup(c->format.names[i]);
-        good = t.names[to++] != NULL;
+        t->role[to] = c->plan.role[i];
+        t->names[to] = strdup(c->format.names[i]);
+        good = t->names[to++] != NULL;
     }
-    sgfs_status status = good ? copy_all_words(c, &t, err) : sgfsi_fail_memory(err, "the table");
-    if (status == SGFS_OK) *table = t;
-    else sgfsi_table_free(&t);
-    return status;
+    return good ? show_words(c, t, err) : sgfsi_fail_memory(err, "the table");
 }
 
 /* What has been read is more than what has been handed over: one block at hand, one ahead. */
@@ -531,45 +477,47 @@ static double fraction_of(const sgfsi_flow *flow) {
 
 /* ---- a flow ---------------------------------------------------------------------------------- */
 
-/* The first block is read before anything is said of the columns: most text where numbers were
- * expected is found here, and a column of words has a word. */
-static sgfs_status start_flow(csv *c, sgfsi_flow *flow, sgfs_err *err) {
-    sgfs_status status;
-    do {
-        status = rewind_rows(c, err);
-        if (status == SGFS_OK) read_block(c);
-    } while (status == SGFS_OK && c->restart);
-    return status == SGFS_OK ? make_head(c, &flow->head, err) : status;
-}
-
 static sgfs_status next_rows(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
                              sgfs_err *err) {
     csv *c = flow->self;
     sgfs_status status = take_rows(c, most, block, err);
     if (status != SGFS_OK) return status;
-    if (!c->restart) return copy_all_words(c, &flow->head, err);
+    if (!c->restart) return show_words(c, &flow->head, err);
     /* Rows of other kinds of columns: they are void, and so is what was handed over before. */
     block->n = 0;
     flow->restarted = true;
+    sgfsi_flow_hide_words(&flow->head);
     sgfsi_table_free(&flow->head);
-    status = start_flow(c, flow, err);
+    status = start_flow(c, &flow->head, err);
     flow->first_text = c->plan.first;
     return status;
 }
 
 static void close_flow(sgfsi_flow *flow) {
-    if (flow->self != NULL) close_csv(flow->self);
+    csv *c = flow->self;
+    sgfsi_flow_hide_words(&flow->head);
+    sgfsi_text_close(&c->text);
+    for (int64_t k = 0; k < c->part_room; k++) sgfsi_csv_part_free(&c->part[k]);
+    free(c->part);
+    for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
+    free(c->plan.words);
+    free(c->plan.words_of);
+    free(c->plan.role);
+    sgfsi_names_free(c->format.names, c->format.cols);
+    free(c->path);
+    free(c);
     flow->self = NULL;
 }
 
 static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read_options *options,
                             sgfs_err *err) {
     csv *c = calloc(1, sizeof *c);
-    *flow = (sgfsi_flow){.next = next_rows, .fraction = fraction_of, .close = close_flow};
+    *flow =
+        (sgfsi_flow){.self = c, .next = next_rows, .fraction = fraction_of, .close = close_flow};
     if (c == NULL) return sgfsi_fail_memory(err, "a reader");
     c->path = strdup(path);
     c->options = *options;
-    c->threads = (int)sgfsi_threads(options->threads);
+    c->threads = options->threads > 0 ? (int)options->threads : 1;
     c->plan = (sgfsi_csv_plan){.path = c->path,
                                .new_rows = options->run != NULL,
                                .options = &c->options,
@@ -579,9 +527,8 @@ static sgfs_status flow_csv(sgfsi_flow *flow, const char *path, const sgfsi_read
     sgfs_status status = c->path != NULL ? sgfsi_csv_sniff(path, options, &c->format, err)
                                          : sgfsi_fail_memory(err, "a reader");
     if (status == SGFS_OK) status = choose_columns(c, err);
-    if (status == SGFS_OK) status = start_flow(c, flow, err);
-    if (status != SGFS_OK) return close_csv(c), status;
-    flow->self = c;
+    if (status == SGFS_OK) status = start_flow(c, &flow->head, err);
+    if (status != SGFS_OK) return sgfsi_flow_close(flow), status;
     flow->lines = true;
     flow->first_text = c->plan.first;
     return SGFS_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * csv.h: what the parts of the CSV reader share: csv_sniff.c finds out how a file is written,
- * csv_rows.c reads the cells of a piece of it, csv.c cuts it into pieces and puts their rows
+ * csv_rows.c reads the cells of a part of it, csv.c cuts it into parts and puts their rows
  * together.
  */
 #ifndef SGFSI_CSV_H

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * csv_rows.c: the cells of a piece of a delimited file.
+ * csv_rows.c: the cells of a part of a delimited file.
  *
- * Each record is walked once. A wanted cell is parsed where it stands; one that is not plainly a
+ * Each record is gone through once. A wanted cell is parsed where it stands; one that is not plainly a
  * finite number between two delimiters goes to odd_cell, which knows about quotes, missing values
  * and text. Columns nobody asked for may hold anything.
  *
- * A column is numbers or words. Words are looked up among those known, which no piece changes; one
- * that is not there is numbered by the piece itself, behind them. Text in a column of numbers:
+ * A column is numbers or words. Words are looked up among those known, which no part changes; one
+ * that is not there is numbered by the part itself, behind them. Text in a column of numbers:
  *
  *     the target                       found: the file is read again with words there
  *     a feature, --categorical auto    the same
- *     anything else                    a fault, and the end of the piece
+ *     anything else                    a fault, and the end of the part
  *
  * So are ragged rows: the file is then not what the user thinks it is. Missing cells are not: the
  * user wants to know how many there are, and where.
  *
- * A piece does not know how many lines stand above it until a sentence needs to say so.
+ * A part does not know how many lines stand above it until a sentence needs to say so.
  */
 #include "files/csv/csv_rows.h"
 
@@ -30,12 +30,12 @@
 enum { WORD_CHARS = 1024 };
 
 typedef sgfsi_csv_plan plan;
-typedef sgfsi_csv_piece piece;
+typedef sgfsi_csv_part part;
 
-/* A piece while it is read. */
+/* A part while it is read. */
 typedef struct reading {
     const plan *plan;
-    piece *piece;
+    part *part;
     sgfsi_records records;
     double *to; /* where the next cell goes */
 } reading;
@@ -44,35 +44,22 @@ typedef struct reading {
 
 /* The line in the file of the record at hand. */
 static int64_t line_here(const reading *r) {
-    const piece *p = r->piece;
+    const part *p = r->part;
     return p->block_line + sgfsi_count_lines(p->block, p->begin) + r->records.record_line;
 }
 
-/* The start of a cell's text, fit for a message: one line, whole UTF-8 characters. */
-static void show_cell(const sgfsi_cell *cell, char out[SGFSI_SHOWN_CHARS + 8]) {
-    size_t length = sgfsi_cell_text(cell, out, SGFSI_SHOWN_CHARS + 1);
-    for (char *s = out; *s != '\0'; s++) {
-        if ((unsigned char)*s < 32 || *s == 127) *s = ' ';
-    }
-    if (length <= SGFSI_SHOWN_CHARS) return;
-    size_t cut = SGFSI_SHOWN_CHARS;
-    while (cut > 0 && ((unsigned char)out[cut - 1] & 0xC0) == 0x80) cut--; /* tail bytes */
-    if (cut > 0 && (unsigned char)out[cut - 1] >= 0xC0) cut--;             /* and their lead */
-    memcpy(out + cut, "...", 4);
-}
-
 static const char *header_hint(const plan *c, int64_t line) {
-    bool asked = strcmp(c->options->header, "auto") != 0;
-    bool doubtful = !asked && !c->format->header && line == c->format->first_line;
+    bool found = strcmp(c->options->header, "auto") == 0;
+    bool doubtful = found && !c->format->header && line == c->format->first_line;
     return doubtful ? " If this line holds column names, say --header yes." : "";
 }
 
 static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *cell, bool comma,
                              sgfs_err *err) {
     const plan *c = r->plan;
-    char text[SGFSI_SHOWN_CHARS + 8];
+    char text[SGFSI_SHOWN_ROOM];
     int64_t line = line_here(r);
-    show_cell(cell, text);
+    sgfsi_cell_show(cell, text);
     const char *advice = "if its words are meant, name it in --categorical; else leave the column "
                          "out with --features, or code it as numbers.";
     if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
@@ -109,10 +96,10 @@ sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const
 static sgfs_status fail_words_here(const reading *r, int64_t col, const sgfsi_cell *cell,
                                    bool too_long, sgfs_err *err) {
     const plan *c = r->plan;
-    char text[SGFSI_SHOWN_CHARS + 8];
+    char text[SGFSI_SHOWN_ROOM];
     bool first = c->role[col] == SGFSI_ROLE_TARGET && c->first.line > 0 && !too_long;
     if (first) return sgfsi_csv_fail_words(c, col, c->first.line, c->first.text, err);
-    show_cell(cell, text);
+    sgfsi_cell_show(cell, text);
     return sgfsi_csv_fail_words(c, col, line_here(r), text, err);
 }
 
@@ -143,14 +130,14 @@ sgfs_status sgfsi_csv_fail_missing(const plan *c, const sgfsi_csv_missing *m, sg
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 static void note_missing(reading *r, int64_t col, const sgfsi_cell *cell, bool too_large) {
-    sgfsi_csv_missing *m = &r->piece->missing;
+    sgfsi_csv_missing *m = &r->part->missing;
     int64_t line = r->records.record_line,
             last = m->lines < SGFSI_SHOWN_LINES ? m->lines - 1 : SGFSI_SHOWN_LINES - 1;
     if (m->cells++ == 0) {
         m->col = col;
         m->too_large = too_large;
-        show_cell(cell, m->text);
-        r->piece->missing_row = r->piece->rows;
+        sgfsi_cell_show(cell, m->text);
+        r->part->missing_row = r->part->rows;
     }
     if (m->lines > 0 && m->line[last] == line) return;
     if (m->lines < SGFSI_SHOWN_LINES) m->line[m->lines] = line;
@@ -164,7 +151,7 @@ static bool overflows(const plan *c, double x) {
 
 /* Text in a column taken for numbers. */
 static sgfs_status note_found(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
-    piece *p = r->piece;
+    part *p = r->part;
     if (p->found == NULL) p->found = calloc((size_t)r->plan->format->cols, 1);
     if (p->found == NULL) return sgfsi_fail_memory(err, "column kinds");
     p->found[col] = 1;
@@ -172,13 +159,14 @@ static sgfs_status note_found(reading *r, int64_t col, const sgfsi_cell *cell, s
     if (r->plan->role[col] == SGFSI_ROLE_TARGET && p->text_row < 0) {
         p->text_row = p->rows;
         p->text_line = r->records.record_line;
-        show_cell(cell, p->text);
+        sgfsi_cell_show(cell, p->text);
     }
-    *r->to++ = 0.0;
     return SGFS_OK;
 }
 
-static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+/* The number of a word: of one that is known, or the next. */
+static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, double *x,
+                              sgfs_err *err) {
     char room[WORD_CHARS];
     const char *text = cell->begin;
     size_t length = (size_t)(cell->end - cell->begin);
@@ -191,56 +179,40 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, s
     const sgfsi_word_list *known = &r->plan->words[w].known;
     int64_t k = sgfsi_words_find(known, text, length);
     if (k < 0) {
-        sgfsi_csv_fresh *fresh = &r->piece->fresh[w];
+        sgfsi_csv_fresh *fresh = &r->part->fresh[w];
         int64_t before = fresh->words.count;
         k = sgfsi_words_add(&fresh->words, text, length);
         if (k < 0 || !sgfsi_grow(&fresh->where, &fresh->room, k + 1, sizeof *fresh->where))
             return sgfsi_fail_memory(err, "the words of a column");
         if (k >= before) {
-            fresh->where[k][0] = r->piece->rows;
+            fresh->where[k][0] = r->part->rows;
             fresh->where[k][1] = r->records.record_line;
         }
         if (k + known->count >= SGFSI_MAX_LEVELS) return fail_words_here(r, col, cell, false, err);
         k += known->count;
     }
-    *r->to++ = (double)k;
+    *x = (double)k;
     return SGFS_OK;
 }
 
-/* A cell of a column of words. */
-static sgfs_status word_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
-    double ignored;
-    sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &ignored);
-    bool target = r->plan->role[col] == SGFSI_ROLE_TARGET;
-    if (kind == SGFSI_CELL_COMMA && target) return fail_text(r, col, cell, true, err);
-    if (kind != SGFSI_CELL_MISSING) return store_word(r, col, cell, err);
-    note_missing(r, col, cell, false);
-    *r->to++ = 0.0;
-    return SGFS_OK;
-}
-
-/* A cell of a column of numbers. */
-static sgfs_status number_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
-    double x = 0.0;
+/* What a cell stands for, in a column of words or of numbers. */
+static sgfs_status store_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    double x = 0.0, *to = r->to++;
     unsigned char role = r->plan->role[col];
-    bool target = role == SGFSI_ROLE_TARGET;
+    bool target = role == SGFSI_ROLE_TARGET, words = r->plan->words_of[col] >= 0;
     sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &x);
-    if (kind == SGFSI_CELL_PERHAPS) kind = target ? SGFSI_CELL_TEXT : SGFSI_CELL_MISSING;
-    switch (kind) {
-    case SGFSI_CELL_COMMA: return fail_text(r, col, cell, true, err);
-    case SGFSI_CELL_TEXT:
-        if (target || (role == SGFSI_ROLE_FEATURE && r->plan->automatic))
-            return note_found(r, col, cell, err);
-        return fail_text(r, col, cell, false, err);
-    case SGFSI_CELL_NUMBER:
+    *to = 0.0;
+    if (kind == SGFSI_CELL_PERHAPS && !words) kind = target ? SGFSI_CELL_TEXT : SGFSI_CELL_MISSING;
+    if (kind == SGFSI_CELL_MISSING) return note_missing(r, col, cell, false), SGFS_OK;
+    if (kind == SGFSI_CELL_COMMA && (target || !words)) return fail_text(r, col, cell, true, err);
+    if (words) return store_word(r, col, cell, to, err);
+    if (kind == SGFSI_CELL_NUMBER) {
         if (overflows(r->plan, x)) note_missing(r, col, cell, true);
-        *r->to++ = x;
-        return SGFS_OK;
-    default:
-        note_missing(r, col, cell, false);
-        *r->to++ = target ? 0.0 : x;
+        *to = x;
         return SGFS_OK;
     }
+    bool found = target || (role == SGFSI_ROLE_FEATURE && r->plan->automatic);
+    return found ? note_found(r, col, cell, err) : fail_text(r, col, cell, false, err);
 }
 
 /* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
@@ -261,26 +233,6 @@ static inline const char *plain_number(char delimiter, const char *s, const char
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Room for the row that begins here and for all others of the piece (one for each line that is long
- * enough for its delimiters), with some to spare for other pieces that will use it: memory that is
- * moved again and again is memory lost in between. */
-static sgfs_status make_room(reading *r, const char *begin, sgfs_err *err) {
-    piece *p = r->piece;
-    int64_t kept = r->plan->kept;
-    if (p->rows == p->room) {
-        int64_t lines = 1 + sgfsi_count_lines(begin, p->end);
-        int64_t fit = 1 + (p->end - begin) / r->plan->format->cols;
-        int64_t room = p->rows + (lines < fit ? lines : fit);
-        room += room / 8;
-        if (!sgfsi_resize(&p->cells, room * kept, sizeof *p->cells) ||
-            (r->plan->new_rows && !sgfsi_resize(&p->line, room, sizeof *p->line)))
-            return sgfsi_fail_memory(err, "rows");
-        p->room = room;
-    }
-    r->to = p->cells + p->rows * kept;
-    return SGFS_OK;
-}
-
 /* Any cell but a plain number; *stop is where it ends. */
 static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *end,
                             const char **stop, sgfs_err *err) {
@@ -297,16 +249,30 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
     }
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
     if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
-    return c->words_of[col] >= 0 ? word_cell(r, col, &cell, err) : number_cell(r, col, &cell, err);
+    return store_cell(r, col, &cell, err);
 }
 
 static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs_err *err) {
     const plan *c = r->plan;
-    const char delimiter = c->format->delimiter, *limit = r->piece->end;
+    const char delimiter = c->format->delimiter, *limit = r->part->end;
     const int64_t cols = c->format->cols;
     const char *s = begin, *stop = NULL;
     int64_t col = 0;
-    sgfs_status status = make_room(r, begin, err);
+    part *p = r->part;
+    sgfs_status status = SGFS_OK;
+    if (p->rows == p->room) {
+        /* Room for this row and for all others of the part (one for each line that is long enough
+         * for its delimiters), with some to spare for other parts that will use it: memory that is
+         * moved again and again is memory lost in between. */
+        int64_t lines = 1 + sgfsi_count_lines(begin, p->end), fit = 1 + (p->end - begin) / cols;
+        int64_t room = p->rows + (lines < fit ? lines : fit);
+        room += room / 8;
+        if (!sgfsi_resize(&p->cells, room * c->kept, sizeof *p->cells) ||
+            (c->new_rows && !sgfsi_resize(&p->line, room, sizeof *p->line)))
+            return sgfsi_fail_memory(err, "rows");
+        p->room = room;
+    }
+    r->to = p->cells + p->rows * c->kept;
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
         bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;
@@ -334,33 +300,30 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
                           row_names ? " If the rows have names, give their column a name too."
                                     : "");
     }
-    if (status != SGFS_OK || !c->new_rows || r->piece->text_row < 0) return status;
+    if (status != SGFS_OK || !c->new_rows || r->part->text_row < 0) return status;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: the target holds \"%s\", and in the run it held numbers only.",
-                      c->path, (long long)line_here(r), r->piece->text);
+                      c->path, (long long)line_here(r), r->part->text);
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
-static sgfs_status clear(const plan *c, piece *p, sgfs_err *err) {
+void sgfsi_csv_part_read(const plan *c, part *p) {
+    const char *begin, *end;
+    reading r = {.plan = c, .part = p};
+    r.records = sgfsi_records_of(c->format->delimiter, p->begin, p->end, p->last);
     p->rows = p->lines = 0;
     p->missing_row = p->found_row = p->text_row = -1;
+    p->status = SGFS_OK;
     memset(&p->missing, 0, sizeof p->missing);
     if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
     for (int64_t w = 0; w < p->freshes; w++) sgfsi_words_free(&p->fresh[w].words);
-    if (p->freshes >= c->worded) return SGFS_OK;
-    if (!sgfsi_resize(&p->fresh, c->worded, sizeof *p->fresh))
-        return sgfsi_fail_memory(err, "the words of a column");
-    memset(p->fresh + p->freshes, 0, (size_t)(c->worded - p->freshes) * sizeof *p->fresh);
-    p->freshes = c->worded;
-    return SGFS_OK;
-}
-
-void sgfsi_csv_piece_read(const plan *c, piece *p) {
-    const char *begin, *end;
-    reading r = {.plan = c, .piece = p};
-    r.records = sgfsi_records_of(c->format->delimiter, p->begin, p->end, p->last);
-    p->status = clear(c, p, &p->err);
+    if (p->freshes < c->worded) {
+        bool made = sgfsi_resize(&p->fresh, c->worded, sizeof *p->fresh);
+        if (!made) p->status = sgfsi_fail_memory(&p->err, "the words of a column");
+        for (; made && p->freshes < c->worded; p->freshes++)
+            p->fresh[p->freshes] = (sgfsi_csv_fresh){.room = 0};
+    }
     const char *nul = memchr(p->begin, '\0', (size_t)(p->end - p->begin));
     while (p->status == SGFS_OK && sgfsi_records_next(&r.records, &begin, &end)) {
         if (nul != NULL && nul < end) {
@@ -376,7 +339,7 @@ void sgfsi_csv_piece_read(const plan *c, piece *p) {
     p->lines = r.records.line;
 }
 
-void sgfsi_csv_piece_free(piece *p) {
+void sgfsi_csv_part_free(part *p) {
     for (int64_t w = 0; w < p->freshes; w++) {
         sgfsi_words_free(&p->fresh[w].words);
         free(p->fresh[w].where);

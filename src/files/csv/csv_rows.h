@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * csv_rows.h: rows from one piece of a delimited file. Pieces are read at the same time, each into
+ * csv_rows.h: rows from one part of a delimited file. Parts are read at the same time, each into
  * room of its own; nothing that they share changes meanwhile.
  */
 #ifndef SGFSI_CSV_ROWS_H
@@ -16,7 +16,7 @@ typedef struct sgfsi_csv_words {
     sgfsi_word_list known;
 } sgfsi_csv_words;
 
-/* What a piece has to know of the file. */
+/* What a part has to know of the file. */
 typedef struct sgfsi_csv_plan {
     const char *path;
     const sgfsi_read_options *options;
@@ -36,7 +36,7 @@ typedef struct sgfsi_csv_missing {
     int64_t cells, lines;
     int64_t line[SGFSI_SHOWN_LINES]; /* the first few lines that have one */
     int64_t col;                     /* of the very first */
-    char text[SGFSI_SHOWN_CHARS + 8];
+    char text[SGFSI_SHOWN_ROOM];
     bool too_large; /* a number, but not in single precision */
 } sgfsi_csv_missing;
 
@@ -44,12 +44,12 @@ typedef struct sgfsi_csv_missing {
  * top of those known. */
 typedef struct sgfsi_csv_fresh {
     sgfsi_word_list words;
-    int64_t (*where)[2]; /* words.count: row and line of the piece on which each came first */
+    int64_t (*where)[2]; /* words.count: row and line of the part on which each came first */
     int64_t room;
 } sgfsi_csv_fresh;
 
-/* Rows and lines are counted from 0 within the piece. */
-typedef struct sgfsi_csv_piece {
+/* Rows and lines are counted from 0 within the part. */
+typedef struct sgfsi_csv_part {
     const char *block; /* where text starts whose first line is number block_line */
     int64_t block_line;
     const char *begin, *end; /* whole records */
@@ -60,23 +60,23 @@ typedef struct sgfsi_csv_piece {
     int64_t *line;             /* rows: on which each starts; of rows for a run only */
     int64_t lines;             /* line ends */
     int64_t room;              /* rows */
-    sgfsi_csv_missing missing; /* lines of the piece */
+    sgfsi_csv_missing missing; /* lines of the part */
     int64_t missing_row;       /* the first row with one, or -1 */
     /* Text where numbers were expected, and a second look with words there is in order: */
     int64_t found_row;    /* the first row with it, or -1. Cells of such columns are void */
     unsigned char *found; /* format->cols: these hold it */
     int64_t text_row;     /* in the target: row, line, text of the first; -1 */
     int64_t text_line;
-    char text[SGFSI_SHOWN_CHARS + 8];
+    char text[SGFSI_SHOWN_ROOM];
     sgfsi_csv_fresh *fresh; /* plan->worded */
     int64_t freshes;        /* room there */
     sgfs_status status;     /* of the row behind the last one, where that is not the end */
     sgfs_err err;
-} sgfsi_csv_piece;
+} sgfsi_csv_part;
 
 /* Fill in all that comes after `last`. */
-void sgfsi_csv_piece_read(const sgfsi_csv_plan *plan, sgfsi_csv_piece *piece);
-void sgfsi_csv_piece_free(sgfsi_csv_piece *piece);
+void sgfsi_csv_part_read(const sgfsi_csv_plan *plan, sgfsi_csv_part *part);
+void sgfsi_csv_part_free(sgfsi_csv_part *part);
 
 /* Sentences that need the whole file. */
 sgfs_status sgfsi_csv_fail_missing(const sgfsi_csv_plan *plan, const sgfsi_csv_missing *m,

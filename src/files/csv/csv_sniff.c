@@ -98,40 +98,33 @@ static sgfs_status try_delimiter(const char *path, char delimiter, cut *found, s
 
 static sgfs_status choose_delimiter(const char *path, const char *option, char *delimiter,
                                     sgfs_err *err) {
-    if (option[0] == '\0' || strcmp(option, "auto") == 0) {
-        static const char candidates[] = {'\t', ';', '|', ',', ' '};
-        int64_t most = 1;
-        *delimiter = ',';
-        for (size_t i = 0; i < sizeof candidates; i++) {
-            cut found;
-            sgfs_status status = try_delimiter(path, candidates[i], &found, err);
-            if (status != SGFS_OK) return status;
-            if (found.even && found.first > 1) {
-                *delimiter = candidates[i];
-                return SGFS_OK;
-            }
-            /* Blanks stand inside text too: only where nothing else splits, and never a title of
-             * several words over one column. */
-            bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
-            if (found.first > most && !doubtful) {
-                most = found.first;
-                *delimiter = candidates[i];
-            }
-        }
-        return SGFS_OK;
-    }
+    static const char candidates[] = {'\t', ';', '|', ',', ' '};
     bool one = strlen(option) == 1 && strchr("\"\n\r.+-0123456789", option[0]) == NULL;
-    if (strcmp(option, "tab") == 0 || strcmp(option, "\\t") == 0) {
-        *delimiter = '\t';
-    } else if (strcmp(option, "blank") == 0 || strcmp(option, "space") == 0) {
-        *delimiter = ' ';
-    } else if (one) {
-        *delimiter = option[0];
-    } else {
+    int64_t most = 1;
+    *delimiter = one ? option[0] : ',';
+    if (strcmp(option, "tab") == 0 || strcmp(option, "\\t") == 0) return *delimiter = '\t', SGFS_OK;
+    if (strcmp(option, "blank") == 0 || strcmp(option, "space") == 0)
+        return *delimiter = ' ', SGFS_OK;
+    if (one) return SGFS_OK;
+    if (option[0] != '\0' && strcmp(option, "auto") != 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--delimiter \"%.20s\": give one character that no number holds, tab, "
                           "blank, or auto.",
                           option);
+    }
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        cut found;
+        sgfs_status status = try_delimiter(path, candidates[i], &found, err);
+        if (status != SGFS_OK) return status;
+        /* Blanks stand inside text too: only where nothing else splits, and never a title of
+         * several words over one column. */
+        bool doubtful = candidates[i] == ' ' && (most > 1 || found.fewest < 2);
+        bool even = found.even && found.first > 1;
+        if (even || (found.first > most && !doubtful)) {
+            most = found.first;
+            *delimiter = candidates[i];
+        }
+        if (even) break;
     }
     return SGFS_OK;
 }
@@ -176,39 +169,27 @@ static void classify_record(const sgfsi_csv_format *f, const char *s, const char
     }
 }
 
-static int64_t count_kind(const unsigned char *kind, int64_t cols, sgfsi_cell_kind wanted) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < cols; i++) n += kind[i] == wanted;
-    return n;
-}
-
-/* Is there text in the first record where a later one has a number? Takes records from `lines`. */
-static bool text_over_number(sgfsi_lines *lines, const sgfsi_csv_format *f,
-                             const unsigned char *first, unsigned char *kind) {
-    int64_t bytes = 0;
-    for (int r = 0; r < SAMPLE_RECORDS && (r < 3 || bytes < SAMPLE_BYTES); r++) {
+/* Does the first record, whose cells are of these kinds, hold names? Takes records from `lines`. */
+static sgfs_status detect_header(sgfsi_lines *lines, const sgfsi_read_options *options,
+                                 sgfsi_csv_format *f, const unsigned char *first, sgfs_err *err) {
+    int64_t texts = 0, numbers = 0, bytes = 0;
+    for (int64_t i = 0; i < f->cols; i++) {
+        texts += first[i] == SGFSI_CELL_TEXT;
+        numbers += first[i] == SGFSI_CELL_NUMBER;
+    }
+    f->header = texts > 0 && numbers == 0;
+    if (texts == 0 || f->header) return SGFS_OK;
+    unsigned char *kind = malloc((size_t)f->cols);
+    if (kind == NULL) return sgfsi_fail_memory(err, "column kinds");
+    for (int r = 0; r < SAMPLE_RECORDS && (r < 3 || bytes < SAMPLE_BYTES) && !f->header; r++) {
         const char *begin, *end;
         sgfs_err ignored; /* the reader will meet it again */
         if (sgfsi_lines_next(lines, &begin, &end, &ignored) != SGFS_OK || begin == NULL) break;
         classify_record(f, begin, end, kind);
-        for (int64_t i = 0; i < f->cols; i++) {
-            if (first[i] == SGFSI_CELL_TEXT && kind[i] == SGFSI_CELL_NUMBER) return true;
-        }
+        for (int64_t i = 0; i < f->cols; i++)
+            f->header = f->header || (first[i] == SGFSI_CELL_TEXT && kind[i] == SGFSI_CELL_NUMBER);
         bytes += end - begin;
     }
-    return false;
-}
-
-static sgfs_status detect_header(sgfsi_lines *lines, const sgfsi_read_options *options,
-                                 sgfsi_csv_format *f, unsigned char *first, sgfs_err *err) {
-    int64_t texts = count_kind(first, f->cols, SGFSI_CELL_TEXT);
-    int64_t numbers = count_kind(first, f->cols, SGFSI_CELL_NUMBER);
-    if (texts == 0) return SGFS_OK;
-    f->header = numbers == 0;
-    if (f->header) return SGFS_OK;
-    unsigned char *kind = malloc((size_t)f->cols);
-    if (kind == NULL) return sgfsi_fail_memory(err, "column kinds");
-    f->header = text_over_number(lines, f, first, kind);
     free(kind);
     if (f->header) {
         sgfsi_say(options->log, SGFS_NOTE,

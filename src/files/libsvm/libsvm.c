@@ -106,7 +106,7 @@ static sgfs_status put(const sgfsi_libsvm *s, const sgfsi_table *head, void *row
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: %s holds %g, too large for single precision; leave --storage f32 "
                       "out.",
-                      s->path, (long long)s->line - 1, head->names[col], v);
+                      s->path, (long long)s->text.line - 1, head->names[col], v);
 }
 
 static sgfs_status next_dense(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
@@ -213,8 +213,6 @@ static sgfs_status flow_libsvm(sgfsi_flow *flow, const char *path,
     if (status != SGFS_OK) sgfsi_flow_close(flow);
     return status;
 }
-
-/* ---- the kind -------------------------------------------------------------------------------- */
 
 static bool probe_libsvm(const char *path, const unsigned char *head, size_t bytes) {
     static const char *const endings[] = {".libsvm", ".svmlight", ".svm"};

@@ -5,22 +5,18 @@
 #ifndef SGFSI_LIBSVM_H
 #define SGFSI_LIBSVM_H
 
-#include "base/bytes.h"
 #include "files/reader.h"
+#include "files/text/text.h"
 
 typedef struct sgfsi_libsvm {
     const char *path;
     const sgfsi_log *log;
-    int64_t first; /* index of the first feature: 1, or 0 */
-    int64_t cols;  /* features at most; an index beyond is refused, or left out */
-    bool given;    /* cols is --columns */
-    bool leave;    /* indices beyond cols are left out */
-    sgfsi_bytes *bytes;
-    char *text, *at, *stop; /* a block of the file; what of it is not taken yet */
-    size_t room;
-    bool ended;   /* the file has no bytes after stop */
-    int64_t line; /* number of the line at `at`, from 1 */
-    double taken; /* bytes of lines taken */
+    int64_t first;   /* index of the first feature: 1, or 0 */
+    int64_t cols;    /* features at most; an index beyond is refused, or left out */
+    bool given;      /* cols is --columns */
+    bool leave;      /* indices beyond cols are left out */
+    sgfsi_text text; /* a block of the file */
+    double taken;    /* bytes of lines taken */
     /* what came so far */
     int64_t rows, largest; /* largest: features that are needed, 1 + the last column */
     int64_t left_out;      /* entries beyond cols */

@@ -12,7 +12,7 @@
  * understood: comments, and qid (which is for ranking and left out, with a note). Blank lines are
  * skipped; a byte order mark and CRLF are taken silently.
  *
- * The file passes through one block, as in lines.c; quotes mean nothing here, so a line is a line.
+ * The file passes through blocks, as in lines.c; quotes mean nothing here, so a line is a line.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,14 +22,9 @@
 #include "base/arena.h"
 #include "base/number.h"
 #include "files/libsvm/libsvm.h"
+#include "files/text/lines.h"
 
-enum {
-    BLOCK = SGFSI_BLOCK_BYTES,
-    LONGEST = 64 * BLOCK,
-    ENTRIES = 1 << 12,
-    SHOWN = 40,
-    DIGITS = 10
-};
+enum { ENTRIES = 1 << 12, DIGITS = 10 };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
@@ -54,7 +49,7 @@ static const char *skip_blanks(const char *s, const char *end) {
     return s;
 }
 
-/* ---- the block ------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_libsvm_open(sgfsi_libsvm *s, const char *path, const sgfsi_read_options *options,
                               sgfs_err *err) {
@@ -66,69 +61,21 @@ sgfs_status sgfsi_libsvm_open(sgfsi_libsvm *s, const char *path, const sgfsi_rea
                                 : given ? options->columns
                                         : SGFSI_MAX_COLS,
                         .given = given,
-                        .leave = leave,
-                        .room = BLOCK,
-                        .line = 1};
-    sgfs_status status = sgfsi_bytes_open(&s->bytes, path, err);
-    if (status != SGFS_OK) return status;
-    s->text = s->at = s->stop = malloc(BLOCK);
-    return s->text != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of text");
+                        .leave = leave};
+    return sgfsi_text_open(&s->text, path, SGFSI_BLOCK_BYTES, err);
 }
 
 void sgfsi_libsvm_close(sgfsi_libsvm *s) {
-    sgfsi_bytes_close(s->bytes);
-    free(s->text);
+    sgfsi_text_close(&s->text);
     free(s->col);
     free(s->value);
     memset(s, 0, sizeof *s);
 }
 
-/* Keep what is not taken yet and read more behind it. */
-static sgfs_status fill(sgfsi_libsvm *s, sgfs_err *err) {
-    size_t kept = (size_t)(s->stop - s->at), got = 0;
-    if (kept >= LONGEST) {
-        return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: this line is longer than 64 MiB.", s->path,
-                          (long long)s->line);
-    }
-    if (kept == s->room) {
-        char *bigger = realloc(s->text, 2 * s->room); /* the line starts the block */
-        if (bigger == NULL) return sgfsi_fail_memory(err, "a long line");
-        s->text = s->at = bigger;
-        s->room *= 2;
-    }
-    memmove(s->text, s->at, kept);
-    s->at = s->text;
-    s->stop = s->text + kept;
-    sgfs_status status = sgfsi_bytes_read(s->bytes, s->stop, s->room - kept, &got, err);
-    s->stop += got;
-    s->ended = kept + got < s->room;
-    return status;
-}
-
-/* The next line, without its end; *begin is NULL behind the last. */
-static sgfs_status take_line(sgfsi_libsvm *s, const char **begin, const char **end, sgfs_err *err) {
-    const char *stop;
-    *begin = *end = NULL;
-    while ((stop = memchr(s->at, '\n', (size_t)(s->stop - s->at))) == NULL && !s->ended) {
-        sgfs_status status = fill(s, err);
-        if (status != SGFS_OK) return status;
-    }
-    if (stop == NULL && s->at == s->stop) return SGFS_OK;
-    *begin = s->at;
-    *end = stop != NULL ? stop : s->stop;
-    s->at = stop != NULL ? s->at + (stop - s->at) + 1 : s->stop;
-    s->taken += (double)(*end - *begin + 1);
-    if (*end > *begin && (*end)[-1] == '\r') (*end)--;
-    bool mark = s->line == 1 && *end - *begin >= 3 && memcmp(*begin, "\xEF\xBB\xBF", 3) == 0;
-    if (mark) *begin += 3;
-    s->line++;
-    return SGFS_OK;
-}
-
 /* What is in the block has been read, but not taken. */
 double sgfsi_libsvm_fraction(const sgfsi_libsvm *s) {
-    double waiting = (double)(s->stop - s->at);
-    return sgfsi_bytes_fraction(s->bytes) * s->taken / (s->taken + waiting + 1e-300);
+    double waiting = (double)(s->text.stop - s->text.at);
+    return sgfsi_bytes_fraction(s->text.bytes) * s->taken / (s->taken + waiting + 1e-300);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -141,17 +88,12 @@ typedef struct place {
 /* "file:line:column: " and a sentence around the token. */
 static sgfs_status refuse(const sgfsi_libsvm *s, const place *p, const char *before,
                           const char *after, sgfs_err *err) {
-    char text[SHOWN + 8];
-    size_t length = (size_t)(token_end(p->token, p->end) - p->token);
-    size_t cut = length > SHOWN ? SHOWN : length;
-    for (size_t i = 0; i < cut; i++) {
-        unsigned char c = (unsigned char)p->token[i];
-        text[i] = c < 32 || c == 127 ? ' ' : (char)c;
-    }
-    while (length > cut && cut > 0 && ((unsigned char)text[cut - 1] & 0x80) != 0) cut--; /* UTF-8 */
-    memcpy(text + cut, length > SHOWN ? "..." : "", length > SHOWN ? 4 : 1);
-    return sgfsi_fail(err, SGFS_EDATA, "%s:%lld:%lld: %s\"%s\"%s", s->path, (long long)s->line - 1,
-                      (long long)(p->token - p->begin) + 1, before, text, after);
+    char text[SGFSI_SHOWN_ROOM];
+    const sgfsi_cell token = {p->token, token_end(p->token, p->end), false};
+    sgfsi_cell_show(&token, text);
+    return sgfsi_fail(err, SGFS_EDATA, "%s:%lld:%lld: %s\"%s\"%s", s->path,
+                      (long long)s->text.line - 1, (long long)(p->token - p->begin) + 1, before,
+                      text, after);
 }
 
 static sgfs_status refuse_label(const sgfsi_libsvm *s, const place *p, sgfs_err *err) {
@@ -257,7 +199,7 @@ static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, 
             sgfsi_say(
                 s->log, SGFS_NOTE,
                 "%s:%lld: feature x%llu is none of the %lld that the run knows: such are ignored.",
-                s->path, (long long)s->line - 1,
+                s->path, (long long)s->text.line - 1,
                 (unsigned long long)index + 1 - (unsigned long long)s->first, (long long)s->cols);
         }
         return SGFS_OK;
@@ -275,29 +217,24 @@ static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, 
     return SGFS_OK;
 }
 
-/* qid:7 behind the label is passed over. */
-static const char *pass_query(sgfsi_libsvm *s, const char *at, const char *end) {
-    if (end - at < 5 || memcmp(at, "qid:", 4) != 0) return at;
-    const char *stop = at + 4;
-    while (stop < end && is_digit(*stop)) stop++;
-    if (stop == at + 4 || !is_end(stop, end)) return at; /* refused as an entry */
-    if (!s->queries) {
-        sgfsi_say(s->log, SGFS_NOTE,
-                  "%s:%lld: qid: tells queries apart for ranking; no model here uses it, and it is "
-                  "left out.",
-                  s->path, (long long)s->line - 1);
-    }
-    s->queries = true;
-    return skip_blanks(stop, end);
-}
-
 static sgfs_status take_row(sgfsi_libsvm *s, const char *begin, const char *at, const char *end,
                             sgfs_err *err) {
     place p = {begin, at, end};
     int64_t before = s->first - 1;
     const char *stop = sgfsi_parse_num(at, end, &s->label);
     if (stop == NULL || !is_end(stop, end) || !isfinite(s->label)) return refuse_label(s, &p, err);
-    at = pass_query(s, skip_blanks(stop, end), end);
+    at = skip_blanks(stop, end);
+    if (end - at >= 5 && memcmp(at, "qid:", 4) == 0) {
+        for (stop = at + 4; stop < end && is_digit(*stop);) stop++;
+        bool query = stop > at + 4 && is_end(stop, end); /* else it is refused as an entry */
+        if (query && !s->queries)
+            sgfsi_say(s->log, SGFS_NOTE,
+                      "%s:%lld: qid: tells queries apart for ranking; no model here uses it, and "
+                      "it is left out.",
+                      s->path, (long long)s->text.line - 1);
+        s->queries = s->queries || query;
+        if (query) at = skip_blanks(stop, end);
+    }
     while (at < end && *at != '#') {
         p.token = at;
         sgfs_status status = take_entry(s, &p, &before, &at, err);
@@ -312,11 +249,20 @@ static sgfs_status take_row(sgfsi_libsvm *s, const char *begin, const char *at, 
 }
 
 sgfs_status sgfsi_libsvm_next(sgfsi_libsvm *s, bool *got, sgfs_err *err) {
-    const char *begin, *end;
-    *got = false;
-    for (;;) {
-        sgfs_status status = take_line(s, &begin, &end, err);
-        if (status != SGFS_OK || begin == NULL) return status;
+    sgfsi_text *text = &s->text;
+    for (*got = false;;) {
+        const char *stop = memchr(text->at, '\n', (size_t)(text->stop - text->at));
+        if (stop == NULL && !text->ended) {
+            sgfs_status status = sgfsi_text_more(text, NULL, err);
+            if (status != SGFS_OK) return status;
+            continue;
+        }
+        const char *begin = text->at, *end = stop != NULL ? stop : text->stop;
+        if (begin == text->stop) return SGFS_OK;
+        text->at += end - begin + (stop != NULL);
+        text->line++;
+        s->taken += (double)(end - begin + 1);
+        if (end > begin && end[-1] == '\r') end--;
         const char *at = skip_blanks(begin, end);
         if (at == end || *at == '#') continue;
         *got = true;

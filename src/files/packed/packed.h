@@ -46,8 +46,9 @@ void sgfsi_packer_abandon(sgfsi_packer *p); /* nothing is left of it; takes NULL
 
 /* Has the chunk (of part) the checksum it should have? Looks once, then knows. SGFS_EDATA: no. */
 sgfs_status sgfsi_packed_check(const sgfsi_part *part, int64_t chunk, sgfs_err *err);
-/* All chunks of all parts, in all threads; the first that is wrong is refused. */
-sgfs_status sgfsi_packed_verify(const sgfsi_table *table, const sgfsi_log *log, sgfs_err *err);
+/* All chunks of all parts, on so many threads; the first that is wrong is refused. */
+sgfs_status sgfsi_packed_verify(const sgfsi_table *table, int64_t threads, const sgfsi_log *log,
+                                sgfs_err *err);
 
 extern const sgfs_reader_kind sgfs_reader_packed;
 

@@ -39,68 +39,43 @@ void sgfsi_cells_round(sgfsi_dtype type, int64_t count, const double *restrict x
     for (int64_t i = 0; i < count; i++) out[i] = (double)(float)x[i];
 }
 
-static int64_t count_infinite(int64_t count, const double *x) {
-    int64_t bad = 0;
-    for (int64_t i = 0; i < count; i++) bad += !(fabs(x[i]) <= DBL_MAX);
-    return bad;
-}
-
 int64_t sgfsi_cells_unfit(sgfsi_dtype type, int64_t count, const double *x) {
     const double low = types[type].low, high = types[type].high;
     int64_t bad = 0;
-    if (high == 0) return count_infinite(count, x);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; high == 0 && i < count; i++) bad += !(fabs(x[i]) <= DBL_MAX);
+    for (int64_t i = 0; high != 0 && i < count; i++)
         bad += !(x[i] >= low && x[i] <= high && x[i] == trunc(x[i]));
     return bad;
 }
 
 /* ---- there and back -------------------------------------------------------------------------- */
 
-#define LOOPS(name, type)                                                                          \
-    static void from_##name(int64_t count, const double *restrict x, void *cells) {                \
-        type *restrict out = cells;                                                                \
-        for (int64_t i = 0; i < count; i++) out[i] = (type)x[i];                                   \
-    }                                                                                              \
-    static void to_##name(int64_t count, const void *cells, double *restrict x) {                  \
-        const type *restrict in = cells;                                                           \
-        for (int64_t i = 0; i < count; i++) x[i] = (double)in[i];                                  \
-    }
-
-LOOPS(f32, float)
-LOOPS(i64, int64_t)
-LOOPS(i32, int32_t)
-LOOPS(i16, int16_t)
-LOOPS(i8, int8_t)
-LOOPS(u8, uint8_t)
-LOOPS(u16, uint16_t)
-LOOPS(u32, uint32_t)
-
 void sgfsi_cells_from(sgfsi_dtype type, int64_t count, const double *x, void *cells) {
+    const double *restrict from = x;
     switch (type) {
-    case SGFSI_F64:
-    case SGFSI_CSR: memcpy(cells, x, (size_t)count * sizeof *x); break;
-    case SGFSI_F32: from_f32(count, x, cells); break;
-    case SGFSI_I64: from_i64(count, x, cells); break;
-    case SGFSI_I32: from_i32(count, x, cells); break;
-    case SGFSI_I16: from_i16(count, x, cells); break;
-    case SGFSI_I8: from_i8(count, x, cells); break;
-    case SGFSI_U8: from_u8(count, x, cells); break;
-    case SGFSI_U16: from_u16(count, x, cells); break;
-    case SGFSI_U32: from_u32(count, x, cells); break;
+#define FROM(NAME, name, type)                                                                     \
+    case SGFSI_##NAME: {                                                                           \
+        type *restrict to = cells;                                                                 \
+        for (int64_t i = 0; i < count; i++) to[i] = (type)from[i];                                 \
+        break;                                                                                     \
+    }
+        SGFSI_CELL_TYPES(FROM)
+#undef FROM
+    case SGFSI_CSR: break; /* has none */
     }
 }
 
 void sgfsi_cells_to(sgfsi_dtype type, int64_t count, const void *cells, double *x) {
+    double *restrict to = x;
     switch (type) {
-    case SGFSI_F64:
-    case SGFSI_CSR: memcpy(x, cells, (size_t)count * sizeof *x); break;
-    case SGFSI_F32: to_f32(count, cells, x); break;
-    case SGFSI_I64: to_i64(count, cells, x); break;
-    case SGFSI_I32: to_i32(count, cells, x); break;
-    case SGFSI_I16: to_i16(count, cells, x); break;
-    case SGFSI_I8: to_i8(count, cells, x); break;
-    case SGFSI_U8: to_u8(count, cells, x); break;
-    case SGFSI_U16: to_u16(count, cells, x); break;
-    case SGFSI_U32: to_u32(count, cells, x); break;
+#define TO(NAME, name, type)                                                                       \
+    case SGFSI_##NAME: {                                                                           \
+        const type *restrict from = cells;                                                         \
+        for (int64_t i = 0; i < count; i++) to[i] = (double)from[i];                               \
+        break;                                                                                     \
+    }
+        SGFSI_CELL_TYPES(TO)
+#undef TO
+    case SGFSI_CSR: break;
     }
 }

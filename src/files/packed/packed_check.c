@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
-#include "base/threads.h"
 #include "base/ticker.h"
 #include "files/packed/packed.h"
 
@@ -34,40 +33,35 @@ sgfs_status sgfsi_packed_check(const sgfsi_part *part, int64_t chunk, sgfs_err *
                       (long long)(end < part->rows ? end : part->rows));
 }
 
-/* The first chunk from `from` on, before `to`, that is not right; -1: none. */
-static int64_t find_damage(const sgfsi_part *part, int64_t from, int64_t to) {
-    int64_t bad = to;
-#pragma omp parallel for schedule(static) reduction(min : bad) num_threads((int)sgfsi_threads(0))
-    for (int64_t c = from; c < to; c++) {
-        if (c < bad && !is_right(part, c)) bad = c;
-    }
-    return bad < to ? bad : -1;
-}
-
 /* Some chunks at a time, whose pages are let go of again. */
-static sgfs_status verify_part(const sgfsi_part *part, sgfsi_ticker *ticker, sgfs_err *err) {
+static sgfs_status verify_part(const sgfsi_part *part, int64_t threads, sgfsi_ticker *ticker,
+                               sgfs_err *err) {
     const int64_t all = part->packed->chunks;
     int64_t some = ((int64_t)64 << 20) / part->chunk_bytes;
     if (some < 1) some = 1;
     for (int64_t from = 0; from < all; from += some) {
-        int64_t to = all - from < some ? all : from + some;
+        int64_t to = all - from < some ? all : from + some, bad = to; /* the first that is wrong */
         char *at = (char *)part->map + SGFSI_PAGE + from * part->chunk_bytes;
         size_t bytes = (size_t)((to - from) * part->chunk_bytes);
         (void)madvise(at, bytes, MADV_WILLNEED);
-        int64_t bad = find_damage(part, from, to);
-        if (bad >= 0) return sgfsi_packed_check(part, bad, err);
+#pragma omp parallel for schedule(static) reduction(min : bad) num_threads((int)threads)
+        for (int64_t c = from; c < to; c++) {
+            if (c < bad && !is_right(part, c)) bad = c;
+        }
+        if (bad < to) return sgfsi_packed_check(part, bad, err);
         (void)madvise(at, bytes, MADV_DONTNEED);
         sgfsi_tick(ticker, (double)to / (double)all);
     }
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_packed_verify(const sgfsi_table *table, const sgfsi_log *log, sgfs_err *err) {
+sgfs_status sgfsi_packed_verify(const sgfsi_table *table, int64_t threads, const sgfsi_log *log,
+                                sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t k = 0; k < table->parts && status == SGFS_OK; k++) {
         if (table->part[k].packed == NULL) continue;
         sgfsi_ticker ticker = sgfsi_ticker_start(log, "Checking");
-        status = verify_part(&table->part[k], &ticker, err);
+        status = verify_part(&table->part[k], threads, &ticker, err);
     }
     return status;
 }

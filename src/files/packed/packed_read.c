@@ -39,19 +39,6 @@ static sgfs_status damaged(const file *f, const char *what, sgfs_err *err) {
                       f->path, what);
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
-static sgfs_status open_file(file *f, sgfs_err *err) {
-    struct stat st;
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    if (f->fd < 0 || fstat(f->fd, &st) != 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", f->path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return sgfsi_fail(err, SGFS_EDATA, "%s: is not a regular file.", f->path);
-    f->bytes = (uint64_t)st.st_size;
-    return SGFS_OK;
-}
-
 /* Exactly `count` bytes. */
 static sgfs_status read_at(const file *f, void *out, size_t count, uint64_t at, sgfs_err *err) {
     int error = sgfsi_io_read(f->fd, out, count, (int64_t)at);
@@ -61,15 +48,6 @@ static sgfs_status read_at(const file *f, void *out, size_t count, uint64_t at, 
 }
 
 /* ---- page 0 ---------------------------------------------------------------------------------- */
-
-static void take_head(const unsigned char page[SGFSI_PAGE], sgfsi_packed_head *h) {
-#define GET32(member, at) h->member = sgfsi_get_u32(page + (at));
-#define GET64(member, at) h->member = sgfsi_get_u64(page + (at));
-    SGFSI_PACKED_U32(GET32)
-    SGFSI_PACKED_U64(GET64)
-#undef GET32
-#undef GET64
-}
 
 static sgfs_status read_head(file *f, sgfs_err *err) {
     unsigned char page[SGFSI_PAGE] = {0};
@@ -88,7 +66,12 @@ static sgfs_status read_head(file *f, sgfs_err *err) {
         return damaged(f, "it does not begin as a packed file does", err);
     }
     if (shorter) return damaged(f, "it is shorter than its first page", err);
-    take_head(page, &f->head);
+#define GET32(member, at) f->head.member = sgfsi_get_u32(page + (at));
+#define GET64(member, at) f->head.member = sgfsi_get_u64(page + (at));
+    SGFSI_PACKED_U32(GET32)
+    SGFSI_PACKED_U64(GET64)
+#undef GET32
+#undef GET64
     bool whole =
         sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT) == sgfsi_get_u32(page + SGFSI_PACKED_CRC_AT);
     if (!whole) return damaged(f, "the checksum of its first page is wrong", err);
@@ -118,58 +101,36 @@ static bool fits_together(const sgfsi_packed_head *h) {
     return !__builtin_add_overflow(end, h->json_bytes, &end) && end == h->file_bytes;
 }
 
-static sgfs_status check_lengths(const file *f, sgfs_err *err) {
-    const sgfsi_packed_head *h = &f->head;
-    if (!fits_together(h))
-        return damaged(f, "the lengths in its first page contradict each other", err);
-    if (f->bytes == h->file_bytes) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: %s: it should have %llu bytes and has %llu. Copy it again, or make it "
-                      "again with sgfs pack.",
-                      f->path, f->bytes < h->file_bytes ? "is cut off" : "is too long",
-                      (unsigned long long)h->file_bytes, (unsigned long long)f->bytes);
-}
-
 /* ---- what the JSON text says ----------------------------------------------------------------- */
-
-static bool take_role(const char *text, unsigned char *role) {
-    for (unsigned char k = 0; text != NULL && k < 5; k++) {
-        if (strcmp(text, sgfsi_packed_roles[k]) != 0) continue;
-        *role = k;
-        return true;
-    }
-    return false;
-}
-
-/* false: there are none. */
-static bool take_stats(const sgfsi_json *c, int64_t rows, sgfsi_column_stats *t) {
-    *t = (sgfsi_column_stats){.rows = (double)rows,
-                              .count = (double)rows,
-                              .mean = sgfsi_json_get_num(c, "mean", NAN),
-                              .ss = sgfsi_json_get_num(c, "ss", NAN),
-                              .min = sgfsi_json_get_num(c, "min", NAN),
-                              .max = sgfsi_json_get_num(c, "max", NAN)};
-    return isfinite(t->mean) && isfinite(t->ss) && t->ss >= 0 && isfinite(t->min) &&
-           isfinite(t->max) && t->min <= t->max;
-}
 
 /* stored: cols roles as they were written. */
 static sgfs_status take_columns(const file *f, const sgfsi_json *o, sgfsi_table *t,
                                 unsigned char *stored, sgfs_err *err) {
     const sgfsi_json *columns = sgfsi_json_get(o, "columns");
     int count[5] = {0};
-    bool known = true;
+    bool known = true; /* the statistics of all columns */
     if (sgfsi_json_length(columns) != t->cols)
         return damaged(f, "it names another number of columns than it has", err);
     for (int64_t j = 0; j < t->cols; j++) {
         const sgfsi_json *c = sgfsi_json_at(columns, j);
-        const char *name = sgfsi_json_get_text(c, "name", NULL);
-        bool good = name != NULL && take_role(sgfsi_json_get_text(c, "role", NULL), &stored[j]);
-        if (!good) return damaged(f, "a column has no name or no role", err);
+        const char *name = sgfsi_json_get_text(c, "name", NULL),
+                   *role = sgfsi_json_get_text(c, "role", "");
+        unsigned char k = 0;
+        while (k < 5 && strcmp(role, sgfsi_packed_roles[k]) != 0) k++;
+        if (name == NULL || k == 5) return damaged(f, "a column has no name or no role", err);
+        stored[j] = k;
+        count[k] += k > SGFSI_ROLE_FEATURE;
         t->names[j] = strdup(name);
         if (t->names[j] == NULL) return sgfsi_fail_memory(err, "column names");
-        if (!take_stats(c, t->rows, &t->stats[j])) known = false;
-        count[stored[j]] += stored[j] > SGFSI_ROLE_FEATURE;
+        sgfsi_column_stats *s = &t->stats[j];
+        *s = (sgfsi_column_stats){.rows = (double)t->rows,
+                                  .count = (double)t->rows,
+                                  .mean = sgfsi_json_get_num(c, "mean", NAN),
+                                  .ss = sgfsi_json_get_num(c, "ss", NAN),
+                                  .min = sgfsi_json_get_num(c, "min", NAN),
+                                  .max = sgfsi_json_get_num(c, "max", NAN)};
+        known = known && isfinite(s->mean) && isfinite(s->ss) && s->ss >= 0 && isfinite(s->min) &&
+                isfinite(s->max) && s->min <= s->max;
     }
     if (!known) {
         free(t->stats);
@@ -206,37 +167,31 @@ static sgfs_status take_levels(const file *f, const sgfsi_json *o, int64_t targe
     return damaged(f, "its target has numbers of words that are not there", err);
 }
 
-/* Increasing, of whole numbers where they are words, and all rows have one of them. */
-static bool good_values(const sgfsi_table *t) {
-    double rows = 0;
-    for (int64_t k = 0; k < t->values; k++) {
-        double v = t->value[k], n = t->value_rows[k];
-        bool word = v >= 0 && v < (double)t->levels && v == trunc(v);
-        if (!isfinite(v) || !(n >= 1) || (k > 0 && !(v > t->value[k - 1]))) return false;
-        if (t->text_col >= 0 && !word) return false;
-        rows += n;
-    }
-    return rows == (double)t->rows;
-}
-
+/* The target's values: increasing, whole numbers where they are words, and all rows have one. */
 static sgfs_status take_values(const file *f, const sgfsi_json *o, sgfsi_table *t, sgfs_err *err) {
     const sgfsi_json *value = sgfsi_json_get(o, "values"), *rows = sgfsi_json_get(o, "value_rows");
     int64_t count = sgfsi_json_length(value);
+    bool good = count >= 1 && sgfsi_json_length(rows) == count;
+    double sum = 0;
     if (value == NULL && rows == NULL) return SGFS_OK; /* too many to list */
-    if (count < 1 || sgfsi_json_length(rows) != count)
-        return damaged(f, "the list of its target's values is odd", err);
+    if (!good) return damaged(f, "the list of its target's values is odd", err);
     t->value = malloc((size_t)count * sizeof *t->value);
     t->value_rows = malloc((size_t)count * sizeof *t->value_rows);
     if (t->value == NULL || t->value_rows == NULL)
         return sgfsi_fail_memory(err, "the target's values");
     t->values = count;
-    bool numbers = true;
-    for (int64_t k = 0; k < count && numbers; k++) {
-        numbers = sgfsi_json_as_num(sgfsi_json_at(value, k), &t->value[k]) &&
-                  sgfsi_json_as_num(sgfsi_json_at(rows, k), &t->value_rows[k]);
+    for (int64_t k = 0; k < count && good; k++) {
+        double v = NAN, n = NAN;
+        good = sgfsi_json_as_num(sgfsi_json_at(value, k), &v) &&
+               sgfsi_json_as_num(sgfsi_json_at(rows, k), &n) && isfinite(v) && n >= 1 &&
+               (k == 0 || v > t->value[k - 1]);
+        if (t->text_col >= 0) good = good && v >= 0 && v < (double)t->levels && v == trunc(v);
+        t->value[k] = v;
+        t->value_rows[k] = n;
+        sum += n;
     }
-    return numbers && good_values(t) ? SGFS_OK
-                                     : damaged(f, "the list of its target's values is odd", err);
+    good = good && sum == (double)t->rows;
+    return good ? SGFS_OK : damaged(f, "the list of its target's values is odd", err);
 }
 
 static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *stored,
@@ -265,67 +220,48 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
         f->path, t->names[t->text_col]);
 }
 
-static sgfsi_json *parse_text(const file *f, sgfs_err *err) {
-    const sgfsi_packed_head *h = &f->head;
-    sgfs_err own = {.code = SGFS_OK};
-    char *text = malloc(h->json_bytes + 1);
-    if (text == NULL) return sgfsi_fail_memory(err, "the description of the columns"), NULL;
-    sgfsi_json *o = NULL;
-    if (read_at(f, text, h->json_bytes, h->json_at, err) == SGFS_OK) {
-        if (sgfsi_crc32(0, text, h->json_bytes) != h->json_crc)
-            damaged(f, "the checksum of its last part is wrong", err);
-        else if ((o = sgfsi_json_parse(text, h->json_bytes, f->path, &own)) == NULL)
-            damaged(f, "the description of its columns cannot be read", err);
-    }
-    free(text);
-    return o;
-}
-
 static sgfs_status read_text(const file *f, const sgfsi_read_options *options, sgfsi_table *t,
                              sgfs_err *err) {
-    sgfs_err own;
-    sgfsi_json *o = parse_text(f, err != NULL ? err : &own);
-    if (o == NULL) return err != NULL ? err->code : own.code;
-    size_t cols = (size_t)t->cols;
-    unsigned char *stored = malloc(cols);
-    t->names = calloc(cols, sizeof *t->names);
-    t->role = malloc(cols);
-    t->stats = malloc(cols * sizeof *t->stats);
-    bool room = stored != NULL && t->names != NULL && t->role != NULL && t->stats != NULL;
-    sgfs_status status =
-        room ? take_text(f, o, stored, options, t, err) : sgfsi_fail_memory(err, "the columns");
-    free(stored);
+    const sgfsi_packed_head *h = &f->head;
+    const size_t cols = (size_t)t->cols;
+    unsigned char *stored = NULL;
+    sgfsi_json *o = NULL;
+    char *text = malloc(h->json_bytes + 1);
+    sgfs_status status = text != NULL ? read_at(f, text, h->json_bytes, h->json_at, err)
+                                      : sgfsi_fail_memory(err, "the description of the columns");
+    if (status == SGFS_OK && sgfsi_crc32(0, text, h->json_bytes) != h->json_crc)
+        status = damaged(f, "the checksum of its last part is wrong", err);
+    if (status == SGFS_OK) o = sgfsi_json_parse(text, h->json_bytes, f->path, NULL);
+    if (status == SGFS_OK && o == NULL)
+        status = damaged(f, "the description of its columns cannot be read", err);
+    if (status == SGFS_OK) {
+        stored = malloc(cols);
+        t->names = calloc(cols, sizeof *t->names);
+        t->role = malloc(cols);
+        t->stats = malloc(cols * sizeof *t->stats);
+        bool room = stored != NULL && t->names != NULL && t->role != NULL && t->stats != NULL;
+        status =
+            room ? take_text(f, o, stored, options, t, err) : sgfsi_fail_memory(err, "the columns");
+    }
     sgfsi_json_free(o);
+    free(stored);
+    free(text);
     return status;
 }
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_table *t,
-                              sgfs_err *err) {
-    if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
-    sgfs_status status = open_file(f, err);
-    if (status == SGFS_OK) status = read_head(f, err);
-    if (status == SGFS_OK) status = check_lengths(f, err);
-    if (status != SGFS_OK) return status;
-    t->rows = (int64_t)f->head.rows;
-    t->cols = t->row_stride = (int64_t)f->head.cols;
-    t->type = (sgfsi_dtype)(f->head.type - 1);
-    t->shuffled = (f->head.flags & SGFSI_PACKED_SHUFFLED) != 0;
-    t->text_col = -1;
-    status = read_text(f, options, t, err);
-    if (status != SGFS_OK) return status;
-    /* The part takes the descriptor over. */
+/* The part takes the descriptor over. */
+static sgfs_status map_rows(file *f, sgfsi_table *t, sgfs_err *err) {
     const sgfsi_packed_head *h = &f->head;
-    sgfsi_part *part = calloc(1, sizeof *part);
+    sgfsi_part *part = t->part = calloc(1, sizeof *part);
     if (part == NULL) return sgfsi_fail_memory(err, "the rows");
-    t->part = part;
     t->parts = 1;
-    part->path = strdup(f->path);
-    part->rows = (int64_t)h->rows;
-    part->chunk_rows = (int64_t)h->chunk_rows;
-    part->chunk_bytes = (int64_t)h->chunk_bytes;
-    part->packed = calloc(1, sizeof *part->packed);
+    *part = (sgfsi_part){.path = strdup(f->path),
+                         .rows = (int64_t)h->rows,
+                         .chunk_rows = (int64_t)h->chunk_rows,
+                         .chunk_bytes = (int64_t)h->chunk_bytes,
+                         .packed = calloc(1, sizeof *part->packed)};
     if (part->path == NULL || part->packed == NULL) return sgfsi_fail_memory(err, "the rows");
     part->packed->chunks = (int64_t)h->chunks;
     part->packed->check = sgfsi_packed_check;
@@ -345,6 +281,37 @@ static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_
     part->packed->crc = crc;
     if (sgfsi_crc32(0, crc, (size_t)h->chunks * sizeof *crc) == h->crc_crc) return SGFS_OK;
     return damaged(f, "the checksum of its list of checksums is wrong", err);
+}
+
+static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_table *t,
+                              sgfs_err *err) {
+    struct stat st;
+    if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
+    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0 || fstat(f->fd, &st) != 0)
+        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", f->path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return sgfsi_fail(err, SGFS_EDATA, "%s: is not a regular file.", f->path);
+    f->bytes = (uint64_t)st.st_size;
+    sgfs_status status = read_head(f, err);
+    if (status != SGFS_OK) return status;
+    if (!fits_together(&f->head))
+        return damaged(f, "the lengths in its first page contradict each other", err);
+    if (f->bytes != f->head.file_bytes) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: %s: it should have %llu bytes and has %llu. Copy it again, or make "
+                          "it again with sgfs pack.",
+                          f->path, f->bytes < f->head.file_bytes ? "is cut off" : "is too long",
+                          (unsigned long long)f->head.file_bytes, (unsigned long long)f->bytes);
+    }
+    t->rows = (int64_t)f->head.rows;
+    t->cols = t->row_stride = (int64_t)f->head.cols;
+    t->type = (sgfsi_dtype)(f->head.type - 1);
+    t->shuffled = (f->head.flags & SGFSI_PACKED_SHUFFLED) != 0;
+    t->text_col = -1;
+    status = read_text(f, options, t, err);
+    if (status != SGFS_OK) return status;
+    return map_rows(f, t, err);
 }
 
 static sgfs_status read_packed(const char *path, const sgfsi_read_options *options,

@@ -21,7 +21,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/bytes.h"
@@ -34,7 +33,6 @@
 
 enum {
     MOST_VALUES = 1000,
-    SLOTS = 4096,
     BUFFER_BYTES = 1 << 20,
     ENOUGH_ROWS = 16, /* of a chunk, */
     MOST_PAGES = 16,  /* where they fit into so many pages, */
@@ -48,8 +46,7 @@ const char *const sgfsi_packed_roles[5] = {"none", "feature", "target", "weights
 typedef struct values {
     int64_t count;
     bool given_up;
-    double value[MOST_VALUES], rows[MOST_VALUES];
-    int16_t slot[SLOTS]; /* number of a value + 1; 0: empty */
+    double value[MOST_VALUES], rows[MOST_VALUES]; /* increasing */
 } values;
 
 struct sgfsi_packer {
@@ -106,13 +103,6 @@ static sgfs_status complete_chunk(sgfsi_packer *p, sgfs_err *err) {
 
 /* ---- which numbers fit ----------------------------------------------------------------------- */
 
-static const char *role_text(const sgfsi_packer *p, int64_t col) {
-    static const char *const text[] = {"a number", "a number", "a target", "a weight",
-                                       "an exposure"};
-    if (col == p->head->text_col) return "the number of a word";
-    return text[p->head->role[col]];
-}
-
 /* Name the first number of the block that does not fit. */
 static sgfs_status refuse(sgfsi_packer *p, const double *cells, int64_t n, sgfs_err *err) {
     p->broken = true;
@@ -134,11 +124,16 @@ static sgfs_status refuse(sgfsi_packer *p, const double *cells, int64_t n, sgfs_
 }
 
 static sgfs_status refuse_rounding(sgfsi_packer *p, int64_t col, double x, sgfs_err *err) {
+    static const char *const text[] = {"a number", "a number", "a target", "a weight",
+                                       "an exposure"};
+    bool word = col == p->head->text_col;
     p->broken = true;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: column \"%.60s\" has %s %.17g, which f32 would change to %.17g; use "
                       "--storage f64.",
-                      p->out.path, p->head->names[col], role_text(p, col), x, (double)(float)x);
+                      p->out.path, p->head->names[col],
+                      word ? "the number of a word" : text[p->head->role[col]], x,
+                      (double)(float)x);
 }
 
 /* Before rounding. */
@@ -159,27 +154,24 @@ static sgfs_status check_exact(sgfsi_packer *p, int64_t n, const double *cells, 
     return SGFS_OK;
 }
 
-/* ---- the target's values --------------------------------------------------------------------- */
-
 static void count_value(values *v, double x) {
-    uint64_t bits;
+    int64_t at = 0, end = v->count;
     x += 0.0; /* -0 is 0 */
-    memcpy(&bits, &x, sizeof bits);
-    for (uint64_t h = (bits * 0x9E3779B97F4A7C15u) >> 52;; h = (h + 1) % SLOTS) {
-        int64_t k = v->slot[h] - 1;
-        if (k >= 0 && v->value[k] != x) continue;
-        if (k < 0 && v->count == MOST_VALUES) {
-            v->given_up = true;
-            return;
-        }
-        if (k < 0) {
-            k = v->count++;
-            v->slot[h] = (int16_t)(k + 1);
-            v->value[k] = x;
-        }
-        v->rows[k]++;
-        return;
+    while (at < end) {
+        int64_t middle = (at + end) / 2;
+        if (v->value[middle] < x) at = middle + 1;
+        else end = middle;
     }
+    if (at == v->count || v->value[at] != x) {
+        v->given_up = v->count == MOST_VALUES;
+        if (v->given_up) return;
+        size_t behind = (size_t)(v->count++ - at) * sizeof x;
+        memmove(v->value + at + 1, v->value + at, behind);
+        memmove(v->rows + at + 1, v->rows + at, behind);
+        v->value[at] = x;
+        v->rows[at] = 0;
+    }
+    v->rows[at]++;
 }
 
 /* ---- a block --------------------------------------------------------------------------------- */
@@ -243,70 +235,44 @@ sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, 
 
 sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, void *raw,
                                sgfs_err *err) {
-    enum { PIECE = 512 };
-    double piece[PIECE];
+    enum { SOME = 512 };
+    double some[SOME];
     char *to = raw;
     int64_t size = (int64_t)sgfsi_dtype_size(p->type), count = n * p->cols;
     sgfs_status status = p->type == SGFSI_F32 ? check_exact(p, n, cells, err) : SGFS_OK;
-    for (int64_t at = 0; at < count && status == SGFS_OK; at += PIECE) {
-        int64_t k = count - at < PIECE ? count - at : PIECE;
-        sgfsi_cells_round(p->type, k, cells + at, piece);
-        if (sgfsi_cells_unfit(p->type, k, piece) > 0) return refuse(p, cells, n, err);
-        sgfsi_cells_from(p->type, k, piece, to + at * size);
+    for (int64_t at = 0; at < count && status == SGFS_OK; at += SOME) {
+        int64_t k = count - at < SOME ? count - at : SOME;
+        sgfsi_cells_round(p->type, k, cells + at, some);
+        if (sgfsi_cells_unfit(p->type, k, some) > 0) return refuse(p, cells, n, err);
+        sgfsi_cells_from(p->type, k, some, to + at * size);
     }
     return status;
 }
 
 /* ---- the tail -------------------------------------------------------------------------------- */
 
-/* Statistics of columns whose squares have no double are left out: who needs them looks. */
-static void describe_column(const sgfsi_packer *p, int64_t j, sgfsi_json *columns) {
-    const sgfsi_column_stats *s = &p->stats[j];
-    sgfsi_json *c = sgfsi_json_object();
-    sgfsi_json_text(c, "name", p->head->names[j]);
-    sgfsi_json_text(c, "role", sgfsi_packed_roles[p->head->role[j]]);
-    if (isfinite(s->mean) && isfinite(s->ss)) {
-        sgfsi_json_num(c, "mean", s->mean);
-        sgfsi_json_num(c, "ss", s->ss);
-        sgfsi_json_num(c, "min", s->min);
-        sgfsi_json_num(c, "max", s->max);
-    }
-    sgfsi_json_put(columns, NULL, c);
-}
-
-static int by_value(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static char *describe(const sgfsi_packer *p) {
-    sgfsi_json *o = sgfsi_json_object(), *columns = sgfsi_json_array();
+    sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "format", "sgfs packed rows");
     sgfsi_json_text(o, "writer", "sgfs " SGFS_VERSION_TEXT);
     sgfsi_json_flag(o, "named", p->head->named);
-    for (int64_t j = 0; j < p->cols; j++) describe_column(p, j, columns);
-    sgfsi_json_put(o, "columns", columns);
+    sgfsi_json *columns = sgfsi_json_array_in(o, "columns");
+    for (int64_t j = 0; j < p->cols; j++) {
+        const sgfsi_column_stats *s = &p->stats[j];
+        sgfsi_json *c = sgfsi_json_object_in(columns, NULL);
+        sgfsi_json_text(c, "name", p->head->names[j]);
+        sgfsi_json_text(c, "role", sgfsi_packed_roles[p->head->role[j]]);
+        /* Those of columns whose squares have no double are left out: who needs them looks. */
+        if (isfinite(s->mean) && isfinite(s->ss)) SGFSI_JSON(c, s, mean, ss, min, max);
+    }
     if (p->head->text_col >= 0) {
-        sgfsi_json *levels = sgfsi_json_array();
+        sgfsi_json *levels = sgfsi_json_array_in(o, "levels"); /* of the target */
         for (int64_t k = 0; k < p->head->levels; k++)
             sgfsi_json_text(levels, NULL, p->head->level[k]);
-        sgfsi_json_put(o, "levels", levels); /* of the target */
     }
-    double pair[MOST_VALUES][2];
-    const values *v = &p->values;
-    if (!v->given_up) {
-        for (int64_t k = 0; k < v->count; k++) {
-            pair[k][0] = v->value[k];
-            pair[k][1] = v->rows[k];
-        }
-        qsort(pair, (size_t)v->count, sizeof pair[0], by_value);
-        sgfsi_json *value = sgfsi_json_array(), *rows = sgfsi_json_array();
-        for (int64_t k = 0; k < v->count; k++) {
-            sgfsi_json_num(value, NULL, pair[k][0]);
-            sgfsi_json_num(rows, NULL, pair[k][1]);
-        }
-        sgfsi_json_put(o, "values", value);
-        sgfsi_json_put(o, "value_rows", rows);
+    if (!p->values.given_up) {
+        sgfsi_json_nums(o, "values", p->values.count, p->values.value);
+        sgfsi_json_nums(o, "value_rows", p->values.count, p->values.rows);
     }
     if (p->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(p->recipe));
     char *text = sgfsi_json_dump(o, false);
@@ -314,20 +280,7 @@ static char *describe(const sgfsi_packer *p) {
     return text;
 }
 
-/* ---- page 0 ---------------------------------------------------------------------------------- */
-
-static sgfs_status write_head(sgfsi_packer *p, const sgfsi_packed_head *h, sgfs_err *err) {
-    unsigned char page[SGFSI_PAGE] = SGFSI_PACKED_MAGIC;
-#define PUT32(member, at) sgfsi_put_u32(page + (at), h->member);
-#define PUT64(member, at) sgfsi_put_u64(page + (at), h->member);
-    SGFSI_PACKED_U32(PUT32)
-    SGFSI_PACKED_U64(PUT64)
-#undef PUT32
-#undef PUT64
-    sgfsi_put_u32(page + SGFSI_PACKED_CRC_AT, sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT));
-    return write_at(p, page, sizeof page, 0, err);
-}
-
+/* Checksums and JSON text; then page 0. */
 static sgfs_status write_tail(sgfsi_packer *p, const char *json, sgfs_err *err) {
     const size_t length = strlen(json), sums = (size_t)p->chunks * sizeof *p->crc;
     if (length > sgfsi_packed_most_json((uint64_t)p->cols)) {
@@ -355,28 +308,15 @@ static sgfs_status write_tail(sgfsi_packer *p, const char *json, sgfs_err *err) 
                                  .json_bytes = length,
                                  .crc_crc = sgfsi_crc32(0, p->crc, sums),
                                  .json_crc = sgfsi_crc32(0, json, length)};
-    return write_head(p, &h, err);
-}
-
-static sgfs_status finish(sgfsi_packer *p, sgfs_err *err) {
-    if (p->broken) return sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
-    /* The last chunk is filled up with zeros; the end of every other one was never touched. */
-    sgfs_status status = finish_block(p, err);
-    if (status == SGFS_OK && p->row > 0) {
-        int64_t used = p->row * p->cols * (int64_t)sgfsi_dtype_size(p->type);
-        memset(p->buffer + p->full * p->chunk_bytes + used, 0, (size_t)(p->chunk_bytes - used));
-        status = complete_chunk(p, err);
-    }
-    if (status == SGFS_OK) status = write_buffer(p, err);
-    if (status != SGFS_OK) return status;
-    if (p->rows == 0)
-        return sgfsi_fail(err, SGFS_EDATA, "%s: there are no rows to write.", p->out.path);
-    if (p->rounded && !p->values.given_up)
-        return refuse_rounding(p, p->target, p->rounded_from, err);
-    char *json = describe(p);
-    status = json != NULL ? write_tail(p, json, err) : sgfsi_fail_memory(err, p->out.path);
-    free(json);
-    return status;
+    unsigned char page[SGFSI_PAGE] = SGFSI_PACKED_MAGIC;
+#define PUT32(member, at) sgfsi_put_u32(page + (at), h.member);
+#define PUT64(member, at) sgfsi_put_u64(page + (at), h.member);
+    SGFSI_PACKED_U32(PUT32)
+    SGFSI_PACKED_U64(PUT64)
+#undef PUT32
+#undef PUT64
+    sgfsi_put_u32(page + SGFSI_PACKED_CRC_AT, sgfsi_crc32(0, page, SGFSI_PACKED_CRC_AT));
+    return write_at(p, page, sizeof page, 0, err);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -400,36 +340,6 @@ static void plan_chunks(sgfsi_packer *p) {
     }
 }
 
-/* Which columns are which; f32 must not change some. */
-static sgfs_status look_at_head(sgfsi_packer *p, const char *path, sgfs_err *err) {
-    p->target = -1;
-    if (p->cols < 1 || p->cols > SGFSI_MAX_COLS) {
-        return sgfsi_fail(err, SGFS_EDATA, "%s: has %lld columns; 1 to %d are possible.", path,
-                          (long long)p->cols, SGFSI_MAX_COLS);
-    }
-    for (int64_t j = 0; j < p->cols; j++) {
-        int role = p->head->role[j];
-        if (role == SGFSI_ROLE_TARGET) p->target = j;
-        bool exact = role > SGFSI_ROLE_TARGET || j == p->head->text_col;
-        if (exact && p->exacts < MOST_EXACT) p->exact[p->exacts++] = j;
-    }
-    if (p->target >= 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA, "%s: none of the columns is the target.", path);
-}
-
-static sgfs_status make_room(sgfsi_packer *p, sgfs_err *err) {
-    plan_chunks(p);
-    p->buffer_chunks = BUFFER_BYTES / p->chunk_bytes > 0 ? BUFFER_BYTES / p->chunk_bytes : 1;
-    p->block_rows = sgfsi_column_stats_rows(p->cols);
-    p->buffer = calloc((size_t)p->buffer_chunks, (size_t)p->chunk_bytes);
-    p->block = malloc((size_t)(p->block_rows * p->cols) * sizeof *p->block);
-    p->stats = malloc((size_t)p->cols * sizeof *p->stats);
-    if (p->buffer == NULL || p->block == NULL || p->stats == NULL)
-        return sgfsi_fail_memory(err, "a packed file");
-    for (int64_t j = 0; j < p->cols; j++) p->stats[j] = sgfsi_column_stats_empty();
-    return SGFS_OK;
-}
-
 static void free_packer(sgfsi_packer *p) {
     sgfsi_json_free(p->recipe);
     free(p->stats);
@@ -442,24 +352,63 @@ static void free_packer(sgfsi_packer *p) {
 sgfs_status sgfsi_packer_open(sgfsi_packer **out, const sgfsi_packer_plan *plan, sgfs_err *err) {
     *out = NULL;
     if (!sgfsi_packed_machine(plan->path, err)) return SGFS_EDATA;
+    if (plan->head->cols < 1 || plan->head->cols > SGFSI_MAX_COLS) {
+        return sgfsi_fail(err, SGFS_EDATA, "%s: has %lld columns; 1 to %d are possible.",
+                          plan->path, (long long)plan->head->cols, SGFSI_MAX_COLS);
+    }
     sgfsi_packer *p = calloc(1, sizeof *p);
     if (p == NULL) return sgfsi_fail_memory(err, "a packed file");
     p->head = plan->head;
     p->type = plan->type;
     p->cols = plan->head->cols;
     p->shuffled = plan->shuffled;
+    p->target = -1;
     if (plan->recipe != NULL) p->recipe = sgfsi_json_copy(plan->recipe);
-    sgfs_status status = look_at_head(p, plan->path, err);
-    if (status == SGFS_OK) status = make_room(p, err);
-    if (status == SGFS_OK)
-        status = sgfsi_outfile_open(&p->out, plan->path, plan->overwrite, true, err);
+    for (int64_t j = 0; j < p->cols; j++) { /* which columns are which; f32 must not change some */
+        int role = p->head->role[j];
+        if (role == SGFSI_ROLE_TARGET) p->target = j;
+        bool exact = role > SGFSI_ROLE_TARGET || j == p->head->text_col;
+        if (exact && p->exacts < MOST_EXACT) p->exact[p->exacts++] = j;
+    }
+    plan_chunks(p);
+    p->buffer_chunks = BUFFER_BYTES / p->chunk_bytes > 0 ? BUFFER_BYTES / p->chunk_bytes : 1;
+    p->block_rows = sgfsi_column_stats_rows(p->cols);
+    p->buffer = calloc((size_t)p->buffer_chunks, (size_t)p->chunk_bytes);
+    p->block = malloc((size_t)(p->block_rows * p->cols) * sizeof *p->block);
+    p->stats = malloc((size_t)p->cols * sizeof *p->stats);
+    bool room = p->buffer != NULL && p->block != NULL && p->stats != NULL;
+    for (int64_t j = 0; room && j < p->cols; j++) p->stats[j] = sgfsi_column_stats_empty();
+    sgfs_status status = SGFS_OK;
+    if (p->target < 0)
+        status = sgfsi_fail(err, SGFS_EDATA, "%s: none of the columns is the target.", plan->path);
+    else if (!room) status = sgfsi_fail_memory(err, "a packed file");
+    else status = sgfsi_outfile_open(&p->out, plan->path, plan->overwrite, true, err);
     if (status != SGFS_OK) return free_packer(p), status;
     *out = p;
     return SGFS_OK;
 }
 
 sgfs_status sgfsi_packer_commit(sgfsi_packer *p, sgfs_err *err) {
-    sgfs_status status = finish(p, err);
+    sgfs_status status = SGFS_OK;
+    char *json = NULL;
+    if (p->broken) status = sgfsi_fail(err, SGFS_EIO, "%s: writing has failed.", p->out.path);
+    if (status == SGFS_OK) status = finish_block(p, err);
+    if (status == SGFS_OK && p->row > 0) {
+        /* The last chunk is filled up with zeros; the end of every other one was never touched. */
+        int64_t used = p->row * p->cols * (int64_t)sgfsi_dtype_size(p->type);
+        memset(p->buffer + p->full * p->chunk_bytes + used, 0, (size_t)(p->chunk_bytes - used));
+        status = complete_chunk(p, err);
+    }
+    if (status == SGFS_OK) status = write_buffer(p, err);
+    if (status == SGFS_OK && p->rows == 0)
+        status = sgfsi_fail(err, SGFS_EDATA, "%s: there are no rows to write.", p->out.path);
+    if (status == SGFS_OK && p->rounded && !p->values.given_up)
+        status = refuse_rounding(p, p->target, p->rounded_from, err);
+    if (status == SGFS_OK) {
+        json = describe(p);
+        status = json != NULL ? write_tail(p, json, err) : sgfsi_fail_memory(err, p->out.path);
+    }
+    free(json);
     if (status == SGFS_OK) status = sgfsi_outfile_commit(&p->out, err);
     else sgfsi_outfile_abandon(&p->out);
     free_packer(p);

@@ -74,6 +74,8 @@ struct sgfsi_shuffle {
     level *top; /* NULL: all rows are in the pool */
     sgfsi_scratch scratch;
     double spilled;
+    sgfsi_shuffle_take take; /* while it is drained */
+    void *user;
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -113,8 +115,7 @@ static void sort_pool(const sgfsi_shuffle *s, int used) {
     }
 }
 
-static sgfs_status drain_pool(sgfsi_shuffle *s, int used, sgfsi_shuffle_take take, void *user,
-                              sgfs_err *err) {
+static sgfs_status drain_pool(sgfsi_shuffle *s, int used, sgfs_err *err) {
     int64_t most = STAGE > s->row_bytes ? STAGE / s->row_bytes : 1;
     sgfs_status status = SGFS_OK;
     sort_pool(s, used);
@@ -124,7 +125,7 @@ static sgfs_status drain_pool(sgfsi_shuffle *s, int used, sgfsi_shuffle_take tak
             const char *record = s->pool + s->order[first + i] * s->rec;
             memcpy(s->stage + i * s->row_bytes, record + KEY, (size_t)s->row_bytes);
         }
-        status = take(user, n, s->stage, err);
+        status = s->take(s->user, n, s->stage, err);
     }
     s->held = 0;
     return status;
@@ -169,28 +170,22 @@ static sgfs_status flush(sgfsi_shuffle *s, level *l, int64_t index, sgfs_err *er
     return SGFS_OK;
 }
 
-/* Room for one record more in the bucket of key. The bucket is flushed when it is full, so that
- * there always is. */
-static char *place(const sgfsi_shuffle *s, level *l, uint64_t key, int64_t *index) {
-    *index = (int64_t)(key << l->used >> (KEY_BITS - l->bits));
-    bucket *b = &l->bucket[*index];
+/* One record more in the bucket of key, which is flushed when it is full, so that there always is
+ * room. */
+static sgfs_status put_record(sgfsi_shuffle *s, level *l, uint64_t key, const void *row,
+                              sgfs_err *err) {
+    int64_t index = (int64_t)(key << l->used >> (KEY_BITS - l->bits));
+    bucket *b = &l->bucket[index];
     b->rows++;
-    return l->buffer + (*index * s->block_rows + b->held++) * s->rec;
-}
-
-static sgfs_status flush_full(sgfsi_shuffle *s, level *l, int64_t index, sgfs_err *err) {
-    return l->bucket[index].held == s->block_rows ? flush(s, l, index, err) : SGFS_OK;
+    fill_record(s, l->buffer + (index * s->block_rows + b->held++) * s->rec, key, row);
+    return b->held == s->block_rows ? flush(s, l, index, err) : SGFS_OK;
 }
 
 static sgfs_status divide(sgfsi_shuffle *s, level *l, int64_t n, const char *records,
                           sgfs_err *err) {
     sgfs_status status = SGFS_OK;
-    for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
-        const char *record = records + i * s->rec;
-        int64_t index;
-        memcpy(place(s, l, key_of(record), &index), record, (size_t)s->rec);
-        status = flush_full(s, l, index, err);
-    }
+    for (int64_t i = 0; i < n && status == SGFS_OK; i++, records += s->rec)
+        status = put_record(s, l, key_of(records), records + KEY, err);
     return status;
 }
 
@@ -205,21 +200,9 @@ static int bits_for(const sgfsi_shuffle *s, double rows, int64_t most) {
     return bits;
 }
 
-static sgfs_status check_room(const sgfsi_shuffle *s, double rows, sgfs_err *err) {
-    char need[24], have[24];
-    double want = rows * (double)(s->row_bytes + KEY), there = sgfsi_free_bytes(s->beside);
-    if (!s->scratch.shrinks) want += rows * (double)s->row_bytes;
-    if (there < 0 || want <= there) return SGFS_OK;
-    return sgfsi_fail(
-        err, SGFS_EIO,
-        "Shuffling needs about %s of temporary space in %s, where %s are free: make "
-        "room, write the result to another disk, or (if the rows fit there) give more "
-        "--memory.",
-        sgfsi_format_bytes(want, need), s->scratch.folder, sgfsi_format_bytes(there, have));
-}
-
 /* The pool is full: from now on rows go to buckets. */
 static sgfs_status spill(sgfsi_shuffle *s, double expected, sgfs_err *err) {
+    char need[24], have[24];
     double rows = expected > (double)s->rows ? expected : (double)s->rows;
     int64_t least = s->rec > LEAST_BLOCK ? s->rec : LEAST_BLOCK;
     int bits = bits_for(s, rows, s->buffers / least);
@@ -227,8 +210,17 @@ static sgfs_status spill(sgfsi_shuffle *s, double expected, sgfs_err *err) {
     s->block_rows = (bytes < MOST_BLOCK ? bytes : MOST_BLOCK) / s->rec;
     if (s->block_rows > s->most) s->block_rows = s->most;
     sgfs_status status = sgfsi_scratch_open(&s->scratch, s->beside, s->block_rows * s->rec, err);
-    if (status == SGFS_OK) status = check_room(s, rows, err);
     if (status != SGFS_OK) return status;
+    double want = rows * (double)(s->row_bytes + KEY), there = sgfsi_free_bytes(s->beside);
+    if (!s->scratch.shrinks) want += rows * (double)s->row_bytes;
+    if (there >= 0 && want > there) {
+        return sgfsi_fail(
+            err, SGFS_EIO,
+            "Shuffling needs about %s of temporary space in %s, where %s are free: make "
+            "room, write the result to another disk, or (if the rows fit there) give more "
+            "--memory.",
+            sgfsi_format_bytes(want, need), s->scratch.folder, sgfsi_format_bytes(there, have));
+    }
     s->top = level_new(s, 0, bits, err);
     if (s->top == NULL) return SGFS_ENOMEM;
     status = divide(s, s->top, s->held, s->pool, err);
@@ -238,11 +230,6 @@ static sgfs_status spill(sgfsi_shuffle *s, double expected, sgfs_err *err) {
 
 /* ---- from the disk to the pool --------------------------------------------------------------- */
 
-typedef struct outlet {
-    sgfsi_shuffle_take take;
-    void *user;
-} outlet;
-
 /* Block k of the bucket to `to`; it leaves the disk. *n: its rows. */
 static sgfs_status fetch(sgfsi_shuffle *s, const bucket *b, int64_t k, char *to, int64_t *n,
                          sgfs_err *err) {
@@ -251,22 +238,11 @@ static sgfs_status fetch(sgfsi_shuffle *s, const bucket *b, int64_t k, char *to,
     return status == SGFS_OK ? sgfsi_scratch_drop(&s->scratch, b->block[k], err) : status;
 }
 
-static sgfs_status drain_small(sgfsi_shuffle *s, const bucket *b, int used, const outlet *out,
-                               sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t k = 0, n = 0; k < b->blocks && status == SGFS_OK; k++) {
-        status = fetch(s, b, k, s->pool + s->held * s->rec, &n, err);
-        s->held += n;
-    }
-    return status == SGFS_OK ? drain_pool(s, used, out->take, out->user, err) : status;
-}
-
-static sgfs_status drain_level(sgfsi_shuffle *s, level *l, const outlet *out, sgfs_err *err);
+static sgfs_status drain_level(sgfsi_shuffle *s, level *l, sgfs_err *err);
 
 /* More rows than the pool has room for: divide them by their next bits. The pool is free, and
  * serves for reading. */
-static sgfs_status drain_large(sgfsi_shuffle *s, const bucket *b, int used, const outlet *out,
-                               sgfs_err *err) {
+static sgfs_status drain_large(sgfsi_shuffle *s, const bucket *b, int used, sgfs_err *err) {
     int64_t buffer = s->block_rows * s->rec;
     int bits = bits_for(s, (double)b->rows, s->buffers / buffer);
     if (used + bits > KEY_BITS - 2)
@@ -277,23 +253,28 @@ static sgfs_status drain_large(sgfsi_shuffle *s, const bucket *b, int used, cons
     for (int64_t k = 0, n = 0; k < b->blocks && status == SGFS_OK; k++) {
         status = fetch(s, b, k, s->pool, &n, err);
         if (status == SGFS_OK) status = divide(s, l, n, s->pool, err);
-        if (status == SGFS_OK) status = out->take(out->user, 0, NULL, err);
+        if (status == SGFS_OK) status = s->take(s->user, 0, NULL, err);
     }
-    if (status == SGFS_OK) status = drain_level(s, l, out, err);
+    if (status == SGFS_OK) status = drain_level(s, l, err);
     level_free(l);
     return status;
 }
 
-static sgfs_status drain_level(sgfsi_shuffle *s, level *l, const outlet *out, sgfs_err *err) {
+static sgfs_status drain_level(sgfsi_shuffle *s, level *l, sgfs_err *err) {
     const int64_t buckets = (int64_t)1 << l->bits;
     int used = l->used + l->bits;
     sgfs_status status = SGFS_OK;
     for (int64_t b = 0; b < buckets && status == SGFS_OK; b++) status = flush(s, l, b, err);
     free(l->buffer); /* not needed any more */
     l->buffer = NULL;
-    for (int64_t b = 0; b < buckets && status == SGFS_OK; b++) {
-        status = l->bucket[b].rows <= s->most ? drain_small(s, &l->bucket[b], used, out, err)
-                                              : drain_large(s, &l->bucket[b], used, out, err);
+    for (bucket *b = l->bucket; b < l->bucket + buckets && status == SGFS_OK; b++) {
+        bool large = b->rows > s->most;
+        for (int64_t k = 0, n = 0; !large && k < b->blocks && status == SGFS_OK; k++) {
+            status = fetch(s, b, k, s->pool + s->held * s->rec, &n, err);
+            s->held += n;
+        }
+        if (status == SGFS_OK)
+            status = large ? drain_large(s, b, used, err) : drain_pool(s, used, err);
     }
     return status;
 }
@@ -349,18 +330,17 @@ sgfs_status sgfsi_shuffle_add(sgfsi_shuffle *s, int64_t n, const void *rows, dou
             fill_record(s, s->pool + s->held++ * s->rec, key, row);
             continue;
         }
-        int64_t index;
-        fill_record(s, place(s, s->top, key, &index), key, row);
-        status = flush_full(s, s->top, index, err);
+        status = put_record(s, s->top, key, row, err);
     }
     return status;
 }
 
 sgfs_status sgfsi_shuffle_drain(sgfsi_shuffle *s, sgfsi_shuffle_take take, void *user,
                                 sgfs_err *err) {
-    const outlet out = {take, user};
-    if (s->top == NULL) return drain_pool(s, 0, take, user, err);
-    sgfs_status status = drain_level(s, s->top, &out, err);
+    s->take = take;
+    s->user = user;
+    if (s->top == NULL) return drain_pool(s, 0, err);
+    sgfs_status status = drain_level(s, s->top, err);
     level_free(s->top);
     s->top = NULL;
     return status;

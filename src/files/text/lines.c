@@ -4,7 +4,7 @@
  * Most files hold no quotes at all. `quote` remembers how far none was seen, so a record without
  * one is found by a single memchr for its line end. A quote counts only where a cell starts: 5" is
  * plain text. That is why a record cannot be found from somewhere in the middle of text with
- * quotes: sgfsi_records_skip walks there, and leaps where it sees no quote.
+ * quotes: sgfsi_records_skip goes there record by record, and leaps where it sees no quote.
  *
  * A file passes through blocks (text.c). When one ends inside a record, the rest of that record is
  * the start of the next; a record longer than 64 MiB is refused, since the file is then not a table
@@ -15,10 +15,7 @@
  */
 #include "files/text/lines.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-enum { BLOCK = SGFSI_BLOCK_BYTES };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
@@ -97,40 +94,26 @@ sgfsi_records sgfsi_records_of(char delimiter, const char *at, const char *stop,
         .delimiter = delimiter, .last = last, .at = at, .stop = stop, .quote = at};
 }
 
-/* Take one record, blank or not. */
-static bool take(sgfsi_records *r, const char **begin, const char **end) {
-    if (r->at == r->stop) return false;
-    const char *stop = record_end(r);
-    if (stop == NULL && (!r->last || r->open != NULL)) return false;
-    *begin = r->at;
-    *end = stop == NULL ? r->stop : stop;
-    r->record_line = r->line;
-    r->at = stop == NULL ? r->stop : stop + 1;
-    r->line += *end > r->quote ? 1 + sgfsi_count_lines(*begin, *end) : 1;
-    if (*end > *begin && (*end)[-1] == '\r') (*end)--;
-    return true;
-}
-
 /* In a tab-separated file a line of tabs is a row of empty cells, not a blank line. */
-static bool is_blank_line(char delimiter, const char *s, const char *end) {
-    while (s < end && is_padding(delimiter, *s)) s++;
-    return s == end;
-}
-
 bool sgfsi_records_next(sgfsi_records *r, const char **begin, const char **end) {
+    const char *s;
     do {
-        if (!take(r, begin, end)) return false;
-    } while (is_blank_line(r->delimiter, *begin, *end));
+        if (r->at == r->stop) return false;
+        const char *stop = record_end(r);
+        if (stop == NULL && (!r->last || r->open != NULL)) return false;
+        *begin = r->at;
+        *end = stop == NULL ? r->stop : stop;
+        r->record_line = r->line;
+        r->at = stop == NULL ? r->stop : stop + 1;
+        r->line += *end > r->quote ? 1 + sgfsi_count_lines(*begin, *end) : 1;
+        if (*end > *begin && (*end)[-1] == '\r') (*end)--;
+        for (s = *begin; s < *end && is_padding(r->delimiter, *s);) s++;
+    } while (s == *end);
     if (r->delimiter == ' ') { /* blanks at both ends separate nothing */
         while (is_blank(**begin)) (*begin)++;
         while (is_blank((*end)[-1])) (*end)--;
     }
     return true;
-}
-
-static const char *last_line_end(const char *s, const char *end) {
-    while (end > s && end[-1] != '\n') end--;
-    return end > s ? end - 1 : NULL;
 }
 
 const char *sgfsi_records_skip(sgfsi_records *r, size_t bytes) {
@@ -140,7 +123,10 @@ const char *sgfsi_records_skip(sgfsi_records *r, size_t bytes) {
         bool all = left >= (size_t)(r->stop - r->at);
         const char *from = all ? r->at : r->at + left - 1;
         const char *end = all ? NULL : memchr(from, '\n', (size_t)(r->stop - from));
-        if (end == NULL) end = last_line_end(r->at, r->stop);
+        if (end == NULL) { /* the last line end there is */
+            for (end = r->stop; end > r->at && end[-1] != '\n';) end--;
+            end = end > r->at ? end - 1 : NULL;
+        }
         r->open = NULL;
         if (end == NULL || next_quote(r) < end) end = record_end(r);
         if (end == NULL && (!r->last || r->open != NULL)) break;
@@ -204,6 +190,18 @@ size_t sgfsi_cell_text(const sgfsi_cell *cell, char *out, size_t room) {
     return length;
 }
 
+void sgfsi_cell_show(const sgfsi_cell *cell, char out[SGFSI_SHOWN_ROOM]) {
+    size_t length = sgfsi_cell_text(cell, out, SGFSI_SHOWN_CHARS + 1);
+    for (char *s = out; *s != '\0'; s++) {
+        if ((unsigned char)*s < 32 || *s == 127) *s = ' ';
+    }
+    if (length <= SGFSI_SHOWN_CHARS) return;
+    size_t cut = SGFSI_SHOWN_CHARS;
+    while (cut > 0 && ((unsigned char)out[cut - 1] & 0xC0) == 0x80) cut--; /* tail bytes */
+    if (cut > 0 && (unsigned char)out[cut - 1] >= 0xC0) cut--;             /* and their lead */
+    memcpy(out + cut, "...", 4);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_fail_nul(const char *path, int64_t line, sgfs_err *err) {
@@ -216,7 +214,7 @@ sgfs_status sgfsi_fail_nul(const char *path, int64_t line, sgfs_err *err) {
 
 sgfs_status sgfsi_text_more(sgfsi_text *text, const sgfsi_records *records, sgfs_err *err) {
     bool too_long = text->stop - text->at >= SGFSI_LONGEST;
-    if (records->open != NULL && (too_long || text->ended)) {
+    if (records != NULL && records->open != NULL && (too_long || text->ended)) {
         int64_t above = sgfsi_count_lines(text->at, records->open);
         return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: a quote is opened here and never closed.",
                           text->path, (long long)(text->line + above));
@@ -227,49 +225,36 @@ sgfs_status sgfsi_text_more(sgfsi_text *text, const sgfsi_records *records, sgfs
     return sgfsi_text_turn(text, err);
 }
 
-static sgfs_status check_nul(const sgfsi_lines *l, sgfs_err *err) {
-    const sgfsi_text *t = &l->text;
+sgfs_status sgfsi_text_check_nul(const sgfsi_text *t, sgfs_err *err) {
     const char *nul = memchr(t->at, '\0', (size_t)(t->stop - t->at));
     return nul == NULL ? SGFS_OK
                        : sgfsi_fail_nul(t->path, t->line + sgfsi_count_lines(t->at, nul), err);
 }
 
-static sgfs_status check_line_ends(const sgfsi_text *t, sgfs_err *err) {
+/* UTF-16 is full of NULs: it is named before those are complained about. */
+static sgfs_status check_text(const sgfsi_text *t, sgfs_err *err) {
     size_t n = (size_t)(t->stop - t->at);
+    if (n >= 2 && (memcmp(t->at, "\xFF\xFE", 2) == 0 || memcmp(t->at, "\xFE\xFF", 2) == 0)) {
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: is UTF-16 text; save it as UTF-8, for example with "
+                          "iconv -f UTF-16 -t UTF-8.",
+                          t->path);
+    }
+    sgfs_status status = sgfsi_text_check_nul(t, err);
     const char *cr = memchr(t->at, '\r', n);
-    if (cr == NULL || cr + 1 == t->stop || memchr(t->at, '\n', n) != NULL) return SGFS_OK;
+    bool bare = cr != NULL && cr + 1 != t->stop && memchr(t->at, '\n', n) == NULL;
+    if (status != SGFS_OK || !bare) return status;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: the lines end with CR alone, as on old Macs; convert them first, for "
                       "example with tr '\\r' '\\n'.",
                       t->path);
 }
 
-/* UTF-16 is full of NULs: it is named before those are complained about. */
-static sgfs_status check_encoding(const char *path, sgfs_err *err) {
-    sgfsi_bytes *bytes;
-    unsigned char head[2] = {0, 0};
-    size_t got = 0;
-    sgfs_status status = sgfsi_bytes_open(&bytes, path, err);
-    if (status != SGFS_OK) return status;
-    status = sgfsi_bytes_read(bytes, head, sizeof head, &got, err);
-    sgfsi_bytes_close(bytes);
-    if (status != SGFS_OK) return status;
-    if (got == 2 && (memcmp(head, "\xFF\xFE", 2) == 0 || memcmp(head, "\xFE\xFF", 2) == 0)) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: is UTF-16 text; save it as UTF-8, for example with "
-                          "iconv -f UTF-16 -t UTF-8.",
-                          path);
-    }
-    return SGFS_OK;
-}
-
 sgfs_status sgfsi_lines_open(sgfsi_lines *lines, const char *path, sgfs_err *err) {
     memset(lines, 0, sizeof *lines);
     lines->delimiter = ',';
-    sgfs_status status = check_encoding(path, err);
-    if (status == SGFS_OK) status = sgfsi_text_open(&lines->text, path, BLOCK, err);
-    if (status == SGFS_OK) status = check_nul(lines, err);
-    if (status == SGFS_OK) status = check_line_ends(&lines->text, err);
+    sgfs_status status = sgfsi_text_open(&lines->text, path, SGFSI_BLOCK_BYTES, err);
+    if (status == SGFS_OK) status = check_text(&lines->text, err);
     if (status != SGFS_OK) sgfsi_lines_close(lines);
     lines->quote = lines->text.at;
     return status;
@@ -297,7 +282,7 @@ sgfs_status sgfsi_lines_next(sgfsi_lines *lines, const char **begin, const char 
             return SGFS_OK;
         }
         sgfs_status status = sgfsi_text_more(text, &r, err);
-        if (status == SGFS_OK) status = check_nul(lines, err);
+        if (status == SGFS_OK) status = sgfsi_text_check_nul(text, err);
         if (status != SGFS_OK) return status;
         lines->quote = text->at;
     }

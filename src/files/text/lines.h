@@ -26,10 +26,11 @@ bool sgfsi_records_next(sgfsi_records *r, const char **begin, const char **end);
 const char *sgfsi_records_skip(sgfsi_records *r, size_t bytes);
 int64_t sgfsi_count_lines(const char *s, const char *end);
 
-/* More text where `records` of all that is at hand found no whole record; SGFS_EDATA where more
- * would not help. */
+/* More text where `records` of all that is at hand found no whole record (NULL: of a text without
+ * quotes); SGFS_EDATA where more would not help. */
 sgfs_status sgfsi_text_more(sgfsi_text *text, const sgfsi_records *records, sgfs_err *err);
 sgfs_status sgfsi_fail_nul(const char *path, int64_t line, sgfs_err *err);
+sgfs_status sgfsi_text_check_nul(const sgfsi_text *text, sgfs_err *err); /* all that is at hand */
 
 /* The records of a file, one after another. */
 typedef struct sgfsi_lines {
@@ -61,5 +62,7 @@ int64_t sgfsi_cell_count(char delimiter, const char *s, const char *end);
 /* Copy at most room - 1 bytes, halving doubled quotes; always terminated. Returns the full length.
  */
 size_t sgfsi_cell_text(const sgfsi_cell *cell, char *out, size_t room);
+/* The start of it, fit for a message: one line, whole UTF-8 characters. */
+void sgfsi_cell_show(const sgfsi_cell *cell, char out[SGFSI_SHOWN_ROOM]);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "base/bytes.h"
 
+/* Characters of a cell in a sentence, and the room that they need. */
+enum { SGFSI_SHOWN_CHARS = 40, SGFSI_SHOWN_ROOM = SGFSI_SHOWN_CHARS + 8 };
 enum { SGFSI_LONGEST = 64 * SGFSI_BLOCK_BYTES }; /* bytes of a record */
 
 typedef struct sgfsi_text {

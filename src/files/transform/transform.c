@@ -14,13 +14,12 @@
  */
 #include "files/transform/transform.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/words.h"
 #include "files/transform/transform_kind.h"
 
 const sgfsi_transform_kind *const sgfsi_transform_kinds[] = {
@@ -33,40 +32,23 @@ enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
 
-static bool asked_for(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
+static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
-    const char *value = sgfsi_config_text(cfg, kind->key);
-    if (kind == &sgfsi_transform_categorical && strcmp(value, "auto") == 0) {
-        /* Are there words? Those of a flow (which has no rows yet) are still to come. */
-        bool any = head->dictionary != NULL && head->rows == 0;
-        for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
-            any = any || head->dictionary[j].count > 0;
-        return any;
-    }
     if (kind == &sgfsi_transform_standardize) return sgfsi_config_flag(cfg, kind->key);
-    return !sgfsi_config_auto(cfg, kind->key);
+    if (kind != &sgfsi_transform_categorical ||
+        strcmp(sgfsi_config_text(cfg, kind->key), "auto") != 0)
+        return !sgfsi_config_auto(cfg, kind->key);
+    /* Are there words? Those of a flow (which has no rows yet) are still to come. */
+    bool any = head->dictionary != NULL && head->rows == 0;
+    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+        any = any || head->dictionary[j].count > 0;
+    return any;
 }
 
 /* Words come first: no other operation knows what to do with them. */
 static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
     return s->kind == &sgfsi_transform_categorical ? -1 : sgfsi_config_order(cfg, s->kind->key);
-}
-
-static sgfs_status list_steps(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
-    r->step = sgfsi_arena_alloc(&r->arena, MOST_KINDS, sizeof *r->step);
-    if (r->step == NULL) return sgfsi_fail_memory(err, "the transforms");
-    for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; *k != NULL; k++) {
-        if (!asked_for(*k, cfg, r->head)) continue;
-        sgfsi_transform s = {.kind = *k, .head = r->head, .arena = &r->arena, .log = r->log};
-        s.text = sgfsi_arena_text(&r->arena, sgfsi_config_text(cfg, (*k)->key));
-        if (s.text == NULL) return sgfsi_fail_memory(err, "the transforms");
-        int64_t at = r->steps++;
-        for (; at > 0 && order_of(&r->step[at - 1], cfg) > order_of(&s, cfg); at--)
-            r->step[at] = r->step[at - 1];
-        r->step[at] = s;
-    }
-    return SGFS_OK;
 }
 
 /* A --standardize behind which only rows are chosen is moved to the end. Unless it is kept
@@ -94,7 +76,20 @@ static void leave_standardize(sgfsi_recipe *r, bool keep_last) {
     r->learnt = &r->step[at];
 }
 
-static sgfs_status check_part(const sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status open_steps(sgfsi_recipe *r, const sgfs_config *cfg, bool keep_last,
+                              sgfs_err *err) {
+    r->step = sgfsi_arena_alloc(&r->arena, MOST_KINDS, sizeof *r->step);
+    if (r->step == NULL) return sgfsi_fail_memory(err, "the transforms");
+    for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; *k != NULL; k++) {
+        if (!is_wanted(*k, cfg, r->head)) continue;
+        sgfsi_transform s = {.kind = *k, .head = r->head, .arena = &r->arena, .log = r->log};
+        s.text = sgfsi_arena_text(&r->arena, sgfsi_config_text(cfg, (*k)->key));
+        if (s.text == NULL) return sgfsi_fail_memory(err, "the transforms");
+        int64_t at = r->steps++;
+        for (; at > 0 && order_of(&r->step[at - 1], cfg) > order_of(&s, cfg); at--)
+            r->step[at] = r->step[at - 1];
+        r->step[at] = s;
+    }
     const char *part = sgfsi_config_text(cfg, "data.part");
     bool some = strcmp(part, "validation") == 0 || strcmp(part, "test") == 0;
     for (int64_t i = 0; i < r->steps; i++) {
@@ -105,20 +100,14 @@ static sgfs_status check_part(const sgfsi_recipe *r, const sgfs_config *cfg, sgf
                               "--keep-classes chooses rows by their target, and there is none.");
         }
     }
-    if (!some) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE, "--part %s needs --split, which says what the parts are.",
-                      part);
-}
-
-static sgfs_status open_steps(sgfsi_recipe *r, const sgfs_config *cfg, bool keep_last,
-                              sgfs_err *err) {
-    sgfs_status status = list_steps(r, cfg, err);
-    if (status == SGFS_OK) status = check_part(r, cfg, err);
-    for (int64_t i = 0; i < r->steps && status == SGFS_OK; i++) {
+    if (some)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--part %s needs --split, which says what the parts are.", part);
+    for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
-        if (s->kind->open != NULL) status = s->kind->open(s, cfg, err);
+        sgfs_status status = s->kind->open != NULL ? s->kind->open(s, cfg, err) : SGFS_OK;
+        if (status != SGFS_OK) return status;
     }
-    if (status != SGFS_OK) return status;
     leave_standardize(r, keep_last);
     for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
@@ -177,65 +166,57 @@ bool sgfsi_features_by_place(const sgfsi_feature_list *s) {
     return true;
 }
 
-/* What comes out: features, then what passed by. */
-static sgfs_status make_head(sgfsi_recipe *r, sgfs_err *err) {
-    const sgfsi_table *h = r->head;
-    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
-    sgfsi_table *out = sgfsi_arena_alloc(&r->arena, 1, sizeof *out);
-    if (out == NULL) return sgfsi_fail_memory(err, "the columns");
-    out->cols = last->cols + r->passed;
-    out->names = sgfsi_arena_alloc(&r->arena, out->cols + 1, sizeof *out->names);
-    out->role = sgfsi_arena_alloc(&r->arena, out->cols + 1, 1);
-    if (out->names == NULL || out->role == NULL) return sgfsi_fail_memory(err, "the columns");
-    for (int64_t j = 0; j < last->cols; j++) {
-        out->names[j] = (char *)(uintptr_t)last->name[j];
-        out->role[j] = SGFSI_ROLE_FEATURE;
-    }
-    for (int64_t k = 0; k < r->passed; k++) {
-        int64_t to = last->cols + k;
-        out->names[to] = (char *)(uintptr_t)r->base.name[r->pass[k]];
-        out->role[to] = h->role[r->pass[k]];
-    }
-    out->named = h->named || !sgfsi_features_by_place(last);
-    r->out = out;
-    return SGFS_OK;
+sgfs_status sgfsi_transform_shape(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    s->out = s->in;
+    return s->kind->shape != NULL ? s->kind->shape(s, saved, err) : SGFS_OK;
 }
 
-/* Shapes from `shaped` on, as far as no step is in the way that has yet to look. */
+sgfs_status sgfsi_transform_damaged(const sgfsi_transform *s, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"%s\" is damaged.", s->kind->op);
+}
+
+/* Shapes from `shaped` on, as far as no step is in the way that has yet to look; then what comes
+ * out: features, and behind them what passed by. */
 static sgfs_status shape_steps(sgfsi_recipe *r, sgfs_err *err) {
     for (; r->shaped < r->steps; r->shaped++) {
         sgfsi_transform *s = &r->step[r->shaped];
         s->in = r->shaped > 0 ? r->step[r->shaped - 1].out : r->inputs;
         if (!s->ready) return SGFS_OK;
-        sgfs_status status =
-            sgfsi_transform_rows(s) ? sgfsi_features_like(s, err) : s->kind->shape(s, err);
+        sgfs_status status = sgfsi_transform_shape(s, NULL, err);
         if (status != SGFS_OK) return status;
     }
-    return r->head != NULL && r->out == NULL ? make_head(r, err) : SGFS_OK;
-}
-
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
+    sgfsi_table *out = r->out = sgfsi_arena_alloc(&r->arena, 1, sizeof *out);
+    if (out == NULL) return sgfsi_fail_memory(err, "the columns");
+    out->cols = last->cols + r->passed;
+    out->names = sgfsi_arena_alloc(&r->arena, out->cols + 1, sizeof *out->names);
+    out->role = sgfsi_arena_alloc(&r->arena, out->cols + 1, 1);
+    if (out->names == NULL || out->role == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < out->cols; j++) {
+        int64_t k = j - last->cols;
+        out->names[j] = (char *)(uintptr_t)(k < 0 ? last->name[j] : r->base.name[r->pass[k]]);
+        out->role[j] = k < 0 ? SGFSI_ROLE_FEATURE : r->head->role[r->pass[k]];
+    }
+    out->named = r->head->named || !sgfsi_features_by_place(last);
+    return SGFS_OK;
 }
 
 /* New rows are found by name: two columns of one name could not be saved apart then. */
 static sgfs_status refuse_twins(const sgfsi_recipe *r, sgfs_err *err) {
-    int64_t n = r->inputs.cols;
-    if (r->steps == 0 || !r->head->named || n < 2) return SGFS_OK;
-    const char **name = malloc((size_t)n * sizeof *name);
-    if (name == NULL) return sgfsi_fail_memory(err, "the transforms");
-    memcpy(name, r->inputs.name, (size_t)n * sizeof *name);
-    qsort(name, (size_t)n, sizeof *name, by_text);
+    sgfsi_word_list names = {0};
     sgfs_status status = SGFS_OK;
-    for (int64_t i = 1; i < n && status == SGFS_OK; i++) {
-        if (strcmp(name[i], name[i - 1]) != 0) continue;
-        status =
-            sgfsi_fail(err, SGFS_EDATA,
-                       "two columns are called \"%.60s\": rename one of them, since transforms "
-                       "go by names.",
-                       name[i]);
+    for (int64_t i = 0; i < r->inputs.cols && r->steps > 0 && r->head->named; i++) {
+        const char *name = r->inputs.name[i];
+        int64_t k = sgfsi_words_add(&names, name, strlen(name));
+        if (k == i) continue;
+        status = k < 0 ? sgfsi_fail_memory(err, "the transforms")
+                       : sgfsi_fail(err, SGFS_EDATA,
+                                    "two columns are called \"%.60s\": rename one of them, since "
+                                    "transforms go by names.",
+                                    name);
+        break;
     }
-    free(name);
+    sgfsi_words_free(&names);
     return status;
 }
 
@@ -310,6 +291,22 @@ sgfs_status sgfsi_recipe_finish(const sgfsi_recipe *r, sgfs_err *err) {
 
 /* ---- columns of a block ---------------------------------------------------------------------- */
 
+/* One step, whichever way it works. */
+static sgfs_status apply_step(const sgfsi_transform *s, int64_t n, const double *in, double *out,
+                              int64_t *bad, sgfs_err *err) {
+    if (s->kind->apply != NULL) return s->kind->apply(s, n, in, out, bad, err);
+    for (int64_t i = 0; i < n; i++, out += s->out.cols) {
+        for (int64_t j = 0; j < s->in.cols; j++) {
+            int64_t col = j;
+            double x = *in++;
+            sgfs_status status = s->kind->cell(s, &col, &x, err);
+            if (status != SGFS_OK) return *bad = i, status;
+            if (col >= 0) out[col] = x;
+        }
+    }
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_recipe_apply(const sgfsi_recipe *r, int64_t last, int64_t n, const double *in,
                                double *out, int64_t *bad, sgfs_err *err) {
     int64_t widest = r->inputs.cols, left = 0; /* column steps, and the widest rows between them */
@@ -333,7 +330,7 @@ sgfs_status sgfsi_recipe_apply(const sgfsi_recipe *r, int64_t last, int64_t n, c
         const sgfsi_transform *s = &r->step[i];
         if (sgfsi_transform_rows(s)) continue;
         if (--left == 0) to = out;
-        status = s->kind->apply(s, n, in, to, bad, err);
+        status = apply_step(s, n, in, to, bad, err);
         in = to;
         double *used = to;
         to = spare;
@@ -353,20 +350,13 @@ sgfs_status sgfsi_fail_row(sgfs_err *err, int64_t row) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+/* The rows of a block that stay. */
 typedef struct block {
     int64_t n;
-    int64_t *at; /* n: which rows of the caller's stay */
-    double *x;   /* n x inputs */
-    double *weight;
+    int64_t *at;    /* n: which of the caller's they are */
+    double *weight; /* n */
+    double *x;      /* n x columns that come out of the steps before `place` */
 } block;
-
-static sgfs_status make_block(const sgfsi_recipe *r, block *b, int64_t n, sgfs_err *err) {
-    b->at = malloc((size_t)(n + 1) * sizeof *b->at);
-    b->x = malloc((size_t)(n * r->inputs.cols + 1) * sizeof *b->x);
-    b->weight = malloc((size_t)(n + 1) * sizeof *b->weight);
-    bool made = b->at != NULL && b->x != NULL && b->weight != NULL;
-    return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
-}
 
 static void free_block(block *b) {
     free(b->at);
@@ -374,29 +364,41 @@ static void free_block(block *b) {
     free(b->weight);
 }
 
-/* Rows that stay by the steps before `place`, and their features. */
-static sgfs_status choose(sgfsi_recipe *r, int64_t n, const double *cells, int64_t place,
-                          bool learning, block *b, sgfs_err *err) {
-    int64_t cols = r->head->cols;
-    for (int64_t i = 0; i < n; i++) {
-        const double *cell = cells + i * cols;
-        const sgfsi_beside *beside = &r->beside;
-        double y = beside->y != NULL ? beside->y[r->at + i] : NAN;
+/* The features of rows that stay by the steps before `place`, changed by those steps. Whatever
+ * happens, the block is to be freed. */
+static sgfs_status take_block(sgfsi_recipe *r, int64_t n, const double *cells, int64_t place,
+                              bool learning, block *b, sgfs_err *err) {
+    const sgfsi_beside *beside = &r->beside;
+    const sgfsi_feature_list *out = place < r->steps ? &r->step[place].in : sgfsi_recipe_last(r);
+    int64_t inputs = r->inputs.cols, bad = -1;
+    double *in = malloc((size_t)(n * inputs + 1) * sizeof *in);
+    b->at = malloc((size_t)(n + 1) * sizeof *b->at);
+    b->weight = malloc((size_t)(n + 1) * sizeof *b->weight);
+    b->x = malloc((size_t)(n * out->cols + 1) * sizeof *b->x);
+    bool made = in != NULL && b->at != NULL && b->weight != NULL && b->x != NULL;
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
+    for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
+        const double *cell = cells + i * r->head->cols;
+        double y = beside->y != NULL ? beside->y[r->at + i] : NAN, *x = in + b->n * inputs;
         sgfsi_row row = {r->at + i, r->target >= 0 ? cell[r->target] : y, learning};
         if (!sgfsi_recipe_keep(r, &row, place)) continue;
-        double *x = b->x + b->n * r->inputs.cols;
-        for (int64_t j = 0; j < r->inputs.cols; j++) {
+        for (int64_t j = 0; j < inputs; j++) {
             x[j] = cell[r->input_col[j]];
             if (!r->unchecked || isfinite(x[j])) continue;
-            return sgfsi_fail_finite(err, "row %lld, column \"%s\"", (long long)(r->at + i) + 1,
-                                     r->inputs.name[j]);
+            status = sgfsi_fail_finite(err, "row %lld, column \"%s\"", (long long)(r->at + i) + 1,
+                                       r->inputs.name[j]);
+            break;
         }
         double weight = beside->weights != NULL ? beside->weights[r->at + i] : 1;
         b->weight[b->n] = r->weights >= 0 ? cell[r->weights] : weight;
         b->at[b->n++] = i;
     }
     r->chosen += b->n;
-    return SGFS_OK;
+    if (status == SGFS_OK) status = sgfsi_recipe_apply(r, place, b->n, in, b->x, &bad, err);
+    if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b->at[bad]);
+    r->at += n;
+    free(in);
+    return status;
 }
 
 sgfsi_transform *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k) {
@@ -416,21 +418,11 @@ sgfs_status sgfsi_recipe_look(sgfsi_recipe *r, int64_t k, int64_t n, const doubl
                               sgfs_err *err) {
     sgfsi_transform *s = sgfsi_recipe_looker(r, k);
     block b = {0};
-    int64_t bad = -1;
     if (s->kind->look == NULL) return r->at += n, SGFS_OK;
-    sgfs_status status = make_block(r, &b, n, err);
-    double *x = malloc((size_t)(n * s->in.cols + 1) * sizeof *x);
-    if (status == SGFS_OK && x == NULL) status = sgfsi_fail_memory(err, "a block of rows");
-    if (status == SGFS_OK) {
-        status = choose(r, n, cells, s->place, true, &b, err);
-        if (status == SGFS_OK) status = sgfsi_recipe_apply(r, s->place, b.n, b.x, x, &bad, err);
-        if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b.at[bad]);
-    }
+    sgfs_status status = take_block(r, n, cells, s->place, true, &b, err);
     bool weighed = r->weights >= 0 || r->beside.weights != NULL;
-    const sgfsi_seen seen = {b.n, x, weighed ? b.weight : NULL};
+    const sgfsi_seen seen = {.n = b.n, .x = b.x, .weight = weighed ? b.weight : NULL};
     if (status == SGFS_OK) status = s->kind->look(s, &seen, err);
-    r->at += n;
-    free(x);
     free_block(&b);
     return status;
 }
@@ -459,26 +451,17 @@ const sgfsi_table *sgfsi_recipe_head(const sgfsi_recipe *r) {
 
 sgfs_status sgfsi_recipe_run(sgfsi_recipe *r, int64_t n, const double *cells, double *out,
                              int64_t *kept, bool *done, sgfs_err *err) {
-    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
-    int64_t cols = last->cols + r->passed, bad = -1;
+    int64_t features = sgfsi_recipe_last(r)->cols;
     block b = {0};
-    sgfs_status status = make_block(r, &b, n, err);
-    double *x = malloc((size_t)(n * last->cols + 1) * sizeof *x);
-    if (status == SGFS_OK && x == NULL) status = sgfsi_fail_memory(err, "a block of rows");
-    if (status == SGFS_OK) {
-        status = choose(r, n, cells, INT64_MAX, false, &b, err);
-        if (status == SGFS_OK) status = sgfsi_recipe_apply(r, r->steps, b.n, b.x, x, &bad, err);
-        if (status != SGFS_OK && bad >= 0) status = sgfsi_fail_row(err, r->at + b.at[bad]);
-    }
+    sgfs_status status = take_block(r, n, cells, r->steps, false, &b, err);
     for (int64_t i = 0; status == SGFS_OK && i < b.n; i++) {
         const double *cell = cells + b.at[i] * r->head->cols;
-        memcpy(out + i * cols, x + i * last->cols, (size_t)last->cols * sizeof *out);
-        for (int64_t k = 0; k < r->passed; k++) out[i * cols + last->cols + k] = cell[r->pass[k]];
+        memcpy(out, b.x + i * features, (size_t)features * sizeof *out);
+        out += features;
+        for (int64_t k = 0; k < r->passed; k++) *out++ = cell[r->pass[k]];
     }
-    r->at += n;
     *kept = b.n;
     *done = sgfsi_recipe_full(r, INT64_MAX);
-    free(x);
     free_block(&b);
     return status;
 }

@@ -79,9 +79,9 @@ bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const doub
 
 /* An array of operations with all that was learnt from rows: {"op": "log1p", "columns": [...]}. It
  * begins with the columns that went in, {"op": "columns", "named": true, "names": [...]}. Where the
- * table was made by transforms itself (table.recipe) the whole story is that array, followed by
- * this one: each begins with its columns. */
-sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r);
+ * table was made by transforms itself (before: its table.recipe, else NULL) the whole story is that
+ * array, followed by this one: each begins with its columns. */
+sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r, const sgfsi_json *before);
 /* "keep-classes 7,9; limit 10000; project 50" */
 void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room);
 /* The operations of such an array again, but for the first `done` elements, whose work is done.

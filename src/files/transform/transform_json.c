@@ -17,21 +17,19 @@
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r) {
-    sgfsi_json *all = sgfsi_json_array(), *columns = sgfsi_json_object(),
-               *names = sgfsi_json_array();
+sgfsi_json *sgfsi_recipe_describe(const sgfsi_recipe *r, const sgfsi_json *before) {
+    sgfsi_json *all = before != NULL ? sgfsi_json_copy(before) : sgfsi_json_array(),
+               *columns = sgfsi_json_object_in(all, NULL);
     sgfsi_json_text(columns, "op", sgfsi_transform_columns.op);
     sgfsi_json_flag(columns, "named", r->named);
+    sgfsi_json *names = sgfsi_json_array_in(columns, "names");
     for (int64_t j = 0; j < r->inputs.cols; j++) sgfsi_json_text(names, NULL, r->inputs.name[j]);
-    sgfsi_json_put(columns, "names", names);
-    sgfsi_json_put(all, NULL, columns);
     for (int64_t i = 0; i < r->steps; i++) {
         const sgfsi_transform *s = &r->step[i];
         if (s == r->learnt) continue; /* the design tells it */
-        sgfsi_json *o = sgfsi_json_object();
+        sgfsi_json *o = sgfsi_json_object_in(all, NULL);
         sgfsi_json_text(o, "op", s->kind->op);
         s->kind->tell(s, o);
-        sgfsi_json_put(all, NULL, o);
     }
     return all;
 }
@@ -44,6 +42,7 @@ void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room) {
         char text[80];
         if (s == r->learnt) continue;
         if (s->kind->brief != NULL) s->kind->brief(s, text, sizeof text);
+        else if (strcmp(s->text, "true") == 0) snprintf(text, sizeof text, "%s", s->kind->op);
         else snprintf(text, sizeof text, "%s %.40s", s->kind->op, s->text);
         used += (size_t)snprintf(out + used, room - used, "%s%s", used > 0 ? "; " : "", text);
     }
@@ -59,39 +58,31 @@ static const sgfsi_transform_kind *find_kind(const sgfsi_json *saved) {
     return NULL;
 }
 
-static bool same(const sgfsi_json *a, const sgfsi_json *b) {
-    char *x = sgfsi_json_dump(a, false), *y = sgfsi_json_dump(b, false);
-    bool equal = x != NULL && y != NULL && strcmp(x, y) == 0;
-    free(x);
-    free(y);
-    return equal;
-}
-
 static bool chooses_rows(const sgfsi_json *saved) {
     const sgfsi_transform_kind *kind = find_kind(saved);
     return kind != NULL && kind->keep != NULL;
 }
 
-/* Does anything in the list change a column? */
-static bool changes(const sgfsi_json *list) {
-    for (int64_t i = 0; i < sgfsi_json_length(list); i++) {
-        const sgfsi_json *o = sgfsi_json_at(list, i);
-        if (!chooses_rows(o) && find_kind(o) != &sgfsi_transform_columns) return true;
-    }
-    return false;
-}
-
 int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done) {
     int64_t count = saved != NULL ? sgfsi_json_length(saved) : 0, others = sgfsi_json_length(done);
     int64_t i = 0, k = 0;
-    if (done == NULL || !changes(done)) return 0; /* columns are found by name */
+    bool changed = false; /* is there anything in it that changes a column? */
+    for (int64_t j = 0; done != NULL && j < others; j++) {
+        const sgfsi_json *o = sgfsi_json_at(done, j);
+        changed = changed || (!chooses_rows(o) && find_kind(o) != &sgfsi_transform_columns);
+    }
+    if (!changed) return 0; /* columns are found by name */
     for (;; i++, k++) {
         while (i < count && chooses_rows(sgfsi_json_at(saved, i))) i++;
         while (k < others && chooses_rows(sgfsi_json_at(done, k))) k++;
-        if (k == others || i == count) break;
-        if (!same(sgfsi_json_at(saved, i), sgfsi_json_at(done, k))) return -1;
+        if (k == others || i == count) return k == others ? i : -1;
+        char *a = sgfsi_json_dump(sgfsi_json_at(saved, i), false),
+             *b = sgfsi_json_dump(sgfsi_json_at(done, k), false);
+        bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
+        free(a);
+        free(b);
+        if (!same) return -1;
     }
-    return k == others ? i : -1;
 }
 
 /* ---- recalling ------------------------------------------------------------------------------- */
@@ -124,26 +115,6 @@ static sgfs_status recall_inputs(sgfsi_recipe *r, const sgfsi_json *saved, sgfs_
     return SGFS_OK;
 }
 
-static sgfs_status recall_steps(sgfsi_recipe *r, const sgfsi_json *saved, int64_t first,
-                                sgfs_err *err) {
-    int64_t count = sgfsi_json_length(saved);
-    sgfs_status status = SGFS_OK;
-    r->step = sgfsi_arena_alloc(&r->arena, count + 1, sizeof *r->step);
-    if (r->step == NULL) return sgfsi_fail_memory(err, "the transforms");
-    for (int64_t i = first; i < count && status == SGFS_OK; i++) {
-        const sgfsi_json *o = sgfsi_json_at(saved, i);
-        sgfsi_transform *s = &r->step[r->steps];
-        *s = (sgfsi_transform){.kind = find_kind(o), .arena = &r->arena, .place = r->steps};
-        if (s->kind == NULL) return damaged(err);
-        s->in = r->steps > 0 ? r->step[r->steps - 1].out : r->inputs;
-        s->ready = true;
-        status = s->kind->recall(s, o, err);
-        if (sgfsi_transform_rows(s)) s->out = s->in;
-        r->steps++;
-    }
-    return status;
-}
-
 /* Which of the inputs anything depends on: they become the inputs; input_col says where they go. */
 static sgfs_status trace_needs(sgfsi_recipe *r, sgfs_err *err) {
     int64_t cols = sgfsi_recipe_last(r)->cols, used = 0;
@@ -154,7 +125,8 @@ static sgfs_status trace_needs(sgfsi_recipe *r, sgfs_err *err) {
         const sgfsi_transform *s = &r->step[i];
         if (sgfsi_transform_rows(s)) continue;
         unsigned char *before = sgfsi_arena_alloc(&room, s->in.cols + 1, 1);
-        if (before != NULL) s->kind->need(s, need, before);
+        if (before != NULL && s->kind->need != NULL) s->kind->need(s, need, before);
+        else if (before != NULL) memcpy(before, need, (size_t)s->in.cols);
         need = before;
     }
     r->input_col = sgfsi_arena_alloc(&r->arena, r->inputs.cols + 1, sizeof *r->input_col);
@@ -178,7 +150,19 @@ sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *saved, int
     sgfs_status status = sgfsi_json_length(saved) > 0
                              ? recall_inputs(r, sgfsi_json_at(saved, 0), err)
                              : damaged(err);
-    if (status == SGFS_OK) status = recall_steps(r, saved, 1, err);
+    r->step = sgfsi_arena_alloc(&r->arena, sgfsi_json_length(saved) + 1, sizeof *r->step);
+    if (status == SGFS_OK && r->step == NULL) status = sgfsi_fail_memory(err, "the transforms");
+    for (int64_t i = 1; i < sgfsi_json_length(saved) && status == SGFS_OK; i++) {
+        const sgfsi_json *o = sgfsi_json_at(saved, i);
+        sgfsi_transform *s = &r->step[r->steps];
+        *s = (sgfsi_transform){.kind = find_kind(o), .arena = &r->arena, .place = r->steps};
+        s->in = r->steps > 0 ? r->step[r->steps - 1].out : r->inputs;
+        s->ready = true;
+        if (s->kind == NULL) status = damaged(err);
+        else if (s->kind->recall != NULL) status = s->kind->recall(s, o, err);
+        if (status == SGFS_OK) status = sgfsi_transform_shape(s, o, err);
+        r->steps++;
+    }
     const int64_t first = done - 1; /* steps done to the file already; the first element is none */
     if (status == SGFS_OK && first > 0) {
         r->inputs = r->step[first - 1].out;

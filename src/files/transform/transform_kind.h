@@ -35,27 +35,16 @@ typedef struct sgfsi_row {
     bool learning;  /* rows of the training part are wanted, whatever the user reads */
 } sgfsi_row;
 
-/* Features as sparse rows, changed in place; rows that are not used keep their entries. */
-typedef struct sgfsi_entries {
-    int64_t rows;
-    int64_t *start; /* rows + 1 */
-    int32_t *col;
-    double *value;
-} sgfsi_entries;
-
-/* What a step may learn from: n rows that count weight[i] times each (NULL: once). */
+/* Rows that a step may learn from: n of them, each a list of entries. A dense row is the special
+ * case where every column is an entry. */
 typedef struct sgfsi_seen {
     int64_t n;
-    const double *x; /* n x in.cols */
-    const double *weight;
+    const int64_t *row;   /* n rows of what follows; NULL: the first ones */
+    const double *weight; /* by row, how often it counts; NULL: once */
+    const double *x;      /* by row: in.cols numbers; or, where start is there, */
+    const int64_t *start; /* those from start[row] on, up to start[row + 1], the others being 0 */
+    const int32_t *col;   /* and their columns */
 } sgfsi_seen;
-
-/* Rows of entries to learn from. */
-typedef struct sgfsi_chosen {
-    int64_t n;
-    const int64_t *row;   /* n; NULL: the first ones */
-    const double *weight; /* by row; NULL: all count once */
-} sgfsi_chosen;
 
 struct sgfsi_transform_kind;
 
@@ -77,7 +66,7 @@ typedef struct sgfsi_transform_kind {
     /* Read the options that belong to it. */
     sgfs_status (*open)(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err);
     void (*tell)(const sgfsi_transform *s, sgfsi_json *out);
-    /* The opposite of tell; s->in is there, s->out is made by shape. */
+    /* The opposite of tell, in place of open and looks; s->in is there. NULL: shape does it. */
     sgfs_status (*recall)(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err);
     void (*brief)(const sgfsi_transform *s, char *out, size_t room); /* NULL: op and value */
 
@@ -89,23 +78,24 @@ typedef struct sgfsi_transform_kind {
     /* After the last row; stopped: there were more, which nobody looked at. */
     sgfs_status (*finish)(const sgfsi_transform *s, bool stopped, sgfs_err *err);
 
-    /* Columns. shape: s->out from s->in; after the look where there is one. */
-    sgfs_status (*shape)(sgfsi_transform *s, sgfs_err *err);
+    /* Columns. shape: s->out from s->in, after the look where there is one; saved: what tell told
+     * of a step that is recalled, else NULL. NULL: the columns stay as they are. */
+    sgfs_status (*shape)(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err);
     bool looks; /* needs a pass over the rows before shape */
     sgfs_status (*look)(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err); /* NULL: reading
                                                                                   is enough */
     sgfs_status (*looked)(sgfsi_transform *s, sgfs_err *err);
-    /* n x in.cols to n x out.cols. *bad: the row that is to blame. */
+    /* Either cell by cell: number *x of column *col that goes in becomes *x of column *col that
+     * comes out, -1: of none. Sparse rows stay sparse, unless it fills them: a 0 becomes something
+     * else (NULL: it does not). */
+    sgfs_status (*cell)(const sgfsi_transform *s, int64_t *col, double *x, sgfs_err *err);
+    bool (*fills)(const sgfsi_transform *s);
+    /* Or all of a row: n x in.cols to n x out.cols. *bad: the row that is to blame. */
     sgfs_status (*apply)(const sgfsi_transform *s, int64_t n, const double *in, double *out,
                          int64_t *bad, sgfs_err *err);
     bool (*selects)(const sgfsi_transform *s); /* cells stay as they are; NULL: they do not */
-    /* Can sparse rows stay sparse? And then: learn (where it looks) and change them. */
-    bool (*sparse)(const sgfsi_transform *s);
-    sgfs_status (*learn_sparse)(sgfsi_transform *s, const sgfsi_entries *e,
-                                const sgfsi_chosen *rows, sgfs_err *err);
-    sgfs_status (*apply_sparse)(const sgfsi_transform *s, sgfsi_entries *e, int64_t *bad,
-                                sgfs_err *err);
-    /* Which columns that go in does one that comes out depend on? Sets in[], never clears. */
+    /* Which columns that go in does one that comes out depend on? Sets in[], never clears. NULL:
+     * each on the one in its place. */
     void (*need)(const sgfsi_transform *s, const unsigned char *out, unsigned char *in);
 } sgfsi_transform_kind;
 
@@ -154,12 +144,12 @@ struct sgfsi_recipe {
     sgfsi_split_part part;
 };
 
-bool sgfsi_features_by_place(
-    const sgfsi_feature_list *s); /* names say nothing but the columns' places */
-/* The shape of a step that changes no columns. */
-sgfs_status sgfsi_features_like(sgfsi_transform *s, sgfs_err *err);
-/* Every column that comes out needs the one in its place. */
-void sgfsi_need_same(const sgfsi_transform *s, const unsigned char *out, unsigned char *in);
+/* Names say nothing but the columns' places. */
+bool sgfsi_features_by_place(const sgfsi_feature_list *s);
+/* s->out from s->in. */
+sgfs_status sgfsi_transform_shape(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err);
+/* SGFS_ERUNFILE: what tell told of it makes no sense. */
+sgfs_status sgfsi_transform_damaged(const sgfsi_transform *s, sgfs_err *err);
 static inline const sgfsi_feature_list *sgfsi_recipe_last(const sgfsi_recipe *r) {
     return r->steps > 0 ? &r->step[r->steps - 1].out : &r->inputs;
 }

@@ -9,6 +9,7 @@
  * each counting by its weight w:
  *     W += w;  d = x - mean;  mean += d w/W;  ss += w d (x - mean)        (West 1979)
  *     sd^2 = ss/W  N'/(N' - 1),  N' the rows of positive weight; a constant column is not scaled.
+ * Of sparse rows only the entries are looked at; zeros, as many as are missing, join at the end.
  * Without an intercept columns are scaled only, as --standardize does elsewhere.
  */
 #include <math.h>
@@ -36,7 +37,8 @@ static sgfs_status open_project(sgfsi_transform *s, const sgfs_config *cfg, sgfs
     return SGFS_OK;
 }
 
-static sgfs_status shape_project(sgfsi_transform *s, sgfs_err *err) {
+static sgfs_status shape_project(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
+    (void)saved;
     projection *p = s->self;
     double d = (double)s->in.cols;
     if (s->in.cols == 0) return sgfsi_fail(err, SGFS_EDATA, "--project has no columns to work on.");
@@ -105,9 +107,8 @@ static sgfs_status recall_project(sgfsi_transform *s, const sgfsi_json *saved, s
     int64_t seed = sgfsi_json_get_int(saved, "seed", -1);
     p->K = sgfsi_json_get_int(saved, "columns", -1);
     p->seed = (uint64_t)seed;
-    if (p->K < 1 || p->K > 100000 || seed < 0)
-        return sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"project\" is damaged.");
-    return shape_project(s, err);
+    bool good = p->K >= 1 && p->K <= 100000 && seed >= 0;
+    return good ? SGFS_OK : sgfsi_transform_damaged(s, err);
 }
 
 const sgfsi_transform_kind sgfsi_transform_project = {
@@ -127,8 +128,9 @@ typedef struct standard {
     bool centre;
     bool only; /* measured for the design, not applied */
     bool done;
-    double count, rows;
+    double count, rows;            /* of all rows seen: their weights, their number */
     double *mean, *ss, *min, *max; /* in.cols */
+    double *entered, *entries;     /* in.cols: weights and number of the rows that have an entry */
     double *shift, *scale;         /* in.cols; after the look */
 } standard;
 
@@ -143,10 +145,12 @@ void sgfsi_standard_only(sgfsi_transform *s) {
     ((standard *)s->self)->only = true;
 }
 
-static void begin(standard *t, int64_t cols) {
+/* Rows come from the first on: those seen so far were void. */
+static void rewind_standard(sgfsi_transform *s) {
+    standard *t = s->self;
     t->count = t->rows = 0;
-    for (int64_t j = 0; j < cols; j++) {
-        t->mean[j] = t->ss[j] = 0;
+    for (int64_t j = 0; t->mean != NULL && !t->done && j < s->in.cols; j++) {
+        t->mean[j] = t->ss[j] = t->entered[j] = t->entries[j] = 0;
         t->min[j] = INFINITY;
         t->max[j] = -INFINITY;
     }
@@ -155,25 +159,17 @@ static void begin(standard *t, int64_t cols) {
 static sgfs_status make_standard(sgfsi_transform *s, sgfs_err *err) {
     standard *t = s->self;
     int64_t d = s->in.cols + 1;
-    double *room = SGFSI_DOUBLES(s->arena, 6 * d);
+    double *room = SGFSI_DOUBLES(s->arena, 8 * d);
     if (room == NULL) return sgfsi_fail_memory(err, "the column scales");
-    t->mean = room;
-    t->ss = room + d;
-    t->min = room + 2 * d;
-    t->max = room + 3 * d;
-    t->shift = room + 4 * d;
-    t->scale = room + 5 * d;
-    begin(t, s->in.cols);
+    double **part[] = {&t->mean,    &t->ss,      &t->min,   &t->max,
+                       &t->entered, &t->entries, &t->shift, &t->scale};
+    for (int k = 0; k < 8; k++) *part[k] = room + k * d;
+    rewind_standard(s);
     return SGFS_OK;
 }
 
-/* The rows come once more from the first: those seen so far were void. */
-static void rewind_standard(sgfsi_transform *s) {
-    standard *t = s->self;
-    if (t->mean != NULL && !t->done) begin(t, s->in.cols);
-}
-
-static void widen(standard *t, int64_t j, double x) {
+static inline void add_number(standard *t, int64_t j, double w, double share, double x) {
+    sgfsi_moments_add(w, share, x, &t->mean[j], &t->ss[j]);
     t->min[j] = x < t->min[j] ? x : t->min[j];
     t->max[j] = x > t->max[j] ? x : t->max[j];
 }
@@ -182,17 +178,27 @@ static sgfs_status look_standard(sgfsi_transform *s, const sgfsi_seen *seen, sgf
     standard *t = s->self;
     sgfs_status status = t->mean == NULL ? make_standard(s, err) : SGFS_OK;
     for (int64_t i = 0; status == SGFS_OK && i < seen->n; i++) {
-        double w = seen->weight != NULL ? seen->weight[i] : 1;
-        const double *x = seen->x + i * s->in.cols;
-        if (w > 0) {
-            t->count += w;
-            t->rows++;
-            double share = w / t->count;
-            for (int64_t j = 0; j < s->in.cols; j++) {
-                sgfsi_moments_add(w, share, x[j], &t->mean[j], &t->ss[j]);
-                widen(t, j, x[j]);
-            }
+        int64_t at = seen->row != NULL ? seen->row[i] : i;
+        double w = seen->weight != NULL ? seen->weight[at] : 1;
+        if (!(w > 0)) continue;
+        t->count += w;
+        t->rows++;
+        double share = w / t->count;
+        for (int64_t j = 0; seen->start == NULL && j < s->in.cols; j++)
+            add_number(t, j, w, share, seen->x[at * s->in.cols + j]);
+        if (seen->start == NULL) continue;
+        for (int64_t k = seen->start[at]; k < seen->start[at + 1]; k++) {
+            int64_t j = seen->col[k];
+            t->entries[j]++;
+            t->entered[j] += w;
+            add_number(t, j, w, w / t->entered[j], seen->x[k]);
         }
+    }
+    for (int64_t j = 0; status == SGFS_OK && seen->start != NULL && j < s->in.cols; j++) {
+        if (t->entries[j] == t->rows) continue;
+        sgfsi_moments_merge(t->entered[j], &t->mean[j], &t->ss[j], t->count - t->entered[j], 0, 0);
+        t->min[j] = t->min[j] < 0 ? t->min[j] : 0;
+        t->max[j] = t->max[j] > 0 ? t->max[j] : 0;
     }
     return status;
 }
@@ -212,16 +218,10 @@ static sgfs_status looked_standard(sgfsi_transform *s, sgfs_err *err) {
     return SGFS_OK;
 }
 
-static sgfs_status apply_standard(const sgfsi_transform *s, int64_t n, const double *in,
-                                  double *out, int64_t *bad, sgfs_err *err) {
+static sgfs_status standard_cell(const sgfsi_transform *s, int64_t *col, double *x, sgfs_err *err) {
     const standard *t = s->self;
-    int64_t d = s->in.cols;
-    (void)bad, (void)err;
-    if (t->only) return memcpy(out, in, (size_t)(n * d) * sizeof *out), SGFS_OK;
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < d; j++)
-            out[i * d + j] = (in[i * d + j] - t->shift[j]) * t->scale[j];
-    }
+    (void)err;
+    if (!t->only) *x = (*x - t->shift[*col]) * t->scale[*col];
     return SGFS_OK;
 }
 
@@ -229,65 +229,10 @@ static bool only_measured(const sgfsi_transform *s) {
     return ((const standard *)s->self)->only;
 }
 
-/* ---- the same for sparse rows, which are not centred ----------------------------------------- */
-
-static bool sparse_standard(const sgfsi_transform *s) {
+/* Centred columns have no zeros left. */
+static bool fills_standard(const sgfsi_transform *s) {
     const standard *t = s->self;
-    return t->only || !t->centre;
-}
-
-typedef void (*entry_fn)(standard *t, int64_t j, double w, double x);
-
-/* Until the scales are known their room counts the entries: shift by rows, scale by weight. */
-static void first_look(standard *t, int64_t j, double w, double x) {
-    widen(t, j, x);
-    t->mean[j] += w * x;
-    t->scale[j] += w;
-    t->shift[j]++;
-}
-
-static void second_look(standard *t, int64_t j, double w, double x) {
-    t->ss[j] += w * (x - t->mean[j]) * (x - t->mean[j]);
-}
-
-/* Every entry of the rows that count; their number and weight come out. */
-static void walk(standard *t, const sgfsi_entries *e, const sgfsi_chosen *rows, entry_fn look) {
-    t->count = t->rows = 0;
-    for (int64_t i = 0; i < rows->n; i++) {
-        int64_t at = rows->row != NULL ? rows->row[i] : i;
-        double w = rows->weight != NULL ? rows->weight[at] : 1;
-        if (!(w > 0)) continue;
-        t->count += w;
-        t->rows++;
-        for (int64_t k = e->start[at]; k < e->start[at + 1]; k++)
-            look(t, e->col[k], w, e->value[k]);
-    }
-}
-
-/* Zeros are put in between: mean = sum w x / W,
- * ss = sum over entries w (x - mean)^2 + (W - sum over entries w) mean^2. */
-static sgfs_status learn_entries(sgfsi_transform *s, const sgfsi_entries *e,
-                                 const sgfsi_chosen *rows, sgfs_err *err) {
-    standard *t = s->self;
-    sgfs_status status = make_standard(s, err);
-    if (status != SGFS_OK) return status;
-    walk(t, e, rows, first_look);
-    for (int64_t j = 0; j < s->in.cols; j++) {
-        t->mean[j] /= t->count;
-        if (t->shift[j] == t->rows) continue;
-        widen(t, j, 0);
-        t->ss[j] = (t->count - t->scale[j]) * t->mean[j] * t->mean[j];
-    }
-    walk(t, e, rows, second_look);
-    return SGFS_OK;
-}
-
-static sgfs_status scale_entries(const sgfsi_transform *s, sgfsi_entries *e, int64_t *bad,
-                                 sgfs_err *err) {
-    const standard *t = s->self;
-    (void)bad, (void)err;
-    for (int64_t k = 0; !t->only && k < e->start[e->rows]; k++) e->value[k] *= t->scale[e->col[k]];
-    return SGFS_OK;
+    return t->centre && !t->only;
 }
 
 /* ---- for later ------------------------------------------------------------------------------- */
@@ -311,8 +256,7 @@ static sgfs_status recall_standard(sgfsi_transform *s, const sgfsi_json *saved, 
                isfinite(t->scale[j]);
     }
     if (status != SGFS_OK) return status;
-    return good ? sgfsi_features_like(s, err)
-                : sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"standardize\" is damaged.");
+    return good ? SGFS_OK : sgfsi_transform_damaged(s, err);
 }
 
 void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift,
@@ -322,27 +266,17 @@ void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift,
     *scale = t->scale;
 }
 
-static void brief_standard(const sgfsi_transform *s, char *out, size_t room) {
-    (void)s;
-    snprintf(out, room, "standardize");
-}
-
 const sgfsi_transform_kind sgfsi_transform_standardize = {
     .op = "standardize",
     .key = "data.standardize",
     .open = open_standard,
     .tell = tell_standard,
     .recall = recall_standard,
-    .brief = brief_standard,
     .rewind = rewind_standard,
-    .shape = sgfsi_features_like,
     .looks = true,
     .look = look_standard,
     .looked = looked_standard,
-    .apply = apply_standard,
+    .cell = standard_cell,
+    .fills = fills_standard,
     .selects = only_measured,
-    .sparse = sparse_standard,
-    .learn_sparse = learn_entries,
-    .apply_sparse = scale_entries,
-    .need = sgfsi_need_same,
 };

@@ -10,14 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "files/columns.h"
 #include "files/transform/transform_kind.h"
-
-static sgfs_status lacks(const sgfsi_transform *s, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_ERUNFILE, "The run's transform \"%s\" is damaged.", s->kind->op);
-}
 
 /* ---- --keep-classes -------------------------------------------------------------------------- */
 
@@ -36,19 +32,12 @@ typedef struct classes {
     double other[SHOWN];
 } classes;
 
-static sgfs_status add_class(sgfsi_transform *s, const char *text, size_t length, sgfs_err *err) {
+/* text stays as long as the step. */
+static void add_class(sgfsi_transform *s, const char *text) {
     classes *c = s->self;
-    while (length > 0 && *text == ' ') text++, length--;
-    while (length > 0 && text[length - 1] == ' ') length--;
-    char *copy = sgfsi_arena_alloc(s->arena, (int64_t)length + 1, 1);
-    if (copy == NULL) return sgfsi_fail_memory(err, "the classes");
-    memcpy(copy, text, length);
-    if (length == 0)
-        return sgfsi_fail(err, SGFS_EUSAGE, "--keep-classes has an empty class: %.60s", s->text);
     class *new = &c->of[c->count++];
-    new->text = copy;
-    if (!sgfsi_text_num(copy, &new->number)) new->number = NAN;
-    return SGFS_OK;
+    new->text = text;
+    if (!sgfsi_text_num(text, &new->number)) new->number = NAN;
 }
 
 static sgfs_status make_classes(sgfsi_transform *s, int64_t count, sgfs_err *err) {
@@ -62,10 +51,13 @@ static sgfs_status open_classes(sgfsi_transform *s, const sgfs_config *cfg, sgfs
     (void)cfg;
     for (const char *t = s->text; *t != '\0'; t++) count += *t == ',';
     sgfs_status status = make_classes(s, count, err);
-    for (const char *t = s->text; t != NULL && status == SGFS_OK;) {
-        const char *comma = strchr(t, ',');
-        status = add_class(s, t, comma != NULL ? (size_t)(comma - t) : strlen(t), err);
-        t = comma != NULL ? comma + 1 : NULL;
+    char *rest = sgfsi_arena_text(s->arena, s->text), *t;
+    if (status == SGFS_OK && rest == NULL) status = sgfsi_fail_memory(err, "the classes");
+    while (status == SGFS_OK && (t = sgfsi_list_next(&rest)) != NULL) {
+        if (*t != '\0') add_class(s, t);
+        else
+            status =
+                sgfsi_fail(err, SGFS_EUSAGE, "--keep-classes has an empty class: %.60s", s->text);
     }
     return status;
 }
@@ -160,11 +152,14 @@ static void tell_classes(const sgfsi_transform *s, sgfsi_json *out) {
 static sgfs_status recall_classes(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     const sgfsi_json *list = sgfsi_json_get(saved, "classes");
     int64_t count = sgfsi_json_length(list);
-    if (count < 1) return lacks(s, err);
+    if (count < 1) return sgfsi_transform_damaged(s, err);
     sgfs_status status = make_classes(s, count, err);
     for (int64_t k = 0; k < count && status == SGFS_OK; k++) {
         const char *text = sgfsi_json_as_text(sgfsi_json_at(list, k));
-        status = text != NULL ? add_class(s, text, strlen(text), err) : lacks(s, err);
+        char *copy = text != NULL ? sgfsi_arena_text(s->arena, text) : NULL;
+        if (text == NULL || *text == '\0') status = sgfsi_transform_damaged(s, err);
+        else if (copy == NULL) status = sgfsi_fail_memory(err, "the classes");
+        else add_class(s, copy);
     }
     return status;
 }
@@ -216,7 +211,7 @@ static sgfs_status recall_limit(sgfsi_transform *s, const sgfsi_json *saved, sgf
     limit *l = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *l);
     if (l == NULL) return sgfsi_fail_memory(err, "the limit");
     l->most = sgfsi_json_get_int(saved, "rows", -1);
-    return l->most > 0 ? SGFS_OK : lacks(s, err);
+    return l->most > 0 ? SGFS_OK : sgfsi_transform_damaged(s, err);
 }
 
 const sgfsi_transform_kind sgfsi_transform_limit = {
@@ -250,9 +245,13 @@ bool sgfsi_split_part_find(const char *name, sgfsi_split_part *part) {
     return false;
 }
 
-static sgfs_status read_shares(split *p, const char *text, sgfs_err *err) {
+static sgfs_status open_split(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
+    split *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
+    if (p == NULL) return sgfsi_fail_memory(err, "the shares");
+    p->seed = (uint64_t)sgfsi_config_int(cfg, "data.split_seed");
+    (void)sgfsi_split_part_find(sgfsi_config_text(cfg, "data.part"), &p->part);
     double sum = 0;
-    const char *t = text;
+    const char *t = s->text;
     for (; p->shares < 3; t++) {
         const char *end = sgfsi_parse_num(t, t + strlen(t), &p->share[p->shares]);
         if (end == NULL || !(p->share[p->shares] > 0 && p->share[p->shares] <= 1)) break;
@@ -266,20 +265,12 @@ static sgfs_status read_shares(split *p, const char *text, sgfs_err *err) {
             "--split takes two shares, for training and test, or three, for training, "
             "validation and test, each above 0: 0.9,0.1 or 0.9,0.05,0.05; not "
             "\"%.60s\".",
-            text);
+            s->text);
     }
-    if (sum <= 1 + 1e-9) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE, "--split %.60s: the shares add up to %.6g, more than 1.",
-                      text, sum);
-}
-
-static sgfs_status open_split(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err) {
-    split *p = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *p);
-    if (p == NULL) return sgfsi_fail_memory(err, "the shares");
-    p->seed = (uint64_t)sgfsi_config_int(cfg, "data.split_seed");
-    (void)sgfsi_split_part_find(sgfsi_config_text(cfg, "data.part"), &p->part);
-    sgfs_status status = read_shares(p, s->text, err);
-    if (status != SGFS_OK || p->part != SGFSI_PART_VALIDATION || p->shares == 3) return status;
+    if (sum > 1 + 1e-9)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--split %.60s: the shares add up to %.6g, more than 1.", s->text, sum);
+    if (p->part != SGFSI_PART_VALIDATION || p->shares == 3) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--part validation needs three shares, and --split %.60s has two: training "
                       "and test.",
@@ -330,10 +321,10 @@ static sgfs_status recall_split(sgfsi_transform *s, const sgfsi_json *saved, sgf
     p->seed = (uint64_t)seed;
     if (p->shares < 2 || p->shares > 3 || seed < 0 ||
         !sgfsi_split_part_find(sgfsi_json_get_text(saved, "part", ""), &p->part))
-        return lacks(s, err);
+        return sgfsi_transform_damaged(s, err);
     for (int64_t k = 0; k < p->shares; k++) {
         bool good = sgfsi_json_as_num(sgfsi_json_at(shares, k), &p->share[k]);
-        if (!good || !(p->share[k] > 0 && p->share[k] <= 1)) return lacks(s, err);
+        if (!good || !(p->share[k] > 0 && p->share[k] <= 1)) return sgfsi_transform_damaged(s, err);
     }
     return SGFS_OK;
 }

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/ticker.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
@@ -28,11 +28,6 @@ typedef struct work {
     sgfsi_column_span all;
     sgfsi_ticker ticker;
     sgfsi_pages pages;
-    int64_t look; /* the step that looks at hand */
-    void *cells;  /* of the new table, */
-    bool single;  /* as floats, */
-    int64_t made; /* of which so many rows are there */
-    double *block;
     bool none; /* no rows are left */
 } work;
 
@@ -83,120 +78,84 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
 
 /* ---- blocks of rows -------------------------------------------------------------------------- */
 
-static int64_t block_rows(const sgfsi_recipe *r, int64_t cols) {
-    int64_t widest = cols;
-    for (int64_t i = 0; i < r->steps && i < r->shaped; i++) {
-        if (r->step[i].out.cols > widest) widest = r->step[i].out.cols;
-    }
-    int64_t n = widest > 0 ? BLOCK_CELLS / widest : LIST;
-    return n < 1 ? 1 : n < LIST ? n : LIST;
-}
-
-/* Blocks of all rows, in order, every column as a double, until `use` says that it has enough. */
-static sgfs_status
-each_block(work *w, sgfs_status (*use)(work *, int64_t, const double *, bool *, sgfs_err *),
-           sgfs_err *err) {
-    int64_t N = w->table->rows, most = block_rows(w->r, w->table->cols);
-    double *cells = malloc((size_t)(most * w->table->cols + 1) * sizeof *cells);
-    sgfs_status status = cells != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
-    bool done = false;
-    sgfsi_recipe_rewind(w->r);
+/* Blocks of all rows, in order, every column as a double: the k-th step that looks learns from
+ * them, or (k < 0) those that stay are the *made rows of cells, as floats where single. */
+static sgfs_status each_block(work *w, int64_t k, bool single, void *cells, int64_t *made,
+                              sgfs_err *err) {
+    sgfsi_recipe *r = w->r;
+    int64_t N = w->table->rows, widest = w->table->cols, cols = k < 0 ? r->out->cols : 0;
+    for (int64_t i = 0; i < r->steps && i < r->shaped; i++)
+        widest = r->step[i].out.cols > widest ? r->step[i].out.cols : widest;
+    int64_t most = widest > 0 ? BLOCK_CELLS / widest : LIST;
+    most = most < 1 ? 1 : most < LIST ? most : LIST;
+    double *in = malloc((size_t)(most * w->table->cols + 1) * sizeof *in),
+           *out = malloc((size_t)(most * cols + 1) * sizeof *out);
+    bool done = in == NULL || out == NULL;
+    sgfs_status status = done ? sgfsi_fail_memory(err, "a block of rows") : SGFS_OK;
+    sgfsi_recipe_rewind(r);
     w->pages = (sgfsi_pages){0};
     for (int64_t first = 0; first < N && !done && status == SGFS_OK; first += most) {
-        int64_t n = N - first < most ? N - first : most;
+        int64_t n = N - first < most ? N - first : most, kept = 0;
         status = sgfsi_pages_range(&w->pages, &w->data, first, n, err);
         if (status != SGFS_OK) break;
-        sgfsi_data_rows_range(&w->data, first, n, cells, NULL);
-        status = use(w, n, cells, &done, err);
+        sgfsi_data_rows_range(&w->data, first, n, in, NULL);
+        if (k >= 0) {
+            done = sgfsi_recipe_full(r, sgfsi_recipe_looker(r, k)->place);
+            if (!done) status = sgfsi_recipe_look(r, k, n, in, err);
+        } else {
+            double *to = single ? out : (double *)cells + *made * cols;
+            status = sgfsi_recipe_run(r, n, in, to, &kept, &done, err);
+            for (int64_t i = 0; status == SGFS_OK && single && i < kept * cols; i++)
+                ((float *)cells)[*made * cols + i] = (float)out[i];
+            *made += kept;
+        }
         sgfsi_tick(&w->ticker, (double)first / (double)N);
     }
-    free(cells);
+    free(in);
+    free(out);
     return status;
 }
 
-/* ---- learning -------------------------------------------------------------------------------- */
-
-static sgfs_status look_block(work *w, int64_t n, const double *cells, bool *done, sgfs_err *err) {
-    *done = sgfsi_recipe_full(w->r, sgfsi_recipe_looker(w->r, w->look)->place);
-    return *done ? SGFS_OK : sgfsi_recipe_look(w->r, w->look, n, cells, err);
-}
-
-/* Learn what the k-th step that looks wants to know; entries: where the table stays sparse. */
-static sgfs_status learn(work *w, int64_t k, const sgfsi_entries *entries, sgfs_err *err) {
+/* Learn what the k-th step that looks wants to know, from the rows as they are in the table, or
+ * from sparse ones that the steps before it have changed. */
+static sgfs_status learn(work *w, int64_t k, bool sparse, sgfs_err *err) {
     sgfsi_transform *s = sgfsi_recipe_looker(w->r, k);
+    const sgfs_csr *csr = &w->table->csr;
     rows list = {NULL, 0};
     sgfs_status status = SGFS_OK;
-    if (s->kind->look != NULL && entries == NULL) {
-        w->look = k;
-        status = each_block(w, look_block, err);
+    if (s->kind->look != NULL && !sparse) {
+        status = each_block(w, k, false, NULL, NULL, err);
         if (status == SGFS_OK && w->r->chosen == 0)
             status =
                 sgfsi_fail(err, SGFS_EDATA, "no rows are left to learn from in the training part.");
     }
-    if (s->kind->look != NULL && entries != NULL) {
+    if (s->kind->look != NULL && sparse) {
         status = choose_rows(w, s->place, true, &list, err);
-        const sgfsi_chosen chosen = {list.n, list.row, w->r->beside.weights};
-        if (status == SGFS_OK) status = s->kind->learn_sparse(s, entries, &chosen, err);
+        const sgfsi_seen seen = {list.n,     list.row,   w->r->beside.weights,
+                                 csr->value, csr->start, csr->col};
+        if (status == SGFS_OK) status = s->kind->look(s, &seen, err);
         free(list.row);
     }
     return status == SGFS_OK ? sgfsi_recipe_looked(w->r, k, err) : status;
 }
 
-static sgfs_status learn_all(work *w, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    for (int64_t k = 0; status == SGFS_OK && k < sgfsi_recipe_looks(w->r); k++)
-        status = learn(w, k, NULL, err);
-    return status;
-}
-
-/* ---- a new table ----------------------------------------------------------------------------- */
-
-static sgfs_status make_cells(int64_t n, int64_t cols, bool single, void **cells, sgfs_err *err) {
-    double bytes = (double)n * (double)cols * (single ? 4 : 8);
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    bool fits = bytes < memory || memory <= 0;
-    *cells = fits ? malloc((size_t)bytes + 1) : NULL;
-    if (*cells != NULL) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENOMEM,
-                      "these transforms make %lld rows of %lld columns, %.3g GB, which this "
-                      "machine's memory does not hold: `sgfs pack` with the same transforms writes "
-                      "them to a file, which is then read without any%s.",
-                      (long long)n, (long long)cols, 1e-9 * bytes,
-                      single ? "" : "; --storage f32 takes half of it");
-}
-
-/* The rows that stay, behind those that are there. */
-static sgfs_status run_block(work *w, int64_t n, const double *cells, bool *done, sgfs_err *err) {
-    const int64_t cols = w->r->out->cols;
-    int64_t kept = 0;
-    double *out = w->single ? w->block : (double *)w->cells + w->made * cols;
-    sgfs_status status = sgfsi_recipe_run(w->r, n, cells, out, &kept, done, err);
-    for (int64_t i = 0; status == SGFS_OK && w->single && i < kept * cols; i++)
-        ((float *)w->cells)[w->made * cols + i] = (float)out[i];
-    w->made += kept;
-    return status;
-}
-
-static sgfs_status fill_cells(work *w, sgfs_err *err) {
-    int64_t most = block_rows(w->r, w->table->cols);
-    w->made = 0;
-    w->block = malloc((size_t)(most * w->r->out->cols + 1) * sizeof *w->block);
-    sgfs_status status = w->block != NULL ? each_block(w, run_block, err)
-                                          : sgfsi_fail_memory(err, "a block of rows");
-    free(w->block);
-    return status;
-}
-
-/* Names and roles of what comes out, as a table owns them. */
-static sgfs_status copy_head(const sgfsi_table *head, char ***names, unsigned char **role,
-                             sgfs_err *err) {
-    *names = sgfsi_names_copy(head->names, head->cols);
-    *role = malloc((size_t)head->cols + 1);
-    bool made = *names != NULL && *role != NULL;
-    if (made) return memcpy(*role, head->role, (size_t)head->cols), SGFS_OK;
-    if (*names != NULL) sgfsi_names_free(*names, head->cols);
-    free(*role);
-    return sgfsi_fail_memory(err, "the columns");
+/* Names and roles of what comes out, in place of the table's own, which has no others by column. */
+static sgfs_status take_head(sgfsi_table *t, const sgfsi_table *head, sgfs_err *err) {
+    char **names = sgfsi_names_copy(head->names, head->cols);
+    unsigned char *role = malloc((size_t)head->cols + 1);
+    if (names == NULL || role == NULL) {
+        sgfsi_names_free(names, head->cols);
+        free(role);
+        return sgfsi_fail_memory(err, "the columns");
+    }
+    memcpy(role, head->role, (size_t)head->cols);
+    sgfsi_names_free(t->names, t->cols);
+    free(t->role);
+    t->names = names;
+    t->role = role;
+    t->named = head->named;
+    t->cols = t->row_stride = head->cols;
+    return SGFS_OK;
 }
 
 /* ---- roles and entries ----------------------------------------------------------------------- */
@@ -210,28 +169,11 @@ bool sgfsi_recipe_selects(const sgfsi_recipe *r) {
     return true;
 }
 
-/* Columns that do not come out are no features any more. */
-static sgfs_status take_roles(work *w, sgfs_err *err) {
-    sgfsi_table *t = w->table;
-    const sgfsi_recipe *r = w->r;
-    sgfs_status status = learn_all(w, err);
-    if (status != SGFS_OK) return status;
-    if (t->role == NULL) {
-        t->role = malloc((size_t)t->cols + 1);
-        if (t->role == NULL) return sgfsi_fail_memory(err, "the columns");
-        memset(t->role, SGFSI_ROLE_FEATURE, (size_t)t->cols);
-    }
-    const sgfsi_feature_list *last = sgfsi_recipe_last(r);
-    for (int64_t j = 0; j < r->inputs.cols; j++) t->role[r->input_col[j]] = SGFSI_ROLE_NONE;
-    for (int64_t j = 0; j < last->cols; j++) t->role[last->origin[j]] = SGFSI_ROLE_FEATURE;
-    return SGFS_OK;
-}
-
 static bool all_sparse(const sgfsi_recipe *r) {
     for (int64_t i = 0; i < r->steps; i++) {
         const sgfsi_transform *s = &r->step[i];
         if (sgfsi_transform_rows(s)) continue;
-        if (s->kind->sparse == NULL || !s->kind->sparse(s)) return false;
+        if (s->kind->cell == NULL || (s->kind->fills != NULL && s->kind->fills(s))) return false;
     }
     return true;
 }
@@ -257,70 +199,86 @@ static sgfs_status own_entries(sgfsi_table *t, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* Every entry of every row through one step; there are never more than before. */
+static sgfs_status step_entries(const sgfsi_transform *s, const sgfsi_table *t, sgfs_err *err) {
+    int64_t *start = (int64_t *)(uintptr_t)t->csr.start, k = 0, to = 0;
+    int32_t *col = (int32_t *)(uintptr_t)t->csr.col;
+    double *value = (double *)(uintptr_t)t->csr.value;
+    for (int64_t row = 0; row < t->rows; row++) {
+        for (; k < start[row + 1]; k++) { /* which is read before it is changed */
+            int64_t now = col[k];
+            value[to] = value[k];
+            if (s->kind->cell(s, &now, &value[to], err) != SGFS_OK) return sgfsi_fail_row(err, row);
+            col[to] = (int32_t)now;
+            to += now >= 0;
+        }
+        start[row + 1] = to;
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status change_entries(work *w, sgfs_err *err) {
-    sgfsi_table *t = w->table;
-    char **names = NULL;
-    unsigned char *role = NULL;
-    int64_t looked = 0, bad = -1;
-    sgfs_status status = own_entries(t, err);
-    sgfsi_entries e = {t->rows, (int64_t *)(uintptr_t)t->csr.start,
-                       (int32_t *)(uintptr_t)t->csr.col, (double *)(uintptr_t)t->csr.value};
+    int64_t looked = 0;
+    sgfs_status status = own_entries(w->table, err);
     for (int64_t i = 0; i < w->r->steps && status == SGFS_OK; i++) {
         const sgfsi_transform *s = &w->r->step[i];
         if (sgfsi_transform_rows(s)) continue;
-        if (s->kind->looks) status = learn(w, looked++, &e, err);
-        if (status == SGFS_OK) status = s->kind->apply_sparse(s, &e, &bad, err);
-        if (bad >= 0) status = sgfsi_fail_row(err, bad);
+        if (s->kind->looks) status = learn(w, looked++, true, err);
+        if (status == SGFS_OK) status = step_entries(s, w->table, err);
     }
-    if (status == SGFS_OK) status = copy_head(sgfsi_recipe_head(w->r), &names, &role, err);
-    if (status != SGFS_OK) return status;
-    sgfsi_names_free(t->names, t->cols);
-    free(t->role);
-    t->names = names;
-    t->role = role;
-    t->cols = t->row_stride = sgfsi_recipe_last(w->r)->cols;
-    t->named = sgfsi_recipe_head(w->r)->named;
-    return SGFS_OK;
+    return status == SGFS_OK ? take_head(w->table, sgfsi_recipe_head(w->r), err) : status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static sgfs_status change_columns(work *w, const rows *list, bool single, bool *copied,
                                   sgfs_err *err) {
-    bool sparse = w->table->type == SGFSI_CSR;
-    if (sparse && all_sparse(w->r)) return change_entries(w, err);
-    if (!sparse && sgfsi_recipe_selects(w->r)) return take_roles(w, err);
-    if (sparse) {
-        sgfsi_say(w->r->log, SGFS_NOTE,
-                  "These transforms fill up sparse rows: they are kept with all their zeros.");
-    }
-    *copied = true;
     sgfsi_table *t = w->table;
-    void *cells = NULL;
-    char **names = NULL;
-    unsigned char *role = NULL;
-    sgfs_status status = learn_all(w, err);
+    const sgfsi_recipe *r = w->r;
+    bool sparse = t->type == SGFSI_CSR;
+    if (sparse && all_sparse(r)) return change_entries(w, err);
+    if (sparse)
+        sgfsi_say(r->log, SGFS_NOTE,
+                  "These transforms fill up sparse rows: they are kept with all their zeros.");
+    sgfs_status status = SGFS_OK;
+    for (int64_t k = 0; status == SGFS_OK && k < sgfsi_recipe_looks(r); k++)
+        status = learn(w, k, false, err);
     if (status != SGFS_OK) return status;
-    const sgfsi_table *head = sgfsi_recipe_head(w->r);
-    status = make_cells(list->n, head->cols, single, &cells, err);
-    w->cells = cells;
-    w->single = single;
-    if (status == SGFS_OK) status = fill_cells(w, err);
-    if (status == SGFS_OK) status = copy_head(head, &names, &role, err);
+    if (!sparse && sgfsi_recipe_selects(r)) { /* columns that do not come out are no features now */
+        const sgfsi_feature_list *last = sgfsi_recipe_last(r);
+        bool silent = t->role == NULL;
+        if (silent) t->role = malloc((size_t)t->cols + 1);
+        if (t->role == NULL) return sgfsi_fail_memory(err, "the columns");
+        if (silent) memset(t->role, SGFSI_ROLE_FEATURE, (size_t)t->cols);
+        for (int64_t j = 0; j < r->inputs.cols; j++) t->role[r->input_col[j]] = SGFSI_ROLE_NONE;
+        for (int64_t j = 0; j < last->cols; j++) t->role[last->origin[j]] = SGFSI_ROLE_FEATURE;
+        return SGFS_OK;
+    }
+    const sgfsi_table *head = sgfsi_recipe_head(r);
+    double bytes = (double)list->n * (double)head->cols * (single ? 4 : 8);
+    void *cells = bytes < sgfsi_memory() ? malloc((size_t)bytes + 1) : NULL;
+    if (cells == NULL) {
+        return sgfsi_fail(
+            err, SGFS_ENOMEM,
+            "these transforms make %lld rows of %lld columns, %.3g GB, which the memory here "
+            "does not hold: `sgfs pack` with the same transforms writes them to a file, which is "
+            "then read without any%s.",
+            (long long)list->n, (long long)head->cols, 1e-9 * bytes,
+            single ? "" : "; --storage f32 takes half of it");
+    }
+    int64_t made = 0;
+    status = each_block(w, -1, single, cells, &made, err);
     if (status != SGFS_OK) return free(cells), status;
     /* A target beside the table, of the rows that stay. */
     for (int64_t i = 0; t->y != NULL && list->row != NULL && i < list->n; i++)
         t->y[i] = t->y[list->row[i]];
     sgfsi_table_forget_cells(t);
+    *copied = true;
     t->rows = list->n;
-    t->cols = t->row_stride = head->cols;
     t->type = single ? SGFSI_F32 : SGFSI_F64;
     t->cells = t->owned = cells;
-    t->names = names;
-    t->role = role;
-    t->named = head->named;
     t->text_col = head->text_col;
-    return SGFS_OK;
+    return take_head(t, head, err);
 }
 
 static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs_err *err) {
@@ -336,18 +294,12 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
     }
     if (status == SGFS_OK && w->r->steps_columns)
         status = change_columns(w, &list, single, &done->copied, err);
-    if (status != SGFS_OK) {
-        free(list.row);
-        return status;
-    }
+    if (status != SGFS_OK) return free(list.row), status;
     if (list.row != NULL || w->r->steps_columns) {
         /* What the file said of all its rows is not true of some of them. */
         free(w->table->stats);
-        free(w->table->value);
-        free(w->table->value_rows);
         w->table->stats = NULL;
-        w->table->value = w->table->value_rows = NULL;
-        w->table->values = 0;
+        sgfsi_table_forget_values(w->table);
     }
     done->row = list.row;
     done->rows = list.n;

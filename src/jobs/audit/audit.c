@@ -49,9 +49,9 @@ static const sgfs_option options[] = {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The step of a run of sgfs-cv: as given, or as its draws remember it. */
-static double step_of_run(const sgfs_draws *d) {
-    double h = sgfsi_draws_option(d, "sampler.step", NAN);
+/* The step of a run whose bias vanishes with it: as given, or as its draws remember it. */
+static double step_of_run(const sgfs_draws *d, const char *key) {
+    double h = sgfsi_draws_option(d, key, NAN);
     for (int64_t s = 0; s < d->S && !isfinite(h); s++) {
         if (strcmp(d->stat[s], "step_size") != 0) continue;
         for (int64_t c = 0; c < d->chains; c++) {
@@ -68,9 +68,9 @@ static sgfs_status choose_comparison(sgfsi_audit *a, sgfs_err *err) {
     bool against = sgfsi_config_flag(a->job.cfg, "audit.against_reference");
     a->way = SGFSI_AUDIT_DRAWS;
     if (s != NULL && s->kind->exact && !against) a->way = SGFSI_AUDIT_NOTHING;
-    if (s == NULL || s->kind != &sgfs_sampler_sgfs_cv) return SGFS_OK;
+    if (s == NULL || s->kind->vanishing == NULL) return SGFS_OK;
     a->way = SGFSI_AUDIT_STEP;
-    a->h = step_of_run(a->run);
+    a->h = step_of_run(a->run, s->kind->vanishing);
     if (a->h > 0 && a->h < 2) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ERUNFILE, "%.200s: does not say with which step it was made.",
                       a->path);
@@ -130,19 +130,25 @@ static void share_error(sgfsi_audit *a, double p) {
         a->reference[i].error = p * sqrt(sqrt(tau_of(h / (1 << i))) / (c[i] * sum));
 }
 
-/* Which reference chains there will be, for what, and how good. */
+/* Which reference chains there will be, for what, and how good: of the first sampler that is exact
+ * and of the first one whose bias vanishes with its step, both from an anchor. */
 static void plan(sgfsi_audit *a, bool exact) {
+    const char *exactly = NULL, *by_step = NULL;
+    for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL; s++) {
+        if (exactly == NULL && s->kind->exact && s->kind->anchored) exactly = s->name;
+        if (by_step == NULL && s->kind->vanishing != NULL) by_step = s->name;
+    }
     double p = sgfsi_config_num(a->job.cfg, "audit.precision"), h = a->h;
     bool steps = a->way == SGFSI_AUDIT_STEP;
     share_error(a, 2 * p);
     for (int i = 0; i < 3; i++) {
         sgfsi_reference_chain *chain = &a->reference[i];
-        chain->sampler = "sgfs-cv";
+        chain->sampler = by_step;
         chain->h = h / (1 << i);
         if (exact) chain->error = i == 0 ? p / sqrt(2) : p;
     }
     a->reference[SGFSI_REFERENCE_EXACT] =
-        (sgfsi_reference_chain){.sampler = "exact",
+        (sgfsi_reference_chain){.sampler = exactly,
                                 .h = NAN,
                                 .error = steps ? p / sqrt(2) : p,
                                 .rows = a->reference[SGFSI_REFERENCE_EXACT].rows};
@@ -180,10 +186,11 @@ static sgfs_status run_chains(sgfsi_audit *a, int i, sgfs_err *err) {
     if (i == SGFSI_REFERENCE_EXACT) snprintf(p->what, sizeof p->what, "exact draws");
     else snprintf(p->what, sizeof p->what, "draws at h = %s", number);
     double left = a->job.start + a->limit - sgfsi_now(); /* NaN: no limit */
-    sgfs_status status =
-        sgfsi_clock_is_over(a->model->ctx.comm, sgfsi_now(), a->job.start + a->limit)
-            ? sgfsi_reference_too_short(a, p, err)
-            : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
+    bool over;
+    sgfs_status status = sgfsi_clock_is_over(a->model->ctx.comm, -left, 0, &over, err);
+    if (status == SGFS_OK)
+        status = over ? sgfsi_reference_too_short(a, p, err)
+                      : sgfsi_reference_chain_run(a, p, sgfsi_now() + left * part_of(a, i), err);
     a->done += p->work;
     p->over = true;
     if (status == SGFS_OK || status == SGFS_ESTOPPED) return status;
@@ -229,7 +236,7 @@ static sgfs_status estimate_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *e
     sgfsi_trace *t = sgfsi_trace_new(work, used.chains, used.draws);
     double **square = sgfsi_arena_alloc(work, used.chains, sizeof *square);
     double *room = SGFSI_DOUBLES(work, used.chains * used.draws);
-    sgfs_summary *s = sgfsi_summary_new(d, err);
+    sgfs_summary *s = sgfsi_summary_new(d, a->job.threads, err);
     if (s == NULL) return err->code;
     a->drawn = sgfsi_arena_alloc(&a->job.arena, d->D, sizeof *a->drawn);
     bool made = t != NULL && square != NULL && room != NULL && a->drawn != NULL;
@@ -256,23 +263,23 @@ static sgfs_status estimate_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *e
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static sgfs_status measure(sgfsi_audit *a, sgfs_err *err) {
-    sgfsi_arena work = {NULL};
-    sgfs_status status = SGFS_OK;
-    if (a->way == SGFSI_AUDIT_DRAWS) status = estimate_draws(a, &work, err);
-    sgfsi_arena_free(&work);
-    bool wanted = sgfsi_config_flag(a->job.cfg, "audit.exact");
-    plan(a, wanted);
-    if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
-    if (status == SGFS_OK && wanted) status = try_exact(a, err);
-    if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact)) status = run_steps(a, err);
-    return status == SGFS_OK ? sgfsi_audit_report(a, err) : status;
-}
-
 static sgfs_status run_audit(sgfs_job *job, sgfs_err *err) {
     sgfsi_audit *a = (sgfsi_audit *)job;
-    sgfs_status status =
-        a->way == SGFSI_AUDIT_NOTHING ? sgfsi_audit_report_nothing(a, err) : measure(a, err);
+    sgfs_status status = SGFS_OK;
+    if (a->way == SGFSI_AUDIT_NOTHING) {
+        status = sgfsi_audit_report_nothing(a, err);
+    } else {
+        sgfsi_arena work = {NULL};
+        if (a->way == SGFSI_AUDIT_DRAWS) status = estimate_draws(a, &work, err);
+        sgfsi_arena_free(&work);
+        bool wanted = sgfsi_config_flag(job->cfg, "audit.exact");
+        plan(a, wanted);
+        if (!wanted) snprintf(a->not_exact, sizeof a->not_exact, "not asked for (--no-exact).");
+        if (status == SGFS_OK && wanted) status = try_exact(a, err);
+        if (status == SGFS_OK && (a->way == SGFSI_AUDIT_STEP || !a->exact))
+            status = run_steps(a, err);
+        if (status == SGFS_OK) status = sgfsi_audit_report(a, err);
+    }
     a->report.seconds = sgfsi_job_seconds(job);
     if (status == SGFS_OK) job->result = &a->report;
     return status;

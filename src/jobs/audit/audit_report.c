@@ -20,9 +20,8 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "diagnostics/student.h"
+#include "diagnostics/normal.h"
 #include "jobs/audit/audit.h"
 
 static const double confidence = 0.99;
@@ -114,10 +113,6 @@ static extreme find_extreme(const sgfs_audit_report *r, bool means) {
     return e;
 }
 
-static double percent(double log_ratio) {
-    return 100 * expm1(log_ratio);
-}
-
 /* "0.0042 +- 0.010": the error with two digits, the number to the same place. */
 static void put_number(char out[64], double x, double error, double scale) {
     double e = fabs(error * scale);
@@ -135,34 +130,22 @@ static void describe(const sgfs_audit_report *r, char mean[160], char sd[160]) {
     snprintf(sd, 160, "%s %% (%.60s)", number, r->row[r->worst_sd].name);
 }
 
-/* Of the worst of the parameters. NaN is not. */
-static bool is_meaningful(const sgfs_audit_report *r) {
-    for (int64_t j = 0; j < r->dim; j++) {
-        const sgfs_audit_change *c = last_of(r, j);
-        if (!(c->mean_error <= MEANINGFUL && c->sd_error <= MEANINGFUL)) return false;
-    }
-    return true;
-}
-
 static const char *remedy_of(const sgfsi_audit *a) {
     if (isfinite(a->limit)) return "a longer --max-time";
     return a->way == SGFSI_AUDIT_DRAWS ? "a run with more draws" : "a smaller --precision";
 }
 
-static int64_t least_freedom(const sgfsi_audit *a) {
-    int64_t least = INT64_MAX;
+/* False: the errors of some parameter are too large, or no numbers, for a bias to show. */
+static bool judge(const sgfsi_audit *a, sgfs_audit_report *r) {
+    r->confidence = confidence;
+    int64_t least = INT64_MAX; /* degrees of freedom, of the errors that enter */
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         bool audited = i == SGFSI_REFERENCE_H && a->way == SGFSI_AUDIT_STEP;
         bool enters = audited || a->exact == (i == SGFSI_REFERENCE_EXACT);
         if (a->reference[i].estimate == NULL || !enters) continue;
         if (a->reference[i].freedom < least) least = a->reference[i].freedom;
     }
-    return least;
-}
-
-static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
-    r->confidence = confidence;
-    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least_freedom(a));
+    r->z = sgfsi_student_beyond((1 - confidence) / (4 * (double)r->dim), least);
     extreme mean = find_extreme(r, true), sd = find_extreme(r, false);
     r->worst_mean = mean.row;
     r->worst_sd = sd.row;
@@ -171,15 +154,7 @@ static void judge(const sgfsi_audit *a, sgfs_audit_report *r) {
     r->mean_within = mean.within;
     r->sd_within = sd.within;
     r->reached = mean.error;
-}
-
-static void name_columns(sgfsi_audit *a) {
-    sgfs_audit_report *r = &a->report;
-    const char *last = a->exact ? "exact" : "h -> 0";
-    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
-    r->column[0] = "h/2";
-    r->column[1] = "h/4";
-    r->column[r->columns - 1] = last;
+    return mean.error <= MEANINGFUL && sd.error <= MEANINGFUL;
 }
 
 static void put_facts(sgfsi_audit *a) {
@@ -198,7 +173,10 @@ static void put_facts(sgfsi_audit *a) {
 sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     sgfs_audit_report *r = &a->report;
     put_facts(a);
-    name_columns(a);
+    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
+    r->column[0] = "h/2";
+    r->column[1] = "h/4";
+    r->column[r->columns - 1] = a->exact ? "exact" : "h -> 0";
     r->needed = true;
     r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
     if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
@@ -217,7 +195,7 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
                                                  .sd_error = sqrt(w.v + u.v)};
         }
     }
-    judge(a, r);
+    bool meaningful = judge(a, r), differs = r->mean_differs || r->sd_differs;
     char mean[160], sd[160], text[900], bound[200];
     const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
     const char *both = r->mean_differs && r->sd_differs ? "means and spread are"
@@ -226,13 +204,13 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     describe(r, mean, sd);
     snprintf(bound, sizeof bound,
              "With %.0f %% confidence every mean is within %.2g sd and every sd within %.2g %%.",
-             100 * r->confidence, r->mean_within, percent(r->sd_within));
-    if (r->mean_differs || r->sd_differs) {
+             100 * r->confidence, r->mean_within, 100 * expm1(r->sd_within));
+    if (differs) {
         snprintf(text, sizeof text,
                  "Biased: %s off by more than chance. Largest differences from %s: a mean %s, an "
                  "sd %s. %s",
                  both, against, mean, sd, bound);
-    } else if (!is_meaningful(r)) {
+    } else if (!meaningful) {
         snprintf(
             text, sizeof text,
             "Too imprecise to say: errors are up to %.2g sd, and a bias of that size would not "
@@ -246,9 +224,9 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
     }
     r->verdict = sgfsi_arena_text(&a->job.arena, text);
     snprintf(text, sizeof text, "means off by at most %s, sds by %s%s; against %s", mean, sd,
-             r->mean_differs || r->sd_differs ? ""
-             : is_meaningful(r)               ? ", which may be chance"
-                                              : ", too imprecise to say more",
+             differs      ? ""
+             : meaningful ? ", which may be chance"
+                          : ", too imprecise to say more",
              against);
     r->brief = sgfsi_arena_text(&a->job.arena, text);
     return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
@@ -268,23 +246,9 @@ sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static sgfsi_json *change_json(const sgfs_audit_change *c) {
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_num(o, "mean", c->mean);
-    sgfsi_json_num(o, "mean_error", c->mean_error);
-    sgfsi_json_num(o, "sd", c->sd);
-    sgfsi_json_num(o, "sd_error", c->sd_error);
-    return o;
-}
-
-static sgfsi_json *row_json(const sgfs_audit_report *r, const sgfs_audit_row *row) {
-    sgfsi_json *o = sgfsi_json_object(), *changes = sgfsi_json_object();
-    sgfsi_json_text(o, "name", row->name);
-    sgfsi_json_num(o, "mean", row->mean);
-    sgfsi_json_num(o, "sd", row->sd);
-    for (int64_t k = 0; k < r->columns; k++)
-        sgfsi_json_put(changes, r->column[k], change_json(&row->change[k]));
-    sgfsi_json_put(o, "change", changes);
+static sgfsi_json *put_change(sgfsi_json *in, const char *key, const sgfs_audit_change *c) {
+    sgfsi_json *o = sgfsi_json_object_in(in, key);
+    SGFSI_JSON(o, c, mean, mean_error, sd, sd_error);
     return o;
 }
 
@@ -292,37 +256,27 @@ sgfsi_json *sgfsi_audit_json(const sgfs_job *job) {
     const sgfs_audit_report *r = &((const sgfsi_audit *)job)->report;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "sgfs_version", SGFS_VERSION_TEXT);
-    sgfsi_json_text(o, "title", r->title);
-    sgfsi_json_text(o, "sampler", r->sampler);
-    sgfsi_json_flag(o, "needed", r->needed);
-    sgfsi_json_text(o, "verdict", r->verdict);
-    if (r->needed) {
-        sgfsi_json_text(o, "brief", r->brief);
-        sgfsi_json_text(o, "audited", r->draws ? "draws" : "sampler");
-        sgfsi_json_num(o, "step", r->step);
-        sgfsi_json_flag(o, "exact", r->exact);
-        if (!r->exact) sgfsi_json_text(o, "not_exact", r->not_exact);
-        sgfsi_json_num(o, "precision", r->precision);
-        sgfsi_json_num(o, "reached", r->reached);
-        sgfsi_json *mean = change_json(last_of(r, r->worst_mean)),
-                   *sd = change_json(last_of(r, r->worst_sd));
-        sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
-        sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
-        sgfsi_json_put(o, "largest_mean", mean);
-        sgfsi_json_put(o, "largest_sd", sd);
-        sgfsi_json_flag(o, "mean_differs", r->mean_differs);
-        sgfsi_json_flag(o, "sd_differs", r->sd_differs);
-        sgfsi_json_num(o, "confidence", r->confidence);
-        sgfsi_json_num(o, "z", r->z);
-        sgfsi_json_num(o, "mean_within", r->mean_within);
-        sgfsi_json_num(o, "sd_within", r->sd_within);
-        sgfsi_json_num(o, "seconds", r->seconds);
-        sgfsi_json_num(o, "rows_touched", r->rows_touched);
-        sgfsi_json *columns = sgfsi_json_array(), *rows = sgfsi_json_array();
-        for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
-        for (int64_t j = 0; j < r->dim; j++) sgfsi_json_put(rows, NULL, row_json(r, &r->row[j]));
-        sgfsi_json_put(o, "columns", columns);
-        sgfsi_json_put(o, "params", rows);
+    SGFSI_JSON(o, r, title, sampler, needed, verdict);
+    if (!r->needed) return o;
+    sgfsi_json_text(o, "brief", r->brief);
+    sgfsi_json_text(o, "audited", r->draws ? "draws" : "sampler");
+    SGFSI_JSON(o, r, step, exact);
+    if (!r->exact) sgfsi_json_text(o, "not_exact", r->not_exact);
+    SGFSI_JSON(o, r, precision, reached);
+    sgfsi_json *mean = put_change(o, "largest_mean", last_of(r, r->worst_mean)),
+               *sd = put_change(o, "largest_sd", last_of(r, r->worst_sd));
+    sgfsi_json_text(mean, "name", r->row[r->worst_mean].name);
+    sgfsi_json_text(sd, "name", r->row[r->worst_sd].name);
+    SGFSI_JSON(o, r, mean_differs, sd_differs, confidence, z, mean_within, sd_within, seconds,
+               rows_touched);
+    sgfsi_json *columns = sgfsi_json_array_in(o, "columns"),
+               *rows = sgfsi_json_array_in(o, "params");
+    for (int64_t k = 0; k < r->columns; k++) sgfsi_json_text(columns, NULL, r->column[k]);
+    for (const sgfs_audit_row *row = r->row; row < r->row + r->dim; row++) {
+        sgfsi_json *param = sgfsi_json_object_in(rows, NULL);
+        SGFSI_JSON(param, row, name, mean, sd);
+        sgfsi_json *changes = sgfsi_json_object_in(param, "change");
+        for (int64_t k = 0; k < r->columns; k++) put_change(changes, r->column[k], &row->change[k]);
     }
     return o;
 }

@@ -18,10 +18,8 @@
  * say so.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/ticker.h"
 #include "context/clock.h"
 #include "jobs/audit/audit.h"
@@ -63,18 +61,18 @@ static sgfs_status set_options(const sgfsi_audit *a, const sgfsi_reference_chain
     sgfsi_kinds kinds;
     status = sgfsi_choose_kinds(cfg, NULL, &kinds, err);
     if (status != SGFS_OK) return status;
+    const char *step = kinds.sampler->vanishing != NULL ? kinds.sampler->vanishing : "";
     if (a->way == SGFSI_AUDIT_STEP) {
         bool same = strcmp(p->sampler, a->sampler) == 0;
         if (same) status = sgfsi_reopen_choices(cfg, a->run, "run.batch", err);
         if (same && status == SGFS_OK) status = sgfsi_reopen_choices(cfg, a->run, "fisher.", err);
         for (const sgfs_option *r = kinds.sampler->options; r->key != NULL; r++) {
-            if (status != SGFS_OK || strcmp(r->key, "sampler.step") == 0) continue;
+            if (status != SGFS_OK || strcmp(r->key, step) == 0) continue;
             status = sgfsi_reopen_choices(cfg, a->run, r->key, err);
         }
         if (status != SGFS_OK) return status;
     }
-    if (status == SGFS_OK && isfinite(p->h))
-        status = sgfsi_config_set_num(cfg, "sampler.step", p->h, err);
+    if (status == SGFS_OK && isfinite(p->h)) status = sgfsi_config_set_num(cfg, step, p->h, err);
     if (status == SGFS_OK) status = copy_option(a, cfg, "run.chains", err);
     if (status == SGFS_OK) status = copy_option(a, cfg, "run.threads", err);
     if (status == SGFS_OK)
@@ -107,27 +105,26 @@ static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_r
         double fraction =
             a->total > 0 ? (a->done + fmin(after * (double)run->plan.chains, p->work)) / a->total
                          : 0;
-        sgfsi_job_report(&a->job, (sgfs_progress){.fraction = fraction, .detail = p->what});
+        sgfsi_job_report(&a->job, fraction, 0, 0, "%s", p->what);
         if (sgfsi_job_stopping(&a->job))
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
-        if (sgfsi_clock_is_over(comm, sgfsi_now(), until)) return SGFS_OK;
-        stretch = sgfsi_clock_stretch(comm, stretch, sgfsi_now() - before, most);
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+        bool over = false;
+        status = sgfsi_comm_agree(comm, status, err);
+        if (status == SGFS_OK) status = sgfsi_clock_is_over(comm, sgfsi_now(), until, &over, err);
+        if (status != SGFS_OK || over) return status;
+        status = sgfsi_clock_stretch(comm, &stretch, sgfsi_now() - before, most, err);
+        if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }
 
-static double largest_error(const sgfsi_estimate *e, int64_t D) {
-    double most = 0;
-    for (int64_t j = 0; j < D; j++) {
-        double error = e[j].mean_error / e[j].sd;
-        if (!(error <= most)) most = error; /* NaN stays */
-    }
-    return most;
-}
-
 bool sgfsi_reference_chain_estimate(sgfsi_reference_chain *p, const sgfsi_batchmeans *b) {
     sgfsi_batchmeans_estimate(b, p->estimate);
-    p->reached = largest_error(p->estimate, b->D);
+    p->reached = 0;
+    for (const sgfsi_estimate *e = p->estimate; e < p->estimate + b->D; e++) {
+        double error = e->mean_error / e->sd;
+        if (!(error <= p->reached)) p->reached = error; /* NaN stays */
+    }
     p->freedom = sgfsi_batchmeans_freedom(b, p->reached);
     bool many = sgfsi_batchmeans_batches(b) >= SAY_BATCHES && p->freedom > 0;
     return many && SAY_ESS * p->reached * p->reached <= 1;
@@ -139,7 +136,7 @@ double sgfsi_reference_plan(const sgfsi_reference_chain *p) {
 }
 
 static bool is_exact(const sgfsi_reference_chain *p) {
-    return strcmp(p->sampler, "exact") == 0;
+    return sgfsi_sampler_find(p->sampler)->kind->exact;
 }
 
 static int64_t rows_so_far(const sgfs_run *run) {
@@ -200,7 +197,9 @@ static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgf
         status = check_cost(p, run, (double)rows_so_far(run) - before, err);
         if (status != SGFS_OK) return status;
         double excess = p->reached / fmin(p->error, 1 / sqrt(LEAST_ESS));
-        bool over = sgfsi_clock_is_over(run->model->ctx.comm, sgfsi_now(), until);
+        bool over;
+        status = sgfsi_clock_is_over(run->model->ctx.comm, sgfsi_now(), until, &over, err);
+        if (status != SGFS_OK) return status;
         if (excess <= 1.1 || planned >= most || over) return SGFS_OK;
         double factor = isfinite(excess) ? fmin(fmax(1.02 * excess * excess, 1.1), 16) : 4;
         planned = fmin(planned * factor, most);
@@ -213,9 +212,8 @@ static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgf
 /* h as the sampler chose it. */
 static double step_of(const sgfs_run *run) {
     const char *const *names = run->plan.kinds.sampler->stats;
-    for (int64_t s = 0; names[s] != NULL; s++) {
+    for (int64_t s = 0; names[s] != NULL; s++)
         if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
-    }
     return NAN;
 }
 

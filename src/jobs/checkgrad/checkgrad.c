@@ -28,8 +28,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "base/threads.h"
-#include "chain/plan.h"
 #include "model/prior.h"
 
 static const sgfs_option options[] = {
@@ -70,21 +68,18 @@ sgfsi_verdict sgfsi_judge(const sgfsi_slope *s, double size, double tolerance) {
     return out;
 }
 
+sgfsi_checked sgfsi_not_finite(int64_t point, double analytic) {
+    return (sgfsi_checked){.is = SGFSI_NOT_FINITE,
+                           .point = point,
+                           .analytic = analytic,
+                           .numeric = NAN,
+                           .error = NAN,
+                           .doubt = NAN};
+}
+
 void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row) {
     bool worse = is > c->is || (is == c->is && !(error <= c->error));
     if (worse) *c = (sgfsi_compared){is, error, point, row};
-}
-
-static void note_ratio(sgfsi_checked *p, const sgfsi_slope *total, const sgfsi_slope *prior,
-                       double unit) {
-    bool blame_prior = p->prior >= SGFSI_WRONG;
-    double a = blame_prior ? prior->analytic : total->analytic - prior->analytic;
-    double n = blame_prior ? prior->numeric : total->numeric - prior->numeric;
-    p->least_off = fmin(p->least_off, (a - n) / unit);
-    p->most_off = fmax(p->most_off, (a - n) / unit);
-    if (!isfinite(a / n)) return;
-    p->least_ratio = fmin(p->least_ratio, a / n);
-    p->most_ratio = fmax(p->most_ratio, a / n);
 }
 
 /* ---- densities ------------------------------------------------------------------------------- */
@@ -155,13 +150,8 @@ static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *ou
     for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
     if (sgfsi_job_stopping(&c->job))
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
-    char detail[64];
-    snprintf(detail, sizeof detail, "point %lld of %lld", (long long)c->point,
-             (long long)c->points);
-    sgfsi_job_report(&c->job, (sgfs_progress){.fraction = c->done++ / c->planned,
-                                              .detail = detail,
-                                              .done = c->point - 1,
-                                              .total = c->points});
+    sgfsi_job_report(&c->job, c->done++ / c->planned, c->point - 1, c->points, "point %lld of %lld",
+                     (long long)c->point, (long long)c->points);
     sgfs_status status = compare_at(c, &c->slopes, size, true, out, err);
     for (int64_t i = 0; i < SGFSI_NEIGHBOURS && status == SGFS_OK; i++) {
         sgfsi_neighbour *n = &c->beside[i];
@@ -188,8 +178,17 @@ static sgfs_status check_parameter(sgfsi_check *c, int64_t j, sgfs_err *err) {
     const sgfsi_verdict *total = &seen[0], *prior = &seen[1];
     sgfsi_note(&c->found.prior, prior->is, prior->error, c->point, 0);
     if (prior->is > p->prior) p->prior = prior->is;
-    if (total->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG)
-        note_ratio(p, &total->slope, &prior->slope, unit);
+    if (total->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG) {
+        bool blame_prior = p->prior >= SGFSI_WRONG;
+        double a = prior->slope.analytic, n = prior->slope.numeric;
+        if (!blame_prior) a = total->slope.analytic - a, n = total->slope.numeric - n;
+        p->least_off = fmin(p->least_off, (a - n) / unit);
+        p->most_off = fmax(p->most_off, (a - n) / unit);
+        if (isfinite(a / n)) {
+            p->least_ratio = fmin(p->least_ratio, a / n);
+            p->most_ratio = fmax(p->most_ratio, a / n);
+        }
+    }
     if (total->is < p->is || (total->is == p->is && total->error <= p->error)) return SGFS_OK;
     p->is = total->is;
     p->point = c->point;
@@ -216,10 +215,6 @@ static sgfs_status check_direction(sgfsi_check *c, sgfsi_verdict *out, sgfs_err 
     return SGFS_OK;
 }
 
-static double gap_of(const sgfsi_verdict *v) {
-    return fabs(v->slope.analytic - v->slope.numeric);
-}
-
 /* A direction over all parameters disagrees: halve it, keep the half that is further off, until one
  * parameter is left, and compare that one. */
 static sgfs_status find_by_halves(sgfsi_check *c, int64_t which, sgfs_err *err) {
@@ -233,7 +228,9 @@ static sgfs_status find_by_halves(sgfsi_check *c, int64_t which, sgfs_err *err) 
         sgfsi_check_choose(c, which, middle, end);
         status = check_direction(c, &right, err);
         if (status != SGFS_OK) return status;
-        if (gap_of(&left) >= gap_of(&right) || isnan(gap_of(&left))) end = middle;
+        double off = fabs(left.slope.analytic - left.slope.numeric);
+        bool here = off >= fabs(right.slope.analytic - right.slope.numeric) || isnan(off);
+        if (here) end = middle;
         else from = middle;
     }
     return check_parameter(c, c->order[from], err);
@@ -299,12 +296,7 @@ static sgfs_status evaluate(sgfsi_check *c, bool *usable, sgfs_err *err) {
         if (isfinite(c->G[j])) continue;
         bad++;
         if (c->param[j].is == SGFSI_NOT_FINITE) continue;
-        c->param[j] = (sgfsi_checked){.is = SGFSI_NOT_FINITE,
-                                      .point = c->point,
-                                      .analytic = c->G[j],
-                                      .numeric = NAN,
-                                      .error = NAN,
-                                      .doubt = NAN};
+        c->param[j] = sgfsi_not_finite(c->point, c->G[j]);
     }
     *usable = status == SGFS_OK && isfinite(c->lp);
     if (*usable) return sgfsi_prior_add(&c->part, c->theta, NULL, c->prior, err);
@@ -354,27 +346,35 @@ static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
-    int64_t D = c->model->D;
-    /* n of N rows, evenly. */
+static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
+    sgfsi_arena *arena = &c->job.arena;
     const sgfs_data *d = c->model->data;
-    double by_work = (double)ROW_WORK / (double)c->model->D;
-    int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, by_work));
+    int64_t D = c->model->D;
+    c->tolerance = sgfsi_config_num(cfg, "check.tolerance");
+    c->radius = sgfsi_config_num(cfg, "run.init");
+    c->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
+    c->most = sgfsi_config_int(cfg, "check.parameters");
+    c->points = sgfsi_config_int(cfg, "check.points");
+    sgfs_status status = sgfsi_check_model_options(cfg, c->model->kind, err);
+    if (status != SGFS_OK) return status;
+    /* n of N rows, evenly. */
+    int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, (double)ROW_WORK / (double)D));
     if (!sgfsi_config_auto(cfg, "check.rows")) n = sgfsi_config_int(cfg, "check.rows");
     c->part = sgfsi_model_on(c->model, d);
     if (n < d->N) {
-        int64_t *row = sgfsi_arena_alloc(&c->job.arena, n, sizeof *row);
+        int64_t *row = sgfsi_arena_alloc(arena, n, sizeof *row);
         if (row == NULL) return sgfsi_fail_memory(err, "the check");
         for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
         c->some = sgfsi_data_view(d, row, n, SGFSI_SAME_SCALE, err);
         if (c->some == NULL) return err->code;
         c->part.data = c->some;
     }
-    double *numbers = SGFSI_DOUBLES(&c->job.arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
+    /* Room. */
+    double *numbers = SGFSI_DOUBLES(arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
     c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;
-    c->loglik = SGFSI_DOUBLES(&c->job.arena, c->sample);
-    c->order = sgfsi_arena_alloc(&c->job.arena, D, sizeof *c->order);
-    c->param = sgfsi_arena_alloc(&c->job.arena, D, sizeof *c->param);
+    c->loglik = SGFSI_DOUBLES(arena, c->sample);
+    c->order = sgfsi_arena_alloc(arena, D, sizeof *c->order);
+    c->param = sgfsi_arena_alloc(arena, D, sizeof *c->param);
     if (numbers == NULL || c->loglik == NULL || c->order == NULL || c->param == NULL)
         return sgfsi_fail_memory(err, "the check");
     double **vector[] = {&c->theta, &c->start, &c->spread, &c->G,         &c->prior,
@@ -388,33 +388,19 @@ static sgfs_status make_room(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *e
         c->param[j].least_ratio = c->param[j].least_off = INFINITY;
         c->param[j].most_ratio = c->param[j].most_off = -INFINITY;
     }
-    int64_t threads = sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
-    sgfs_status status = sgfsi_full_open(&c->full, &c->part, threads, false, &c->job.arena, err);
-    if (status != SGFS_OK) return status;
-    return sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, &c->job.arena, err);
-}
-
-static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
-    c->tolerance = sgfsi_config_num(cfg, "check.tolerance");
-    c->radius = sgfsi_config_num(cfg, "run.init");
-    c->seed = (uint64_t)sgfsi_config_int(cfg, "run.seed");
-    c->most = sgfsi_config_int(cfg, "check.parameters");
-    c->points = sgfsi_config_int(cfg, "check.points");
-    sgfs_status status = sgfsi_check_model_options(cfg, c->model->kind, err);
-    if (status == SGFS_OK) status = make_room(c, cfg, err);
-    if (status != SGFS_OK) return status;
-    sgfsi_eval_stream(&c->eval, c->seed, 0);
     c->slopes.densities = posterior_at;
     c->slopes.work = c;
-    c->slopes.D = c->part.D;
+    c->slopes.D = D;
     c->slopes.theta = c->theta;
     c->slopes.gradient[0] = c->G;
     c->slopes.gradient[1] = c->prior;
     c->model->kind->start(c->model, c->start, c->spread);
-    c->found = (sgfsi_check_findings){.model = c->model, .param = c->param, .shown = &c->shown};
-    int64_t each = DIRECTIONS + (c->most < c->part.D ? c->most : c->part.D);
-    c->planned = (double)(each * c->points);
-    return SGFS_OK;
+    c->planned = (double)((DIRECTIONS + (c->most < D ? c->most : D)) * c->points);
+    status = sgfsi_full_open(&c->full, &c->part, c->job.threads, false, arena, err);
+    if (status == SGFS_OK)
+        status = sgfsi_eval_open(&c->eval, c->model, &sgfs_scheme_with, c->sample, arena, err);
+    if (status == SGFS_OK) sgfsi_eval_stream(&c->eval, c->seed, 0);
+    return status;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -467,7 +453,7 @@ static sgfs_status fill_shown(sgfsi_check *c, sgfs_err *err) {
     out->passed = out->checked > 0 && out->row[0].agrees && f->density.is == SGFSI_UNCHECKED;
     const sgfsi_compared *all[] = {&f->direction, &f->prior, &f->score, &f->loglik};
     for (int k = 0; k < 4; k++) out->passed = out->passed && all[k]->is == SGFSI_AGREES;
-    sgfsi_diagnose(f, verdict);
+    sgfsi_diagnose(c, verdict);
     out->title = sgfsi_arena_text(&c->job.arena, title);
     out->verdict = sgfsi_arena_text(&c->job.arena, verdict);
     return out->title != NULL && out->verdict != NULL ? SGFS_OK

@@ -43,10 +43,7 @@ typedef struct sgfsi_compared {
 } sgfsi_compared;
 
 typedef struct sgfsi_check_findings {
-    const sgfs_model *model;
-    const sgfsi_checked *param;                              /* D */
     sgfsi_compared direction, prior, score, loglik, density; /* density: finite at the points */
-    sgfs_check_grad *shown;
 } sgfsi_check_findings;
 
 /* A place a little beside a point, where a kink at the point itself is not. */
@@ -85,6 +82,8 @@ typedef struct sgfsi_check {
 
 /* size: of the terms, on the slopes' scale. */
 sgfsi_verdict sgfsi_judge(const sgfsi_slope *s, double size, double tolerance);
+/* What is known of a parameter whose gradient is no number. */
+sgfsi_checked sgfsi_not_finite(int64_t point, double analytic);
 /* Keep the worse of what c has and this. */
 void sgfsi_note(sgfsi_compared *c, sgfsi_agreement is, double error, int64_t point, int64_t row);
 /* c->v = +-s_j/sqrt(D) for the parameters c->order[from .. end), 0 elsewhere. */
@@ -94,8 +93,9 @@ void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end
 sgfs_status sgfsi_check_sample(sgfsi_check *c, bool *usable, sgfs_err *err);
 
 enum { SGFSI_VERDICT_CHARS = 1024 };
-/* Fill `verdict` with sentences: what agrees, or what does not and what it looks like. */
-void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CHARS]);
+/* Sentences on what is in c->shown, param and found: what agrees, or what does not and what it looks
+ * like. */
+void sgfsi_diagnose(const sgfsi_check *c, char text[SGFSI_VERDICT_CHARS]);
 /* All that is shown. */
 sgfsi_json *sgfsi_check_json(const sgfs_job *job);
 

@@ -37,9 +37,8 @@ static sgfs_status shortfall(const sgfsi_slopes *s, const double *v, double h, d
     if (status == SGFS_OK) status = s->densities(s->work, s->down, below, err);
     for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
         along[k] = 0;
-        for (int64_t j = 0; s->gradient[k] != NULL && j < s->D; j++) {
+        for (int64_t j = 0; s->gradient[k] != NULL && j < s->D; j++)
             if (v[j] != 0) along[k] += s->gradient[k][j] * ((s->up[j] - s->down[j]) / (2 * h));
-        }
         d[k] = (above[k] - below[k]) / (2 * h) - along[k];
     }
     return status;
@@ -50,32 +49,17 @@ static sgfs_status at_step(const sgfsi_slopes *s, const double *v, double h, sgf
     double wide[SGFSI_DENSITIES], narrow[SGFSI_DENSITIES], along[SGFSI_DENSITIES];
     sgfs_status status = shortfall(s, v, h, wide, along, err);
     if (status == SGFS_OK) status = shortfall(s, v, h / 2, narrow, along, err);
-    for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
+    for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++)
         out[k] = (sgfsi_slope){.analytic = along[k],
                                .numeric = along[k] + (4 * narrow[k] - wide[k]) / 3,
                                .doubt = fabs(wide[k] - narrow[k]) / 3,
                                .rounding = 8 * s->noise[k] / h,
                                .h = h};
-    }
     return status;
 }
 
 static double roughness(const sgfsi_slope *s) {
     return s->doubt + s->rounding;
-}
-
-/* A difference that another step does not show is not believed. */
-static sgfs_status confirm(const sgfsi_slopes *s, const double *v, sgfsi_slope *out,
-                           sgfs_err *err) {
-    for (int k = 0; k < SGFSI_DENSITIES; k++) {
-        sgfsi_slope other[SGFSI_DENSITIES];
-        double gap = fabs(out[k].analytic - out[k].numeric);
-        if (s->gradient[k] == NULL || !(gap > 10 * s->enough[k] && gap > out[k].rounding)) continue;
-        sgfs_status status = at_step(s, v, 0.37 * out[k].h, other, err);
-        if (status != SGFS_OK) return status;
-        out[k].doubt += fabs(out[k].numeric - other[k].numeric);
-    }
-    return SGFS_OK;
 }
 
 sgfs_status sgfsi_slopes_noise(sgfsi_slopes *s, const double *v, sgfs_err *err) {
@@ -104,15 +88,21 @@ sgfs_status sgfsi_slopes_along(const sgfsi_slopes *s, const double *v, sgfsi_slo
     for (double h = largest_step / 10; h > smallest_step && status == SGFS_OK; h /= 10) {
         sgfsi_slope other[SGFSI_DENSITIES];
         bool good = true;
-        for (int k = 0; k < SGFSI_DENSITIES; k++) {
+        for (int k = 0; k < SGFSI_DENSITIES; k++)
             good = good &&
                    (s->gradient[k] == NULL || out[k].doubt <= fmax(s->enough[k], out[k].rounding));
-        }
         if (good) break;
         status = at_step(s, v, h, other, err);
-        for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
+        for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++)
             if (!(roughness(&out[k]) <= roughness(&other[k]))) out[k] = other[k];
-        }
     }
-    return status == SGFS_OK ? confirm(s, v, out, err) : status;
+    /* A difference that another step does not show is not believed. */
+    for (int k = 0; k < SGFSI_DENSITIES && status == SGFS_OK; k++) {
+        sgfsi_slope other[SGFSI_DENSITIES];
+        double gap = fabs(out[k].analytic - out[k].numeric);
+        if (s->gradient[k] == NULL || !(gap > 10 * s->enough[k] && gap > out[k].rounding)) continue;
+        status = at_step(s, v, 0.37 * out[k].h, other, err);
+        if (status == SGFS_OK) out[k].doubt += fabs(out[k].numeric - other[k].numeric);
+    }
+    return status;
 }

@@ -29,7 +29,7 @@ static sgfs_status logliks(sgfsi_check *c, const sgfs_batch *b, const double *th
 static sgfs_status row_at(void *work, const double *theta, double *density, sgfs_err *err) {
     sgfsi_check *c = work;
     sgfs_csr csr;
-    const sgfs_batch *b = &c->eval.batcher.batch;
+    const sgfs_batch *b = &c->eval.batcher.rows.batch;
     sgfs_batch one = *b;
     one.n = 1;
     one.y = b->y + c->now;
@@ -49,7 +49,7 @@ static sgfs_status row_at(void *work, const double *theta, double *density, sgfs
 
 /* g (D) = score of row i of the sample. */
 static void score_of(const sgfsi_check *c, int64_t i, double *g) {
-    const sgfs_batch *b = &c->eval.batcher.batch;
+    const sgfs_batch *b = &c->eval.batcher.rows.batch;
     const sgfs_scores *s = &c->eval.scores;
     memset(g, 0, (size_t)s->D * sizeof *g);
     for (int64_t k = 0; k < s->blocks; k++) {
@@ -78,7 +78,7 @@ static int64_t number_of(const sgfsi_check *c, int64_t i) {
 
 /* The same numbers with scores, without, and row by row. */
 static sgfs_status check_logliks(sgfsi_check *c, sgfs_err *err) {
-    const sgfs_batch *b = &c->eval.batcher.batch;
+    const sgfs_batch *b = &c->eval.batcher.rows.batch;
     sgfs_status status = logliks(c, b, c->spot, c->loglik, err);
     for (int64_t i = 0; i < c->sample && status == SGFS_OK; i++) {
         double with = c->eval.loglik[i], alone[SGFSI_DENSITIES];
@@ -112,12 +112,7 @@ static void name_culprit(sgfsi_check *c) {
         for (int64_t j = 0; j < c->part.D; j++) {
             if (isfinite(c->room[j])) continue;
             bad = true;
-            c->param[j] = (sgfsi_checked){.is = SGFSI_NOT_FINITE,
-                                          .point = c->point,
-                                          .analytic = c->room[j],
-                                          .numeric = NAN,
-                                          .error = NAN,
-                                          .doubt = NAN};
+            c->param[j] = sgfsi_not_finite(c->point, c->room[j]);
         }
         if (!bad) continue;
         sgfsi_note(&c->found.density, SGFSI_NOT_FINITE, NAN, c->point, number_of(c, i));

@@ -6,34 +6,15 @@
  * where to look (the prior alone, the scores of the rows, the log density).
  */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "jobs/checkgrad/checkgrad.h"
 
 static const double constant = 1e-3; /* ratios that differ by less are one number */
 
-typedef struct page {
-    char *at;
-    size_t used;
-} page;
+/* Append to the verdict. */
+#define say(...) sgfsi_append(text, SGFSI_VERDICT_CHARS, __VA_ARGS__)
 
-static void SGFSI_PRINTF(2, 3) say(page *t, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(t->at + t->used, SGFSI_VERDICT_CHARS - t->used, format, args);
-    va_end(args);
-    if (n > 0) t->used += (size_t)n;
-    if (t->used >= SGFSI_VERDICT_CHARS) t->used = SGFSI_VERDICT_CHARS - 1;
-}
-
-/* ---- which parameters ------------------------------------------------------------------------ */
-
-static bool is_wrong(const sgfsi_checked *p) {
-    return p->is >= SGFSI_WRONG || p->prior >= SGFSI_WRONG;
-}
-
+/* Which parameters are wrong. */
 typedef struct extent {
     int64_t wrong, checked; /* parameters */
     int64_t blocks, block;  /* blocks with a wrong one; the last of them */
@@ -43,113 +24,16 @@ typedef struct extent {
     double least, most;     /* ratios */
 } extent;
 
-/* ---- what it is like ------------------------------------------------------------------------- */
-
-/* One parameter that is off by the same number everywhere. */
-static bool say_constant(page *t, const sgfsi_check_findings *f, const extent *e) {
-    const sgfsi_checked *p = &f->param[e->first];
-    double off = 0.5 * (p->least_off + p->most_off);
-    if (e->wrong > 1 || f->shown->points < 2) return false;
-    if (!(p->most_off - p->least_off <= constant * fabs(off))) return false;
-    say(t,
-        " At every point analytic is numeric %s %.6g (%.6g for each row): a term that no parameter "
-        "moves.",
-        off < 0 ? "less" : "plus", fabs(off), fabs(off) / (double)f->shown->rows);
-    return true;
-}
-
-static void say_ratio(page *t, const sgfsi_check_findings *f, const extent *e) {
-    double ratio = 0.5 * (e->least + e->most);
-    const char *whom = e->prior ? " of the prior" : e->wrong > 1 ? " of the rows" : "";
-    if (!(e->most >= e->least)) return; /* no ratio was a number */
-    if (e->most - e->least > constant * fmax(1, fabs(ratio))) {
-        if (say_constant(t, f, e)) return;
-        say(t,
-            " Analytic over numeric%s is no one number (%.3g to %.3g): a term is missing, or one "
-            "too many.",
-            whom, e->least, e->most);
-    } else if (fabs(ratio) < constant) {
-        say(t, " The analytic gradient%s is 0: is it filled in?", whom);
-    } else if (fabs(ratio + 1) < constant) {
-        say(t, " The sign is wrong: analytic%s is minus numeric.", whom);
-    } else {
-        say(t, " Analytic%s is %.3f times numeric: a factor.", whom, ratio);
-    }
-}
-
-/* ---- the sentences --------------------------------------------------------------------------- */
-
-static void say_wrong(page *t, const sgfsi_check_findings *f, const extent *e) {
-    const sgfs_check_grad_row *worst = &f->shown->row[0];
-    if (worst->agrees) { /* only the prior is wrong, hidden by what the rows say */
-        say(t, "The gradient of the prior alone is wrong for \"%s\".", f->model->param[e->first]);
-    } else {
-        say(t,
-            "The gradient is wrong: for \"%s\" at point %lld it is %.6g, and differences of the "
-            "log density say %.6g.",
-            worst->name, (long long)worst->point, worst->analytic, worst->numeric);
-    }
-    say_ratio(t, f, e);
-    /* How far the mistake reaches. */
-    const sgfs_model *m = f->model;
-    if (e->wrong == e->checked && e->checked > 1) say(t, " So it is for every parameter checked.");
-    else if (e->wrong == 1) say(t, " The other %lld agree.", (long long)e->checked - 1);
-    else if (e->blocks == 1 && m->blocks > 1)
-        say(t,
-            " Only block \"%s\" is wrong (%lld of its %lld parameters checked); other blocks "
-            "agree.",
-            m->block[e->block].name, (long long)e->wrong, (long long)e->in_block);
-    else
-        say(t, " %lld of %lld parameters checked disagree.", (long long)e->wrong,
-            (long long)e->checked);
-    if (e->prior) say(t, " The prior by itself is wrong: look at log_prior.");
-    else if (f->score.is == SGFSI_AGREES)
-        say(t, " Single rows agree: the mistake depends on the batch.");
-    else say(t, " The prior by itself is right: look at the scores, or at the log density.");
-}
-
-static void say_rest(page *t, const sgfsi_check_findings *f) {
-    if (f->loglik.is >= SGFSI_WRONG) {
-        say(t,
-            "%sThe log density of row %lld is not the same with scores, without them, and as a "
-            "batch of one (off by %.2g of its size).",
-            t->used > 0 ? " " : "", (long long)f->loglik.row, f->loglik.error);
-    }
-    if (t->used > 0) return;
-    if (f->score.is >= SGFSI_WRONG) {
-        say(t,
-            "The sum is right but the rows are not: the score of row %lld at point %lld is not "
-            "the derivative of its own log density (relative error %.2g). The noise of "
-            "minibatches would be wrong.",
-            (long long)f->score.row, (long long)f->score.point, f->score.error);
-    } else if (f->prior.is >= SGFSI_WRONG) {
-        say(t, "The gradient of the prior alone is wrong at point %lld (relative error %.2g).",
-            (long long)f->prior.point, f->prior.error);
-    } else if (f->direction.is >= SGFSI_WRONG) {
-        say(t,
-            "Along a random direction over all parameters the gradient is wrong at point %lld "
-            "(relative error %.2g), though no parameter by itself is.",
-            (long long)f->direction.point, f->direction.error);
-    } else {
-        say(t,
-            "Not decided: the differences are too rough to compare to %.1g. Is the log density "
-            "smooth? A larger --tolerance, fewer rows (--rows-checked) or another --seed may "
-            "tell.",
-            f->shown->tolerance);
-    }
-}
-
-void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CHARS]) {
-    page t = {.at = verdict};
-    const sgfs_model *m = f->model;
+static extent find_extent(const sgfsi_check *c) {
+    const sgfs_model *m = c->model;
     extent e = {.least = INFINITY, .most = -INFINITY, .first = -1, .block = -1};
     for (int64_t k = 0; k < m->blocks; k++) {
         int64_t wrong = 0, checked = 0,
                 end = m->block[k].offset + m->block[k].rows * m->block[k].cols;
         for (int64_t j = m->block[k].offset; j < end; j++) {
-            const sgfsi_checked *p = &f->param[j];
+            const sgfsi_checked *p = &c->param[j];
             checked += p->is != SGFSI_UNCHECKED;
-            if (!is_wrong(p)) continue;
+            if (p->is < SGFSI_WRONG && p->prior < SGFSI_WRONG) continue;
             wrong++;
             if (e.first < 0) e.first = j;
             e.prior = e.prior || p->prior >= SGFSI_WRONG;
@@ -163,32 +47,110 @@ void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CH
         e.block = k;
         e.in_block = checked;
     }
-    bool broken = f->density.is == SGFSI_NOT_FINITE;
-    for (int64_t j = 0; j < f->model->D; j++) broken = broken || f->param[j].is == SGFSI_NOT_FINITE;
-    verdict[0] = '\0';
-    if (f->shown->passed) {
-        const sgfs_check_grad *c = f->shown;
-        say(&t, "The gradient agrees with differences of the log density to %.1g at %lld point%s: ",
-            c->tolerance, (long long)c->points, c->points > 1 ? "s" : "");
-        if (c->checked == c->dim) say(&t, "every parameter");
-        else say(&t, "%lld of %lld parameters", (long long)c->checked, (long long)c->dim);
-        say(&t, ", %lld random directions%s, single rows, and the prior alone.",
-            (long long)c->directions, c->checked < c->dim ? " over all of them" : "");
+    return e;
+}
+
+/* What the mistake is like. */
+static void say_ratio(char *text, const sgfsi_check *c, const extent *e) {
+    const sgfsi_checked *p = &c->param[e->first];
+    double ratio = 0.5 * (e->least + e->most), off = 0.5 * (p->least_off + p->most_off);
+    const char *whom = e->prior ? " of the prior" : e->wrong > 1 ? " of the rows" : "";
+    bool one_ratio = e->most - e->least <= constant * fmax(1, fabs(ratio));
+    /* One parameter that is off by the same number everywhere. */
+    bool one_number =
+        e->wrong == 1 && c->shown.points > 1 && p->most_off - p->least_off <= constant * fabs(off);
+    if (!(e->most >= e->least)) return; /* no ratio was a number */
+    if (!one_ratio && one_number)
+        say(" At every point analytic is numeric %s %.6g (%.6g for each row): a term that no "
+            "parameter moves.",
+            off < 0 ? "less" : "plus", fabs(off), fabs(off) / (double)c->shown.rows);
+    else if (!one_ratio)
+        say(" Analytic over numeric%s is no one number (%.3g to %.3g): a term is missing, or one "
+            "too many.",
+            whom, e->least, e->most);
+    else if (fabs(ratio) < constant) say(" The analytic gradient%s is 0: is it filled in?", whom);
+    else if (fabs(ratio + 1) < constant)
+        say(" The sign is wrong: analytic%s is minus numeric.", whom);
+    else say(" Analytic%s is %.3f times numeric: a factor.", whom, ratio);
+}
+
+static void say_wrong(char *text, const sgfsi_check *c, const extent *e) {
+    const sgfs_check_grad_row *worst = &c->shown.row[0];
+    const sgfs_model *m = c->model;
+    if (worst->agrees) /* only the prior is wrong, hidden by what the rows say */
+        say("The gradient of the prior alone is wrong for \"%s\".", m->param[e->first]);
+    else
+        say("The gradient is wrong: for \"%s\" at point %lld it is %.6g, and differences of the "
+            "log density say %.6g.",
+            worst->name, (long long)worst->point, worst->analytic, worst->numeric);
+    say_ratio(text, c, e);
+    /* How far the mistake reaches. */
+    if (e->wrong == e->checked && e->checked > 1) say(" So it is for every parameter checked.");
+    else if (e->wrong == 1) say(" The other %lld agree.", (long long)e->checked - 1);
+    else if (e->blocks == 1 && m->blocks > 1)
+        say(" Only block \"%s\" is wrong (%lld of its %lld parameters checked); other blocks "
+            "agree.",
+            m->block[e->block].name, (long long)e->wrong, (long long)e->in_block);
+    else
+        say(" %lld of %lld parameters checked disagree.", (long long)e->wrong,
+            (long long)e->checked);
+    /* Where to look. */
+    if (e->prior) say(" The prior by itself is wrong: look at log_prior.");
+    else if (c->found.score.is == SGFSI_AGREES)
+        say(" Single rows agree: the mistake depends on the batch.");
+    else say(" The prior by itself is right: look at the scores, or at the log density.");
+}
+
+static void say_rest(char *text, const sgfsi_check_findings *f, double tolerance) {
+    if (f->loglik.is >= SGFSI_WRONG)
+        say("%sThe log density of row %lld is not the same with scores, without them, and as a "
+            "batch of one (off by %.2g of its size).",
+            text[0] != '\0' ? " " : "", (long long)f->loglik.row, f->loglik.error);
+    if (text[0] != '\0') return;
+    if (f->score.is >= SGFSI_WRONG)
+        say("The sum is right but the rows are not: the score of row %lld at point %lld is not the "
+            "derivative of its own log density (relative error %.2g). The noise of minibatches "
+            "would be wrong.",
+            (long long)f->score.row, (long long)f->score.point, f->score.error);
+    else if (f->prior.is >= SGFSI_WRONG)
+        say("The gradient of the prior alone is wrong at point %lld (relative error %.2g).",
+            (long long)f->prior.point, f->prior.error);
+    else if (f->direction.is >= SGFSI_WRONG)
+        say("Along a random direction over all parameters the gradient is wrong at point %lld "
+            "(relative error %.2g), though no parameter by itself is.",
+            (long long)f->direction.point, f->direction.error);
+    else
+        say("Not decided: the differences are too rough to compare to %.1g. Is the log density "
+            "smooth? A larger --tolerance, fewer rows (--rows-checked) or another --seed may tell.",
+            tolerance);
+}
+
+void sgfsi_diagnose(const sgfsi_check *c, char text[SGFSI_VERDICT_CHARS]) {
+    const sgfs_check_grad *shown = &c->shown;
+    const sgfsi_check_findings *f = &c->found;
+    text[0] = '\0';
+    if (shown->passed) {
+        say("The gradient agrees with differences of the log density to %.1g at %lld point%s: ",
+            shown->tolerance, (long long)shown->points, shown->points > 1 ? "s" : "");
+        if (shown->checked == shown->dim) say("every parameter");
+        else say("%lld of %lld parameters", (long long)shown->checked, (long long)shown->dim);
+        say(", %lld random directions%s, single rows, and the prior alone.",
+            (long long)shown->directions, shown->checked < shown->dim ? " over all of them" : "");
         return;
     }
-    if (broken) {
-        int64_t j = 0, D = f->model->D;
-        while (j < D && f->param[j].is != SGFSI_NOT_FINITE) j++;
-        if (f->density.is == SGFSI_NOT_FINITE && j == D) {
-            say(&t, "The log density is not finite at point %lld", (long long)f->density.point);
-        } else {
-            say(&t, "The gradient of \"%s\" is not finite at point %lld",
-                f->model->param[j < D ? j : 0], (long long)f->param[j < D ? j : 0].point);
-        }
-        if (f->density.row > 0) say(&t, "; row %lld does it", (long long)f->density.row);
-        say(&t, ".");
-    } else if (e.wrong > 0) say_wrong(&t, f, &e);
-    say_rest(&t, f);
+    /* A gradient or a density that is no number comes before all else. */
+    int64_t j = 0, D = c->model->D;
+    const extent e = find_extent(c);
+    while (j < D && c->param[j].is != SGFSI_NOT_FINITE) j++;
+    if (j < D || f->density.is == SGFSI_NOT_FINITE) {
+        if (j == D) say("The log density is not finite at point %lld", (long long)f->density.point);
+        else
+            say("The gradient of \"%s\" is not finite at point %lld", c->model->param[j],
+                (long long)c->param[j].point);
+        if (f->density.row > 0) say("; row %lld does it", (long long)f->density.row);
+        say(".");
+    } else if (e.wrong > 0) say_wrong(text, c, &e);
+    say_rest(text, f, shown->tolerance);
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
@@ -196,36 +158,13 @@ void sgfsi_diagnose(const sgfsi_check_findings *f, char verdict[SGFSI_VERDICT_CH
 sgfsi_json *sgfsi_check_json(const sgfs_job *job) {
     const sgfs_check_grad *c = &((const sgfsi_check *)job)->shown;
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_flag(o, "passed", c->passed);
-    sgfsi_json_text(o, "verdict", c->verdict);
-    sgfsi_json_text(o, "title", c->title);
-    sgfsi_json_num(o, "tolerance", c->tolerance);
-    sgfsi_json_int(o, "dim", c->dim);
-    sgfsi_json_int(o, "checked", c->checked);
-    sgfsi_json_int(o, "points", c->points);
-    sgfsi_json_int(o, "directions", c->directions);
-    sgfsi_json_int(o, "rows", c->rows);
-    sgfsi_json_int(o, "rows_in_data", c->rows_in_data);
-    sgfsi_json_num(o, "error", c->error);
-    sgfsi_json_num(o, "direction_error", c->direction_error);
-    sgfsi_json_num(o, "prior_error", c->prior_error);
-    sgfsi_json_num(o, "score_error", c->score_error);
-    sgfsi_json_num(o, "loglik_error", c->loglik_error);
-    sgfsi_json_num(o, "seconds", c->seconds);
-    sgfsi_json *rows = sgfsi_json_array();
-    for (int64_t i = 0; i < c->checked; i++) {
-        const sgfs_check_grad_row *r = &c->row[i];
-        sgfsi_json *row = sgfsi_json_object();
-        sgfsi_json_text(row, "name", r->name);
-        sgfsi_json_text(row, "block", r->block);
-        sgfsi_json_int(row, "point", r->point);
-        sgfsi_json_num(row, "analytic", r->analytic);
-        sgfsi_json_num(row, "numeric", r->numeric);
-        sgfsi_json_num(row, "error", r->error);
-        sgfsi_json_num(row, "doubt", r->doubt);
-        sgfsi_json_flag(row, "agrees", r->agrees);
-        sgfsi_json_put(rows, NULL, row);
+    SGFSI_JSON(o, c, passed, verdict, title, tolerance, dim, checked, points, directions, rows,
+               rows_in_data, error, direction_error);
+    SGFSI_JSON(o, c, prior_error, score_error, loglik_error, seconds);
+    sgfsi_json *rows = sgfsi_json_array_in(o, "parameters");
+    for (const sgfs_check_grad_row *r = c->row; r < c->row + c->checked; r++) {
+        sgfsi_json *row = sgfsi_json_object_in(rows, NULL);
+        SGFSI_JSON(row, r, name, block, point, analytic, numeric, error, doubt, agrees);
     }
-    sgfsi_json_put(o, "parameters", rows);
     return o;
 }

@@ -16,8 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/threads.h"
-#include "chain/run.h"
+#include "jobs/reopen.h"
 #include "model/user.h"
 
 enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
@@ -33,21 +32,12 @@ static const sgfs_option options[] = {
 
 /* The options of the model, as the run had them. */
 static sgfs_config *recall_config(const sgfs_draws *draws, const sgfs_config *cfg, sgfs_err *err) {
-    const sgfsi_json *given = sgfsi_json_get(draws->header, "config"), *v;
     sgfs_config *old = sgfs_config_new();
-    const char *key;
-    void *at = NULL;
-    if (!sgfsi_json_is_object(given)) {
-        sgfs_config_free(old);
-        return sgfsi_fail(err, SGFS_ERUNFILE, "The run does not say what its options were."), NULL;
-    }
     sgfs_status status = old == NULL ? sgfsi_fail_memory(err, "the options") : SGFS_OK;
-    while (status == SGFS_OK && (v = sgfsi_json_next(given, &at, &key)) != NULL) {
-        bool wanted = strncmp(key, "model.", 6) == 0 || strncmp(key, "data.", 5) == 0;
-        if (!wanted || sgfsi_json_as_text(v) == NULL || sgfsi_config_row(old, key) == NULL)
-            continue;
-        status = sgfs_config_set(old, key, sgfsi_json_as_text(v), err);
-    }
+    if (status == SGFS_OK && !sgfsi_json_is_object(sgfsi_json_get(draws->header, "config")))
+        status = sgfsi_fail(err, SGFS_ERUNFILE, "The run does not say what its options were.");
+    if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "model.", err);
+    if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "data.", err);
     if (status == SGFS_OK)
         status = sgfs_config_set(old, "run.backend", sgfsi_config_text(cfg, "run.backend"), err);
     if (status == SGFS_OK) return old;
@@ -61,19 +51,16 @@ static const sgfs_model_kind *find_kind(const sgfs_draws *draws, const sgfs_conf
     const char *name = sgfsi_json_get_text(draws->header, "model", "");
     const char *given = sgfsi_config_text(cfg, "predict.model");
     bool own = sgfsi_user_is_file(name);
-    if (own && given[0] == '\0') {
+    if (own == (given[0] != '\0')) return sgfsi_find_model(own ? given : name, err);
+    if (own)
         sgfsi_fail(err, SGFS_EUSAGE,
                    "The run was made with the model in %.200s, which is not loaded unasked: add "
                    "--model FILE.",
                    name);
-        return NULL;
-    }
-    if (!own && given[0] != '\0') {
+    else
         sgfsi_fail(err, SGFS_EUSAGE, "--model: the run was made with the built-in model %.100s.",
                    name);
-        return NULL;
-    }
-    return sgfsi_find_model(own ? given : name, err);
+    return NULL;
 }
 
 static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
@@ -101,46 +88,39 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     sgfs_status status = sgfsi_newrows_open(&p->rows, &origin, p->path, p->job.cfg, err);
     sgfs_config_free(old);
     if (status != SGFS_OK) return status;
-    if (p->rows.model->D != draws->D) {
+    const sgfs_model *m = p->rows.model;
+    if (m->D != draws->D)
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "The run has draws of %lld parameters, and its model %lld.",
-                          (long long)draws->D, (long long)p->rows.model->D);
-    }
-    bool able =
-        kind->predict != NULL || (kind->resample != NULL && p->rows.model->labels.count == 0);
-    if (!able) {
+                          (long long)draws->D, (long long)m->D);
+    if (kind->predict == NULL && (kind->resample == NULL || m->labels.count > 0))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "Model %s knows neither a mean nor how to draw a target (predict, "
                           "resample): there is nothing to predict with.",
                           kind->name);
-    }
-    const sgfs_model *m = p->rows.model;
-    p->threads = sgfsi_threads(sgfsi_config_int(p->job.cfg, "run.threads"));
-    p->slots = SLOTS * p->threads;
-    p->width = m->kind->predict != NULL ? m->outputs : 1;
+    p->slots = SLOTS * p->job.threads;
+    p->width = kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
     return sgfsi_tally_open(&p->tally, &m->labels, &p->job.arena, err);
 }
 
-/* An interval between quantiles of S draws covers (S - 1)/(S + 1) of what it says; where that costs
- * more than a point it should be known. */
-static void warn_of_few_draws(const sgfsi_predict *p) {
+/* What the user should know of the draws before waiting for what they predict. */
+static void caution(sgfsi_predict *p, const sgfs_draws *draws) {
     const sgfs_model *m = p->rows.model;
-    double S = (double)p->draws;
-    if (m->labels.count > 0 || m->kind->resample == NULL || 0.9 * (S - 1) / (S + 1) > 0.89) return;
-    sgfsi_say(
-        sgfsi_config_log(p->job.cfg), SGFS_WARNING,
-        "A 90 %% interval from %lld predictive draws covers %.0f %% where the model is right: "
-        "200 draws or more make that 89 %% and better.",
-        (long long)p->draws, 90 * (S - 1) / (S + 1));
-}
-
-static void note_state(sgfsi_predict *p, const sgfs_draws *draws) {
+    const sgfsi_log *log = sgfsi_config_log(p->job.cfg);
     const char *state = draws->state != NULL ? draws->state : "unfinished";
+    /* An interval between quantiles of S draws covers (S - 1)/(S + 1) of what it says; where that
+     * costs more than a point it should be known. */
+    double S = (double)p->draws;
+    if (m->labels.count == 0 && m->kind->resample != NULL && 0.9 * (S - 1) / (S + 1) <= 0.89)
+        sgfsi_say(log, SGFS_WARNING,
+                  "A 90 %% interval from %lld predictive draws covers %.0f %% where the model is "
+                  "right: 200 draws or more make that 89 %% and better.",
+                  (long long)p->draws, 90 * (S - 1) / (S + 1));
     p->result.state = sgfsi_arena_text(&p->job.arena, state);
-    if (strcmp(state, "complete") == 0) return;
-    sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_WARNING,
-              "The run is not complete (%.200s): predictions are of the draws it has.", state);
+    if (strcmp(state, "complete") != 0)
+        sgfsi_say(log, SGFS_WARNING,
+                  "The run is not complete (%.200s): predictions are of the draws it has.", state);
 }
 
 sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
@@ -156,80 +136,60 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const cha
     sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
                              : open_all(p, draws, err);
-    if (status == SGFS_OK) warn_of_few_draws(p);
-    if (status == SGFS_OK) note_state(p, draws);
+    if (status == SGFS_OK) caution(p, draws);
     return sgfsi_job_opened(&p->job, status);
 }
 
 static void close_predict(sgfs_job *job) {
     sgfsi_predict *p = (sgfsi_predict *)job;
+    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) free(p->slot[k].text);
     sgfsi_newrows_close(&p->rows);
     sgfsi_user_free(p->kind);
-    free(p->result.label);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
-
-/* Fill slots from the file; *used is 0 at its end. */
-static sgfs_status read_slots(sgfsi_predict *p, int64_t *used, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    int64_t first = p->done;
-    for (*used = 0; *used < p->slots; ++*used) {
-        sgfsi_predict_slot *slot = &p->slot[*used];
-        status = sgfsi_newrows_next(&p->rows, p->most, &slot->in, err);
-        if (status != SGFS_OK || slot->in.batch.n == 0) return status;
-        slot->first = first;
-        first += slot->in.batch.n;
-    }
-    return status;
-}
-
-/* In the order of the file. */
-static sgfs_status finish_slots(sgfsi_predict *p, int64_t used, FILE *f, sgfs_err *err) {
-    for (int64_t k = 0; k < used; k++) {
-        const sgfsi_predict_slot *slot = &p->slot[k];
-        if (slot->status != SGFS_OK) {
-            *err = slot->err;
-            return slot->status;
-        }
-        if (f != NULL && fwrite(slot->text, 1, slot->used, f) != slot->used)
-            return SGFS_OK; /* committing the file will say why */
-        bool intervals = p->predictor[0].drawn;
-        for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
-            const sgfsi_scored_row row = {.weight = 1,
-                                          .y = slot->in.y[i],
-                                          .log_density = slot->log_density[i],
-                                          .mean = slot->mean + i * p->width,
-                                          .q = intervals ? slot->q + i * SGFSI_QUANTILES : NULL,
-                                          .pit = slot->pit[i]};
-            sgfsi_tally_add(&p->tally, &row);
-        }
-        p->done += slot->in.batch.n;
-    }
-    return SGFS_OK;
-}
 
 static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     int64_t used = p->slots;
     sgfs_status status = SGFS_OK;
     if (f != NULL) sgfsi_predict_head(p, f);
     while (status == SGFS_OK && used == p->slots && (f == NULL || !ferror(f))) {
-        status = read_slots(p, &used, err);
-        if (status != SGFS_OK) break;
+        int64_t first = p->done;
+        for (used = 0; used < p->slots; used++) {
+            sgfsi_predict_slot *slot = &p->slot[used];
+            status = sgfsi_newrows_next(&p->rows, p->most, &slot->in, err);
+            if (status != SGFS_OK) return status;
+            if (slot->in.batch.n == 0) break;
+            slot->first = first;
+            first += slot->in.batch.n;
+        }
         sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->job.threads)
         for (int64_t k = 0; k < used; k++)
             sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
         sgfsi_context_leave(scope);
         if (sgfsi_job_stopping(&p->job))
             return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
-        status = finish_slots(p, used, f, err);
-        char detail[64];
-        snprintf(detail, sizeof detail, "%lld rows, %.3g rows/s", (long long)p->done,
-                 (double)p->done / sgfsi_job_seconds(&p->job));
-        sgfsi_job_report(&p->job, (sgfs_progress){.fraction = sgfsi_newdata_fraction(p->rows.rows),
-                                                  .detail = detail,
-                                                  .done = p->done});
+        /* Written and tallied in the order of the file. */
+        for (const sgfsi_predict_slot *slot = p->slot; slot < p->slot + used; slot++) {
+            if (slot->status != SGFS_OK) return *err = slot->err, slot->status;
+            if (f != NULL && fwrite(slot->text, 1, slot->used, f) != slot->used)
+                break; /* committing the file will say why */
+            for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
+                const double *q = p->predictor[0].drawn ? slot->q + i * SGFSI_QUANTILES : NULL;
+                const sgfsi_scored_row row = {.weight = 1,
+                                              .y = slot->in.y[i],
+                                              .log_density = slot->log_density[i],
+                                              .mean = slot->mean + i * p->width,
+                                              .q = q,
+                                              .pit = slot->pit[i]};
+                sgfsi_tally_add(&p->tally, &row);
+            }
+            p->done += slot->in.batch.n;
+        }
+        sgfsi_job_report(&p->job, sgfsi_newdata_fraction(p->rows.rows), p->done, 0,
+                         "%lld rows, %.3g rows/s", (long long)p->done,
+                         (double)p->done / sgfsi_job_seconds(&p->job));
     }
     p->result.seconds = sgfsi_job_seconds(&p->job);
     return status;

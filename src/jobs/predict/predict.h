@@ -19,7 +19,7 @@ typedef struct sgfsi_predict_slot {
     double *mean;              /* rows x width */
     double *q;                 /* rows x width x SGFSI_QUANTILES */
     double *log_density, *pit; /* rows */
-    char *text;                /* its lines of the output */
+    char *text;                /* its lines of the output, `used` bytes; malloc'ed */
     size_t used;
     sgfs_status status;
     sgfs_err err;
@@ -32,11 +32,9 @@ typedef struct sgfsi_predict {
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
     sgfsi_draw *draw;            /* draws: those used */
     int64_t draws;
-    int64_t width, most, slots, threads; /* most: rows of a block */
-    sgfsi_predictor *predictor;          /* threads */
-    sgfsi_predict_slot *slot;            /* slots */
-    const char **quoted;                 /* labels as they stand in the output */
-    int64_t line_bytes;                  /* at most, of a line of it */
+    int64_t width, most, slots; /* most: rows of a block */
+    sgfsi_predictor *predictor; /* one for each thread */
+    sgfsi_predict_slot *slot;   /* slots */
     sgfsi_tally tally;
     int64_t done; /* rows */
     sgfs_prediction result;

@@ -2,29 +2,10 @@
  * predict_result.c: the result of a prediction, as a struct and as JSON.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "jobs/predict/predict.h"
 
 /* ---- the struct ------------------------------------------------------------------------------ */
-
-static sgfs_status fill_labels(sgfsi_predict *p, sgfs_err *err) {
-    sgfs_prediction *r = &p->result;
-    const sgfsi_labels *l = &p->rows.model->labels;
-    r->labels = l->count;
-    r->bins = l->count == 2 ? l->name[1] : "";
-    r->label = calloc((size_t)l->count + 1, sizeof *r->label);
-    if (r->label == NULL) return sgfsi_fail_memory(err, "the labels");
-    for (int64_t k = 0; k < l->count; k++) {
-        const sgfsi_label_tally *t = &p->tally.label[k];
-        r->label[k] = (sgfs_predict_label){.name = l->name[k],
-                                           .rows = t->rows,
-                                           .predicted = t->predicted,
-                                           .right = t->right,
-                                           .probability = t->probability / (double)p->tally.rows};
-    }
-    return SGFS_OK;
-}
 
 sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
     sgfs_prediction *r = &p->result;
@@ -55,62 +36,58 @@ sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
                                        .observed = bin->observed / (double)bin->rows};
         r->pit[b] = t->pit[b];
     }
-    return fill_labels(p, err);
+    const sgfsi_labels *l = &p->rows.model->labels;
+    r->labels = l->count;
+    r->bins = l->count == 2 ? l->name[1] : "";
+    r->label = sgfsi_arena_alloc(&p->job.arena, l->count, sizeof *r->label);
+    if (r->label == NULL) return sgfsi_fail_memory(err, "the labels");
+    for (int64_t k = 0; k < l->count; k++) {
+        const sgfsi_label_tally *label = &t->label[k];
+        r->label[k] = (sgfs_predict_label){.name = l->name[k],
+                                           .rows = label->rows,
+                                           .predicted = label->predicted,
+                                           .right = label->right,
+                                           .probability = label->probability / (double)t->rows};
+    }
+    return SGFS_OK;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void put_labels(sgfsi_json *o, const sgfs_prediction *r) {
-    sgfsi_json *labels = sgfsi_json_array(), *bins = sgfsi_json_array();
-    for (int64_t k = 0; k < r->labels; k++) {
-        const sgfs_predict_label *l = &r->label[k];
-        sgfsi_json *label = sgfsi_json_object();
+    sgfsi_json *labels = sgfsi_json_array_in(o, "labels");
+    for (const sgfs_predict_label *l = r->label; l < r->label + r->labels; l++) {
+        sgfsi_json *label = sgfsi_json_object_in(labels, NULL);
         sgfsi_json_text(label, "label", l->name);
-        if (r->scored) {
-            sgfsi_json_int(label, "rows", l->rows);
-            sgfsi_json_int(label, "predicted", l->predicted);
-            sgfsi_json_int(label, "right", l->right);
-            sgfsi_json_num(label, "mean_probability", l->probability);
-        }
-        sgfsi_json_put(labels, NULL, label);
+        if (!r->scored) continue;
+        SGFSI_JSON(label, l, rows, predicted, right);
+        sgfsi_json_num(label, "mean_probability", l->probability);
     }
-    sgfsi_json_put(o, "labels", labels);
-    for (int b = 0; r->scored && b < SGFSI_BINS; b++) {
-        sgfsi_json *bin = sgfsi_json_object();
-        sgfsi_json_num(bin, "from", r->bin[b].low);
-        sgfsi_json_num(bin, "to", r->bin[b].high);
-        sgfsi_json_int(bin, "rows", r->bin[b].rows);
-        sgfsi_json_num(bin, "predicted", r->bin[b].predicted);
-        sgfsi_json_num(bin, "observed", r->bin[b].observed);
-        sgfsi_json_put(bins, NULL, bin);
-    }
-    if (!r->scored) {
-        sgfsi_json_free(bins);
-        return;
-    }
-    sgfsi_json_num(o, "error", r->error);
-    sgfsi_json_num(o, "error_se", r->error_se);
-    sgfsi_json_num(o, "brier", r->brier);
-    sgfsi_json_num(o, "ece", r->ece);
+    if (!r->scored) return;
+    SGFSI_JSON(o, r, error, error_se, brier, ece);
     sgfsi_json_text(o, "bins_of", r->bins[0] != '\0' ? r->bins : NULL);
-    sgfsi_json_put(o, "bins", bins);
+    sgfsi_json *bins = sgfsi_json_array_in(o, "bins");
+    for (const sgfs_predict_bin *b = r->bin; b < r->bin + SGFSI_BINS; b++) {
+        sgfsi_json *bin = sgfsi_json_object_in(bins, NULL);
+        sgfsi_json_num(bin, "from", b->low);
+        sgfsi_json_num(bin, "to", b->high);
+        SGFSI_JSON(bin, b, rows, predicted, observed);
+    }
 }
 
 static void put_numbers(sgfsi_json *o, const sgfs_prediction *r) {
     sgfsi_json_text(o, "intervals_of", r->intervals ? "target" : "mean");
     if (!r->scored) return;
-    sgfsi_json_num(o, "rmse", r->rmse);
-    sgfsi_json_num(o, "mae", r->mae);
+    SGFSI_JSON(o, r, rmse, mae);
     if (!r->intervals) return;
     sgfsi_json_num(o, "coverage_90", r->coverage);
     sgfsi_json_num(o, "coverage_90_se", r->coverage_se);
-    sgfsi_json *under = sgfsi_json_object(), *pit = sgfsi_json_array();
+    sgfsi_json *under = sgfsi_json_object_in(o, "share_under");
     sgfsi_json_num(under, "q5", r->under[0]);
     sgfsi_json_num(under, "q50", r->under[1]);
     sgfsi_json_num(under, "q95", r->under[2]);
-    sgfsi_json_put(o, "share_under", under);
+    sgfsi_json *pit = sgfsi_json_array_in(o, "pit");
     for (int b = 0; b < SGFSI_BINS; b++) sgfsi_json_int(pit, NULL, r->pit[b]);
-    sgfsi_json_put(o, "pit", pit);
 }
 
 sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
@@ -119,15 +96,10 @@ sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "model", r->model);
     sgfsi_json_text(o, "data", sgfsi_newdata_shown(predict->rows.rows));
-    sgfsi_json_int(o, "rows", r->rows);
-    sgfsi_json_int(o, "draws", r->draws);
-    sgfsi_json_text(o, "state", r->state);
+    SGFSI_JSON(o, r, rows, draws, state);
     sgfsi_json_text(o, "target", r->scored ? r->target : NULL);
     sgfsi_json_num(o, "seconds", r->seconds);
-    if (r->scored) {
-        sgfsi_json_num(o, "log_loss", r->log_loss);
-        sgfsi_json_num(o, "log_loss_se", r->log_loss_se);
-    }
+    if (r->scored) SGFSI_JSON(o, r, log_loss, log_loss_se);
     if (r->labels > 0) put_labels(o, r);
     else put_numbers(o, r);
     return o;

@@ -47,15 +47,6 @@ static void print_share(dealer *d, double share) {
     d->left[largest][1]--;
 }
 
-static int64_t draw_ticket(int64_t *left, int64_t folds, int64_t all, double u) {
-    double at = u * (double)all;
-    int64_t k = 0;
-    while (k + 1 < folds && at >= (double)left[k]) at -= (double)left[k++];
-    while (left[k] == 0) k = (k + 1) % folds; /* rounding at the upper end */
-    left[k]--;
-    return k;
-}
-
 sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t folds, double share,
                              uint64_t seed, sgfsi_arena *arena, sgfs_err *err) {
     *f = (sgfsi_folds){.N = data->N, .folds = folds, .seed = seed};
@@ -94,14 +85,23 @@ sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t fold
             sgfsi_data_rows_range(data, i, n, NULL, y);
             sgfsi_uniforms(&stream, BLOCK, u);
         }
-        int64_t c = class_of(d, y[i % BLOCK]);
-        f->of[i] = (uint8_t)draw_ticket(d->left[c], d->folds, d->count[c]--, u[i % BLOCK]);
+        int64_t c = class_of(d, y[i % BLOCK]), *left = d->left[c], k = 0;
+        double at = u[i % BLOCK] * (double)d->count[c]--;
+        while (k + 1 < d->folds && at >= (double)left[k]) at -= (double)left[k++];
+        while (left[k] == 0) k = (k + 1) % d->folds; /* rounding at the upper end */
+        left[k]--;
+        f->of[i] = (uint8_t)k;
     }
     return SGFS_OK;
 }
 
-/* So that groups of neighbours among the hidden rows are random ones. */
-static void shuffle(const sgfsi_folds *f, int64_t fold) {
+void sgfsi_folds_pick(sgfsi_folds *f, int64_t fold) {
+    f->training = f->hidden = 0;
+    for (int64_t i = 0; i < f->N; i++)
+        if (f->of[i] != fold) f->row[f->training++] = i;
+    for (int64_t i = 0; i < f->N; i++)
+        if (f->of[i] == fold) f->row[f->training + f->hidden++] = i;
+    /* Shuffled, so that groups of neighbours among the hidden rows are random ones. */
     int64_t *row = f->row + f->training;
     sgfsi_stream stream = sgfsi_stream_at(f->seed, 0, fold + 1, SGFSI_FOLDS);
     for (int64_t i = f->hidden - 1; i > 0; i--) {
@@ -111,15 +111,4 @@ static void shuffle(const sgfsi_folds *f, int64_t fold) {
         row[i] = row[k];
         row[k] = swap;
     }
-}
-
-void sgfsi_folds_pick(sgfsi_folds *f, int64_t fold) {
-    f->training = f->hidden = 0;
-    for (int64_t i = 0; i < f->N; i++) {
-        if (f->of[i] != fold) f->row[f->training++] = i;
-    }
-    for (int64_t i = 0; i < f->N; i++) {
-        if (f->of[i] == fold) f->row[f->training + f->hidden++] = i;
-    }
-    shuffle(f, fold);
 }

@@ -4,12 +4,10 @@
  * data, model and prior change what is sampled, not how.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/number.h"
-#include "chain/choose.h"
 #include "jobs/tune/tune.h"
 
 /* ---- axes ------------------------------------------------------------------------------------ */
@@ -19,9 +17,8 @@ static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
     if (strncmp(row->key, "output.", 7) == 0) return false;
     /* luck and speed are no settings */
     if (strcmp(row->key, "run.seed") == 0 || strcmp(row->key, "run.threads") == 0) return false;
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
         if (strcmp(set->stage, stages[i]) == 0) return true;
-    }
     return false;
 }
 
@@ -48,139 +45,113 @@ static const sgfs_option *find_option(const sgfs_config *cfg, const char *name, 
     return other;
 }
 
-static sgfs_status refuse_option(const sgfs_option *other, const char *name, const char *near,
-                                 sgfs_err *err) {
-    if (other != NULL && strncmp(other->key, "run.", 4) == 0) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--grid %.80s: luck and speed are no settings to choose. Give --%s its "
-                          "value directly.",
-                          name, other->flag);
-    }
-    if (other != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--grid %.80s: cannot be tuned; only options of the sampler, its matrix "
-                          "and the run can. Give --%s its value directly.",
-                          name, other->flag);
-    }
-    if (near != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--grid: there is no option \"%.80s\". Did you mean \"%s\"?", name, near);
-    }
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--grid: there is no option \"%.80s\"; `sgfs help tune` lists them.", name);
-}
-
-static char *trimmed(char *text) {
-    while (*text == ' ') text++;
-    for (char *end = text + strlen(text); end > text && end[-1] == ' ';) *--end = '\0';
-    return text;
-}
-
-/* Cut "1e-3,5e-4" at the commas; every value must be one that the flag would take. */
-static sgfs_status take_values(sgfsi_tune *t, sgfsi_axis *a, char *text, sgfs_err *err) {
-    for (char *next = text; next != NULL;) {
-        char *value = next, *comma = strchr(next, ',');
-        next = comma != NULL ? comma + 1 : NULL;
-        if (comma != NULL) *comma = '\0';
-        value = trimmed(value);
-        if (value[0] == '\0') {
+/* One more axis: "1e-3,5e-4" cut at the commas; every value must be one that the flag would
+ * take. */
+static sgfs_status add_axis(sgfsi_tune *t, const sgfs_option *option, const char *values,
+                            sgfs_err *err) {
+    sgfsi_axis *a = &t->axis[t->axes];
+    char *next = sgfsi_arena_text(&t->job.arena, values);
+    *a = (sgfsi_axis){.option = option};
+    a->value = sgfsi_arena_alloc(&t->job.arena, (int64_t)strlen(values) / 2 + 1, sizeof *a->value);
+    if (next == NULL || a->value == NULL) return sgfsi_fail_memory(err, "the grid");
+    while (next != NULL) {
+        char *value = next + strspn(next, " "), *end = next + strcspn(next, ",");
+        next = *end == ',' ? end + 1 : NULL;
+        while (end > value && end[-1] == ' ') end--;
+        *end = '\0';
+        if (value >= end)
             return sgfsi_fail(err, SGFS_EUSAGE,
-                              "--grid %s: a value is missing; write --grid %s=1,2,3.",
-                              a->option->flag, a->option->flag);
-        }
+                              "--grid %s: a value is missing; write --grid %s=1,2,3.", option->flag,
+                              option->flag);
         for (int64_t i = 0; i < a->count; i++) {
-            if (strcmp(a->value[i], value) != 0) continue;
-            return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s: %.80s is there twice.", a->option->flag,
-                              value);
+            if (strcmp(a->value[i], value) == 0)
+                return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s: %.80s is there twice.",
+                                  option->flag, value);
         }
         sgfs_config *trial = sgfsi_config_copy(t->job.cfg);
         if (trial == NULL) return sgfsi_fail_memory(err, "the grid");
-        sgfs_status status = sgfs_config_set(trial, a->option->key, value, err);
+        sgfs_status status = sgfs_config_set(trial, option->key, value, err);
         sgfs_config_free(trial);
         if (status != SGFS_OK) return status;
         a->value[a->count++] = value;
     }
+    t->axes++;
     return SGFS_OK;
 }
 
-static sgfs_status add_axis(sgfsi_tune *t, const sgfs_option *option, const char *values,
-                            sgfs_err *err) {
-    sgfsi_axis *a = &t->axis[t->axes];
-    char *text = sgfsi_arena_text(&t->job.arena, values);
-    *a = (sgfsi_axis){.option = option};
-    a->value = sgfsi_arena_alloc(&t->job.arena, (int64_t)strlen(values) / 2 + 1, sizeof *a->value);
-    if (text == NULL || a->value == NULL) return sgfsi_fail_memory(err, "the grid");
-    sgfs_status status = take_values(t, a, text, err);
-    if (status == SGFS_OK) t->axes++;
-    return status;
-}
-
-sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *option, const char *values, sgfs_err *err) {
+sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *name, const char *values, sgfs_err *err) {
     bool tunable = false;
     const char *near = NULL;
-    const sgfs_option *row = find_option(t->job.cfg, option, &tunable, &near);
-    if (!tunable) return refuse_option(row, option, near, err);
+    const sgfs_option *row = find_option(t->job.cfg, name, &tunable, &near);
+    if (!tunable && row != NULL && strncmp(row->key, "run.", 4) == 0)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid %.80s: luck and speed are no settings to choose. Give --%s its "
+                          "value directly.",
+                          name, row->flag);
+    if (!tunable && row != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid %.80s: cannot be tuned; only options of the sampler, its matrix "
+                          "and the run can. Give --%s its value directly.",
+                          name, row->flag);
+    if (!tunable && near != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid: there is no option \"%.80s\". Did you mean \"%s\"?", name, near);
+    if (!tunable)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--grid: there is no option \"%.80s\"; `sgfs help tune` lists them.",
+                          name);
     for (int64_t i = 0; i < t->axes; i++) {
-        if (strcmp(t->axis[i].option->key, row->key) != 0) continue;
-        return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s is there twice: put all values in one.",
-                          row->flag);
+        if (strcmp(t->axis[i].option->key, row->key) == 0)
+            return sgfsi_fail(err, SGFS_EUSAGE, "--grid %s is there twice: put all values in one.",
+                              row->flag);
     }
-    if (t->axes == SGFSI_MOST_AXES) {
+    if (t->axes == SGFSI_MOST_AXES)
         return sgfsi_fail(err, SGFS_EUSAGE, "--grid: at most %d options at once.", SGFSI_MOST_AXES);
-    }
     return add_axis(t, row, values, err);
 }
 
 /* ---- a grid where none was given ------------------------------------------------------------- */
 
 static const sgfs_option *read_by(const sgfs_sampler_kind *kind, const char *key) {
-    for (const sgfs_option *o = kind->options; o->key != NULL; o++) {
+    for (const sgfs_option *o = kind->options; o->key != NULL; o++)
         if (strcmp(o->key, key) == 0) return o;
-    }
     return NULL;
 }
 
-/* Half a decade up and down, twice, from the value in force. */
-static sgfs_status around(sgfsi_tune *t, const sgfs_option *option, double x, sgfs_err *err) {
-    static const double factor[] = {0.1, 0.3, 1, 3, 10};
-    char text[5 * SGFSI_NUM_CHARS + 5] = "";
-    for (int i = 0; i < 5; i++) {
-        char number[SGFSI_NUM_CHARS];
-        size_t used = strlen(text);
-        sgfsi_format_digits(number, factor[i] * x, 3);
-        snprintf(text + used, sizeof text - used, "%s%s", i > 0 ? "," : "", number);
-    }
+/* A grid of one option that nobody asked for is announced. */
+static sgfs_status try_axis(sgfsi_tune *t, const sgfs_option *option, const char *values,
+                            sgfs_err *err) {
     sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE, "No --grid given: trying --grid %s=%s.",
-              option->flag, text);
-    return add_axis(t, option, text, err);
+              option->flag, values);
+    return add_axis(t, option, values, err);
 }
 
-/* alpha where the sampler has one; else the step size that is in force once every "auto" is. */
+/* alpha where the sampler has one; else the step size that is in force once every "auto" is, and
+ * half a decade up and down, twice; else a share of a Newton step, 1 being the largest that is
+ * usual. */
 static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err *err) {
-    const sgfsi_kinds *kinds = &plan->kinds;
     static const char *const steps[] = {"sampler.epsilon", "sampler.step_a"};
-    const sgfs_option *alpha = read_by(kinds->sampler, "sampler.alpha");
-    if (alpha != NULL && !sgfsi_config_given(t->job.cfg, "sampler.epsilon")) {
-        sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE,
-                  "No --grid given: trying --grid alpha=0,1,2,4.");
-        return add_axis(t, alpha, "0,1,2,4", err);
-    }
+    static const double factor[] = {0.1, 0.3, 1, 3, 10};
+    const sgfs_sampler_kind *sampler = plan->kinds.sampler;
+    const sgfs_option *alpha = read_by(sampler, "sampler.alpha");
+    if (alpha != NULL && !sgfsi_config_given(t->job.cfg, "sampler.epsilon"))
+        return try_axis(t, alpha, "0,1,2,4", err);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        const sgfs_option *step = read_by(kinds->sampler, steps[i]);
+        const sgfs_option *step = read_by(sampler, steps[i]);
         double x = sgfsi_plan_num(plan, steps[i]);
-        if (step != NULL && !isnan(x)) return around(t, step, x, err);
+        if (step == NULL || isnan(x)) continue;
+        char text[5 * SGFSI_NUM_CHARS + 5] = "";
+        for (int k = 0; k < 5; k++)
+            sgfsi_append(text, sizeof text, "%s%s", k > 0 ? "," : "",
+                         SGFSI_DIGITS(factor[k] * x, 3));
+        return try_axis(t, step, text, err);
     }
-    const sgfs_option *share = read_by(kinds->sampler, "sampler.step");
-    /* A share of a Newton step, 1 being the largest that is usual. */
-    if (share != NULL) {
-        sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE,
-                  "No --grid given: trying --grid step=0.1,0.3,1.");
-        return add_axis(t, share, "0.1,0.3,1", err);
-    }
+    const sgfs_option *share = read_by(sampler, "sampler.step");
+    if (share != NULL) return try_axis(t, share, "0.1,0.3,1", err);
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Sampler %s has no step size to try by default: say what to vary with --grid "
                       "OPTION=VALUE,VALUE.",
-                      kinds->name);
+                      plan->kinds.name);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -205,16 +176,6 @@ static sgfs_status name_something_to_tune(sgfsi_tune *t, const sgfs_model *m, sg
     return status;
 }
 
-static sgfs_status choose_grid(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
-    sgfsi_choice choice;
-    sgfsi_plan plan = {.tau = 0};
-    sgfs_status status = name_something_to_tune(t, m, err);
-    if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->job.cfg, NULL, &choice, err);
-    if (status == SGFS_OK) status = default_grid(t, &plan, err);
-    sgfsi_plan_free(&plan);
-    return status;
-}
-
 static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m, sgfs_err *err) {
     sgfsi_trial *trial = &t->trial[index];
     trial->cfg = sgfsi_config_copy(t->job.cfg);
@@ -227,23 +188,18 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
                              ? sgfsi_config_default(trial->cfg, "run.ess", "0", err)
                              : SGFS_OK;
     /* Combination `index`: the last axis runs fastest. */
-    if (status == SGFS_OK) {
-        char text[512] = "";
-        int64_t stride = t->trials;
-        for (int64_t i = 0; i < t->axes && status == SGFS_OK; i++) {
-            const sgfsi_axis *a = &t->axis[i];
-            stride /= a->count;
-            const char *value = a->value[index / stride % a->count];
-            size_t used = strlen(text);
-            snprintf(text + used, sizeof text - used, "%s%s=%s", i > 0 ? ", " : "", a->option->flag,
-                     value);
-            status = sgfs_config_set(trial->cfg, a->option->key, value, err);
-        }
-        trial->setting = sgfsi_arena_text(&t->job.arena, text);
-        if (trial->setting == NULL && status == SGFS_OK)
-            status = sgfsi_fail_memory(err, "the grid");
+    char text[512] = "";
+    int64_t stride = t->trials;
+    for (int64_t i = 0; i < t->axes && status == SGFS_OK; i++) {
+        const sgfsi_axis *a = &t->axis[i];
+        stride /= a->count;
+        const char *value = a->value[index / stride % a->count];
+        sgfsi_append(text, sizeof text, "%s%s=%s", i > 0 ? ", " : "", a->option->flag, value);
+        status = sgfs_config_set(trial->cfg, a->option->key, value, err);
     }
     if (status != SGFS_OK) return status;
+    trial->setting = sgfsi_arena_text(&t->job.arena, text);
+    if (trial->setting == NULL) return sgfsi_fail_memory(err, "the grid");
     /* A run with this setting would be refused: say so now, and which one it is. One sampler for
      * all folds, and the one that the winner will be run with. */
     sgfs_err cause = {SGFS_OK, ""};
@@ -259,14 +215,21 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
 }
 
 sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err) {
-    sgfs_status status = t->axes > 0 ? SGFS_OK : choose_grid(t, m, err);
+    sgfs_status status = SGFS_OK;
+    if (t->axes == 0) {
+        sgfsi_choice choice;
+        sgfsi_plan plan = {.tau = 0};
+        status = name_something_to_tune(t, m, err);
+        if (status == SGFS_OK) status = sgfsi_plan_make(&plan, m, t->job.cfg, NULL, &choice, err);
+        if (status == SGFS_OK) status = default_grid(t, &plan, err);
+        sgfsi_plan_free(&plan);
+    }
     if (status != SGFS_OK) return status;
     double count = 1;
     for (int64_t i = 0; i < t->axes; i++) count *= (double)t->axis[i].count;
-    if (count > SGFSI_MOST_TRIALS) {
+    if (count > SGFSI_MOST_TRIALS)
         return sgfsi_fail(err, SGFS_EUSAGE, "--grid: %.0f settings are more than the %d allowed.",
                           count, SGFSI_MOST_TRIALS);
-    }
     t->trials = (int64_t)count;
     t->trial = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *t->trial);
     if (t->trial == NULL) return t->trials = 0, sgfsi_fail_memory(err, "the grid");

@@ -15,10 +15,8 @@
  */
 #include "jobs/tune/heldout_loss.h"
 
-#include <math.h>
 #include <omp.h>
 
-#include "context/device/device.h"
 #include "posterior/predictor.h"
 #include "rows/rows.h"
 
@@ -46,30 +44,24 @@ static bool is_stopping(const scorer *s) {
     return s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
 }
 
-/* ---- one block of rows ----------------------------------------------------------------------- */
-
-static sgfs_status score_block(scorer *s, room *r, int64_t first, int64_t n, int64_t group) {
-    const sgfs_batch b = sgfsi_rows_table(&r->rows, s->row + first, n);
-    sgfsi_predictor_begin(&r->predictor, &b, 0);
-    for (int64_t c = 0; c < s->draws->chains; c++) {
-        const sgfsi_chain_draws *chain = &s->draws->chain[c];
-        for (int64_t t = 0; t < chain->draws; t++) {
-            const sgfsi_draw draw = {chain->theta + t * s->m->D, (uint32_t)c, t};
-            sgfs_status status = sgfsi_predictor_add(&r->predictor, &draw, &s->err[group]);
-            if (status != SGFS_OK) return status;
-        }
-    }
-    sgfsi_predictor_tally(&r->predictor, &s->tally[group]);
-    return SGFS_OK;
-}
-
 static void score_group(scorer *s, int64_t group) {
     room *r = &s->room[omp_get_thread_num()];
     int64_t from = group * s->n / s->groups, end = (group + 1) * s->n / s->groups;
-    sgfs_status status = SGFS_OK;
-    for (int64_t first = from; first < end && status == SGFS_OK && !is_stopping(s); first += BLOCK)
-        status = score_block(s, r, first, end - first < BLOCK ? end - first : BLOCK, group);
-    s->status[group] = status;
+    sgfs_status *status = &s->status[group];
+    for (int64_t first = from; first < end && !is_stopping(s); first += BLOCK) {
+        int64_t n = end - first < BLOCK ? end - first : BLOCK;
+        const sgfs_batch *b = sgfsi_rows_table(&r->rows, s->row + first, n);
+        sgfsi_predictor_begin(&r->predictor, b, 0);
+        for (int64_t c = 0; c < s->draws->chains; c++) {
+            const sgfsi_chain_draws *chain = &s->draws->chain[c];
+            for (int64_t t = 0; t < chain->draws && *status == SGFS_OK; t++) {
+                const sgfsi_draw draw = {chain->theta + t * s->m->D, (uint32_t)c, t};
+                *status = sgfsi_predictor_add(&r->predictor, &draw, &s->err[group]);
+            }
+        }
+        if (*status != SGFS_OK) return;
+        sgfsi_predictor_tally(&r->predictor, &s->tally[group]);
+    }
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -87,23 +79,13 @@ static sgfs_status collect(const scorer *s, sgfsi_heldout *out, sgfs_err *err) {
         wrong += sgfsi_mean_se_mean(&s->tally[g].wrong) * weight; /* NaN without labels */
         total += weight;
     }
-    if (total == 0) {
+    if (total == 0)
         return sgfsi_fail(err, SGFS_EDATA,
                           "The %lld rows that are held out all have weight 0: nothing can be "
                           "judged by them. Use fewer --folds, or another --seed.",
                           (long long)s->n);
-    }
     out->loss = loss / total;
     out->error = wrong / total;
-    return SGFS_OK;
-}
-
-static sgfs_status first_failure(const scorer *s, sgfs_err *err) {
-    for (int64_t g = 0; g < s->groups; g++) {
-        if (s->status[g] == SGFS_OK) continue;
-        return sgfsi_fail(err, s->status[g], "Held-out rows cannot be scored: %.400s.",
-                          s->err[g].text);
-    }
     return SGFS_OK;
 }
 
@@ -126,22 +108,17 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
         for (int64_t g = 0; g < s->groups; g++) score_group(s, g);
         sgfsi_context_leave(scope);
-        status = first_failure(s, err);
+        for (int64_t g = 0; g < s->groups && status == SGFS_OK; g++) {
+            status = s->status[g];
+            if (status != SGFS_OK)
+                sgfsi_fail(err, status, "Held-out rows cannot be scored: %.400s.", s->err[g].text);
+        }
         if (status == SGFS_OK && is_stopping(s))
             status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
         if (status == SGFS_OK) status = collect(s, out, err);
     }
     sgfsi_arena_free(&arena);
     return status;
-}
-
-static sgfs_model *copy_model(const sgfs_model *m, const sgfs_data *data, sgfs_err *err) {
-    sgfs_config *silent = sgfsi_config_copy(m->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
-    sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_model *user = sgfsi_model_create(m->kind, data, silent, m->saved, err);
-    sgfs_config_free(silent);
-    return user;
 }
 
 sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
@@ -151,7 +128,8 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     if (err == NULL) err = &own;
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
-    sgfs_model *user = plain != NULL ? copy_model(m, plain, err) : NULL;
+    sgfs_model *user =
+        plain != NULL ? sgfsi_model_within(&m->ctx, m->kind, plain, m->cfg, m->saved, err) : NULL;
     if (user == NULL) return sgfs_data_free(plain), err->code;
     scorer s = {.m = user,
                 .draws = draws,

@@ -18,10 +18,10 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
+#include "diagnostics/normal.h"
 #include "jobs/tune/tune.h"
 
 static const double spread_margin = 0.1, few_draws = 50;
@@ -44,25 +44,11 @@ static void mean_of(int64_t n, const double *x, const double *other, double *mea
     *se = n > 1 ? sqrt(ss / (double)(n - 1) / (double)n) : NAN;
 }
 
-/* 97.5 % point of Student's t; exact up to ten degrees of freedom, then to 1 %. */
-static double student(int64_t freedom) {
-    static const double point[] = {12.71, 4.303, 3.182, 2.776, 2.571,
-                                   2.447, 2.365, 2.306, 2.262, 2.228};
-    if (freedom < 1) return INFINITY;
-    if (freedom < 3)
-        freedom = 3; /* two or three folds would otherwise tie anything with anything */
-    return freedom <= 10 ? point[freedom - 1] : 1.96 * (1 + 1.3 / (double)freedom);
-}
-
 static double measure_of(const sgfsi_tune *t, const sgfs_tune_row *row) {
     return t->by_error ? row->E2 : row->loss;
 }
 
 /* ---- the winner ------------------------------------------------------------------------------ */
-
-static bool spread_is_off(const sgfs_tune_row *row) {
-    return fabs(row->spread - 1) > spread_margin; /* false where it is not known */
-}
 
 /* How far off on a log scale; whatever is within the margin is as good as right. */
 static double spread_error(const sgfs_tune_row *row) {
@@ -81,17 +67,14 @@ static bool goes_before(const sgfs_tune_row *a, const sgfs_tune_row *b) {
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
-static int64_t count_known(const sgfsi_tune *t) {
-    int64_t known = 0;
-    for (int64_t i = 0; i < t->trials; i++) known += is_known(&t->trial[i]);
-    return known;
-}
-
 static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
     const sgfs_tune_row *winner = &row[t->table.winner];
-    int64_t tied = 0;
-    for (int64_t i = 0; i < t->trials; i++) tied += row[i].tied;
-    if (count_known(t) == 1) {
+    int64_t tied = 0, known = 0;
+    for (int64_t i = 0; i < t->trials; i++) {
+        tied += row[i].tied;
+        known += is_known(&t->trial[i]);
+    }
+    if (known == 1) {
         snprintf(out, room, "%s is the only setting that came through.", winner->setting);
     } else if (isnan(row[t->table.best].loss_se)) {
         snprintf(out, room,
@@ -108,20 +91,15 @@ static void say_loss(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, s
                  "move, the spread nearest to what the curvature predicts, then the largest ESS.",
                  (long long)tied, winner->setting);
     }
-    size_t used = strlen(out);
-    if (spread_is_off(winner)) {
-        char number[SGFSI_NUM_CHARS];
-        sgfsi_format_digits(number, winner->spread, 3);
-        snprintf(out + used, room - used,
-                 " Its spread is %s times what the curvature predicts, which log loss does not "
-                 "see: %s, or judge with --by error.",
-                 number, winner->spread > 1 ? "try smaller steps" : "sample longer");
-        used = strlen(out);
-    }
-    if (!(winner->ess_min >= few_draws)) {
-        snprintf(out + used, room - used,
-                 " Its smallest ESS is below 50: sample longer before trusting the order.");
-    }
+    if (fabs(winner->spread - 1) > spread_margin) /* false where it is not known */
+        sgfsi_append(out, room,
+                     " Its spread is %s times what the curvature predicts, which log loss does not "
+                     "see: %s, or judge with --by error.",
+                     SGFSI_DIGITS(winner->spread, 3),
+                     winner->spread > 1 ? "try smaller steps" : "sample longer");
+    if (!(winner->ess_min >= few_draws))
+        sgfsi_append(out, room,
+                     " Its smallest ESS is below 50: sample longer before trusting the order.");
 }
 
 static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, size_t room) {
@@ -135,20 +113,11 @@ static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, 
                  : "");
 }
 
-static sgfs_status put_into_words(sgfsi_tune *t, const sgfs_tune_row *row, sgfs_err *err) {
-    char text[2048];
-    if (t->table.winner < 0) snprintf(text, sizeof text, "No setting came through.");
-    else (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
-    t->table.verdict = sgfsi_arena_text(&t->job.arena, text);
-    return t->table.verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
-}
-
 sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     /* Units that every setting tried so far has: whoever stops early compares like with like. */
     int64_t common = INT64_MAX;
-    for (int64_t i = 0; i < t->trials; i++) {
+    for (int64_t i = 0; i < t->trials; i++)
         if (is_known(&t->trial[i]) && t->trial[i].units < common) common = t->trial[i].units;
-    }
     int64_t units = common == INT64_MAX ? 0 : common;
     sgfs_tune_row *row = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *row);
     if (row == NULL) return sgfsi_fail_memory(err, "the table");
@@ -188,17 +157,21 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     }
     table->best = table->winner = best;
     if (!t->by_error && table->best >= 0) {
+        /* Two or three folds would otherwise tie anything with anything. */
+        double point = sgfsi_student_beyond(0.025, units > 4 ? units - 1 : 3);
         for (int64_t i = 0; i < t->trials; i++) {
             if (!is_known(&t->trial[i])) continue;
             mean_of(units, t->trial[i].loss, t->trial[table->best].loss, &row[i].gap,
                     &row[i].gap_se);
-            row[i].tied = i == table->best || row[i].gap <= student(units - 1) * row[i].gap_se;
+            row[i].tied = i == table->best || row[i].gap <= point * row[i].gap_se;
         }
-        for (int64_t i = 0; i < t->trials; i++) {
+        for (int64_t i = 0; i < t->trials; i++)
             if (row[i].tied && goes_before(&row[i], &row[table->winner])) table->winner = i;
-        }
     }
-    return put_into_words(t, row, err);
+    char text[2048] = "No setting came through.";
+    if (table->winner >= 0) (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
+    table->verdict = sgfsi_arena_text(&t->job.arena, text);
+    return table->verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
@@ -215,9 +188,8 @@ static sgfsi_json *winner_json(const sgfsi_tune *t) {
     int64_t last = 0; /* in the order in which they were given: it is that of the transforms */
     while ((option = sgfsi_config_next_given(cfg, &last)) != NULL) {
         bool wanted = true;
-        for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++) {
+        for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++)
             if (strncmp(option->key, left_out[k], strlen(left_out[k])) == 0) wanted = false;
-        }
         if (wanted) sgfsi_json_text(out, option->key, sgfs_config_get(cfg, option->key));
     }
     return out;
@@ -226,36 +198,24 @@ static sgfsi_json *winner_json(const sgfsi_tune *t) {
 sgfsi_json *sgfsi_tune_json(const sgfs_job *job) {
     const sgfsi_tune *t = (const sgfsi_tune *)job;
     const sgfs_tune_table *table = &t->table;
-    sgfsi_json *out = sgfsi_json_object(), *rows = sgfsi_json_array();
+    sgfsi_json *out = sgfsi_json_object();
     bool won = table->winner >= 0;
     sgfsi_json_text(out, "by", t->by_error ? "error" : "log-loss");
     sgfsi_json_int(out, "folds", table->folds);
     sgfsi_json_num(out, "holdout", t->share > 0 ? t->share : NAN);
-    for (int64_t i = 0; i < table->rows; i++) {
-        const sgfs_tune_row *r = &table->row[i];
-        sgfsi_json *o = sgfsi_json_object();
-        sgfsi_json_text(o, "setting", r->setting);
-        sgfsi_json_text(o, "state", r->state);
-        sgfsi_json_text(o, "note", r->note);
+    sgfsi_json *rows = sgfsi_json_array_in(out, "rows");
+    for (const sgfs_tune_row *r = table->row; r < table->row + table->rows; r++) {
+        sgfsi_json *o = sgfsi_json_object_in(rows, NULL);
+        SGFSI_JSON(o, r, setting, state, note);
         if (t->by_error) {
-            sgfsi_json_num(o, "E1", r->E1);
-            sgfsi_json_num(o, "E2", r->E2);
-            sgfsi_json_num(o, "E2_noise", r->E2_noise);
-            sgfsi_json_num(o, "trR", r->trR);
+            SGFSI_JSON(o, r, E1, E2, E2_noise, trR);
         } else {
             sgfsi_json_num(o, "log_loss", r->loss);
             sgfsi_json_num(o, "log_loss_se", r->loss_se);
-            sgfsi_json_num(o, "gap", r->gap);
-            sgfsi_json_num(o, "gap_se", r->gap_se);
-            sgfsi_json_num(o, "error", r->error);
-            sgfsi_json_flag(o, "tied", r->tied);
+            SGFSI_JSON(o, r, gap, gap_se, error, tied);
         }
-        sgfsi_json_num(o, "spread", r->spread);
-        sgfsi_json_num(o, "ess_min", r->ess_min);
-        sgfsi_json_num(o, "seconds", r->seconds);
-        sgfsi_json_put(rows, NULL, o);
+        SGFSI_JSON(o, r, spread, ess_min, seconds);
     }
-    sgfsi_json_put(out, "rows", rows);
     sgfsi_json_text(out, "winner", won ? table->row[table->winner].setting : NULL);
     sgfsi_json_text(out, "verdict", table->verdict);
     if (won) sgfsi_json_put(out, "config", winner_json(t));

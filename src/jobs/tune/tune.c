@@ -11,10 +11,8 @@
 #include "jobs/tune/tune.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "chain/run.h"
 #include "diagnostics/reference.h"
 #include "diagnostics/summary.h"
@@ -32,40 +30,32 @@ static const sgfs_option options[] = {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static sgfs_status check_folds(sgfsi_tune *t, sgfs_err *err) {
-    if (sgfsi_config_given(t->job.cfg, "tune.reference")) {
+static sgfs_status check_options(sgfsi_tune *t, sgfs_err *err) {
+    const sgfs_config *cfg = t->job.cfg;
+    const char *path = sgfsi_config_text(cfg, "tune.reference");
+    bool folds = sgfsi_config_given(cfg, "tune.folds");
+    if (sgfsi_config_text(cfg, "run.validate")[0] != '\0')
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--validate belongs to a single run; tune holds rows out by itself.");
+    if (!t->by_error && sgfsi_config_given(cfg, "tune.reference"))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--reference is what --by error compares with; --by log-loss has no use "
                           "for it.");
-    }
-    if (t->share > 0 && sgfsi_config_given(t->job.cfg, "tune.folds")) {
+    if (!t->by_error && t->share > 0 && folds)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--folds and --holdout are two ways to hold rows out: give one of them.");
-    }
-    if (t->folds > t->model->data->N) {
+    if (!t->by_error && t->folds > t->model->data->N)
         return sgfsi_fail(err, SGFS_EUSAGE, "--folds %lld is more than the %lld rows of %s.",
                           (long long)t->folds, (long long)t->model->data->N, t->model->data->path);
-    }
-    return SGFS_OK;
-}
-
-static sgfs_status check_options(sgfsi_tune *t, sgfs_err *err) {
-    if (sgfsi_config_text(t->job.cfg, "run.validate")[0] != '\0') {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--validate belongs to a single run; tune holds rows out by itself.");
-    }
-    if (!t->by_error) return check_folds(t, err);
-    /* Names and a covariance: what would only be missed after the first run otherwise. */
-    const char *path = sgfsi_config_text(t->job.cfg, "tune.reference");
-    sgfsi_reference reference = {0};
-    if (path[0] == '\0') {
+    if (!t->by_error) return SGFS_OK;
+    if (path[0] == '\0')
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--by error: compared with what? Add --reference RUN or MOMENTS.json.");
-    }
-    if (sgfsi_config_given(t->job.cfg, "tune.folds") || t->share > 0) {
+    if (folds || t->share > 0)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--by error holds no rows out: leave --folds and --holdout away.");
-    }
+    /* Names and a covariance: what would only be missed after the first run otherwise. */
+    sgfsi_reference reference = {.threads = t->job.threads};
     sgfs_status status =
         sgfsi_reference_read(path, t->model->D, t->model->param, &t->job.arena, &reference, err);
     if (status != SGFS_OK || reference.cov != NULL) return status;
@@ -81,12 +71,11 @@ static sgfs_status read_grid(sgfsi_tune *t, const char *grid, sgfs_err *err) {
         end = strchr(text, '\n');
         if (end != NULL) *end++ = '\0';
         char *equals = strchr(text, '=');
-        if (equals == NULL) {
+        if (equals == NULL)
             return sgfsi_fail(err, SGFS_EUSAGE,
                               "--grid %.100s: write it as OPTION=VALUE,VALUE, for example --grid "
                               "epsilon=1e-3,1e-4.",
                               text);
-        }
         *equals = '\0';
         status = sgfsi_tune_grid(t, text, equals + 1, err);
         if (status != SGFS_OK) return status;
@@ -125,18 +114,40 @@ static void on_run_progress(const sgfs_progress *p, void *user) {
     sgfsi_tune *t = user;
     double done = t->done + t->at_hand->work * p->fraction;
     int64_t runs = t->trials * t->folds;
-    char detail[600];
     if (sgfsi_job_stopping(&t->job)) sgfs_run_stop(t->running);
-    snprintf(detail, sizeof detail, "run %lld of %lld (%.500s)", (long long)t->run, (long long)runs,
-             t->at_hand->setting);
-    sgfsi_job_report(&t->job, (sgfs_progress){.fraction = t->total > 0 ? done / t->total : 0,
-                                              .detail = detail,
-                                              .done = t->run - 1,
-                                              .total = runs});
+    sgfsi_job_report(&t->job, t->total > 0 ? done / t->total : 0, t->run - 1, runs,
+                     "run %lld of %lld (%.500s)", (long long)t->run, (long long)runs,
+                     t->at_hand->setting);
 }
 
-/* Geometric mean over the parameters of sd / what the curvature predicts. */
-static double spread_of(const sgfs_summary *s) {
+static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
+                         const sgfsi_folds *f, sgfs_err *err) {
+    trial->empty = sgfs_draws_size(run->out.memory).draws == 0;
+    if (trial->empty) return SGFS_OK;
+    const sgfs_draws *draws = run->out.memory;
+    if (f == NULL) { /* by error */
+        const char *reference = sgfsi_config_text(t->job.cfg, "tune.reference");
+        sgfs_compare *c = sgfsi_compare_new(draws, reference, t->job.threads, err);
+        if (c == NULL) return err->code;
+        trial->E1 = c->E1;
+        trial->E2 = c->E2;
+        trial->trR = c->trR;
+        trial->E2_noise = c->E2_noise;
+        trial->units = 1;
+        sgfsi_compare_free(c);
+    } else {
+        sgfsi_heldout h;
+        sgfs_status status = sgfsi_heldout_score(run->model, draws, f->row + f->training, f->hidden,
+                                                 t->job.threads, &t->job.stop, &h, err);
+        if (status != SGFS_OK) return status;
+        for (int64_t g = 0; t->share > 0 && g < h.groups; g++)
+            trial->loss[trial->units++] = h.group[g];
+        if (t->share == 0) trial->loss[trial->units++] = h.loss;
+        trial->error += h.error;
+    }
+    sgfs_summary *s = sgfsi_summary_new(draws, t->job.threads, err);
+    if (s == NULL) return err->code;
+    /* Geometric mean over the parameters of sd / what the curvature predicts. */
     double sum = 0, count = 0;
     for (int64_t i = 0; i < s->dim; i++) {
         double ratio = s->row[i].sd / s->row[i].sd_curvature;
@@ -144,54 +155,11 @@ static double spread_of(const sgfs_summary *s) {
         sum += log(ratio);
         count++;
     }
-    return count > 0 ? exp(sum / count) : NAN;
-}
-
-static sgfs_status add_diagnostics(sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_summary *s = sgfsi_summary_new(run->out.memory, err);
-    if (s == NULL) return err->code;
+    trial->spread += count > 0 ? exp(sum / count) : NAN;
     trial->ess += s->ess_min;
-    trial->spread += spread_of(s);
+    trial->runs++;
     sgfsi_summary_free(s);
     return SGFS_OK;
-}
-
-static sgfs_status compare(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run, sgfs_err *err) {
-    sgfs_compare *c =
-        sgfsi_compare_new(run->out.memory, sgfsi_config_text(t->job.cfg, "tune.reference"), err);
-    if (c == NULL) return err->code;
-    trial->E1 = c->E1;
-    trial->E2 = c->E2;
-    trial->trR = c->trR;
-    trial->E2_noise = c->E2_noise;
-    trial->units = 1;
-    sgfsi_compare_free(c);
-    return SGFS_OK;
-}
-
-static sgfs_status score(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
-                         const sgfsi_folds *f, sgfs_err *err) {
-    sgfsi_heldout s;
-    sgfs_status status = sgfsi_heldout_score(
-        run->model, run->out.memory, f->row + f->training, f->hidden,
-        sgfsi_threads(sgfsi_config_int(t->job.cfg, "run.threads")), &t->job.stop, &s, err);
-    if (status != SGFS_OK) return status;
-    for (int64_t g = 0; t->share > 0 && g < s.groups; g++) trial->loss[trial->units++] = s.group[g];
-    if (t->share == 0) trial->loss[trial->units++] = s.loss;
-    trial->error += s.error;
-    return SGFS_OK;
-}
-
-static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
-                         const sgfsi_folds *f, sgfs_err *err) {
-    if (sgfs_draws_size(run->out.memory).draws == 0) {
-        trial->empty = true;
-        return SGFS_OK;
-    }
-    sgfs_status status = f != NULL ? score(t, trial, run, f, err) : compare(t, trial, run, err);
-    if (status == SGFS_OK) status = add_diagnostics(trial, run, err);
-    trial->runs += status == SGFS_OK;
-    return status;
 }
 
 /* A chain that left the numbers is a result; a stop by --max-time leaves fewer draws. */
@@ -236,38 +204,28 @@ static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds
     return status;
 }
 
-/* The model on the training rows of the fold at hand, and every setting on it. */
-static sgfs_status try_fold(sgfsi_tune *t, const sgfsi_folds *f, int64_t fold, sgfs_err *err) {
-    sgfs_err cause = {SGFS_OK, ""};
-    sgfs_config *silent = sgfsi_config_copy(t->model->cfg);
-    if (silent == NULL) return sgfsi_fail_memory(err, "a fold");
-    sgfs_config_on_message(silent, NULL, NULL);
-    sgfs_data *data = sgfsi_data_view(t->model->data, f->row, f->training, SGFSI_OWN_SCALE, &cause);
-    sgfs_model *m = data != NULL
-                        ? sgfsi_model_create(t->model->kind, data, silent, t->model->saved, &cause)
-                        : NULL;
-    sgfs_status status = SGFS_OK;
-    if (m == NULL) {
-        status = sgfsi_fail(
-            err, cause.code, "With %s %lld of %lld held out the rows left cannot be used: %.350s",
-            t->share > 0 ? "part" : "fold", (long long)fold + 1, (long long)t->folds, cause.text);
-    } else {
-        status = try_all(t, m, f, err);
-    }
-    sgfs_model_free(m);
-    sgfs_data_free(data);
-    sgfs_config_free(silent);
-    return status;
-}
-
+/* For each fold: the model on its training rows, and every setting on it. */
 static sgfs_status try_folds(sgfsi_tune *t, sgfs_err *err) {
     sgfsi_folds f;
+    const sgfs_model *whole = t->model;
     uint64_t seed = (uint64_t)sgfsi_config_int(t->job.cfg, "run.seed");
     sgfs_status status =
-        sgfsi_folds_open(&f, t->model->data, t->folds, t->share, seed, &t->job.arena, err);
+        sgfsi_folds_open(&f, whole->data, t->folds, t->share, seed, &t->job.arena, err);
     for (int64_t k = 0; k < t->folds && status == SGFS_OK; k++) {
+        sgfs_err cause = {SGFS_OK, ""};
         sgfsi_folds_pick(&f, k);
-        status = try_fold(t, &f, k, err);
+        sgfs_data *data = sgfsi_data_view(whole->data, f.row, f.training, SGFSI_OWN_SCALE, &cause);
+        sgfs_model *m = data != NULL ? sgfsi_model_within(&whole->ctx, whole->kind, data,
+                                                          whole->cfg, whole->saved, &cause)
+                                     : NULL;
+        if (m != NULL) status = try_all(t, m, &f, err);
+        else
+            status = sgfsi_fail(
+                err, cause.code,
+                "With %s %lld of %lld held out the rows left cannot be used: %.350s",
+                t->share > 0 ? "part" : "fold", (long long)k + 1, (long long)t->folds, cause.text);
+        sgfs_model_free(m);
+        sgfs_data_free(data);
     }
     return status;
 }
@@ -278,20 +236,18 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (status != SGFS_OK && status != SGFS_ESTOPPED) return status;
     sgfs_status ranked = sgfsi_tune_rank(t, err);
     if (ranked != SGFS_OK) return ranked;
-    if (status == SGFS_ESTOPPED) {
+    if (status == SGFS_ESTOPPED)
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
                           (long long)t->finished, (long long)(t->trials * t->folds));
-    }
     /* Nothing to recommend: because everything diverged, or because no run came as far as a
      * draw. */
     int64_t diverged = 0;
     for (int64_t i = 0; i < t->trials; i++) diverged += t->trial[i].diverged;
     if (t->table.winner >= 0) return SGFS_OK;
-    if (diverged < t->trials) {
+    if (diverged < t->trials)
         return sgfsi_fail(err, SGFS_ESTOPPED,
                           "No setting can be judged: --max-time ended the runs before their first "
                           "draw. Give them more time, or a shorter --warmup.");
-    }
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "Every setting diverged (%lld of %lld). Try smaller steps: another decade down "

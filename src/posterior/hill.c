@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * hill.c: see hill.h.
+ */
+#include "posterior/hill.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+enum { PAIRS = SGFSI_HILL_PAIRS, TRIED = 3 };
+
+void sgfsi_hill_directions(const sgfsi_hill *h, int64_t K, const double *Z, double *U) {
+    sgfsi_gemm_nn(h->dev, K, h->D, h->D, 1.0, Z, h->spread, 0.0, U);
+}
+
+double sgfsi_hill_weight(double plus, double minus, double square) {
+    double most = fmax(plus, minus), less = fmin(plus, minus);
+    return most > -INFINITY ? most + log1p(exp(less - most)) - M_LN2 + 0.5 * square : -INFINITY;
+}
+
+/* Acceptance and autocorrelation time of an independent chain on K proposals with these log
+ * weights: a proposal that the chain is at, which happens in proportion to its weight, is left with
+ * probability a_k, the mean of min(1, e^(W_l - W_k)) over the others, and stays for 1/a_k
+ * iterations. */
+static void judge(int64_t K, const double *W, double *accept, double *tau) {
+    double most = -INFINITY, sum = 0;
+    *accept = *tau = 0;
+    for (int64_t k = 0; k < K; k++) most = fmax(most, W[k]);
+    for (int64_t k = 0; k < K; k++) {
+        double a = 0, weight = exp(W[k] - most);
+        if (!(weight > 0)) continue;
+        for (int64_t l = 0; l < K; l++) a += l == k ? 0 : fmin(1, exp(W[l] - W[k]));
+        a /= (double)(K - 1);
+        sum += weight;
+        *accept += weight * a;
+        *tau += weight * (2 / a - 1);
+    }
+    *accept /= sum;
+    *tau = sum > 0 && isfinite(*tau) ? *tau / sum : INFINITY;
+}
+
+/* One trial: what the pairs around `centre` are worth, and (step: D) the next shift. */
+typedef struct trial {
+    sgfsi_places *places;
+    double *Z, *U, *theta, *G, *lp, *W; /* W: log weights */
+    double *step;
+} trial;
+
+static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, double *accept,
+                              double *tau, sgfs_err *err) {
+    int64_t D = h->D;
+    for (int64_t i = 0; i < PAIRS * D; i++) {
+        t->theta[i] = centre[i % D] + t->U[i];
+        t->theta[PAIRS * D + i] = centre[i % D] - t->U[i];
+    }
+    sgfs_status status = sgfsi_places_eval(t->places, 2 * PAIRS, t->theta, t->lp, t->G, err);
+    if (status != SGFS_OK) return status;
+    h->passes++;
+    int64_t counted = 0;
+    memset(t->step, 0, (size_t)D * sizeof *t->step);
+    for (int64_t k = 0; k < PAIRS; k++) {
+        double square = sgfsi_dot(h->dev, D, t->Z + k * D, t->Z + k * D);
+        t->W[k] = sgfsi_hill_weight(t->lp[k], t->lp[PAIRS + k], square);
+        const double *up = t->G + k * D, *down = t->G + (PAIRS + k) * D;
+        double sum = t->lp[k] + t->lp[PAIRS + k];
+        for (int64_t j = 0; j < D && isfinite(sum); j++) sum += up[j] + down[j];
+        if (!isfinite(sum)) continue;
+        counted++;
+        for (int64_t j = 0; j < D; j++) t->step[j] += 0.5 * (up[j] + down[j]);
+    }
+    for (int64_t j = 0; j < D && counted > 0; j++) t->step[j] /= (double)counted;
+    sgfsi_trsv(h->dev, D, h->L, false, t->step);
+    sgfsi_trsv(h->dev, D, h->L, true, t->step);
+    judge(PAIRS, t->W, accept, tau);
+    return SGFS_OK;
+}
+
+/* The inverse of L, row by row of its transpose. */
+static void invert(sgfsi_hill *h) {
+    int64_t D = h->D;
+    memset(h->spread, 0, (size_t)(D * D) * sizeof *h->spread);
+    for (int64_t j = 0; j < D; j++) {
+        h->spread[j * D + j] = 1;
+        sgfsi_trsv(h->dev, D, h->L, false, h->spread + j * D);
+    }
+    sgfsi_transpose(h->dev, D, h->spread);
+}
+
+sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
+                            sgfsi_places *places, sgfsi_arena *arena, sgfs_err *err) {
+    int64_t D = m->D;
+    *h = (sgfsi_hill){.D = D, .dev = m->ctx.near, .L = a->L, .tau = INFINITY};
+    sgfsi_arena own = {NULL};
+    trial t = {.places = places,
+               .Z = SGFSI_DOUBLES(&own, PAIRS * D),
+               .U = SGFSI_DOUBLES(&own, PAIRS * D),
+               .theta = SGFSI_DOUBLES(&own, 2 * PAIRS * D),
+               .G = SGFSI_DOUBLES(&own, 2 * PAIRS * D),
+               .lp = SGFSI_DOUBLES(&own, 2 * PAIRS),
+               .W = SGFSI_DOUBLES(&own, PAIRS),
+               .step = SGFSI_DOUBLES(&own, D)};
+    double *centre = SGFSI_DOUBLES(&own, D);
+    h->centre = SGFSI_DOUBLES(arena, D);
+    h->spread = SGFSI_DOUBLES(arena, D * D);
+    sgfs_status status = SGFS_OK;
+    if (t.Z == NULL || t.U == NULL || t.theta == NULL || t.G == NULL || t.lp == NULL ||
+        t.W == NULL || t.step == NULL || centre == NULL || h->centre == NULL || h->spread == NULL)
+        status = sgfsi_fail_memory(err, "the proposals");
+    if (status == SGFS_OK) {
+        sgfsi_stream stream = sgfsi_stream_at(0, 0, SGFSI_PROBE_PLACE, SGFSI_PROBE);
+        sgfsi_normals(&stream, PAIRS * D, t.Z);
+        invert(h);
+        sgfsi_hill_directions(h, PAIRS, t.Z, t.U);
+        memcpy(centre, a->theta, (size_t)D * sizeof *centre);
+    }
+    for (int i = 0; i < TRIED && status == SGFS_OK; i++) {
+        double accept, tau;
+        status = try_centre(h, &t, centre, &accept, &tau, err);
+        if (status != SGFS_OK || tau > h->tau) break;
+        memcpy(h->centre, centre, (size_t)D * sizeof *centre);
+        h->accept = accept;
+        h->tau = tau;
+        sgfsi_axpy(h->dev, D, 1.0, t.step, centre);
+    }
+    if (status == SGFS_OK) {
+        if (!isfinite(h->tau)) memcpy(h->centre, a->theta, (size_t)D * sizeof *centre);
+        for (int64_t j = 0; j < D; j++) t.step[j] = h->centre[j] - a->theta[j];
+        sgfsi_trmv(h->dev, D, h->L, true, t.step);
+        h->shift = sqrt(sgfsi_dot(h->dev, D, t.step, t.step));
+    }
+    sgfsi_arena_free(&own);
+    return status;
+}

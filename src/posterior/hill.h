@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * hill.h: the Gaussian from which whole places are proposed, for posteriors that are one hill.
+ *
+ *     theta = c +- L^-T z,   z ~ N(0, I),   A = L L' at the mode m,   c = m + shift
+ *
+ * The mean of a skewed posterior is beside its mode. To first order the shift is
+ *
+ *     1/2 A^-1 sum_i l'''_i (x_i' A^-1 x_i) x_i  =  A^-1 E[ grad log p(m + L^-T z) ]
+ *
+ * and the right side needs no third derivative: it is an average of gradients over pairs, in one
+ * pass for all of them, prior included. The same average at c says what is still missing; whichever
+ * of the three centres, m among them, has the most effective pairs in a trial is taken.
+ *
+ * How good proposals are is measured, not guessed: the trial's weights give the acceptance and the
+ * autocorrelation time of an independent Metropolis chain on pairs (sampler/exact_pairs.c).
+ */
+#ifndef SGFSI_HILL_H
+#define SGFSI_HILL_H
+
+#include "posterior/anchor.h"
+#include "posterior/places.h"
+
+enum {
+    SGFSI_HILL_PAIRS = 128
+}; /* of the trial: so many places a call must `places` have room for */
+
+typedef struct sgfsi_hill {
+    int64_t D;
+    const sgfs_device *dev;
+    double *centre;     /* D */
+    double *spread;     /* D x D, lower: L^-1 */
+    double *L;          /* D x D, lower */
+    double shift;       /* |L'(c - m)|: in posterior standard deviations */
+    double accept, tau; /* of pairs, by the trial; tau: iterations for an effective draw */
+    int64_t passes;
+} sgfsi_hill;
+
+/* The anchor's arrays are borrowed. places: with gradients. The same bits for any number of
+ * threads. */
+sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
+                            sgfsi_places *places, sgfsi_arena *arena, sgfs_err *err);
+/* U = L^-T z for K rows z of Z (K x D). */
+void sgfsi_hill_directions(const sgfsi_hill *h, int64_t K, const double *Z, double *U);
+/* log((e^w+ + e^w-)/2) of a pair, w = lp + |z|^2/2. */
+double sgfsi_hill_weight(double plus, double minus, double square);
+
+#endif

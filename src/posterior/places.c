@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * places.c: see places.h.
+ */
+#include "posterior/places.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/prior.h"
+
+enum { MOST_SUMS = 1 << 23 };
+
+sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most, bool gradient,
+                              int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+    *p = (sgfsi_places){.D = m->D, .most = most};
+    sgfs_status status = sgfsi_full_open(&p->full, m, threads, false, arena, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_full *f = &p->full;
+    bool singly = m->kind->many == NULL;
+    int64_t count = singly ? 2 * most * (1 + m->D) : most * (gradient ? 1 + m->D : 2);
+    if (count < 2 * most) count = 2 * most;
+    while (f->parts > 1 && f->parts * count > MOST_SUMS) f->parts /= 2;
+    if (f->threads > f->parts) f->threads = f->parts;
+    if (!singly) p->room = m->kind->many_scratch(m, most, SGFSI_FULL_BLOCK);
+    p->sums = SGFSI_DOUBLES(arena, f->parts * count);
+    p->scratch = SGFSI_DOUBLES(arena, f->threads * p->room);
+    p->theta = singly ? SGFSI_DOUBLES(arena, 2 * most * m->D) : NULL;
+    if (p->sums == NULL || p->scratch == NULL || (singly && p->theta == NULL))
+        return sgfsi_fail_memory(err, "a pass over the data");
+    return SGFS_OK;
+}
+
+/* ---- one block of rows ----------------------------------------------------------------------- */
+
+typedef struct errand {
+    sgfsi_places *p;
+    int64_t K;
+    const double *theta, *centre;
+    bool gradient;
+} errand;
+
+/* The sums: K log densities; K more of pairs; K x D of gradients. */
+static sgfs_status add_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                             sgfs_err *err) {
+    const errand *e = user;
+    const sgfs_model *m = e->p->full.model;
+    const sgfs_places places = {.count = e->K,
+                                .theta = e->theta,
+                                .centre = e->centre,
+                                .loglik = at->sums,
+                                .minus = e->centre != NULL ? at->sums + e->K : NULL,
+                                .G = e->gradient ? at->sums + e->K : NULL,
+                                .scratch = e->p->scratch + at->thread * e->p->room};
+    (void)err;
+    m->kind->many(m, b, &places);
+    return SGFS_OK;
+}
+
+/* The sums: for each place its log density and its gradient. A model may refuse a place that is
+ * far out (a network that overflows): its density is then no number. */
+static sgfs_status add_singly(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                              sgfs_err *err) {
+    const errand *e = user;
+    int64_t stride = 1 + e->p->D;
+    for (int64_t k = 0; k < e->K; k++) {
+        const sgfsi_block_at one = {at->thread, at->part, at->first, at->sums + k * stride};
+        const double *theta = e->theta + k * e->p->D;
+        sgfs_status status = sgfsi_full_block(&e->p->full, &one, theta, b, NULL, err);
+        if (status == SGFS_ENUMERIC) one.sums[0] = NAN;
+        else if (status != SGFS_OK) return status;
+    }
+    return SGFS_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* With the prior; what is no number is -INFINITY. */
+static sgfs_status finish(const sgfs_model *m, const double *theta, double *lp, double *G,
+                          sgfs_err *err) {
+    sgfs_status status = sgfsi_prior_add(m, theta, lp, G, err);
+    if (status == SGFS_ENUMERIC) *lp = NAN;
+    else if (status != SGFS_OK) return status;
+    if (!isfinite(*lp)) *lp = -INFINITY;
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, double *lp,
+                              double *G, sgfs_err *err) {
+    const sgfs_model *m = p->full.model;
+    int64_t D = p->D;
+    bool singly = m->kind->many == NULL;
+    errand e = {.p = p, .K = K, .theta = theta, .gradient = G != NULL};
+    int64_t count = G != NULL || singly ? K * (1 + D) : K;
+    sgfs_status status =
+        sgfsi_full_sum(&p->full, singly ? add_singly : add_block, &e, count, p->sums, err);
+    for (int64_t k = 0; k < K && status == SGFS_OK; k++) {
+        const double *from = singly ? p->sums + k * (1 + D) + 1 : p->sums + K + k * D;
+        lp[k] = singly ? from[-1] : p->sums[k];
+        if (G != NULL) memcpy(G + k * D, from, (size_t)D * sizeof *G);
+        status = finish(m, theta + k * D, &lp[k], G != NULL ? G + k * D : NULL, err);
+    }
+    return status;
+}
+
+/* centre + sign U_k */
+static void place(const double *centre, double sign, int64_t D, const double *U, double *theta) {
+    for (int64_t j = 0; j < D; j++) theta[j] = centre[j] + sign * U[j];
+}
+
+sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
+                               double *plus, double *minus, sgfs_err *err) {
+    const sgfs_model *m = p->full.model;
+    int64_t D = p->D;
+    if (m->kind->many == NULL) {
+        for (int64_t k = 0; k < 2 * K; k++)
+            place(centre, k < K ? 1 : -1, D, U + k % K * D, p->theta + k * D);
+        sgfs_status status = sgfsi_places_eval(p, 2 * K, p->theta, p->sums, NULL, err);
+        memcpy(plus, p->sums, (size_t)K * sizeof *plus);
+        memcpy(minus, p->sums + K, (size_t)K * sizeof *minus);
+        return status;
+    }
+    errand e = {.p = p, .K = K, .theta = U, .centre = centre};
+    sgfs_status status = sgfsi_full_sum(&p->full, add_block, &e, 2 * K, p->sums, err);
+    double *theta = p->scratch; /* it has served */
+    for (int64_t k = 0; k < 2 * K && status == SGFS_OK; k++) {
+        double *lp = k < K ? &plus[k] : &minus[k - K];
+        *lp = p->sums[k];
+        place(centre, k < K ? 1 : -1, D, U + k % K * D, theta);
+        status = finish(m, theta, lp, NULL, err);
+    }
+    return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * places.h: all rows at many places at once, at the speed of matrix multiplication.
+ *
+ * A pass over the rows for one place is bound by memory; for K places the rows are read once, and
+ * the linear predictors of a block of rows at all of them are one product of matrices. Models say
+ * how (`many` of sgfs_model_kind); one that does not is asked place by place.
+ *
+ * The parts of a pass are those of posterior.h, added up in order: the same bits for any number of
+ * threads or processes.
+ */
+#ifndef SGFSI_PLACES_H
+#define SGFSI_PLACES_H
+
+#include "posterior/posterior.h"
+
+typedef struct sgfsi_places {
+    sgfsi_full full;
+    int64_t D, most; /* most: places of one call */
+    double *sums;    /* parts x most (1 + D), or parts x 2 most */
+    double *scratch; /* of each thread */
+    int64_t room;    /* and its size */
+    double *theta;   /* 2 most x D: pairs that are looked at one by one; NULL: not needed */
+} sgfsi_places;
+
+/* Room for at most `most` places or pairs a call. gradient: G may be wanted. threads: 0: the
+ * context's. */
+sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most, bool gradient,
+                              int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+/* Log density at each of K places (theta: K x D), with the prior, up to its constant: lp (K); and
+ * its gradient, G (K x D; NULL: not wanted). A density that is no number is -INFINITY, with
+ * whatever gradient: no error. No allocation. */
+sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, double *lp,
+                              double *G, sgfs_err *err);
+/* Log density at centre + U_k and at centre - U_k, for K directions (U: K x D): plus (K) and minus
+ * (K), otherwise as above. */
+sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
+                               double *plus, double *minus, sgfs_err *err);
+
+#endif

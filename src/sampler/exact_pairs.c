@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ * exact_pairs.c: draws from the posterior itself, each looking at all rows, hundreds of them in one
+ * product of matrices (docs/beyond.md).
+ *
+ *     theta = c +- u,   u = L^-T z,   z ~ N(0, I)                       (posterior/hill.h)
+ *     w+- = log p(c +- u | y) + |z|^2/2,   W = log((e^w+ + e^w-)/2)
+ *     a new pair is accepted with probability min(1, e^(W' - W));
+ *     the sign is drawn with odds e^(w+ - w-), anew at every iteration.
+ *
+ * Why it is exact: (z, s) has the law p(c + s u | y). Given z the sign is drawn from its
+ * conditional, and the marginal of z is proportional to e^W phi(z), for which independent proposals
+ * from phi with weight e^W are the Metropolis rule. Odd terms of the log density, the cubic one
+ * above all, cancel in W: that is why most proposals are accepted.
+ *
+ * Proposals do not depend on where the chain is, so those of many iterations are made together: the
+ * rows are read once for all of them (posterior/places.h).
+ *
+ * local  Where the posterior's tails are heavier than the Gaussian's, a chain that got far out has
+ *        a weight that no proposal beats. So each block begins with short moves as well, several
+ *        at once, in the same pass: from a point y near z others are drawn near y,
+ *            y = rho z + r xi,   z_k = rho y + r xi_k,   r^2 = 1 - rho^2,
+ *        and one of them and z is taken in proportion to e^W. Given y all of these are exchangeable
+ *        under phi, so that the choice is from their conditional law. 1 - rho is 0.5, 0.2, 0.1 and
+ *        0.03 in turn.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/rng.h"
+#include "base/ticker.h"
+#include "posterior/hill.h"
+#include "sampler/sampler.h"
+
+enum { LP, ACCEPT, STATS };
+enum { PROPOSALS = 120, LOCAL = 8, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
+static const double shorter[SHORTER] = {0.5, 0.2, 0.1, 0.03};
+
+typedef struct settings {
+    double tolerance;
+} settings;
+
+static const sgfsi_setting setting_list[] = {
+    {"sampler.anchor_tolerance", offsetof(settings, tolerance), NULL, false}, SGFSI_SETTINGS_END};
+
+/* A pair: its log densities and the log of its weight. */
+typedef struct pair {
+    double plus, minus, weight;
+} pair;
+
+typedef struct pairs {
+    sgfsi_hill own;
+    const sgfsi_hill *hill; /* the first chain's */
+    sgfsi_places places;
+    double *z, *u; /* D: the pair that the chain is at */
+    pair at;
+    bool begun;
+    int64_t made;         /* the block whose pairs are known; -1: none */
+    int64_t held;         /* the block whose Z and U are in memory; -1: none */
+    double *Z, *U;        /* ALL x D: proposals, then places for local moves */
+    double *plus, *minus; /* ALL */
+} pairs;
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    const char *why = sgfsi_anchor_refuses(now->model), *flag = sgfsi_start_given(plan);
+    if (why != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--sampler exact-pairs cannot draw from this posterior: %s (model %s). "
+                          "--sampler nuts is exact, too, and needs no such thing.",
+                          why, now->model->kind->name);
+    }
+    if (flag != NULL) {
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s has no meaning for sampler exact-pairs: chains begin at draws of the "
+                          "Gaussian at the anchor.",
+                          flag);
+    }
+    sgfsi_plan_lengths(plan, 2 * PROPOSALS, 1000, NAN);
+    return SGFS_OK;
+}
+
+static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
+    sgfsi_arena own = {NULL};
+    sgfsi_places wide;
+    double before = sgfsi_now();
+    sgfs_status status =
+        sgfsi_places_open(&wide, s->model, 2 * SGFSI_HILL_PAIRS, true, s->plan->cores, &own, err);
+    if (status == SGFS_OK)
+        status = sgfsi_hill_open(&e->own, s->model, s->anchor, &wide, s->arena, err);
+    sgfsi_arena_free(&own);
+    if (status != SGFS_OK) return status;
+    const sgfsi_hill *h = e->hill = &e->own;
+    s->full.rows_touched += h->passes * s->model->data->N;
+    sgfsi_json *o = sgfsi_json_object();
+    sgfsi_json_num(o, "shift", h->shift);
+    sgfsi_json_num(o, "accept", h->accept);
+    sgfsi_json_num(o, "tau", h->tau);
+    sgfsi_json_put(s->report, "pairs", o);
+    if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
+    sgfsi_say(s->log, SGFS_NOTE,
+              "Exact draws, up to Monte Carlo error: %.2g of the proposals are accepted around a "
+              "centre %.2g posterior sd from the mode (a trial of %d pairs, %.2g s).",
+              h->accept, h->shift, (int)SGFSI_HILL_PAIRS, sgfsi_now() - before);
+    return SGFS_OK;
+}
+
+static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
+    const settings *set = s->settings;
+    int64_t D = s->D;
+    pairs *e = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
+    double *room = SGFSI_DOUBLES(s->arena, 2 * D + 2 * ALL * D + 2 * ALL);
+    if (e == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
+    s->state = e;
+    e->z = room;
+    e->u = e->z + D;
+    e->Z = e->u + D;
+    e->U = e->Z + ALL * D;
+    e->plus = e->U + ALL * D;
+    e->minus = e->plus + ALL;
+    e->made = e->held = -1;
+    sgfs_status status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
+    if (status == SGFS_OK && s->first == NULL) status = open_hill(s, e, err);
+    if (s->first != NULL) e->hill = ((const pairs *)s->first->state)->hill;
+    if (status == SGFS_OK)
+        status = sgfsi_places_open(&e->places, s->model, ALL, false, s->plan->inner, s->arena, err);
+    return status;
+}
+
+/* ---- a block of proposals -------------------------------------------------------------------- */
+
+/* Z and U of a block; local moves begin at the chain's own place, so that theirs are right only
+ * when a block is made. */
+static void lay_out(const sgfs_sampler *s, pairs *e, int64_t block) {
+    int64_t D = s->D, first = block * PROPOSALS + 1;
+    for (int64_t k = 0; k < PROPOSALS; k++)
+        sgfsi_sampler_normals(s, first + k, SGFSI_NOISE, e->Z + k * D);
+    double rho = 1 - shorter[block % SHORTER], r = sqrt(1 - rho * rho);
+    double *y = e->U, *local = e->Z + PROPOSALS * D; /* U is filled below */
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, first, SGFSI_TREE);
+    sgfsi_normals(&stream, D, y);
+    sgfsi_normals(&stream, LOCAL * D, local);
+    for (int64_t j = 0; j < D; j++) y[j] = rho * e->z[j] + r * y[j];
+    for (int64_t i = 0; i < LOCAL * D; i++) local[i] = rho * y[i % D] + r * local[i];
+    sgfsi_hill_directions(e->hill, ALL, e->Z, e->U);
+    e->held = block;
+}
+
+static pair pair_at(const sgfs_sampler *s, const pairs *e, int64_t k) {
+    const double *z = e->Z + k * s->D;
+    double square = sgfsi_dot(s->model->ctx.near, s->D, z, z);
+    return (pair){e->plus[k], e->minus[k], sgfsi_hill_weight(e->plus[k], e->minus[k], square)};
+}
+
+static void go(const sgfs_sampler *s, pairs *e, int64_t k, pair to) {
+    memcpy(e->z, e->Z + k * s->D, (size_t)s->D * sizeof *e->z);
+    memcpy(e->u, e->U + k * s->D, (size_t)s->D * sizeof *e->u);
+    e->at = to;
+}
+
+/* One of the places near z, or z, in proportion to their weights. */
+static void move_locally(const sgfs_sampler *s, pairs *e, double uniform) {
+    pair near[LOCAL];
+    double most = e->at.weight, sum = 0;
+    for (int64_t k = 0; k < LOCAL; k++) {
+        near[k] = pair_at(s, e, PROPOSALS + k);
+        most = fmax(most, near[k].weight);
+    }
+    for (int64_t k = 0; k < LOCAL; k++) sum += exp(near[k].weight - most);
+    double left = uniform * (sum + exp(e->at.weight - most));
+    for (int64_t k = 0; k < LOCAL; k++) {
+        left -= exp(near[k].weight - most);
+        if (left >= 0) continue;
+        go(s, e, PROPOSALS + k, near[k]);
+        return;
+    }
+}
+
+/* ---- one iteration --------------------------------------------------------------------------- */
+
+static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    pairs *e = s->state;
+    int64_t block = (now->t - 1) / PROPOSALS, k = (now->t - 1) % PROPOSALS;
+    double u[4];
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, now->t, SGFSI_ACCEPT);
+    sgfsi_uniforms(&stream, 3, u);
+    if (e->held != block || e->made != block) lay_out(s, e, block);
+    if (e->made != block) {
+        sgfs_status status =
+            sgfsi_places_pairs(&e->places, e->hill->centre, ALL, e->U, e->plus, e->minus, err);
+        if (status != SGFS_OK) return status;
+        e->made = block;
+        s->full.rows_touched += s->model->data->N;
+        if (e->begun) move_locally(s, e, u[2]);
+    }
+    pair next = pair_at(s, e, k);
+    bool accepted = !e->begun || log(u[0]) < next.weight - e->at.weight;
+    if (accepted) go(s, e, k, next);
+    e->begun = e->begun || e->at.weight > -INFINITY;
+    bool up = u[1] * (1 + exp(e->at.minus - e->at.plus)) < 1;
+    for (int64_t j = 0; j < s->D; j++) theta[j] = e->hill->centre[j] + (up ? e->u[j] : -e->u[j]);
+    stats[LP] = up ? e->at.plus : e->at.minus;
+    stats[ACCEPT] = accepted;
+    return SGFS_OK;
+}
+
+static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
+    pairs *e = s->state;
+    SGFSI_FIELD_ARRAY(list, e, z, s->D);
+    SGFSI_FIELD_ARRAY(list, e, u, s->D);
+    SGFSI_FIELD_ARRAY(list, e, plus, ALL);
+    SGFSI_FIELD_ARRAY(list, e, minus, ALL);
+    SGFSI_FIELD(list, "at", &e->at.plus, 3);
+    SGFSI_FIELD_ONE(list, e, begun);
+    SGFSI_FIELD_ONE(list, e, made);
+}
+
+static const char *const stats[] = {[LP] = "lp", [ACCEPT] = "accept", [STATS] = NULL};
+
+static const sgfs_option options[] = {SGFSI_ANCHOR_ROWS, SGFSI_OPTIONS_END};
+
+const sgfs_sampler_kind sgfs_sampler_exact_pairs = {
+    .name = "exact-pairs",
+    .help = "exact draws by independent proposals, hundreds in one pass over all rows",
+    .options = options,
+    .settings = setting_list,
+    .settings_size = sizeof(settings),
+    .exact = true,
+    .anchored = true,
+    .full_data = true,
+    .stats = stats,
+    .plan = plan_pairs,
+    .open = open_pairs,
+    .step = step,
+    .fields = fields,
+};
