@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * choose.c: picks the sampler where the user names none, and says in one line what and why.
+ * choose.c: picks the sampler where the user names none, or asks for `exact`, and says in one line
+ * what and why.
  *
- *     exact     where its draws ask few rows: no bias, and nothing to set
- *     sgfs-cv   otherwise, where there is an anchor
- *     sgfs-f    otherwise; sgfs-d where a full matrix would be too large
+ *     exact-linear   linear regression with a Gaussian prior: independent draws
+ *     exact-rows     where a draw asks few of the rows
+ *     exact-pairs    all rows in products of matrices, where whole proposals are accepted
+ *     exact-hmc      all rows, chains in lock-step, where they are not
+ *     nuts           where the posterior has no anchor, but may well have one mode
+ *     sgfs-cv        approximate: where exact draws would take longer than ten minutes
+ *     sgfs-f, -d     approximate: networks, and whatever nothing else fits
  *
- * "Few" is a matter of what an effective draw costs, rows x tau by the forecast (forecast.c):
+ * Of the exact ones the cheapest is taken, by the multiplications that an effective draw costs:
  *
- *     exact  when  rows x tau <= max(5000, 15 D),  or N <= 1000 and D <= 10
+ *     rows     tau (rows (3500 + 130 p) R + c)   tau and rows from a pilot (forecast.c)
+ *     pairs    tau (N (D + 20 R) + c)            tau from a trial (posterior/hill.h)
+ *     hmc      60 passes of two products         60: measured on tables that pairs fail on
  *
- * Up to 5,000 rows for an effective draw, the 400 of a usual run take about a second on one core
- * (0.2 to 0.5 us a row at D = 10 to 50): where that is so, speed is no reason to accept a bias.
- * Beyond that exact draws may cost a few times as much as those of sgfs-cv, whose minibatch has
- * about 5 D rows, each scored twice, for one effective draw; a row that is asked by itself costs
- * about three that are scored together, so that 15 D rows are four or five minibatches. No clock is
- * looked at: the same data and options give the same choice on any machine.
+ * with R predictors a row (classes of a softmax, else 1), c = D^2 + 30,000. A row that is drawn
+ * and asked by itself takes as long as a hundred that go through a product (0.2 to 0.5 us at p = 10
+ * to 50, against 4 ns); 20 stands for its exponential, and 30,000 for the microseconds that
+ * the rest of an iteration takes. 400 effective draws may take ten minutes at 20 GFLOP/s, a fixed
+ * rate: the same data and options give the same choice on any machine.
  *
  * What the user gave narrows the choice: a sampler that does not read --alpha is not chosen by
  * somebody who gave it. That is asked by trying: a candidate for which sgfsi_plan_fill makes no
@@ -27,8 +33,9 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/ticker.h"
 #include "chain/forecast.h"
-#include "posterior/row_bounds.h"
+#include "posterior/hill.h"
 
 /* ---- numbers in sentences -------------------------------------------------------------------- */
 
@@ -50,17 +57,25 @@ static void roughly(double x, char *out, size_t room) {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-enum { EXACT, CONTROL, SCORING, CANDIDATES };
+enum { LINEAR, ROWS, PAIRS, LOCKSTEP, TREES, CONTROL, SCORING, CANDIDATES };
+enum { FIRST_APPROXIMATE = CONTROL };
+
+static const double enough = 400;               /* effective draws */
+static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
+static const double most_tau = 25;              /* beyond, a trial of a few dozen says too little */
+static const double hmc_passes = 60, trees_passes = 300; /* for an effective draw */
 
 typedef struct field {
     sgfsi_plan *plan; /* gets what is found on the way */
     const sgfs_model *model;
     const sgfs_config *cfg;
+    bool exact; /* nothing else is wanted */
     const char *name[CANDIDATES];
-    bool usable[CANDIDATES];               /* by the options that were given */
+    bool usable[CANDIDATES];               /* by the model and the options that were given */
     const sgfs_option *unread[CANDIDATES]; /* the first that is not read; NULL: all are */
     sgfs_err err[CANDIDATES];              /* why not */
     const char *no_anchor;                 /* NULL: the model has one */
+    double cost[CANDIDATES]; /* multiplications for an effective draw; INFINITY: not known */
 } field;
 
 /* SGFS of the structure the user asks for, or of the one that fits. */
@@ -85,16 +100,30 @@ static void try_candidate(field *f, int i) {
     sgfsi_plan_free(&plan);
 }
 
-static field look_around(sgfsi_plan *plan, const sgfs_model *m) {
+/* Did the user give an option of some sampler? NUTS shares names with others, who are meant. */
+static bool tunes(const sgfs_config *cfg) {
+    const sgfs_option *row;
+    for (int64_t i = 0; (row = sgfsi_config_at(cfg, i)) != NULL; i++) {
+        if (strncmp(row->key, "sampler.", 8) == 0 && sgfsi_config_given(cfg, row->key)) return true;
+    }
+    return false;
+}
+
+static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
     const sgfs_config *cfg = plan->cfg;
     field f = {.plan = plan,
                .model = m,
                .cfg = cfg,
-               .name = {"exact", "sgfs-cv", scoring_name(m, cfg)},
+               .exact = exact,
+               .name = {"exact-linear", "exact-rows", "exact-pairs", "exact-hmc", "nuts", "sgfs-cv",
+                        scoring_name(m, cfg)},
                .no_anchor = sgfsi_anchor_refuses(m)};
     for (int i = 0; i < CANDIDATES; i++) {
-        if (i == EXACT && sgfsi_row_bounds_refuses(m) != NULL) continue;
-        if (i != SCORING && f.no_anchor != NULL) continue;
+        f.cost[i] = INFINITY;
+        if (exact && i >= FIRST_APPROXIMATE) continue;
+        if (f.no_anchor != NULL && (i == ROWS || i == PAIRS || i == CONTROL)) continue;
+        if (m->kind->redundant && i != SCORING && !exact) continue; /* networks */
+        if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
     }
     return f;
@@ -103,16 +132,17 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m) {
 /* Nobody takes what was given: an option that no candidate reads, or else what the last of them,
  * which takes every model, has against it. */
 static sgfs_status refuse(const field *f, sgfs_err *err) {
-    const sgfs_option *row = f->unread[SCORING];
+    int last = f->exact ? TREES : SCORING;
+    const sgfs_option *row = f->unread[last];
     char readers[200];
     if (row != NULL && strncmp(row->key, "sampler.", 8) != 0) row = NULL; /* no sampler's */
     for (int i = 0; i < CANDIDATES && row != NULL; i++) {
         const sgfsi_sampler_name *s = sgfsi_sampler_find(f->name[i]);
-        if (sgfsi_options_have(s->kind->options, row->key))
+        if (s != NULL && sgfsi_options_have(s->kind->options, row->key))
             row = NULL; /* it is its other options that are in the way */
     }
     if (row == NULL) {
-        *err = f->err[SCORING];
+        *err = f->err[last];
         return err->code;
     }
     sgfsi_list_readers(f->cfg, row->key, readers, sizeof readers);
@@ -123,14 +153,62 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
         row->flag, readers);
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- what they cost -------------------------------------------------------------------------- */
 
-/* Where there are few rows and few parameters the forecast's tau, made for many of both, is far too
- * long; asking all of them costs next to nothing, and a Gaussian at the mode is worth least. */
-static bool is_cheap(const sgfsi_forecast *f, const sgfs_model *m) {
-    if (m->data->N <= 1000 && m->D <= 10) return true;
-    return f->rows * f->tau <= fmax(5000, 15 * (double)m->D);
+/* Multiplications of one place in a product over all rows. */
+static double pass_cost(const sgfs_model *m) {
+    double N = (double)m->data->N, D = (double)m->D, R = (double)m->block[0].rows;
+    return N * (D + 20 * R) + D * D + 30000;
 }
+
+/* Why there is no anchor, of all rows; SGFS_OK where it is in the plan. */
+static sgfs_status find_anchor(const field *f, sgfsi_anchor_search how, sgfs_err *err) {
+    sgfsi_plan *plan = f->plan;
+    if (plan->anchor != NULL) return SGFS_OK;
+    sgfsi_anchor *a = sgfsi_arena_alloc(&plan->found, 1, sizeof *a);
+    if (a == NULL) return sgfsi_fail_memory(err, "the anchor");
+    how.start = plan->pilot.start;
+    how.pilot = plan->pilot.pilot;
+    how.rows = plan->pilot.rows;
+    sgfs_status status = sgfsi_anchor_find(a, f->model, &how, &plan->found, err);
+    if (status == SGFS_OK) plan->anchor = a;
+    return status;
+}
+
+/* Forecast and trials, as far as they may matter. SGFS_ENUMERIC: there is no mode. */
+static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
+    const sgfs_model *m = f->model;
+    sgfsi_plan *plan = f->plan;
+    double D = (double)m->D, p = (double)m->data->p, R = (double)m->block[0].rows;
+    double one = pass_cost(m);
+    const sgfsi_anchor_search how = {.tolerance =
+                                         sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
+                                     .threads = sgfsi_context_threads(f->cfg)};
+    sgfs_status status = SGFS_OK;
+    if (f->usable[ROWS]) {
+        status = sgfsi_forecast_exact(m, &how, &plan->found, ahead, err);
+        plan->anchor = ahead->anchor;
+        plan->pilot = ahead->start;
+        if (status == SGFS_OK)
+            f->cost[ROWS] =
+                fmin(ahead->tau, 1e30) * (ahead->rows * (3500 + 130 * p) * R + D * D + 30000);
+        else if (status != SGFS_ENUMERIC || ahead->pilot == m->data->N) return status;
+    }
+    if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
+    if (f->usable[TREES]) f->cost[TREES] = trees_passes * 2 * one;
+    if (!f->usable[PAIRS] || f->cost[ROWS] < one || enough * one > most_work) return SGFS_OK;
+    status = find_anchor(f, how, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
+    if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
+    status = sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err);
+    if (status != SGFS_OK) return status;
+    plan->hill = h;
+    if (h->tau < most_tau) f->cost[PAIRS] = h->tau * one;
+    return SGFS_OK;
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* Why not the sampler before it: an option it does not read. */
 static bool tell_option(const field *f, int skipped, const char *name, sgfsi_choice *out) {
@@ -145,73 +223,96 @@ static bool tell_option(const field *f, int skipped, const char *name, sgfsi_cho
     return true;
 }
 
-/* Exact or not, and the sentence. Where the pilot has no mode all rows may still have one. */
-static int weigh(const field *f, sgfsi_choice *out) {
-    sgfsi_forecast ahead;
-    sgfs_err err;
+static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sgfsi_choice *out) {
     char rows[80], all[SGFSI_NUM_CHARS];
-    const sgfsi_anchor_search how = {.tolerance =
-                                         sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
-                                     .threads = sgfsi_context_threads(f->cfg)};
-    if (sgfsi_row_bounds_refuses(f->model) != NULL) {
+    const char *name = f->name[best];
+    const sgfsi_hill *h = f->plan->hill;
+    sgfsi_format_commas(all, (double)f->model->data->N);
+    if (best == ROWS) {
+        roughly(ahead->rows, rows, sizeof rows);
+        if (ahead->rows == 0) snprintf(rows, sizeof rows, "no");
+        bool one = strcmp(rows, "less than 1") == 0 || strcmp(rows, "about 1") == 0;
+        snprintf(out->text, sizeof out->text, "Sampler %s (%s row%s a draw of %s; no bias).", name,
+                 rows, one ? "" : "s", all);
+    } else if (best == PAIRS) {
         snprintf(out->text, sizeof out->text,
-                 "Sampler sgfs-cv, because model %.60s has no bounds for exact draws.",
-                 f->model->kind->name);
-        return CONTROL;
-    }
-    if (tell_option(f, EXACT, f->name[CONTROL], out)) return CONTROL;
-    sgfs_status status = sgfsi_forecast_exact(f->model, &how, &f->plan->found, &ahead, &err);
-    f->plan->anchor = ahead.anchor;
-    f->plan->pilot = ahead.start;
-    if (status == SGFS_OK && is_cheap(&ahead, f->model)) {
-        roughly(ahead.rows, rows, sizeof rows);
-        sgfsi_format_commas(all, (double)f->model->data->N);
-        if (ahead.rows == 0) snprintf(rows, sizeof rows, "no");
-        snprintf(out->text, sizeof out->text, "Sampler exact (%s row%s a draw of %s; no bias).",
-                 rows, strcmp(rows, "less than 1") == 0 || strcmp(rows, "about 1") == 0 ? "" : "s",
-                 all);
-        return EXACT;
-    }
-    if (status == SGFS_OK) {
-        roughly(ahead.rows * ahead.tau, rows, sizeof rows);
+                 "Sampler %s (all %s rows, hundreds of proposals at once, %.0f %% accepted; no "
+                 "bias).",
+                 name, all, 100 * h->accept);
+    } else if (h != NULL) {
         snprintf(out->text, sizeof out->text,
-                 "Sampler sgfs-cv, because exact draws would ask %s rows for each effective one.",
-                 rows);
-        return CONTROL;
+                 "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
+                 "be accepted.",
+                 name, all, h->accept < 0.01 ? "less than 1" : "too few, some");
+    } else {
+        snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }
-    if (ahead.pilot < f->model->data->N) {
-        snprintf(out->text, sizeof out->text,
-                 "Sampler sgfs-cv: a pilot on %lld rows could not say what exact draws would cost.",
-                 (long long)ahead.pilot);
-        return CONTROL;
-    }
-    snprintf(out->text, sizeof out->text, "Sampler %s: there is no anchor. %.340s",
-             f->name[SCORING], err.text);
-    snprintf(out->fallback, sizeof out->fallback, "%s", out->text);
-    snprintf(out->why, sizeof out->why, "%.399s", err.text);
-    out->fallbacks++;
-    return SCORING;
 }
 
-static int pick(const field *f, sgfsi_choice *out) {
-    if (f->no_anchor != NULL) {
-        snprintf(out->text, sizeof out->text, "Sampler %s: no anchor, because %s.",
-                 f->name[SCORING], f->no_anchor);
-        return SCORING;
+/* "about 3 hours" */
+static void tell_time(double work, char *out, size_t room) {
+    double seconds = work / (most_work / 600);
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{86400 * 365.25, "years"}, {86400, "days"}, {3600, "hours"}, {60, "minutes"}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (seconds < 2 * units[i].unit && i + 1 < sizeof units / sizeof units[0]) continue;
+        char number[80];
+        roughly(seconds / units[i].unit, number, sizeof number);
+        snprintf(out, room, "%s %s", number, units[i].name);
+        return;
     }
-    if (!f->usable[CONTROL] && !f->usable[EXACT]) {
-        if (!tell_option(f, CONTROL, f->name[SCORING], out))
-            snprintf(out->text, sizeof out->text, "Sampler %s.", f->name[SCORING]);
-        return SCORING;
+}
+
+static sgfs_status pick(field *f, int *chosen, sgfsi_choice *out, sgfs_err *err) {
+    sgfsi_forecast ahead = {.pilot = 0};
+    int best = LINEAR;
+    *chosen = LINEAR;
+    if (f->usable[LINEAR]) {
+        snprintf(out->text, sizeof out->text, "Sampler %s (independent draws; no bias).",
+                 f->name[LINEAR]);
+        return SGFS_OK;
     }
-    int best = weigh(f, out);
-    if (f->usable[best]) return best;
-    /* what is best does not read what was given */
-    out->fallbacks = 0;
-    out->fallback[0] = '\0';
-    int other = f->usable[EXACT] ? EXACT : f->usable[CONTROL] ? CONTROL : SCORING;
-    tell_option(f, best, f->name[other], out);
-    return other;
+    sgfs_status status = weigh(f, &ahead, err);
+    if (status != SGFS_OK && status != SGFS_ENUMERIC) return status;
+    if (status == SGFS_ENUMERIC) { /* there is no mode */
+        out->no_mode = true;
+        snprintf(out->why, sizeof out->why, "%.399s", err->text);
+        f->cost[ROWS] = f->cost[PAIRS] = INFINITY;
+        if (f->usable[TREES]) f->cost[TREES] = fmin(f->cost[TREES], most_work / enough);
+        f->usable[LOCKSTEP] = f->usable[CONTROL] = false;
+        f->cost[LOCKSTEP] = INFINITY;
+    }
+    for (int i = 0; i < FIRST_APPROXIMATE; i++)
+        if (f->cost[i] < f->cost[best] || (f->usable[i] && !f->usable[best])) best = i;
+    *chosen = best;
+    bool fits = enough * f->cost[best] <= most_work, any = f->usable[best];
+    int other = f->usable[CONTROL] ? CONTROL : f->usable[SCORING] ? SCORING : -1;
+    if (any && (fits || other < 0)) {
+        tell_exact(f, best, &ahead, out);
+        if (out->no_mode)
+            snprintf(out->text, sizeof out->text, "Sampler %s: there is no anchor. %.340s",
+                     f->name[best], out->why);
+        return SGFS_OK;
+    }
+    *chosen = other;
+    if (other < 0) return refuse(f, err);
+    const char *name = f->name[other];
+    if (any) {
+        char time[100];
+        tell_time(enough * f->cost[best], time, sizeof time);
+        snprintf(out->text, sizeof out->text,
+                 "Sampler %s, which is approximate: 400 exact effective draws would take %s "
+                 "(--sampler exact makes them).",
+                 name, time);
+    } else if (!tell_option(f, other == CONTROL ? PAIRS : CONTROL, name, out)) {
+        if (f->no_anchor != NULL)
+            snprintf(out->text, sizeof out->text, "Sampler %s: no anchor, because %s.", name,
+                     f->no_anchor);
+        else snprintf(out->text, sizeof out->text, "Sampler %s.", name);
+    }
+    return SGFS_OK;
 }
 
 /* Some parameter has no prior. Where the likelihood has no mode, or is flat in some direction,
@@ -233,13 +334,16 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
                          sgfs_err *err) {
     const sgfs_config *cfg = plan->cfg;
     sgfs_err own;
-    *choice = (sgfsi_choice){.automatic = sgfsi_config_auto(cfg, "sampler.kind")};
+    bool exact = strcmp(sgfsi_config_text(cfg, "sampler.kind"), "exact") == 0;
+    *choice = (sgfsi_choice){.automatic = exact || sgfsi_config_auto(cfg, "sampler.kind")};
     if (err == NULL) err = &own;
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
-    const field f = look_around(plan, model);
-    if (!f.usable[EXACT] && !f.usable[CONTROL] && !f.usable[SCORING]) return refuse(&f, err);
-    int chosen = pick(&f, choice);
-    choice->no_mode = choice->fallbacks > 0;
+    field f = look_around(plan, model, exact);
+    int chosen, usable = 0;
+    for (int i = 0; i < CANDIDATES; i++) usable += f.usable[i];
+    if (usable == 0) return refuse(&f, err);
+    sgfs_status status = pick(&f, &chosen, choice, err);
+    if (status != SGFS_OK) return status;
     if (choice->no_mode && has_no_posterior(model)) return refuse_nothing(choice->why, err);
     sgfsi_say(plan->log, SGFS_NOTE, "%s", choice->text);
     return sgfsi_choose_kinds(cfg, f.name[chosen], &plan->kinds, err);
@@ -249,7 +353,8 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
 
 sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
                                   const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err) {
-    const char *name = scoring_name(model, plan->cfg);
+    bool trees = model->kind->one_mode && enough * trees_passes * 2 * pass_cost(model) <= most_work;
+    const char *name = trees ? "nuts" : scoring_name(model, plan->cfg);
     const sgfs_option *row;
     int64_t next = 0;
     if (why->no_mode && has_no_posterior(model)) return refuse_nothing(why->text, err);

@@ -352,7 +352,7 @@ void sgfsi_many_link(const sgfs_model *m, sgfsi_link link, const sgfs_batch *b,
     double fixed = 0;
     arrange(b, at, pairs && logit ? 0.5 : 1, &r);
     memset(r.linear, 0, (size_t)b->p * sizeof *r.linear);
-    memset(r.G, 0, (size_t)(at->count * b->p) * sizeof *r.G);
+    if (at->G != NULL) memset(r.G, 0, (size_t)(at->count * b->p) * sizeof *r.G);
     for (int64_t first = 0; first < b->n; first += r.rows) {
         int64_t n = least(b->n - first, r.rows);
         predict(m, b, first, n, &r);
@@ -383,7 +383,7 @@ void sgfsi_many_softmax(const sgfs_model *m, bool further, const sgfs_batch *b, 
     double fixed = 0;
     arrange(b, at, 1, &r);
     memset(r.linear, 0, (size_t)m->D * sizeof *r.linear);
-    memset(r.G, 0, (size_t)(at->count * m->D) * sizeof *r.G);
+    if (at->G != NULL) memset(r.G, 0, (size_t)(at->count * m->D) * sizeof *r.G);
     for (int64_t first = 0; first < b->n; first += r.rows) {
         int64_t n = least(b->n - first, r.rows);
         predict(m, b, first, n, &r);

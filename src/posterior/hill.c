@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/ticker.h"
 
-enum { PAIRS = SGFSI_HILL_PAIRS, TRIED = 3 };
+enum { PAIRS = 64, TRIED = 3 };
 
 void sgfsi_hill_directions(const sgfsi_hill *h, int64_t K, const double *Z, double *U) {
     sgfsi_gemm_nn(h->dev, K, h->D, h->D, 1.0, Z, h->spread, 0.0, U);
@@ -42,7 +43,7 @@ static void judge(int64_t K, const double *W, double *accept, double *tau) {
 
 /* One trial: what the pairs around `centre` are worth, and (step: D) the next shift. */
 typedef struct trial {
-    sgfsi_places *places;
+    sgfsi_places places;
     double *Z, *U, *theta, *G, *lp, *W; /* W: log weights */
     double *step;
 } trial;
@@ -54,7 +55,7 @@ static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, dou
         t->theta[i] = centre[i % D] + t->U[i];
         t->theta[PAIRS * D + i] = centre[i % D] - t->U[i];
     }
-    sgfs_status status = sgfsi_places_eval(t->places, 2 * PAIRS, t->theta, t->lp, t->G, err);
+    sgfs_status status = sgfsi_places_eval(&t->places, 2 * PAIRS, t->theta, t->lp, t->G, err);
     if (status != SGFS_OK) return status;
     h->passes++;
     int64_t counted = 0;
@@ -88,12 +89,12 @@ static void invert(sgfsi_hill *h) {
 }
 
 sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
-                            sgfsi_places *places, sgfsi_arena *arena, sgfs_err *err) {
+                            int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D;
+    double before = sgfsi_now();
     *h = (sgfsi_hill){.D = D, .dev = m->ctx.near, .L = a->L, .tau = INFINITY};
     sgfsi_arena own = {NULL};
-    trial t = {.places = places,
-               .Z = SGFSI_DOUBLES(&own, PAIRS * D),
+    trial t = {.Z = SGFSI_DOUBLES(&own, PAIRS * D),
                .U = SGFSI_DOUBLES(&own, PAIRS * D),
                .theta = SGFSI_DOUBLES(&own, 2 * PAIRS * D),
                .G = SGFSI_DOUBLES(&own, 2 * PAIRS * D),
@@ -107,6 +108,8 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
     if (t.Z == NULL || t.U == NULL || t.theta == NULL || t.G == NULL || t.lp == NULL ||
         t.W == NULL || t.step == NULL || centre == NULL || h->centre == NULL || h->spread == NULL)
         status = sgfsi_fail_memory(err, "the proposals");
+    if (status == SGFS_OK)
+        status = sgfsi_places_open(&t.places, m, 2 * PAIRS, true, threads, &own, err);
     if (status == SGFS_OK) {
         sgfsi_stream stream = sgfsi_stream_at(0, 0, SGFSI_PROBE_PLACE, SGFSI_PROBE);
         sgfsi_normals(&stream, PAIRS * D, t.Z);
@@ -130,5 +133,6 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
         h->shift = sqrt(sgfsi_dot(h->dev, D, t.step, t.step));
     }
     sgfsi_arena_free(&own);
+    h->seconds = sgfsi_now() - before;
     return status;
 }

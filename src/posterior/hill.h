@@ -20,10 +20,6 @@
 #include "posterior/anchor.h"
 #include "posterior/places.h"
 
-enum {
-    SGFSI_HILL_PAIRS = 128
-}; /* of the trial: so many places a call must `places` have room for */
-
 typedef struct sgfsi_hill {
     int64_t D;
     const sgfs_device *dev;
@@ -33,12 +29,12 @@ typedef struct sgfsi_hill {
     double shift;       /* |L'(c - m)|: in posterior standard deviations */
     double accept, tau; /* of pairs, by the trial; tau: iterations for an effective draw */
     int64_t passes;
+    double seconds;
 } sgfsi_hill;
 
-/* The anchor's arrays are borrowed. places: with gradients. The same bits for any number of
- * threads. */
+/* The anchor's arrays are borrowed. The same bits for any number of threads. */
 sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
-                            sgfsi_places *places, sgfsi_arena *arena, sgfs_err *err);
+                            int64_t threads, sgfsi_arena *arena, sgfs_err *err);
 /* U = L^-T z for K rows z of Z (K x D). */
 void sgfsi_hill_directions(const sgfsi_hill *h, int64_t K, const double *Z, double *U);
 /* log((e^w+ + e^w-)/2) of a pair, w = lp + |z|^2/2. */

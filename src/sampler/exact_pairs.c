@@ -28,12 +28,11 @@
 
 #include "base/number.h"
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "posterior/hill.h"
 #include "sampler/sampler.h"
 
 enum { LP, ACCEPT, STATS };
-enum { PROPOSALS = 120, LOCAL = 8, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
+enum { PROPOSALS = 240, LOCAL = 16, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
 static const double shorter[SHORTER] = {0.5, 0.2, 0.1, 0.03};
 
 typedef struct settings {
@@ -77,32 +76,31 @@ static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
                           "Gaussian at the anchor.",
                           flag);
     }
-    sgfsi_plan_lengths(plan, 2 * PROPOSALS, 1000, NAN);
+    sgfsi_plan_lengths(plan, 200, 1000, NAN); /* five whole blocks */
     return SGFS_OK;
 }
 
 static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
-    sgfsi_arena own = {NULL};
-    sgfsi_places wide;
-    double before = sgfsi_now();
-    sgfs_status status =
-        sgfsi_places_open(&wide, s->model, 2 * SGFSI_HILL_PAIRS, true, s->plan->cores, &own, err);
-    if (status == SGFS_OK)
-        status = sgfsi_hill_open(&e->own, s->model, s->anchor, &wide, s->arena, err);
-    sgfsi_arena_free(&own);
+    sgfs_status status = SGFS_OK;
+    e->hill = s->plan->hill;
+    if (e->hill == NULL) {
+        status = sgfsi_hill_open(&e->own, s->model, s->anchor, s->plan->cores, s->arena, err);
+        e->hill = &e->own;
+    }
     if (status != SGFS_OK) return status;
-    const sgfsi_hill *h = e->hill = &e->own;
+    const sgfsi_hill *h = e->hill;
     s->full.rows_touched += h->passes * s->model->data->N;
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_num(o, "shift", h->shift);
     sgfsi_json_num(o, "accept", h->accept);
     sgfsi_json_num(o, "tau", h->tau);
+    sgfsi_json_num(o, "seconds", h->seconds);
     sgfsi_json_put(s->report, "pairs", o);
     if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
     sgfsi_say(s->log, SGFS_NOTE,
               "Exact draws, up to Monte Carlo error: %.2g of the proposals are accepted around a "
-              "centre %.2g posterior sd from the mode (a trial of %d pairs, %.2g s).",
-              h->accept, h->shift, (int)SGFSI_HILL_PAIRS, sgfsi_now() - before);
+              "centre %.2g posterior sd from the mode (tried in %lld passes, %.2g s).",
+              h->accept, h->shift, (long long)h->passes, h->seconds);
     return SGFS_OK;
 }
 
@@ -145,6 +143,12 @@ static void lay_out(const sgfs_sampler *s, pairs *e, int64_t block) {
     for (int64_t i = 0; i < LOCAL * D; i++) local[i] = rho * y[i % D] + r * local[i];
     sgfsi_hill_directions(e->hill, ALL, e->Z, e->U);
     e->held = block;
+}
+
+static bool are_lost(const pairs *e) {
+    int64_t k = 0;
+    while (k < ALL && !isfinite(e->plus[k]) && !isfinite(e->minus[k])) k++;
+    return k == ALL;
 }
 
 static pair pair_at(const sgfs_sampler *s, const pairs *e, int64_t k) {
@@ -191,6 +195,11 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         sgfs_status status =
             sgfsi_places_pairs(&e->places, e->hill->centre, ALL, e->U, e->plus, e->minus, err);
         if (status != SGFS_OK) return status;
+        if (are_lost(e)) {
+            return sgfsi_fail(err, SGFS_ENUMERIC,
+                              "the log density is not finite at any of %d places (diverged)",
+                              2 * ALL);
+        }
         e->made = block;
         s->full.rows_touched += s->model->data->N;
         if (e->begun) move_locally(s, e, u[2]);

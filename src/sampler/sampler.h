@@ -10,7 +10,7 @@
 #include "base/fields.h"
 #include "base/json.h"
 #include "fisher/fisher.h"
-#include "posterior/anchor.h"
+#include "posterior/hill.h"
 #include "posterior/posterior.h"
 
 /* The kinds of one run. Tests put their own in. */
@@ -43,6 +43,7 @@ typedef struct sgfsi_plan {
     sgfsi_arena found;
     const sgfsi_anchor *anchor;
     sgfsi_anchor_search pilot;
+    const sgfsi_hill *hill;       /* with the anchor; NULL: it was not tried */
     sgfsi_fisher_settings fisher; /* where kinds.fisher is not NULL */
     void *settings;               /* the sampler's own; NULL: it has none */
 } sgfsi_plan;

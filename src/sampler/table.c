@@ -13,7 +13,8 @@
     ROW("sgfs-d", sgfs_sampler_sgfs, "diag", "SGFS with its diagonal: for many parameters")        \
     ROW("sgfs-b", sgfs_sampler_sgfs, "block", "SGFS with blocks of it (--block-size)")             \
     ROW("sgfs", sgfs_sampler_sgfs, "", "SGFS with the matrix that --fisher names")                 \
-    ROW("exact", sgfs_sampler_exact, "", "exact draws that ask a few rows each: for regressions")  \
+    ROW("exact", sgfs_sampler_exact_rows, "", "exact draws, in whichever way costs least")         \
+    ROW("exact-rows", sgfs_sampler_exact_rows, "", "exact draws that ask a few rows each")         \
     ROW("exact-pairs", sgfs_sampler_exact_pairs, "",                                               \
         "exact draws by proposals that see all rows, hundreds in one pass")                        \
     ROW("exact-hmc", sgfs_sampler_exact_hmc, "",                                                   \

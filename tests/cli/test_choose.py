@@ -67,24 +67,35 @@ def chosen(site, data, *words, model="logistic"):
 
 def test_exact_where_few_rows_are_asked(site):
     sampler, why = chosen(site, "small.csv")
-    assert sampler == "exact" and "a draw of 2,000; no bias)." in why
+    assert sampler == "exact-rows" and "a draw of 2,000; no bias)." in why
     assert json.loads(site.ok("summary", "a.run", "--json").stdout)["chosen"] == why
 
 
 def test_a_model_in_closed_form_asks_no_rows(site):
-    sampler, why = chosen(site, "line.csv", "--sigma", "1", model="linear")
-    assert sampler == "exact" and why == "Sampler exact (no rows a draw of 2,000; no bias)."
+    words = ("--sigma", "1", "--prior", "student-t")
+    sampler, why = chosen(site, "line.csv", *words, model="linear")
+    assert sampler == "exact-rows" and why == "Sampler exact-rows (no rows a draw of 2,000; no bias)."
 
 
 @pytest.mark.parametrize("model, data", [("poisson", "counts.csv"), ("softmax", "three.csv"), ("linear", "line.csv")])
 def test_every_regression_has_an_exact_sampler(site, model, data):
-    assert chosen(site, data, model=model)[0] == "exact"
+    assert chosen(site, data, model=model)[0].startswith("exact-")
 
 
-def test_control_variates_where_exact_draws_would_be_dear(site):
+def test_all_rows_where_a_draw_would_ask_most_of_them(site):
     sampler, why = chosen(site, "wide.csv")
-    assert sampler == "sgfs-cv" and why.startswith("Sampler sgfs-cv, because exact draws would ask ")
-    assert why.endswith(" rows for each effective one.")
+    assert sampler == "exact-pairs" and why.startswith("Sampler exact-pairs (all 600 rows, ") and why.endswith("no bias).")
+
+
+@pytest.mark.parametrize("data", ["small.csv", "wide.csv"])
+def test_exact_draws_can_be_asked_for(site, data):
+    """The way is the one that would have been chosen."""
+    assert chosen(site, data, "--sampler", "exact") == chosen(site, data)
+
+
+def test_exact_draws_of_a_network_are_not_chosen_but_can_be_asked_for(site):
+    assert chosen(site, "small.csv", "--hidden", "2", model="mlp")[0] == "sgfs-f"
+    assert chosen(site, "small.csv", "--hidden", "2", "--sampler", "exact", model="mlp")[0] in ("nuts", "exact-hmc")
 
 
 def test_few_rows_are_always_drawn_exactly(site):
@@ -92,7 +103,7 @@ def test_few_rows_are_always_drawn_exactly(site):
     rng = np.random.default_rng(5)
     x = np.column_stack([rng.standard_normal(30), (np.arange(30) == 7) * 1.0])
     save(site.folder / "few.csv", x, rng.poisson(0.1 * np.exp(x[:, 0])))
-    assert chosen(site, "few.csv", "--prior-precision", "0.001", model="poisson")[0] == "exact"
+    assert chosen(site, "few.csv", "--prior-precision", "0.001", model="poisson")[0].startswith("exact-")
 
 
 def test_a_wide_posterior_has_not_run_away(site):
@@ -100,7 +111,7 @@ def test_a_wide_posterior_has_not_run_away(site):
     rng = np.random.default_rng(6)
     x = 2e6 + rng.standard_normal((60, 1))
     save(site.folder / "far.csv", x, (rng.random(60) < 0.4).astype(int))
-    done = sample(site, "far.csv", "--prior", "flat", "--sampler", "exact", *SHORT)
+    done = sample(site, "far.csv", "--prior", "flat", "--sampler", "exact-rows", *SHORT)
     assert done.returncode == 0, done.stderr
     assert site.draws("a.run")[..., 0].std() > 2e5
 
@@ -117,9 +128,9 @@ def test_planned_draws_know_the_step(site):
     assert tau > 15 and told["draws"] == pytest.approx(100 * tau, abs=1)
 
 
-def test_scoring_where_there_is_no_anchor(site):
+def test_without_an_anchor_regressions_are_drawn_exactly_and_networks_by_scoring(site):
     sampler, why = chosen(site, "small.csv", "--prior", "laplace")
-    assert sampler == "sgfs-f" and "no anchor, because the prior has a kink" in why
+    assert sampler in ("nuts", "exact-hmc") and "all 2,000 rows; no bias" in why
     sampler, why = chosen(site, "small.csv", "--hidden", "2", model="mlp")
     assert sampler == "sgfs-f" and "no anchor, because" in why
 
@@ -135,17 +146,17 @@ def test_a_network_is_sampled_as_it_was(site):
 # ---- by the options ------------------------------------------------------------------------------
 
 OPTIONS = [
-    (("--batch", "500"), "sgfs-cv", "because exact does not read --batch."),
-    (("--batch-scheme", "with"), "sgfs-cv", "because exact does not read --batch-scheme."),
-    (("--step", "0.5"), "sgfs-cv", "because exact does not read --step."),
+    (("--batch", "500"), "sgfs-cv", "because exact-pairs does not read --batch."),
+    (("--batch-scheme", "with"), "sgfs-cv", "because exact-pairs does not read --batch-scheme."),
+    (("--step", "0.5"), "sgfs-cv", "because exact-pairs does not read --step."),
     (("--alpha", "2"), "sgfs-f", "because sgfs-cv does not read --alpha."),
     (("--epsilon", "0.5"), "sgfs-f", "because sgfs-cv does not read --epsilon."),
     (("--preset", "paper"), "sgfs-f", "because sgfs-cv does not read --preset."),
     (("--alpha", "2", "--batch", "300"), "sgfs-f", "--alpha."),
-    (("--init", "1"), "sgfs-f", "--init"),
-    (("--fisher-ridge", "0.1"), "sgfs-cv", "because exact does not read --fisher-ridge."),
-    (("--rho", "0.5"), "exact", "rows a draw of 2,000; no bias)."),
-    (("--anchor-tolerance", "0.001"), "exact", "no bias)."),
+    (("--init", "1"), "nuts", "no bias)."),
+    (("--fisher-ridge", "0.1"), "sgfs-cv", "because exact-pairs does not read --fisher-ridge."),
+    (("--rho", "0.5"), "exact-rows", "rows a draw of 2,000; no bias)."),
+    (("--anchor-tolerance", "0.001"), "exact-rows", "no bias)."),
 ]
 
 
@@ -156,14 +167,14 @@ def test_options_restrict_the_choice(site, words, sampler, why):
 
 
 def test_an_option_can_make_the_second_best_the_only_one(site):
-    """The forecast is for sgfs-cv, which does not read --rho."""
-    assert chosen(site, "wide.csv", "--rho", "0.9") == ("exact", "Sampler exact, because sgfs-cv does not read --rho.")
+    """By what it costs it would be another, which does not read --rho."""
+    assert chosen(site, "wide.csv", "--rho", "0.9")[0] == "exact-rows"
 
 
 @pytest.mark.parametrize("words, sentence", [
     (("--leapfrog", "5"), "--leapfrog is read by sampler hmc only, which is not chosen by itself"),
     (("--alpha", "1", "--rho", "0.3"), "--rho has no meaning for model logistic with sampler sgfs-f; it is read by "
-                                       "sampler exact"),
+                                       "sampler exact-rows"),
     (("--batch", "2001"), "--batch 2001 is more than the 2000 rows"),
     (("--step", "1.99"), "--step 1.99 leaves no room"),
     (("--sampler", "automatic"), 'There is no sampler "automatic"'),
@@ -175,7 +186,7 @@ def test_refused(site, words, sentence):
 
 
 def test_auto_can_be_said(site):
-    assert chosen(site, "small.csv", "--sampler", "auto")[0] == "exact"
+    assert chosen(site, "small.csv", "--sampler", "auto")[0] == "exact-rows"
 
 
 # ---- of no use -----------------------------------------------------------------------------------
@@ -201,16 +212,16 @@ def two(site):
 def test_an_option_of_the_sampler_given_up_is_forgotten(site, two):
     done = sample(site, two, *TWO_MODES, "--rho", "0.5", *SHORT, model="linear")
     assert done.returncode == 0, done.stderr
-    assert "The run began anew with sampler sgfs-f, because there is no anchor." in done.stderr
+    assert "The run began anew with sampler nuts, because there is no anchor." in done.stderr
     assert "The posterior has more than one mode" in done.stderr and "It does not read --rho." in done.stderr
     told = header(site)
-    assert told["sampler"] == "sgfs-f" and told["config"]["sampler.rho"] == "auto"
+    assert told["sampler"] == "nuts" and told["config"]["sampler.rho"] == "auto"
     assert told["sampler_info"]["fallbacks"] == 1 and "more than one mode" in " ".join(told["cautions"])
     assert "1 sampler given up while opening" in done.stdout
 
 
 def test_a_sampler_that_was_named_is_not_replaced_when_it_fails(site):
-    for sampler in "exact", "sgfs-cv":
+    for sampler in "exact-rows", "sgfs-cv":
         done = sample(site, "apart.csv", "--prior-precision", "0", "--sampler", sampler)
         assert done.returncode == NUMERIC and "The mode does not exist" in done.stderr
 

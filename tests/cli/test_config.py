@@ -46,8 +46,8 @@ def again(sgfs, *words, model="logistic", of="a.run"):
 
 RUNS = {
     "auto": ("logistic", ()),
-    "exact": ("logistic", ("--sampler", "exact")),
-    "exact-lengthened": ("logistic", ("--sampler", "exact", "--rho", "0.95", "--draws", "200", "--ess", "600")),
+    "exact": ("logistic", ("--sampler", "exact-rows")),
+    "exact-lengthened": ("logistic", ("--sampler", "exact-rows", "--rho", "0.95", "--draws", "200", "--ess", "600")),
     "sgfs-cv": ("logistic", ("--sampler", "sgfs-cv")),
     "sgfs-cv-step": ("logistic", ("--sampler", "sgfs-cv", "--step", "0.3", *SHORT)),
     "sgfs-f": ("logistic", ("--sampler", "sgfs-f", "--warmup", "200")),
@@ -119,7 +119,7 @@ def test_flags_override_a_run(site):
     told = header(site, "b.run")
     assert told["data"]["path"] == "other.csv" and told["chains"] == 3 and told["params"] == ["intercept", "a"]
     assert told["sampler"] == "sgfs-cv" and told["warmup"] == 60
-    for sampler in ("nuts", "exact", "sgfs-f", "sgld"):  # nothing of sgfs-cv was asked for but its name
+    for sampler in ("nuts", "exact-rows", "sgfs-f", "sgld"):  # nothing of sgfs-cv was asked for but its name
         again(site, "--sampler", sampler)
         assert header(site, "b.run")["sampler"] == sampler
 

@@ -9,7 +9,7 @@ import pytest
 from cli_program import write
 
 USAGE = 2
-BRIEF = ("--sampler", "exact", "--warmup", "90", "--draws", "200", "--chains", "2", "--seed", "3")
+BRIEF = ("--sampler", "exact-rows", "--warmup", "90", "--draws", "200", "--chains", "2", "--seed", "3")
 SIMULATE = ("--rows", "3001", "--dim", "3", "--seed", "7", "--overwrite", "-q")
 
 
@@ -82,7 +82,7 @@ def test_a_closed_form_asks_no_row(site):
 @pytest.mark.parametrize("model,words,why", [
     ("mlp", (), "cannot draw from this posterior"),
     ("logistic", ("--prior", "laplace"), "kink"),
-    ("logistic", ("--init", "2"), "no meaning for sampler exact"),
+    ("logistic", ("--init", "2"), "no meaning for sampler exact-rows"),
     ("logistic", ("--batch", "50"), "no meaning"),
     ("logistic", ("--rho", "1"), "--rho"),
     ("logistic", ("--psi-entries", "0"), "--psi-entries"),

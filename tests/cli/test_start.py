@@ -167,7 +167,7 @@ def test_a_run_with_a_start_repeats_itself(site):
 
 # ---- what is refused -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("sampler", ["exact", "laplace", "sgfs-cv"])
+@pytest.mark.parametrize("sampler", ["exact-rows", "laplace", "sgfs-cv"])
 def test_samplers_that_begin_elsewhere(site, sampler):
     start = put(site, "p.json", ["intercept", "a", "b"], [0, 0, 0])
     said = refused(site, "--sampler", sampler, "--start", start, code=USAGE)

@@ -392,7 +392,7 @@ static void test_other_samplers_with_minibatches(void **state) {
 static void test_samplers_that_look_at_all_rows(void **state) {
     (void)state;
     compare((settings){.sampler = "laplace", .keeps = true, .near = true});
-    compare((settings){.sampler = "exact", .keeps = true, .near = true});
+    compare((settings){.sampler = "exact-rows", .keeps = true, .near = true});
     compare((settings){.sampler = "nuts", .keeps = true, .near = true});
 }
 

@@ -34,6 +34,7 @@ static const stage stages[] = {
     {"sgfs-d", "logistic", {SGFS}},
     {"sgfs-b", "logistic", {SGFS, "fisher.block_size", "2"}},
     {"sgfs", "logistic", {SGFS, "fisher.kind", "diag"}},
+    {"exact-rows", "logistic", {NULL}},
     {"exact", "logistic", {NULL}},
     {"exact-pairs", "logistic", {NULL}},
     {"exact-hmc", "logistic", {NULL}},
@@ -62,9 +63,9 @@ static const stage stages[] = {
     {"sgfs-f", "linear", {SGFS, "sampler.warmup_by", "scores", "run.batch_scheme", "without"}},
     {"sgfs-d", "softmax", {SGFS, "fisher.kappa", "forget", "run.validate", aside_file}},
     {"sgfs-d", "mlp", {SGFS, "model.hidden", "2", "fisher.every", "5"}},
-    {"exact", "linear", {NULL}},
+    {"exact-rows", "linear", {NULL}},
     {"exact-pairs", "softmax", {"run.warmup", "150", "run.draws", "200"}},
-    {"exact", "logistic", {"sampler.rho", "0.5", "run.validate", aside_file}},
+    {"exact-rows", "logistic", {"sampler.rho", "0.5", "run.validate", aside_file}},
     {"exact-hmc", "linear", {"run.chains", "3", "run.validate", aside_file}},
     {"sgfs-cv", "linear", {SGFS, "sampler.step", "0.4", "sampler.reanchor_at", "0.3"}},
     {"sgfs-cv",
@@ -345,7 +346,7 @@ static void test_every_field_is_needed(void **state) {
             for (int64_t i = 0; i < fields.count; i++) {
                 const char *name = fields.field[i].name;
                 bool first = strncmp(name, "chain1.", 7) == 0 || strncmp(name, "run.", 4) == 0;
-                bool divides = strcmp(name, "chain1.exact.every") == 0; /* exact: by 0 */
+                bool divides = strcmp(name, "chain1.exact-rows.every") == 0; /* by 0 */
                 if (!first || is_time(name) || divides) continue;
                 usage *u = entry_of(list, &count, name);
                 if (u->missed) continue;

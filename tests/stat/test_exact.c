@@ -19,7 +19,7 @@
 
 enum { GRID = 221, MOST_ROWS = 1000 };
 /* By few rows, and by all of them. */
-static const char *const ways[] = {"exact", "exact-pairs", "exact-hmc"};
+static const char *const ways[] = {"exact-rows", "exact-pairs", "exact-hmc"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 static const double reach = 11, most_z = 4.5, most_ks = 2.3;
 
@@ -239,7 +239,7 @@ static void print_errors(const small *q, const sgfs_draws *d, const char *what, 
 static verdict judge_draws(const small *q, const sampled *s, const char *what) {
     const sgfs_draws *d = s->draws;
     const char *sampler = sgfsi_config_text(s->cfg, "sampler.kind");
-    bool exact = strcmp(sampler, "laplace") != 0, few = strcmp(sampler, "exact") == 0,
+    bool exact = strcmp(sampler, "laplace") != 0, few = strcmp(sampler, "exact-rows") == 0,
          hmc = strcmp(sampler, "exact-hmc") == 0;
     double longest = 1;
     for (int a = 0; a < 2; a++) {
@@ -264,7 +264,7 @@ static verdict judge_draws(const small *q, const sampled *s, const char *what) {
 static verdict run_small(const small *q, const setting *own, const char *what) {
     setting all[24] = {{"run.chains", "4"},      {"run.warmup", "500"}, {"run.draws", "20000"},
                        {"run.thin", "1"},        {"run.threads", "1"},  {"run.seed", "3"},
-                       {"sampler.kind", "exact"}};
+                       {"sampler.kind", "exact-rows"}};
     char lambda[32], df[32];
     int n = 7;
     sgfs_err err;
@@ -477,7 +477,7 @@ static void test_ten_parameters_like_nuts(void **state) {
         y[i] = u[0] < 1 / (1 + exp(-eta));
         positive += y[i];
     }
-    sampled nuts = draw_ten(x, y, "nuts", "6000"), exact = draw_ten(x, y, "exact", "40000"),
+    sampled nuts = draw_ten(x, y, "nuts", "6000"), exact = draw_ten(x, y, "exact-rows", "40000"),
             pairs = draw_ten(x, y, "exact-pairs", "40000"),
             laplace = draw_ten(x, y, "laplace", "40000");
     const sampled *other[OTHERS] = {&exact, &pairs, &laplace};

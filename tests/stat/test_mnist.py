@@ -274,7 +274,7 @@ def test_choice(data, tmp_path):
 
 def test_exact(sample, truth):
     """No bias, at some thousand rows a draw: control variates are what one would choose here."""
-    run = sample("--sampler", "exact", batch=None, draws=20000)
+    run = sample("--sampler", "exact-rows", batch=None, draws=20000)
     tau, noise_E1, noise_E2, noise_trR = measure(run, truth)
     show("exact", run, tau)
     print(f"exact: {run.summary['rows_touched'] / 23000:.0f} rows a draw, of Monte Carlo error E1 {noise_E1:.5f} "

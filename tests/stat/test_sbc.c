@@ -250,12 +250,12 @@ static void test_sgfs_is_calibrated_where_it_is_exact(void **state) {
 /* 24 rows of a logistic regression, most of them decided, and its Gaussian for comparison. */
 static void test_exact_is_calibrated(void **state) {
     (void)state;
-    static const setting draws[] = {COMMON("1"),           {"sampler.kind", "exact"},
+    static const setting draws[] = {COMMON("1"),           {"sampler.kind", "exact-rows"},
                                     {"run.warmup", "100"}, {"run.draws", "1240"},
                                     {"run.thin", "20"},    {NULL, NULL}};
     static const setting labels[] = {
         {"data.intercept", "false"}, {"prior.precision", "0.735"}, {"run.chains", "1"},
-        {"run.threads", "1"},        {"sampler.kind", "exact"},    {"run.warmup", "100"},
+        {"run.threads", "1"},        {"sampler.kind", "exact-rows"},    {"run.warmup", "100"},
         {"run.draws", "1240"},       {"run.thin", "20"},           {NULL, NULL}};
     static const setting gaussian[] = {{"data.intercept", "false"},
                                        {"prior.precision", "0.735"},

@@ -145,19 +145,17 @@ static void expect(const bench *b, const char *name, const char *why) {
     sgfsi_plan_free(&plan);
 }
 
-/* Hundreds of rows at N = 10,000 and 51 parameters are few enough; at a tenth of the rows a draw would
- * ask them all, and next to none would be accepted. */
+/* Few rows for few parameters, all of them in products where a draw would ask most of them. */
 static void test_where_the_choice_turns(void **state) {
     (void)state;
     static const struct {
         int64_t N, p;
         const char *name, *why;
-    } cases[] = {{1000, 2, "exact", "no bias"},
-                 {1000, 20, "exact", "rows a draw of 1,000; no bias"},
-                 {1000, 50, "sgfs-cv", "rows for each effective one"},
-                 {10000, 50, "exact", "no bias"},
-                 {3000, 60, "sgfs-cv", "exact draws would ask"},
-                 {100000, 20, "exact", "rows a draw of 100,000; no bias"}};
+    } cases[] = {{1000, 2, "exact-rows", "no bias"},
+                 {1000, 20, "exact-pairs", "accepted; no bias"},
+                 {1000, 50, "exact-pairs", "accepted; no bias"},
+                 {10000, 50, "exact-pairs", "all 10,000 rows"},
+                 {100000, 20, "exact-rows", "rows a draw of 100,000; no bias"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bench b = open_bench(cases[i].N, cases[i].p, 74);
         expect(&b, cases[i].name, cases[i].why);
@@ -169,7 +167,7 @@ static void test_where_the_choice_turns(void **state) {
 static void test_many_parameters(void **state) {
     (void)state;
     bench b = open_bench(30, SGFSI_MOST_DENSE, 75); /* and the intercept */
-    expect(&b, "sgfs-d", "no anchor, because there are too many parameters");
+    expect(&b, "exact-hmc", "no bias");
     close_bench(&b);
 }
 
@@ -197,8 +195,8 @@ static sgfs_run *walked(const bench *b, const sgfsi_kinds *kinds) {
     return run;
 }
 
-/* A sampler that says it is of no use makes way for SGFS after its first chain has opened: the draws
- * are those of a run that was SGFS from the start, what was resolved for the other sampler (a batch
+/* A sampler that says it is of no use makes way for NUTS after its first chain has opened: the draws
+ * are those of a run that was NUTS from the start, what was resolved for the other sampler (a batch
  * of its own) is gone, and the file says why. */
 static void test_a_sampler_of_no_use(void **state) {
     (void)state;
@@ -208,7 +206,7 @@ static void test_a_sampler_of_no_use(void **state) {
     set(b.cfg, "run.warmup", "50");
     set(b.cfg, "run.draws", "40");
     set(b.cfg, "run.chains", "2");
-    assert_int_equal(sgfsi_choose_kinds(b.cfg, NULL, &plain, &err), SGFS_OK);
+    assert_int_equal(sgfsi_choose_kinds(b.cfg, "nuts", &plain, &err), SGFS_OK);
     sgfs_run *reference = walked(&b, &plain);
     set(b.cfg, "sampler.kind", "sgfs-cv");
     set(b.cfg, "sampler.reanchor_at", "3");
@@ -219,7 +217,7 @@ static void test_a_sampler_of_no_use(void **state) {
     opened = 0;
     sgfs_run *run = walked(&b, &kinds);
     assert_int_equal(opened, 1);
-    assert_string_equal(run->plan.kinds.name, "sgfs-f");
+    assert_string_equal(run->plan.kinds.name, "nuts");
     assert_int_equal(run->plan.n, reference->plan.n);
     const sgfs_draws *was = reference->out.memory, *is = run->out.memory;
     for (int64_t c = 0; c < 2; c++) {
@@ -233,7 +231,7 @@ static void test_a_sampler_of_no_use(void **state) {
     bool told = false;
     for (int64_t i = 0; i < s->warnings; i++) {
         told = told || strcmp(s->warning[i],
-                              "The run began anew with sampler sgfs-f: the noise is as large as it "
+                              "The run began anew with sampler nuts: the noise is as large as it "
                               "ever was. It does not read --reanchor-at.") == 0;
     }
     assert_true(told && s->fallbacks == 1);
@@ -281,7 +279,7 @@ static void test_a_config_that_says_nothing(void **state) {
     sgfs_run *run = sgfs_run_open(b.m, b.cfg, &err);
     if (run == NULL || sgfs_run_all(run, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
-    assert_string_equal(run->plan.kinds.name, "exact");
+    assert_string_equal(run->plan.kinds.name, "exact-rows");
     assert_string_equal(sgfs_config_get(b.cfg, "sampler.kind"),
                         "auto"); /* the caller's own stays */
     sgfs_summary *s = sgfsi_summary_new(run->out.memory, 2, &err);

@@ -217,10 +217,12 @@ static double step_of(const sgfs_run *run) {
     return NAN;
 }
 
+/* Exact draws may come in any exact way. */
 static sgfs_status check_kind(const sgfsi_reference_chain *p, const sgfs_run *run, sgfs_err *err) {
-    if (strcmp(run->plan.kinds.name, p->sampler) == 0 && run->chain[0].sampler.fallback[0] == '\0')
-        return SGFS_OK;
     const char *why = run->chain[0].sampler.fallback;
+    bool right = is_exact(p) ? run->plan.kinds.sampler->exact
+                             : strcmp(run->plan.kinds.name, p->sampler) == 0;
+    if (right && why[0] == '\0') return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE, "--sampler %s gains nothing here%s%.300s", p->sampler,
                       why[0] != '\0' ? ": " : ".", why);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * exact.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after Cornish
+ * exact_rows.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after Cornish
  * et al. 2019, "Scalable Metropolis-Hastings for exact Bayesian inference with large datasets").
  *
  *     theta = theta* + L^-T z,   A = L L' at the anchor theta*
@@ -85,14 +85,14 @@ static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     if (why == NULL) why = sgfsi_row_bounds_refuses(now->model);
     if (why != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--sampler exact cannot draw from this posterior: %s (model %s). "
+                          "--sampler exact-rows cannot draw from this posterior: %s (model %s). "
                           "--sampler nuts is exact, too, and needs no such thing.",
                           why, now->model->kind->name);
     }
     const char *flag = sgfsi_start_given(plan);
     if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s has no meaning for sampler exact: chains begin at draws of the "
+                          "%s has no meaning for sampler exact-rows: chains begin at draws of the "
                           "Gaussian at the anchor.",
                           flag);
     }
@@ -294,8 +294,8 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-const sgfs_sampler_kind sgfs_sampler_exact = {
-    .name = "exact",
+const sgfs_sampler_kind sgfs_sampler_exact_rows = {
+    .name = "exact-rows",
     .help = "exact draws that ask a few rows each (logistic and other regressions)",
     .options = options,
     .settings = setting_list,
