@@ -10,6 +10,7 @@
  *     beta = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
  */
 #include <math.h>
+#include <string.h>
 
 #include "model/glm.h"
 #include "model/linear.h"
