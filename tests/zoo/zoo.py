@@ -160,16 +160,16 @@ def judge(program, entry, explicit, extra=(), seconds=SECONDS):
     return verdict
 
 
-HEAD = (f"{'set':14}{'model':9}{'rows':>7}{'params':>7}  {'sampler':9}{'seconds':>8}{'numpyro':>9}"
-        f"{'mean off':>10}{'sd off':>9}{'ESS':>8}{'R-hat':>7}  verdict")
+HEAD = (f"{'set':14}{'model':9}{'rows':>7}{'params':>7}  {'sampler':12}{'seconds':>8}{'numpyro':>9}"
+        f"{'mean off':>10}{'sd off':>8}{'ESS':>8}{'R-hat':>7}  verdict")
 
 
 def line(entry, v):
     ref = v.reference
     number = (lambda value, form: "-" if math.isnan(value) else format(value, form))
-    return (f"{entry.name:14}{entry.model:9}{ref.get('rows', '-'):>7}{ref.get('parameters', '-'):>7}  {v.sampler:9}"
+    return (f"{entry.name:14}{entry.model:9}{ref.get('rows', '-'):>7}{ref.get('parameters', '-'):>7}  {v.sampler:12}"
             f"{v.seconds:>8.1f}{ref.get('seconds', '-'):>9}{number(v.mean_off, '.3f'):>10}"
-            f"{number(100 * v.sd_off, '.3g'):>7} %{number(v.ess, '.0f'):>8}{number(v.r_hat, '.3f'):>7}  "
+            f"{number(100 * v.sd_off, '.3g') + ' %':>8}{number(v.ess, '.0f'):>8}{number(v.r_hat, '.3f'):>7}  "
             + (f"skipped: {v.skipped}" if v.skipped else v.wrong or "right"))
 
 
