@@ -165,6 +165,7 @@ ZOO = [
         why="51 states; charges are minutes times a price"),
     Set("credit", "logistic", "Status", r("modeldata", "credit_data"), AUTO,
         why="leverage in assets and debts"),
+    Set("policies", "logistic", "Purchase", r("ISLR", "Caravan"), why="85 columns, 6 % events"),
     Set("speech", "logistic", "class", r("modeldata", "pd_speech"), why="252 rows, 751 columns"),
     Set("crashes", "logistic", "dead", r("DAAG", "nassCDS", ["caseid"]), AUTO,
         why="26,063 rows, nearly separable"),

@@ -4,8 +4,8 @@
 `make zoo` runs this file. Each set of sets.py is written as a CSV file and given to the program; every
 posterior mean has to be within 0.15 standard deviations of the reference and every standard deviation
 within 12 %, with an effective sample size of 400; or the data have to be refused, and rightly so. The
-table has the program's seconds beside those that NumPyro took for the reference (in all its processes
-together, on the machine that made them; reference.py NAME takes them on yours).
+table has the program's seconds beside the processor seconds that NumPyro took for the reference, on
+the machine that made it (reference.py NAME takes them on yours).
 
 The references are for the default prior of regressions (reference.py has it in numbers). A program
 without that default is asked by `--standardize --prior-file`, which says the same: `--prior explicit`.
