@@ -14,7 +14,7 @@
  *
  *     rows     tau (rows (3500 + 130 p) R + c)   tau and rows from a pilot (forecast.c)
  *     pairs    tau (N (D + 20 R) + c)            tau from a trial (posterior/hill.h)
- *     hmc      60 passes of two products         60: measured on tables that pairs fail on
+ *     hmc      30 passes of two products         30: measured on tables that pairs fail on
  *
  * with R predictors a row (classes of a softmax, else 1), c = D^2 + 30,000. A row that is drawn
  * and asked by itself takes as long as a hundred that go through a product (0.2 to 0.5 us at p = 10
@@ -63,7 +63,7 @@ enum { FIRST_APPROXIMATE = CONTROL };
 static const double enough = 400;               /* effective draws */
 static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
 static const double most_tau = 25;              /* beyond, a trial of a few dozen says too little */
-static const double hmc_passes = 60, trees_passes = 300; /* for an effective draw */
+static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 
 typedef struct field {
     sgfsi_plan *plan; /* gets what is found on the way */
