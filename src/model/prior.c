@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/linear.h"
 
 const sgfs_option sgfsi_prior_options[] = {
     {"prior.kind", "prior", SGFS_CHOICE, "auto", 1, 0, sgfsi_prior_choices,
@@ -179,7 +180,7 @@ static void tell(sgfs_model *m) {
         return;
     }
     const sgfs_data *d = m->data;
-    bool linear = m->kind == &sgfs_model_linear;
+    bool linear = sgfsi_is_linear(m);
     sgfsi_say(
         sgfsi_config_log(m->cfg), SGFS_NOTE,
         "Prior: normal with sd 2.5%s/sd(x) for columns of numbers, 2.5%s for columns of 0 and "
