@@ -130,7 +130,11 @@ static sgfs_status set_option(cli_args *args, const char *key, const char *value
 static sgfs_status take_option(const sgfs_option_info *option, char *equals, int argc, char **argv,
                                int *at, cli_args *args, sgfs_err *err) {
     if (strcmp(option->type, "flag") == 0) {
-        return set_option(args, option->key, equals != NULL ? equals + 1 : "true", err);
+        /* --standardize, --standardize all: the one word that may follow */
+        bool follows = equals == NULL && option->choices[0] != '\0' && *at + 1 < argc &&
+                       strcmp(argv[*at + 1], option->choices) == 0;
+        const char *value = equals != NULL ? equals + 1 : follows ? argv[++*at] : "true";
+        return set_option(args, option->key, value, err);
     }
     const char *value = value_of(equals, argc, argv, at);
     if (value == NULL) return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", option->flag);

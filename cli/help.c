@@ -66,11 +66,12 @@ static void print_option(const sgfs_option_info *o) {
 /* A flag's help has to stay on one line with its name: switches that are on by default are shown as
  * --no-. */
 static void print_switch(const sgfs_option_info *o) {
-    char name[128], help[256];
+    char name[128], help[256], word[64] = "";
     bool on = strcmp(o->value, "true") == 0;
+    if (o->choices[0] != '\0') snprintf(word, sizeof word, "[%s]", o->choices);
     snprintf(name, sizeof name, "%s%s", on ? "no-" : "", o->flag);
     snprintf(help, sizeof help, "%s%s", on ? "do not " : "", o->help);
-    print_flag(name, "", help, "");
+    print_flag(name, word, help, "");
 }
 
 /* ---- the library's options, each once -------------------------------------------------------- */

@@ -34,7 +34,7 @@ FEWER, MORE = "as in the authors' scripts, n 500", "as in the authors' scripts, 
 OURS, STANDARDISED = "our defaults", "as in the authors' scripts, columns standardised"
 WAYS = {AUTHORS: (["--preset", "paper"], 2000), PRIOR_IN: (["--preset", "paper", "--prior-in-matrix"], 2000),
         OURS: ([], 2000), FEWER: (["--preset", "paper"], 500), MORE: (["--preset", "paper"], 25_000),
-        STANDARDISED: (["--preset", "paper", "--standardize"], 2000)}
+        STANDARDISED: (["--preset", "paper", "--standardize=all"], 2000)}
 AVERAGED = {"full": 200, "quick": 25, "smoke": 10}  # draws that the scores at the end take, at most
 NOTHING = "lc rgb 'black' dt 3 lw 1.5"  # the line of a prediction that looks at no column
 EVEN = 5  # runs with fewer iterations than a fifth of SGD's are not judged beside it
@@ -50,7 +50,7 @@ def run(lab):
 
     common = ["mlp", "--data", files["train"], "--validate", files["test"], "--hidden", lab.by_scale(HIDDEN, HIDDEN, 3),
               "--chains", 1, "--threads", 1, "--seed", SEED]
-    scaled = [*common, "--standardize"]
+    scaled = [*common, "--standardize=all"]
     iterations, kept = lab.by_scale(300_000, 12_000, 300), lab.by_scale(300, 60, 10)
     lambdas = lab.by_scale([0, 1, 10, 100], [0, 10], [0, 10])
     usual = [*scaled, *batch(500), "--warmup", lab.by_scale(1000, 500, 20), "--draws", iterations, "--thin", iterations // kept]

@@ -43,7 +43,7 @@ def run(lab):
     asked = [(name, 1) for name in METHODS] + [(name, seed) for seed in range(2, repeats + 1) for name in REPEATED]
 
     def job(name, seed):
-        words = ["mlp", "--data", files[0], "--labels", files[1], "--project", 20, "--project-seed", seed, "--standardize",
+        words = ["mlp", "--data", files[0], "--labels", files[1], "--project", 20, "--project-seed", seed, "--standardize=all",
                  "--validate", files[2], "--validate-labels", files[3], "--hidden", lab.by_scale(30, 30, 8), "--batch", rows,
                  "--prior-precision", 0.001, "--sampler", *METHODS[name], "--warmup", burn_in,
                  "--draws", lab.by_scale(FOREVER, QUICK[name][0], 60),

@@ -52,10 +52,10 @@ def run(lab):
     whole, different, about = six_classes.files(lab)
     n, plan = min(BATCH, about["rows"] // 4), lab.by_scale(FULL, QUICK, SMOKE)
     start = mode(lab, different, "mode.json")
-    other = mode(lab, different, "mode-standardised.json", "--standardize")
+    other = mode(lab, different, "mode-standardised.json", "--standardize=all")
     once = 260e-9 * about["different"]
     hmc = [hmc_job(f"hmc-{k}", plan, different, start, k, plan.length, once) for k in range(1, plan.runs + 1)]
-    z_scored = [hmc_job(f"hmc-standardised-{k}", plan, different, other, k, plan.short, once, "--standardize")
+    z_scored = [hmc_job(f"hmc-standardised-{k}", plan, different, other, k, plan.short, once, "--standardize=all")
                 for k in range(1, plan.few + 1)]
     methods = list(settings(n))
     chains = [chain_job(plan, whole, start, *m) for m in methods]

@@ -103,7 +103,7 @@ def words(lab, s, files, rows):
     if s["every"] and s["kind"] != "automatic":
         full += ["--kappa", "harmonic", "--warmup-alpha", s["value"], "--warmup-by", "scores"]
     # column transforms are done in the order of the words
-    return ["drbm", "--data", files["train"], "--validate", files["validation"], *KINDS[s["kind"]], "--standardize",
+    return ["drbm", "--data", files["train"], "--validate", files["validation"], *KINDS[s["kind"]], "--standardize=all",
             "--hidden", hidden(lab), "--prior-precision", LAMBDA, "--batch", batch(rows), "--batch-scheme", "with",
             "--sampler", s["method"], *steps, *full,
             "--warmup", warmup, "--draws", draws, "--thin", thin, "--chains", 1, "--threads", 1, "--seed", 1,

@@ -138,8 +138,12 @@ static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_e
     case SGFS_NUMBER:
     case SGFS_INTEGER: return check_number(row, value, err);
     case SGFS_FLAG:
-        if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0) return SGFS_OK;
-        return sgfsi_fail(err, SGFS_EUSAGE, "--%s is true or false, not \"%s\".", row->flag, value);
+        if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0 ||
+            is_choice(row->choices, value))
+            return SGFS_OK;
+        return sgfsi_fail(err, SGFS_EUSAGE, "--%s is true%s%s or false, not \"%s\".", row->flag,
+                          row->choices != NULL ? ", " : "",
+                          row->choices != NULL ? row->choices : "", value);
     case SGFS_CHOICE:
         if (is_choice(row->choices, value)) return SGFS_OK;
         return sgfsi_fail(err, SGFS_EUSAGE, "--%s is one of %s, not \"%s\".", row->flag,

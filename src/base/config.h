@@ -13,7 +13,8 @@
 typedef enum sgfs_option_type {
     SGFS_NUMBER,
     SGFS_INTEGER,
-    SGFS_FLAG, /* "true" or "false"; on the command line --name or --no-name */
+    SGFS_FLAG, /* "true" or "false", or one of its choices; on the command line --name, --no-name or
+                  --name CHOICE */
     SGFS_TEXT,
     SGFS_CHOICE
 } sgfs_option_type;
@@ -24,10 +25,11 @@ typedef struct sgfs_option {
     const char *key;  /* "sampler.alpha" */
     const char *flag; /* "alpha" */
     sgfs_option_type type;
-    const char *value;   /* default; "auto": the program chooses, and says what; "": none */
-    double min, max;     /* bounds of numbers, both allowed; min > max means free */
-    const char *choices; /* SGFS_CHOICE: "with|without" */
-    const char *help;    /* one line, no full stop */
+    const char *value; /* default; "auto": the program chooses, and says what; "": none */
+    double min, max;   /* bounds of numbers, both allowed; min > max means free */
+    const char
+        *choices;     /* SGFS_CHOICE: "with|without"; SGFS_FLAG: beside true and false; or NULL */
+    const char *help; /* one line, no full stop */
 } sgfs_option;
 
 /* What a sampler must have to read an option: nothing, minibatches, a Fisher matrix. */

@@ -41,8 +41,8 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.dense", "dense", SGFS_FLAG, "false", 1, 0, NULL,
      "keep the zeros of a libsvm file: faster where there are few"},
     {"data.intercept", "intercept", SGFS_FLAG, "true", 1, 0, NULL, "put a column of ones in front"},
-    {"data.standardize", "standardize", SGFS_FLAG, "false", 1, 0, NULL,
-     "sample on centred, scaled columns; draws are reported on your scale"},
+    {"data.standardize", "standardize", SGFS_FLAG, "false", 1, 0, "all",
+     "sample on centred, scaled columns (0/1 columns are scaled with \"all\" only)"},
     /* transforms: applied in the order in which they are given (transform.c) */
     {"data.keep_classes", "keep-classes", SGFS_TEXT, "", 1, 0, NULL,
      "only rows whose target is one of these: 7,9"},
@@ -169,7 +169,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
             sgfsi_say(log, SGFS_NOTE,
                       "Sparse columns are scaled by --standardize, not centred: that would fill "
                       "them.");
-        d->scales_binary = wanted;
+        d->scales_binary = sgfsi_standard_all(cfg);
         if (wanted) status = sgfsi_data_standardize(d, shift, scale, err);
     }
     sgfsi_recipe_free(r);

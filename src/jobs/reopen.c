@@ -163,6 +163,17 @@ static sgfs_status check_column(const sgfs_data *d, const sgfsi_column *now, con
     return fail_other(d, what, err);
 }
 
+/* A rule for the scale that is another than today's: the prior would be another. */
+static sgfs_status check_scale(const sgfs_data *d, int64_t j, const sgfsi_json *column,
+                               sgfs_err *err) {
+    double scale = sgfsi_json_get_num(column, "scale", NAN);
+    if (d->scale == NULL || isnan(scale) || is_near(d->scale[j], scale, 0)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.150s: the run divided column \"%.60s\" by another number: older versions "
+                      "took columns of 0 and 1 for numbers (now: --standardize all). Sample again.",
+                      d->path, d->feature[j].name);
+}
+
 static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
     char what[128];
     int64_t rows = sgfsi_json_get_int(header, "rows", -1);
@@ -189,6 +200,7 @@ static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs
         status =
             check_column(d, &d->feature[j], sgfsi_json_get_text(c, "name", ""),
                          sgfsi_json_get_num(c, "mean", NAN), sgfsi_json_get_num(c, "sd", NAN), err);
+        if (status == SGFS_OK) status = check_scale(d, j, c, err);
     }
     if (status != SGFS_OK || !d->has_target) return status;
     return check_column(d, &d->target, sgfsi_json_get_text(header, "target", ""),

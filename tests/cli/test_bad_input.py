@@ -228,7 +228,7 @@ TABLE = [
     ("odd choice", good("--storage", "f16"), USAGE, r'--storage is one of f64\|f32, not "f16"'),
     ("odd delimiter", good("--delimiter", "ab"), USAGE, r'--delimiter "ab": give one character'),
     ("odd switch value", good("--standardize=maybe"), USAGE,
-     r'--standardize is true or false, not "maybe"'),
+     r'--standardize is true, all or false, not "maybe"'),
     ("value for --quiet", good("--quiet=1"), USAGE, r"--quiet takes no value"),
     ("alpha with sgld", good("--sampler", "sgld", "--alpha", "1"), USAGE,
      r"--alpha has no meaning for .*sampler sgld; it is read by sampler sgfs"),

@@ -175,3 +175,40 @@ def test_the_truth_of_simulated_data_has_it(site):
     site.ok("sample", "logistic", "--data", "s.csv", "--draws", "2000", "--out", "fit.run", "--overwrite", "-q")
     done = site.ok("compare", "fit.run", "--reference", "t.json")
     assert done.returncode == 0
+
+# ---- --standardize and columns of zeros and ones -------------------------------------------------
+
+
+def test_standardize_leaves_zeros_and_ones_on_their_scale(site):
+    """With N(0, 1) named: on year/sd and on the column of zeros and ones itself; "all" divides that one, too."""
+    X = np.column_stack([YEAR, CITY])
+    A = np.column_stack([np.ones(ROWS), X - X.mean(0)])
+    for words, city in ((("--standardize",), 1), (("--standardize", "all"), CITY.var(ddof=1)),
+                        (("--standardize=all",), CITY.var(ddof=1))):
+        t = logistic_mode(A, np.diag([1, YEAR.var(ddof=1), city]))
+        got = mode(site, "logistic", "both.csv", "--prior-precision", "1", *words)
+        np.testing.assert_allclose(got["mean"], [t[0] - X.mean(0) @ t[1:], t[1], t[2]], rtol=1e-6)
+
+
+def test_what_a_column_of_zeros_and_ones_is(site):
+    """Only these two values, whatever the type of the file and also where a packed file has the statistics."""
+    almost = CITY.copy()
+    almost[np.argmax(CITY)] = 0.999
+    table = np.column_stack([CITY, almost, 2 * CITY, CITY - 1, LABEL])
+    np.save(site.folder / "kinds.npy", table)
+    site.ok("pack", "kinds.npy", "--out", "kinds.sgd", "--overwrite", "-q")
+    for data in ("kinds.npy", "kinds.sgd"):
+        site.ok("sample", "logistic", "--data", data, "--standardize", "--prior-precision", "1", "--draws", "200",
+                "--out", "fit.run", "--overwrite", "-q")
+        scale = [column["scale"] for column in header(site)["data"]["features"]]
+        np.testing.assert_allclose(scale, [1, *(1 / table[:, j].std(ddof=1) for j in (1, 2, 3))], rtol=1e-9)
+
+
+def test_standardize_in_the_middle_leaves_them_too(site):
+    """Baked into a packed file: year is scaled, the column of zeros and ones is centred only."""
+    for word, spread in (("--standardize", CITY.std(ddof=1)), ("--standardize=all", 1)):
+        site.ok("pack", "both.csv", word, "--out", "baked.sgd", "--overwrite", "-q")
+        site.ok("sample", "logistic", "--data", "baked.sgd", "--prior-precision", "1", "--draws", "200", "--out", "fit.run",
+                "--overwrite", "-q")
+        sd = [column["sd"] for column in header(site)["data"]["features"]]
+        np.testing.assert_allclose(sd, [1, spread], rtol=1e-9)

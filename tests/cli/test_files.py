@@ -106,7 +106,7 @@ def shell(sgfs, line):
                           env={**os.environ, "SGFS": PROGRAM}, timeout=120, check=False)
 
 
-SAMPLE = f"$SGFS sample logistic --sampler sgfs-f {' '.join(SHORT)} --out fit.run --overwrite -q --data "
+SAMPLE = f"$SGFS sample logistic --sampler sgfs-f --prior-precision 1 {' '.join(SHORT)} --out fit.run --overwrite -q --data "
 
 
 @pytest.mark.parametrize("line", [

@@ -35,7 +35,8 @@ enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds
 static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
-    if (kind == &sgfsi_transform_standardize) return sgfsi_config_flag(cfg, kind->key);
+    if (kind == &sgfsi_transform_standardize)
+        return sgfsi_config_flag(cfg, kind->key) || sgfsi_standard_all(cfg);
     if (kind != &sgfsi_transform_categorical ||
         strcmp(sgfsi_config_text(cfg, kind->key), "auto") != 0)
         return !sgfsi_config_auto(cfg, kind->key);

@@ -71,6 +71,8 @@ typedef struct sgfsi_transformed {
  * --project and centring. */
 sgfs_status sgfsi_recipe_table(sgfsi_recipe *r, sgfsi_table *table, const sgfsi_beside *beside,
                                bool single, sgfsi_transformed *done, sgfs_err *err);
+/* Does --standardize scale columns of zeros and ones, too? */
+bool sgfsi_standard_all(const sgfs_config *cfg);
 /* Is a --standardize left to the design? shift, scale: by feature that comes out, where the rows in
  * use are not those of the training part; else NULL, and the design's own do. */
 bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const double **scale);

@@ -126,6 +126,7 @@ const sgfsi_transform_kind sgfsi_transform_project = {
 
 typedef struct standard {
     bool centre;
+    bool all;  /* columns of zeros and ones are scaled, too */
     bool only; /* measured for the design, not applied */
     bool done;
     double count, rows;            /* of all rows seen: their weights, their number */
@@ -138,7 +139,12 @@ static sgfs_status open_standard(sgfsi_transform *s, const sgfs_config *cfg, sgf
     standard *t = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *t);
     if (t == NULL) return sgfsi_fail_memory(err, "the column scales");
     t->centre = sgfsi_config_flag(cfg, "data.intercept");
+    t->all = sgfsi_standard_all(cfg);
     return SGFS_OK;
+}
+
+bool sgfsi_standard_all(const sgfs_config *cfg) {
+    return strcmp(sgfsi_config_text(cfg, "data.standardize"), "all") == 0;
 }
 
 void sgfsi_standard_only(sgfsi_transform *s) {
@@ -209,11 +215,14 @@ static sgfs_status looked_standard(sgfsi_transform *s, sgfs_err *err) {
     if (t->rows == 0)
         return sgfsi_fail(err, SGFS_EDATA, "--standardize: the training part has no rows.");
     for (int64_t j = 0; j < s->in.cols; j++) {
-        bool constant = t->min[j] == t->max[j];
+        const sgfsi_column_stats stats = {t->rows,  t->count,  t->mean[j],
+                                          t->ss[j], t->min[j], t->max[j]};
+        bool constant = t->min[j] == t->max[j],
+             as_is = constant || (!t->all && sgfsi_column_stats_binary(&stats));
         double variance = t->ss[j] / t->count * (t->rows / (t->rows - 1));
         double mean = constant ? t->min[j] : t->mean[j];
         t->shift[j] = t->centre ? mean : 0;
-        t->scale[j] = constant ? 1 : 1 / sqrt(variance);
+        t->scale[j] = as_is ? 1 : 1 / sqrt(variance);
     }
     return SGFS_OK;
 }
