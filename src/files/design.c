@@ -3,6 +3,7 @@
  * column looked through once (finite? constant? mean and spread?), standardising decided.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,37 @@ static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
                    "%lld columns (the first is \"%s\") are constant: the data say nothing about "
                    "them%s.",
                    (long long)count, name[0], but);
+}
+
+/* One row may decide a coefficient where its value lies so far out that it makes a good part of the
+ * column's spread: of the sum of squares around the mean its share is (x - mean)^2/((N - 1) sd^2).
+ * The worst is named. Columns of zeros and ones are no news, nor are rare entries of sparse ones. */
+static void warn_of_leverage(const sgfs_data *d, const sgfsi_log *log) {
+    const double far = 20, share = 0.1; /* sds; of the squares */
+    const sgfsi_column *worst = NULL;
+    double most = fmax(far, sqrt(share * (double)(d->N - 1)));
+    int64_t count = 0;
+    for (int64_t j = 0; d->table.type != SGFSI_CSR && j < d->features; j++) {
+        const sgfsi_column *c = &d->feature[j];
+        double away = c->sd > 0 ? fmax(c->max - c->mean, c->mean - c->min) / c->sd : 0;
+        if (c->binary || !(away > far && away * away > share * (double)(d->N - 1))) continue;
+        count++;
+        if (away <= most) continue;
+        most = away;
+        worst = c;
+    }
+    if (worst == NULL) return;
+    bool high = worst->max - worst->mean > worst->mean - worst->min;
+    char others[80] = "";
+    if (count > 1)
+        snprintf(others, sizeof others, " So it is with %lld other column%s.", (long long)count - 1,
+                 count == 2 ? "" : "s");
+    sgfsi_warn(d->warnings, log,
+               "Column \"%.60s\" has a value %s sd from its mean (the %s is %s, the mean %s): that "
+               "row may decide its coefficient. Is it right? --log1p tames counts and amounts.%s",
+               worst->name, SGFSI_DIGITS(most, 3), high ? "largest" : "smallest",
+               SGFSI_DIGITS(high ? worst->max : worst->min, 6), SGFSI_DIGITS(worst->mean, 3),
+               others);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------ */
@@ -165,6 +197,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
         bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
         sgfsi_data_tell_weights(d, log);
         warn_columns(d, log);
+        warn_of_leverage(d, log);
         if (wanted && d->intercept && d->table.type == SGFSI_CSR)
             sgfsi_say(log, SGFS_NOTE,
                       "Sparse columns are scaled by --standardize, not centred: that would fill "

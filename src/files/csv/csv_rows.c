@@ -26,6 +26,7 @@
 
 #include "base/arena.h"
 #include "base/digits.h"
+#include "files/text/looks.h"
 
 enum { WORD_CHARS = 1024 };
 
@@ -62,6 +63,8 @@ static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *ce
     sgfsi_cell_show(cell, text);
     const char *advice = "if its words are meant, name it in --categorical; else leave the column "
                          "out with --features, or code it as numbers.";
+    const char *like = sgfsi_looks_like(text);
+    if (like != NULL) advice = like;
     if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
     if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
     if (c->new_rows) advice = "the run had numbers there.";
@@ -78,12 +81,13 @@ sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const
                                  sgfs_err *err) {
     const char *name = c->format->names[col];
     if (c->role[col] != SGFSI_ROLE_TARGET) {
-        return sgfsi_fail(err, SGFS_EDATA,
-                          "%s:%lld: column %lld (\"%.40s\") holds words (here \"%s\"), more than "
-                          "%d different ones or very long ones; leave it out with --features, or "
-                          "code it as numbers.",
-                          c->path, (long long)line, (long long)col + 1, name, word,
-                          SGFSI_MAX_LEVELS);
+        const char *like = sgfsi_looks_like(word);
+        return sgfsi_fail(
+            err, SGFS_EDATA,
+            "%s:%lld: column %lld (\"%.40s\") holds words (here \"%s\"), more than "
+            "%d different ones or very long ones; %s",
+            c->path, (long long)line, (long long)col + 1, name, word, SGFSI_MAX_LEVELS,
+            like != NULL ? like : "leave it out with --features, or code it as numbers.");
     }
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: the target, column %lld (\"%.40s\"), holds text (here \"%s\") with "

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "files/text/looks.h"
 #include "files/transform/transform_kind.h"
 
 static sgfs_status make_shape(sgfsi_transform *s, int64_t cols, sgfs_err *err) {
@@ -194,6 +195,34 @@ static void say_words(const sgfsi_transform *s) {
     }
 }
 
+/* --categorical auto takes what holds words. That a column of its words would be of use is doubtful
+ * where nearly every row has another one, and where they are dates or amounts; whoever means them
+ * names the column. Few dates may well be the levels of something. */
+static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
+    enum { FEW = 10 };
+    const words *w = s->self;
+    for (int64_t j = 0; w->onehot && j < s->in.cols; j++) {
+        const sgfsi_dictionary *d = &w->dictionary[j];
+        if (d->count <= FEW) continue;
+        const char *like = sgfsi_words_look_like(d->count, d->word);
+        bool many = s->head->rows > 0 && 2 * d->count > s->head->rows; /* 0: not known yet */
+        if (like == NULL && many)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "column \"%.60s\" has %lld different words in %lld rows (\"%.40s\", "
+                              "\"%.40s\", ...) and looks like an identifier: leave it out with "
+                              "--drop, or name it in --categorical to get %lld columns of it.",
+                              s->in.name[j], (long long)d->count, (long long)s->head->rows,
+                              d->word[0], d->word[1], (long long)width(w, j));
+        if (like != NULL)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "column \"%.60s\" holds %lld different texts such as \"%.40s\"; %s "
+                              "(Named in --categorical, it becomes %lld columns.)",
+                              s->in.name[j], (long long)d->count, d->word[0], like,
+                              (long long)width(w, j));
+    }
+    return SGFS_OK;
+}
+
 /* The words of column j, copied. */
 static sgfs_status copy_words(sgfsi_transform *s, int64_t j, int64_t count, const char *const *word,
                               sgfs_err *err) {
@@ -218,6 +247,7 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
             const sgfsi_dictionary *d = &s->head->dictionary[s->in.origin[j]];
             status = copy_words(s, j, d->count, (const char *const *)d->word, err);
         }
+        if (status == SGFS_OK && strcmp(s->text, "auto") == 0) status = refuse_odd_words(s, err);
         if (status != SGFS_OK) return status;
         say_words(s);
     }

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Columns that are no columns for a regression, and rows that decide one alone: identifiers, dates and amounts that
+--categorical auto would turn into hundreds of columns, and values hundreds of standard deviations out."""
+import numpy as np
+import pytest
+
+from cli_program import write
+
+RNG = np.random.default_rng(17)
+ROWS = 60
+OPTIMIZE = ("optimize", "logistic", "--data")
+
+
+def table(sgfs, name, column, values):
+    x = RNG.standard_normal(len(values))
+    write(sgfs.folder / name, [f"{column},x,y", *(f'"{v}",{a:.3f},{i % 2}' for i, (v, a) in enumerate(zip(values, x)))])
+
+
+ODD = {
+    "id": ([f"u{i:04d}" for i in range(ROWS)], "60 different words in 60 rows", "looks like an identifier", "--drop"),
+    "nearly": ([f"name {i // 2 if i < 40 else i}" for i in range(ROWS)], "40 different words in 60 rows", "identifier"),
+    "day": ([f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)], "looks like a date", "2024-01-01"),
+    "seen": ([f"{1 + i % 12}/{1 + i % 28}/24 08:15" for i in range(ROWS)], "looks like a date"),
+    "paid": ([f"${1000 + 37 * i:,}" for i in range(ROWS)], "number with signs in it", '"$1,000"', "--drop"),
+    "share": ([f"{i}.5 %" for i in range(ROWS)], "number with signs in it"),
+    "cost": ([f"\u20ac {i}.50" for i in range(ROWS)], "number with signs in it"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_auto_says_what_a_column_looks_like(sgfs, name):
+    values, *said = ODD[name]
+    table(sgfs, "odd.csv", name, values)
+    done = sgfs(*OPTIMIZE, "odd.csv", "--categorical", "auto")
+    assert done.returncode == 3 and done.stderr.count("\n") == 1
+    assert all(s in done.stderr for s in (f'"{name}"', "odd.csv", *said)), done.stderr
+    sgfs.ok(*OPTIMIZE, "odd.csv", "--categorical", "auto", "--drop", name)
+    done = sgfs.ok(*OPTIMIZE, "odd.csv", "--categorical", name)  # whoever names it means it
+    assert "become" in done.stderr
+
+
+@pytest.mark.parametrize("values", [
+    [f"city {i % 25}" for i in range(ROWS)],  # many, but not one for each row
+    [f"2024-0{1 + i % 5}-01" for i in range(ROWS)],  # five dates are levels
+    [f"size {i % 7}-{i % 3}" for i in range(ROWS)], [f"A{i % 20}" for i in range(ROWS)], [f"{i % 12}a" for i in range(ROWS)]])
+def test_words_are_taken(sgfs, values):
+    table(sgfs, "fine.csv", "w", values)
+    assert "become" in sgfs.ok(*OPTIMIZE, "fine.csv", "--categorical", "auto").stderr
+
+
+def test_without_categorical_the_first_such_cell_says_so(sgfs):
+    for value, said in (("$86,974", "write 86974"), ("2024-03-17", "looks like a date"), ("blue", "name it in --categorical")):
+        table(sgfs, "cell.csv", "c", [value] * 5)
+        done = sgfs(*OPTIMIZE, "cell.csv")
+        assert done.returncode == 3 and said in done.stderr, done.stderr
+
+
+def test_a_row_far_out_is_named(sgfs):
+    """One of 2,000 rows makes nearly all of the column's spread."""
+    x = RNG.standard_normal((2000, 2))
+    x[7, 1] = 4321.5
+    y = (RNG.random(2000) < 0.5).astype(int)
+    np.save(sgfs.folder / "far.npy", np.column_stack([x, y]))
+    z = (x[7, 1] - x[:, 1].mean()) / x[:, 1].std(ddof=1)
+    done = sgfs.ok(*OPTIMIZE, "far.npy")
+    assert f'"x2" has a value {z:.3g} sd from its mean' in done.stderr and "4321.5" in done.stderr, done.stderr
+    sgfs.ok("sample", "logistic", "--data", "far.npy", "--draws", "200", "--out", "far.run", "-q")
+    assert "sd from its mean" in sgfs.ok("summary", "far.run").stdout
+
+
+def test_others_are_not(sgfs):
+    """Ordinary numbers, heavy tails, a rare column of zeros and ones."""
+    x = np.column_stack([RNG.standard_normal(3000), np.exp(RNG.standard_normal(3000)), np.arange(3000) == 5])
+    np.save(sgfs.folder / "near.npy", np.column_stack([x, RNG.random(3000) < 0.5]))
+    assert "from its mean" not in sgfs.ok(*OPTIMIZE, "near.npy").stderr
