@@ -183,8 +183,9 @@ def test_projection(site):
 
 
 def standardized(x, of=None):
+    """As --standardize does it: columns of zeros and ones are centred only."""
     of = x if of is None else of
-    return (x - of.mean(0)) / of.std(0, ddof=1)
+    return (x - of.mean(0)) / np.where(np.isin(of, (0, 1)).all(0), 1, of.std(0, ddof=1))
 
 
 def test_order_of_columns(site):
