@@ -121,7 +121,7 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
     for (int i = 0; i < CANDIDATES; i++) {
         f.cost[i] = INFINITY;
         if (exact && i >= FIRST_APPROXIMATE) continue;
-        if (f.no_anchor != NULL && (i == ROWS || i == PAIRS || i == CONTROL)) continue;
+        if (f.no_anchor != NULL && (i == ROWS || i == CONTROL)) continue;
         if (m->kind->redundant && i != SCORING && !exact) continue; /* networks */
         if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
@@ -197,11 +197,14 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
     if (f->usable[TREES]) f->cost[TREES] = trees_passes * 2 * one;
     if (!f->usable[PAIRS] || f->cost[ROWS] < one || enough * one > most_work) return SGFS_OK;
-    status = find_anchor(f, how, err);
-    if (status != SGFS_OK) return status;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
-    status = sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err);
+    if (f->no_anchor == NULL) status = find_anchor(f, how, err);
+    if (status != SGFS_OK) return status;
+    status = f->no_anchor == NULL
+                 ? sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err)
+                 : sgfsi_hill_find(h, m, how.threads, &plan->found, err);
+    if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
     plan->hill = h;
     if (h->tau < most_tau) f->cost[PAIRS] = h->tau * one;

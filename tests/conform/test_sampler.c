@@ -656,6 +656,7 @@ static void contradictions_are_refused(void **state) {
         {"sghmc", {{"sampler.epsilon", "1"}, {"sampler.step_a", "1"}}, "give one of them"},
         {"psgld", {{"sampler.friction", "0.5"}}, "has no meaning"},
         {"gauss", {{"sampler.cycles", "2"}}, "has no meaning"},
+        {"exact-hmc", {{"run.init", "2"}}, "chains begin around the mode"},
         {"gauss", {{"run.batch", "100"}}, "has no meaning"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {

@@ -38,6 +38,7 @@ static const stage stages[] = {
     {"exact", "logistic", {NULL}},
     {"exact-pairs", "logistic", {NULL}},
     {"exact-hmc", "logistic", {NULL}},
+    {"exact-linear", "linear", {NULL}},
     {"sgfs-cv", "logistic", {SGFS}},
     {"nuts", "logistic", {NULL}},
     {"hmc", "logistic", {NULL}},
