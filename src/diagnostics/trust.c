@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trust.c: the first line of a summary: "Trust", "Trust, with care", "Do not trust yet" or "Do not
+ * trust.c: the first line of a summary: "Trust", "Trust, with care", "Do not trust" or "Do not
  * trust", why, and what to type next. docs/trust.md has the rules with their reasons.
  *
  * Each check looks at one thing that can be wrong and reports a grade with a sentence. The worst
@@ -264,6 +264,15 @@ static void check_trajectories(judge *j) {
              SGFSI_DIGITS(least, 2));
 }
 
+/* Models that exact draws, and audits against them, are made for. */
+static bool is_regression(const judge *j) {
+    static const char *const regression[] = {"linear", "logistic", "softmax", "poisson"};
+    const char *model = sgfsi_json_get_text(j->d->header, "model", "");
+    for (size_t i = 0; i < sizeof regression / sizeof regression[0]; i++)
+        if (strcmp(model, regression[i]) == 0) return true;
+    return false;
+}
+
 /* An approximate sampler has a bias that draws cannot show; an audit may have measured it. */
 static void check_bias(judge *j) {
     const sgfs_audited *a = &j->s->audit;
@@ -271,8 +280,8 @@ static void check_bias(judge *j) {
     double mean = fabs(a->mean.mean), sd = fabs(a->sd.sd);
     if (j->exact || sampler[0] == '\0') return;
     if (a->brief == NULL) {
-        find(j, SGFS_GRADE_CARE, AUDIT, "%.*s is approximate, and how far off was not measured",
-             (int)NAME, sampler);
+        find(j, SGFS_GRADE_CARE, is_regression(j) ? AUDIT : NOTHING,
+             "%.*s is approximate, and how far off was not measured", (int)NAME, sampler);
     } else if (a->differs && (mean > MEAN_MOST || sd > log(SPREAD_MOST))) {
         bool wild = mean > 1 || sd > log(SPREAD_WILD);
         find(j, wild ? SGFS_GRADE_WRONG : SGFS_GRADE_SHORT, OTHER_SAMPLER,
@@ -340,15 +349,11 @@ static bool was_given(const judge *j, const char *with, const char *but) {
 
 /* Another sampler, exact where the one at hand was not; or else what makes the posterior easier. */
 static void other_sampler(const judge *j, char *out, size_t room) {
-    static const char *const regression[] = {"linear", "logistic", "softmax", "poisson"};
     const sgfsi_json *header = j->d->header;
-    const char *model = sgfsi_json_get_text(header, "model", "");
     const char *sampler = sgfsi_json_get_text(header, "sampler", "");
     const char *prior = sgfsi_json_get_text(sgfsi_json_get(header, "config"), "prior.kind", "");
-    bool kink = strcmp(prior, "laplace") == 0 || strcmp(prior, "student-t") == 0, known = false;
-    for (size_t i = 0; i < sizeof regression / sizeof regression[0]; i++)
-        known = known || strcmp(model, regression[i]) == 0;
-    if (!j->exact && known && !kink) snprintf(out, room, "--sampler exact");
+    bool kink = strcmp(prior, "laplace") == 0 || strcmp(prior, "student-t") == 0;
+    if (!j->exact && is_regression(j) && !kink) snprintf(out, room, "--sampler exact");
     else if (strcmp(sampler, "nuts") != 0) snprintf(out, room, "--sampler nuts");
     else
         snprintf(out, room, "%s--warmup %lld",
@@ -408,10 +413,12 @@ static void write_verdict(const judge *j, char *out, size_t room) {
     static const char *const word[] = {[SGFS_GRADE_TRUST] = "Trust",
                                        [SGFS_GRADE_CARE] = "Trust, with care",
                                        [SGFS_GRADE_OPTIMISER] = "Do not trust as draws",
-                                       [SGFS_GRADE_SHORT] = "Do not trust yet",
+                                       [SGFS_GRADE_SHORT] = "Do not trust",
                                        [SGFS_GRADE_WRONG] = "Do not trust"};
     if (j->grade > SGFS_GRADE_TRUST) {
-        snprintf(out, room, "%s: %s.", word[j->grade], j->why);
+        bool patience =
+            j->grade == SGFS_GRADE_SHORT && (j->remedy == LONGER || j->remedy == WARM_UP);
+        snprintf(out, room, "%s%s: %s.", word[j->grade], patience ? " yet" : "", j->why);
         return;
     }
     snprintf(out, room,
