@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from cli_program import lines, quarters, write
+from cli_program import Sgfs, lines, quarters, write
 
 DOUBT = 7
 # chains that begin in different places and stay there
@@ -16,9 +16,10 @@ STUCK = ("--sampler", "hmc", "--epsilon", "1e-6", "--warmup", "0", "--init", "3"
 
 
 @pytest.fixture(scope="module")
-def site(shared):
-    write(shared.folder / "good.csv", lines(*quarters(400)))
-    return shared
+def site(tmp_path_factory):
+    program = Sgfs(tmp_path_factory.mktemp("trust"), strict=True)
+    write(program.folder / "good.csv", lines(*quarters(400)))
+    return program
 
 
 def sample(site, *words):
