@@ -14,7 +14,7 @@
  *
  *     rows     tau (rows (3500 + 130 p) R + c)   tau and rows from a pilot (forecast.c)
  *     pairs    tau (N (D + 20 R) + c)            tau from a trial (posterior/hill.h)
- *     hmc      60 passes of two products         60: measured on tables that pairs fail on
+ *     hmc      30 passes of two products         30: measured on tables that pairs fail on
  *
  * with R predictors a row (classes of a softmax, else 1), c = D^2 + 30,000. A row that is drawn
  * and asked by itself takes as long as a hundred that go through a product (0.2 to 0.5 us at p = 10
@@ -62,8 +62,9 @@ enum { FIRST_APPROXIMATE = CONTROL };
 
 static const double enough = 400;               /* effective draws */
 static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
-static const double most_tau = 25;              /* beyond, a trial of a few dozen says too little */
-static const double hmc_passes = 60, trees_passes = 300; /* for an effective draw */
+/* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
+static const double least_accepted = 0.6;
+static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 
 typedef struct field {
     sgfsi_plan *plan; /* gets what is found on the way */
@@ -207,7 +208,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
     plan->hill = h;
-    if (h->tau < most_tau) f->cost[PAIRS] = h->tau * one;
+    if (h->accept >= least_accepted) f->cost[PAIRS] = h->tau * one;
     return SGFS_OK;
 }
 
@@ -243,10 +244,12 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
                  "bias).",
                  name, all, 100 * h->accept);
     } else if (h != NULL) {
+        char share[32] = "less than 1";
+        if (h->accept >= 0.01) snprintf(share, sizeof share, "about %.0f", 100 * h->accept);
         snprintf(out->text, sizeof out->text,
                  "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
                  "be accepted.",
-                 name, all, h->accept < 0.01 ? "less than 1" : "too few, some");
+                 name, all, share);
     } else {
         snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }

@@ -12,6 +12,7 @@ In two steps, where another machine is the faster one (it needs jax and numpyro 
     reference.py --export FOLDER            # the problems as they are sampled, one .npz a set
     reference.py --problems FOLDER --processes 16 --out references.json
     reference.py --take references.json     # into references/
+    reference.py --check                    # the stored ones of linear regression, without a chain
 
 The prior is the default of sgfs for regressions, with x, y and their standard deviations (divisor
 N - 1) in the user's units, and s = sd(y) for linear regression, else 1:
@@ -312,7 +313,7 @@ def sample(problem):
 
     numpyro.enable_x64()
     numpyro.set_host_device_count(1)
-    begin = time.time()
+    begin = time.process_time()
     design = Design(problem)
     model = str(problem["model"])
     if model == "linear":
@@ -328,7 +329,7 @@ def sample(problem):
     z = np.asarray(mcmc.get_samples(group_by_chain=True)["z"])
     extra = mcmc.get_extra_fields()
     values, unseen = draws(z)
-    return {"draws": values, "unseen": unseen, "seconds": time.time() - begin, "backend": jax.default_backend(),
+    return {"draws": values, "unseen": unseen, "seconds": time.process_time() - begin, "backend": jax.default_backend(),
             "divergences": int(extra["diverging"].sum()), "steps": float(extra["num_steps"].mean())}
 
 
@@ -358,6 +359,41 @@ def describe(problem, got):
             "steps_per_draw": round(got["steps"], 1),
             "sampler": f"numpyro {numpyro.__version__} NUTS, {CHAINS} x ({warmup} + {kept}), float64, jax "
                        f"{jax.__version__} on {got['backend']}, python {platform.python_version()}"}
+
+
+def check_linear(problem, reference):
+    """How far the stored means (in standard deviations) and standard deviations (as ratios) are from
+    those by quadrature over log sigma: given it, b = theta/scale is Gaussian with the precision
+    I + X'X/sigma^2. Where columns are more than rows, the inverse is by the rows' matrix."""
+    design = Design(problem)
+    x, y = design.x * design.scale, design.y
+    rows, p = x.shape
+    to_user = design.scale * design.unit / design.sd
+    at_zero = np.append(1.0, -design.shift[1:]) * to_user  # the intercept is at_zero'b + mean(y)
+    wide = rows < p
+    square = x @ x.T if wide else x.T @ x
+    told = np.array(reference["mean"]), np.array(reference["sd"])
+    grid = told[0][-1] - math.log(design.unit) + told[1][-1] * np.linspace(-12, 20, 321)
+    weight, mean, variance = np.empty(len(grid)), np.empty((len(grid), p)), np.empty((len(grid), p))
+    for k, s in enumerate(grid):
+        v = math.exp(2 * s)
+        root = np.linalg.cholesky(square + v * np.eye(len(square)) if wide else square / v + np.eye(p))
+        half = np.linalg.solve(root, x) if wide else np.linalg.inv(root)
+        left = np.linalg.solve(root, y if wide else x.T @ y / v)
+        b = half.T @ left
+        variance[k] = 1 - (half**2).sum(0) if wide else (half**2).sum(0)
+        variance[k] *= to_user**2
+        seen = ((half @ at_zero)**2).sum()
+        variance[k, 0] = at_zero @ at_zero - seen if wide else seen
+        mean[k] = design.back(b * design.scale)
+        fit = -left @ left / 2 if wide else (left @ left - y @ y / v) / 2 - rows * s
+        weight[k] = fit - np.log(np.diag(root)).sum() - 0.5 * s**2
+    weight = np.exp(weight - weight.max())
+    assert weight[0] < 1e-9 and weight[-1] < 1e-9
+    weight /= weight.sum()
+    centre = weight @ mean
+    sd = np.sqrt(weight @ (variance + (mean - centre)**2))
+    return np.abs((told[0][:-1] - centre) / sd).max(), np.abs(told[1][:-1] / sd - 1).max()
 
 
 def cells(problem):
@@ -420,12 +456,22 @@ def main():
     parser.add_argument("--problems", type=Path, help="sample the problems that --export has written")
     parser.add_argument("--out", type=Path, help="with --problems: all references in one file")
     parser.add_argument("--take", type=Path, help="write the references of such a file into references/")
+    parser.add_argument("--check", action="store_true", help="compare stored references with quadrature")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--accelerators", type=int, default=0, help="processes for large sets that may use a GPU")
     args = parser.parse_args()
     if args.take:
         for name, reference in json.loads(args.take.read_text()).items():
             write(name, reference)
+        return 0
+    if args.check:
+        import sets
+
+        for entry in sets.ZOO:
+            if entry.model == "linear" and not entry.refused and (not args.names or entry.name in args.names):
+                stored = json.loads((REFERENCES / f"{entry.name}.json").read_text())
+                print("{}: means within {:.3f} sd, sds within {:.3f}".format(
+                    entry.name, *check_linear(problem_of(entry), stored)), flush=True)
         return 0
     folder = args.problems or args.export or Path("zoo-problems")
     folder.mkdir(parents=True, exist_ok=True)

@@ -126,7 +126,7 @@ def titles():
 
 ZOO = [
     # linear regression
-    Set("longley", "linear", "TOTEMP", models("longley"),
+    Set("longley", "linear", "TOTEMP", models("longley"), quick=True,
         why="16 rows, columns that nearly determine each other"),
     Set("stackloss", "linear", "STACKLOSS", models("stackloss"), quick=True, why="21 rows, outliers"),
     Set("mtcars", "linear", "mpg", r("datasets", "mtcars"), quick=True, why="32 rows, 10 columns"),
@@ -165,12 +165,13 @@ ZOO = [
         why="51 states; charges are minutes times a price"),
     Set("credit", "logistic", "Status", r("modeldata", "credit_data"), AUTO,
         why="leverage in assets and debts"),
+    Set("policies", "logistic", "Purchase", r("ISLR", "Caravan"), why="85 columns, 6 % events"),
     Set("speech", "logistic", "class", r("modeldata", "pd_speech"), why="252 rows, 751 columns"),
     Set("crashes", "logistic", "dead", r("DAAG", "nassCDS", ["caseid"]), AUTO,
         why="26,063 rows, nearly separable"),
     Set("late", "logistic", "late", late, AUTO, why="327,346 rows, rare levels, exact collinearity"),
     # softmax regression
-    Set("iris", "softmax", "target", learn("iris"), why="one class is separable"),
+    Set("iris", "softmax", "target", learn("iris"), quick=True, why="one class is separable"),
     Set("wine", "softmax", "target", learn("wine"), quick=True, why="separable"),
     Set("penguins", "softmax", "species", r("palmerpenguins", "penguins"), AUTO,
         why="islands separate species"),

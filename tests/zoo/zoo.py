@@ -4,8 +4,8 @@
 `make zoo` runs this file. Each set of sets.py is written as a CSV file and given to the program; every
 posterior mean has to be within 0.15 standard deviations of the reference and every standard deviation
 within 12 %, with an effective sample size of 400; or the data have to be refused, and rightly so. The
-table has the program's seconds beside those that NumPyro took for the reference (in all its processes
-together, on the machine that made them; reference.py NAME takes them on yours).
+table has the program's seconds beside the processor seconds that NumPyro took for the reference, on
+the machine that made it (reference.py NAME takes them on yours).
 
 The references are for the default prior of regressions (reference.py has it in numbers). A program
 without that default is asked by `--standardize --prior-file`, which says the same: `--prior explicit`.
@@ -160,16 +160,16 @@ def judge(program, entry, explicit, extra=(), seconds=SECONDS):
     return verdict
 
 
-HEAD = (f"{'set':14}{'model':9}{'rows':>7}{'params':>7}  {'sampler':9}{'seconds':>8}{'numpyro':>9}"
-        f"{'mean off':>10}{'sd off':>9}{'ESS':>8}{'R-hat':>7}  verdict")
+HEAD = (f"{'set':14}{'model':9}{'rows':>7}{'params':>7}  {'sampler':12}{'seconds':>8}{'numpyro':>9}"
+        f"{'mean off':>10}{'sd off':>8}{'ESS':>8}{'R-hat':>7}  verdict")
 
 
 def line(entry, v):
     ref = v.reference
     number = (lambda value, form: "-" if math.isnan(value) else format(value, form))
-    return (f"{entry.name:14}{entry.model:9}{ref.get('rows', '-'):>7}{ref.get('parameters', '-'):>7}  {v.sampler:9}"
+    return (f"{entry.name:14}{entry.model:9}{ref.get('rows', '-'):>7}{ref.get('parameters', '-'):>7}  {v.sampler:12}"
             f"{v.seconds:>8.1f}{ref.get('seconds', '-'):>9}{number(v.mean_off, '.3f'):>10}"
-            f"{number(100 * v.sd_off, '.3g'):>7} %{number(v.ess, '.0f'):>8}{number(v.r_hat, '.3f'):>7}  "
+            f"{number(100 * v.sd_off, '.3g') + ' %':>8}{number(v.ess, '.0f'):>8}{number(v.r_hat, '.3f'):>7}  "
             + (f"skipped: {v.skipped}" if v.skipped else v.wrong or "right"))
 
 
