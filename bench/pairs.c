@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "posterior/places.h"
+#include "tools/unit_prior.h"
 
 enum { ROUNDS = 7, PAIRS = 256, BLOCK = 128 };
 
@@ -44,7 +45,7 @@ static void compare(const char *name, int64_t N, int64_t D, int64_t classes) {
     sgfsi_normals(&s, N * p, x);
     for (int64_t i = 0; i < N; i++)
         y[i] = classes > 2 ? (double)(i % classes) : x[i * p] > (classes == 0 ? 1 : 0);
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_arrays arrays = {.rows = N, .cols = p, .x = x, .y = y};
     sgfs_data *data = cfg != NULL ? sgfs_data_wrap(&arrays, cfg, &err) : NULL;
     if (cfg != NULL) (void)sgfs_config_set(cfg, "run.threads", "1", &err);

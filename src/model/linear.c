@@ -173,6 +173,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .name = "linear",
     .help = "linear regression with Gaussian noise of unknown (or given) size",
     .options = options,
+    .regression = true,
     .one_mode = true,
     .sparse = true,
     .open = open_linear,

@@ -76,7 +76,9 @@ static const sgfsi_readout *choose_readout(const sgfs_model *m) {
 static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
     double lambda, size = fabs(y->mean) + y->sd;
-    if (!sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &lambda)) return; /* a list */
+    const char *precision = sgfsi_config_text(m->cfg, "prior.precision");
+    if (strcmp(precision, "auto") == 0) lambda = 1;
+    else if (!sgfsi_text_num(precision, &lambda)) return; /* a list */
     if (m->data->scale != NULL || m->restored != NULL || !(size * sqrt(lambda) > 20)) return;
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                "The prior N(0, %s^2) is narrow for the target \"%s\" of size %s, which weights of "

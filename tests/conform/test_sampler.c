@@ -22,6 +22,7 @@
 #include "diagnostics/summary.h"
 #include "sampler/precondition.h"
 #include "test_sampler.h"
+#include "tools/unit_prior.h"
 
 enum { CHAINS = 4, STRETCHES = 25, DIM = 5, ROWS = 2000, BATCH = 200, SETTINGS = 6 };
 static const double allowed = 5; /* standard errors */
@@ -209,7 +210,7 @@ static void put(session *s, const char *key, const char *value) {
 /* A run on the target, opened and not begun; the caller's settings come last. */
 static session start(const char *name, const sgfs_model_kind *model, const setting *common,
                      const setting *own) {
-    session s = {.cfg = sgfs_config_new()};
+    session s = {.cfg = unit_prior_config()};
     sgfs_arrays arrays = {.rows = target.N, .cols = DIM, .x = target.x, .y = target.y};
     sgfsi_config_set_num(s.cfg, "prior.precision", target.lambda, &s.err);
     put(&s, "data.intercept", "false");

@@ -24,6 +24,7 @@
 #include "sampler/exact_linear.h"
 #include "sgfs.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { MOST_D = 80, SETTINGS = 8, GRID = 400 };
 
@@ -57,7 +58,7 @@ static bench make(int64_t N, int64_t cols, uint64_t seed) {
 
 static void bind(bench *b, const setting *settings) {
     sgfs_err err = {.code = SGFS_OK};
-    b->cfg = sgfs_config_new();
+    b->cfg = unit_prior_config();
     for (; settings->key != NULL; settings++) {
         if (sgfs_config_set(b->cfg, settings->key, settings->value, &err) != SGFS_OK)
             fail_msg("%s", err.text);
