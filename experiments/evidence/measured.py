@@ -39,6 +39,8 @@ class Lab(Program):
                  "--seed", seed, "--out", "last.run", "--overwrite", "--quiet", *options]
         if "--chains" not in options:
             words += ["--chains", 1]
+        if "--prior-precision" not in options:
+            words += ["--prior-precision", 1]
         begin = time.monotonic()
         with open(self.work / "said.txt", "w") as said:
             process = self.start(words, stdout=said, stderr=said)
@@ -91,7 +93,7 @@ class Lab(Program):
         """A packed file in single precision and its truth, made once."""
         name = f"rows{rows:.0e}-{dim}".replace("+", "")
         if not (self.work / f"{name}.json").exists():
-            self.sgfs("simulate", "logistic", "--rows", rows, "--dim", dim, "--seed", 1, "--storage", "f32",
+            self.sgfs("simulate", "logistic", "--rows", rows, "--dim", dim, "--seed", 1, "--storage", "f32", "--prior-precision", 1,
                       "--out", f"{name}.sgd", "--truth", f"{name}.json", "--overwrite", "--quiet")
         return f"{name}.sgd", f"{name}.json"
 
