@@ -62,7 +62,8 @@ enum { FIRST_APPROXIMATE = CONTROL };
 
 static const double enough = 400;               /* effective draws */
 static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
-static const double most_tau = 25;              /* beyond, a trial of a few dozen says too little */
+/* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
+static const double least_accepted = 0.6;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 static const double network_passes = 3000;     /* of a network: 8,000 iterations, 127 steps each */
 static const double scoring_iterations = 8000; /* that make a full matrix, of all chains */
@@ -215,7 +216,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
     plan->hill = h;
-    if (h->tau < most_tau) f->cost[PAIRS] = h->tau * one;
+    if (h->accept >= least_accepted) f->cost[PAIRS] = h->tau * one;
     return SGFS_OK;
 }
 
@@ -251,10 +252,12 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
                  "bias).",
                  name, all, 100 * h->accept);
     } else if (h != NULL) {
+        char share[32] = "less than 1";
+        if (h->accept >= 0.01) snprintf(share, sizeof share, "about %.0f", 100 * h->accept);
         snprintf(out->text, sizeof out->text,
                  "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
                  "be accepted.",
-                 name, all, h->accept < 0.01 ? "less than 1" : "too few, some");
+                 name, all, share);
     } else {
         snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }

@@ -105,7 +105,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
-    sgfsi_json_flag(o, "optimiser", k->sampler->optimiser);
+    SGFSI_JSON(o, k->sampler, optimiser, exact);
     const char *advice[2];
     if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
         sgfsi_json_text(o, "smaller_steps", advice[0]);

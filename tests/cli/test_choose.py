@@ -46,7 +46,7 @@ def header(site, run="a.run"):
 
 
 def sample(site, data, *words, model="logistic", out="a.run"):
-    return site("sample", model, "--data", data, "--out", out, "--overwrite", *words)
+    return site("sample", model, "--data", data, "--out", out, "--overwrite", "--verbose", *words)
 
 
 SHORT = ("--draws", "60", "--warmup", "40", "--threads", "1")
