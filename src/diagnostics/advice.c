@@ -206,29 +206,6 @@ static void judge_density(list *out) {
          SGFSI_DIGITS(rhat, 3), (long long)draws_now(out));
 }
 
-/* A network that knows less than the shares of the labels (or mean and spread of the target) has not
- * converged, whatever its chains have in common. A draw as likely as that, of weights from their
- * prior, has lp about D/2 below the constant: twice that, and a tenth of a nat a row, are let by. */
-static void judge_constant(list *out) {
-    const sgfs_draws *d = out->draws;
-    double least =
-        sgfsi_json_get_num(sgfsi_json_get(d->header, "model_info"), "constant_loglik", NAN);
-    double rows = sgfsi_json_get_num(d->header, "rows", 0), worst = INFINITY;
-    for (int64_t c = 0; c < out->used->chains && d->S > 0; c++) {
-        const double *lp = d->chain[out->used->chain[c]].stats;
-        double mean = 0;
-        for (int64_t i = 0; i < out->used->draws; i++)
-            mean += lp[i * d->S] / (double)out->used->draws;
-        if (!(mean >= worst)) worst = mean;
-    }
-    if (isnan(least) || worst >= least - (double)d->D - 0.1 * rows - 10) return;
-    warn(out,
-         "This run did not converge: lp is %s where a network that always says the same has about "
-         "%s. Do not use its draws. Try --sampler nuts, --standardize, a longer --warmup, or a "
-         "larger --alpha.",
-         SGFSI_DIGITS(worst, 3), SGFSI_DIGITS(least, 3));
-}
-
 /* ---- spread ---------------------------------------------------------------------------------- */
 
 static double spread_badness(const sgfs_summary_row *row) {
@@ -347,7 +324,6 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
         judge_ess(&out);
         judge_spread(&out);
     }
-    judge_constant(&out);
     judge_trajectories(&out);
     judge_run(&out);
     for (int64_t i = 0; i < passed_on; i++) {
