@@ -183,6 +183,7 @@ ZOO = [
     Set("anes96", "softmax", "PID", models("anes96", ["logpopul"]), why="7 classes"),
     Set("jobs", "softmax", "class", r("modeldata", "hpc_data"), AUTO,
         why="rare levels, columns of high leverage"),
+    Set("digits", "softmax", "target", learn("digits"), why="10 classes, 64 columns, some without spread"),
     # Poisson regression
     Set("cpunish", "poisson", "EXECUTIONS", models("cpunish"), quick=True,
         why="17 rows, one has half the counts"),
