@@ -17,7 +17,7 @@ import tempfile
 
 import numpy as np
 
-MNIST = [("the defaults", 1000, 12000, 12),
+MNIST = [("`--sampler sgfs-f --prior-precision 1`", 1000, 12000, 12),
          ("`--sampler sgfs-f --alpha 2 --prior-precision 0.001`", 300, 10000, 10),
          ("`--sampler sgfs-d --alpha 2 --prior-precision 0.001`", 1000, 40000, 40),
          ("`--sampler sgd --prior-precision 0.001 --step-a 1 --step-b 1000 --step-delta 1`", 5000, 40000, 40),

@@ -6,9 +6,9 @@
  *     exact-rows     where a draw asks few of the rows
  *     exact-pairs    all rows in products of matrices, where whole proposals are accepted
  *     exact-hmc      all rows, chains in lock-step, where they are not
- *     nuts           where the posterior has no anchor, but may well have one mode
+ *     nuts           where the posterior has no anchor, but may well have one mode; small networks
  *     sgfs-cv        approximate: where exact draws would take longer than ten minutes
- *     sgfs-f, -d     approximate: networks, and whatever nothing else fits
+ *     sgfs-f, -d     approximate: larger networks, and whatever nothing else fits
  *
  * Of the exact ones the cheapest is taken, by the multiplications that an effective draw costs:
  *
@@ -65,6 +65,8 @@ static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minute
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
+static const double network_passes = 3000;     /* of a network: 8,000 iterations, 127 steps each */
+static const double scoring_iterations = 8000; /* that make a full matrix, of all chains */
 
 typedef struct field {
     sgfsi_plan *plan; /* gets what is found on the way */
@@ -79,10 +81,15 @@ typedef struct field {
     double cost[CANDIDATES]; /* multiplications for an effective draw; INFINITY: not known */
 } field;
 
-/* SGFS of the structure the user asks for, or of the one that fits. */
+/* SGFS of the structure the user asks for, or of the one that fits. A full matrix costs
+ * n D^2/2 + D^3/6 each time it is made; where a network would take minutes for that, the diagonal
+ * is there in seconds. */
 static const char *scoring_name(const sgfs_model *m, const sgfs_config *cfg) {
     if (sgfsi_config_given(cfg, "fisher.kind")) return "sgfs";
-    return m->D <= SGFSI_MOST_DENSE ? "sgfs-f" : "sgfs-d";
+    double D = (double)m->D, n = fmin(m->data->total / 4, fmax(2000, 2 * D));
+    double work = scoring_iterations * D * D * (n / 2 + D / 6);
+    bool slow = m->kind->redundant && work > most_work / 5;
+    return m->D <= SGFSI_MOST_DENSE && !slow ? "sgfs-f" : "sgfs-d";
 }
 
 /* Would a run with it be refused? Nothing is opened, nothing said. */
@@ -123,7 +130,7 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
         f.cost[i] = INFINITY;
         if (exact && i >= FIRST_APPROXIMATE) continue;
         if (f.no_anchor != NULL && (i == ROWS || i == CONTROL)) continue;
-        if (m->kind->redundant && i != SCORING && !exact) continue; /* networks */
+        if (m->kind->redundant && i != TREES && i != SCORING && !exact) continue; /* networks */
         if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
     }
@@ -196,7 +203,8 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
         else if (status != SGFS_ENUMERIC || ahead->pilot == m->data->N) return status;
     }
     if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
-    if (f->usable[TREES]) f->cost[TREES] = trees_passes * 2 * one;
+    if (f->usable[TREES])
+        f->cost[TREES] = (m->kind->redundant ? network_passes : trees_passes) * 2 * one;
     if (!f->usable[PAIRS] || f->cost[ROWS] < one || enough * one > most_work) return SGFS_OK;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");

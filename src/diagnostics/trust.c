@@ -27,6 +27,7 @@ static const double SPREAD_CARE = 1.1, SPREAD_MOST = 1.3, SPREAD_WILD = 3;
 static const double TAIL_MOST = 4;      /* sd over the sd of the middle 90 % */
 static const double RANGE_LEAST = 0.05; /* of a chain, over the median of the others' */
 static const double FIT_MOST = 0.05;    /* nats a row between the fits of two chains */
+static const double FIT_WORSE = 0.1;    /* nats a row below one that knows no columns */
 static const double DIVERGENT_MOST = 0.01, BFMI_LEAST = 0.3, MEAN_MOST = 0.3;
 
 /* What may help. */
@@ -312,6 +313,17 @@ static void check_fits(judge *j) {
         least = fit;
         worst = c;
     }
+    /* What the labels' shares alone, or the target's mean and spread, make of the rows. A network
+     * that knows no more, of weights from their prior, has lp about D/2 below it. */
+    double constant =
+        sgfsi_json_get_num(sgfsi_json_get(j->d->header, "model_info"), "constant_loglik", NAN);
+    double allowed = constant - (double)j->d->D - FIT_WORSE * rows - 10;
+    if (least * rows < allowed)
+        find(j, SGFS_GRADE_WRONG, WARM_UP,
+             "this run did not converge: lp of chain %lld is %s, where a network that always says "
+             "the same has about %s",
+             (long long)j->used->chain[worst] + 1, SGFSI_DIGITS(least * rows, 3),
+             SGFSI_DIGITS(constant, 3));
     double rhat = sgfsi_density_rhat(j->d, j->used);
     if (rhat > SGFSI_RHAT_APART && best - least > FIT_MOST)
         find(j, SGFS_GRADE_SHORT, WARM_UP,

@@ -215,7 +215,7 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
     if (strcmp(text, "auto") == 0) {
         int64_t beta = sgfsi_prior_is_fitted(m) ? m->block[0].rows * m->block[0].cols : 0;
         for (int64_t j = 0; j < m->D; j++)
-            precision[j] = j < beta ? precision_of_columns : rest_by_default;
+            precision[j] = j < beta || m->kind->redundant ? precision_of_columns : rest_by_default;
         return SGFS_OK;
     }
     reading r = {.m = m, .precision = precision, .rest = NAN};

@@ -75,6 +75,10 @@ static sgfs_draws *make_run(const fault *f) {
 #define CV    "\"sampler\": \"sgfs-cv\", \"exact\": false"
 #define NUTS  "\"sampler\": \"nuts\", \"exact\": true"
 #define NET   "\"sampler\": \"sgfs-d\", \"exact\": false, \"model_info\": {\"exchangeable\": true}"
+/* lp is -400; 1,000 rows may make it 100 worse than their labels' shares. */
+#define BARE(loglik)                                                                               \
+    "\"sampler\": \"nuts\", \"exact\": true, \"model_info\": {\"exchangeable\": true, "            \
+    "\"constant_loglik\": " loglik "}"
 #define BRIEF "{\"brief\": \"means off\", \"exact\": true, "
 #define NAMED(mean, sd)                                                                            \
     "\"largest_mean\": {\"name\": \"a\", \"mean\": " mean "}, "                                    \
@@ -234,6 +238,16 @@ static const expected table[] = {
      SGFS_GRADE_SHORT,
      "chain 4 fits the rows worse than the best one does, by 0.2 nats a row",
      "--warmup 1200"},
+    {"a network that knows less than none",
+     {.header = BARE("-250"), .model = "mlp"},
+     SGFS_GRADE_WRONG,
+     "Do not trust: this run did not converge: lp of chain ",
+     "--warmup 1200"},
+    {"a network that knows little",
+     {.header = BARE("-300"), .model = "mlp"},
+     SGFS_GRADE_CARE,
+     "for predictions averaged over the draws only",
+     NULL},
     {"another prior",
      {.header = CV ", \"config\": {\"prior.kind\": \"laplace\"}", .shift = 30},
      SGFS_GRADE_WRONG,
