@@ -76,7 +76,7 @@ typedef struct sgfs_option_info {
     const char *type;    /* "number", "integer", "flag", "text" or "choice" */
     const char *value;   /* the default, as text; "auto" is chosen by the program; "" is none */
     double min, max;     /* bounds of numbers; min > max: free */
-    const char *choices; /* "with|without" */
+    const char *choices; /* "with|without"; of a flag, a word beside true and false; or "" */
     const char *help;    /* one line */
     const char *stage, *kind;
 } sgfs_option_info;
