@@ -6,7 +6,7 @@
  *     G = G* + grad log prior(theta) + N mean_batch [g_i(theta) - g_i(theta*)]
  *
  *   theta*   the anchor, near the mode, with G* = gradient of all rows there (posterior/anchor.h)
- *   A        information + prior, at the anchor; with few rows for each parameter its mean around it
+ *   A        information + prior, at the anchor; with few rows a parameter its mean around it
  *   S        (gamma - 1) N Cov(g_i(theta) - g_i(theta*)): about (D/n) A where SGFS has (N/n) A
  *
  * so that with n of a few D the step h = 1 is allowed and every minibatch gives an almost
@@ -101,8 +101,8 @@ static const double noise_work = 2e10;
 /* Rows for each parameter up to which the curvature is averaged over the places: its mean differs
  * from that at the mode by a part of the order of D/N. */
 static const double averaged_up_to = 3000;
-/* Where that mean differs by more than a twentieth, the posterior is no Gaussian, and the tails that
- * the gradient's noise makes find too little curvature to come back: at most a third of the
+/* Where that mean differs by more than a twentieth, the posterior is no Gaussian, and the tails
+ * that the gradient's noise makes find too little curvature to come back: at most a third of the
  * variance may be the noise's, in place of two thirds. */
 static const double bent_margin = 2;
 /* Batches in the running average of the noise: some dozens. */
