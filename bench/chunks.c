@@ -18,6 +18,7 @@
 #include "base/ticker.h"
 #include "chain/run.h"
 #include "files/packed/packed.h"
+#include "tools/unit_prior.h"
 
 enum { P = 8, COLS = P + 1, BATCH = 500, ROUNDS = 12, STEPS = 1000, BLOCK = 1024 };
 
@@ -83,7 +84,7 @@ static sgfs_data *in_memory(const sgfs_data *packed, float *cells) {
 
 static void open_contender(contender *c, const sgfs_data *data) {
     sgfs_err err;
-    c->cfg = sgfs_config_new();
+    c->cfg = unit_prior_config();
     sgfs_config_set(c->cfg, "run.chains", "1", NULL);
     sgfs_config_set(c->cfg, "run.batch", "500", NULL);
     sgfs_config_set(c->cfg, "run.batch_scheme", c->scheme, NULL);
@@ -126,7 +127,7 @@ int main(int argc, char **argv) {
     float *cells = malloc((size_t)(rows * COLS) * sizeof *cells);
     if (cells == NULL) give_up("out of memory");
     pack(path, rows, cells);
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_data *packed = sgfs_data_open(path, cfg, &err);
     if (packed == NULL) give_up(err.text);
     sgfs_data *memory = in_memory(packed, cells);

@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "chain/run.h"
+#include "tools/unit_prior.h"
 
 enum { ROUNDS = 5, SIZES = 4, BATCHES = 6 };
 
@@ -100,7 +101,7 @@ static sgfs_run *open_run(const sgfs_data *data, int64_t n, sgfs_config **cfg, s
                               "run.threads",  "1",        "run.draws",  "100000000",
                               "run.thin",     "100000000"};
     snprintf(batch, sizeof batch, "%lld", (long long)n);
-    *cfg = sgfs_config_new();
+    *cfg = unit_prior_config();
     for (int i = 0; i < 10; i += 2) sgfs_config_set(*cfg, settings[i], settings[i + 1], NULL);
     sgfs_config_set(*cfg, "run.batch", batch, NULL);
     *m = sgfs_model_open("logistic", data, *cfg, &err);
@@ -139,7 +140,7 @@ static void compare_batches(int64_t N, int64_t D) {
     int64_t P = D - 1;
     double *x = need(N * P, sizeof *x), *y = need(N, sizeof *y), *rows = need(N * D, sizeof *rows);
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     make_data(N, P, x, y);
     for (int64_t i = 0; i < N; i++) {

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "chain/run.h"
+#include "tools/unit_prior.h"
 
 enum { N = 10000, P = 50, D = 51, BATCH = 500, ROUNDS = 12, STEPS = 400 };
 
@@ -43,7 +44,7 @@ static void make_data(double *x, double *y) {
 
 static void open_contender(contender *c, const sgfs_data *data) {
     sgfs_err err;
-    c->cfg = sgfs_config_new();
+    c->cfg = unit_prior_config();
     sgfs_config_set(c->cfg, "run.chains", "1", NULL);
     sgfs_config_set(c->cfg, "run.batch", "500", NULL);
     sgfs_config_set(c->cfg, "run.warmup", "1000", NULL);
@@ -98,7 +99,7 @@ int main(void) {
     make_data(x, y);
 
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) give_up(err.text);

@@ -13,6 +13,7 @@
 #include "base/threads.h"
 #include "base/ticker.h"
 #include "posterior/posterior.h"
+#include "tools/unit_prior.h"
 
 enum { ROUNDS = 15, BLOCK = 1024 };
 
@@ -72,7 +73,7 @@ static double time_pass(const sgfs_model *m, int64_t threads, const double *thet
 
 static void bench(int64_t N, int64_t p) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     double *x = malloc(sizeof *x * (size_t)(N * p)), *y = malloc(sizeof *y * (size_t)N);
     double *theta = calloc((size_t)p + 1, sizeof *theta), *G = calloc((size_t)p + 1, sizeof *G);
     double *r = malloc(sizeof *r * BLOCK), bare = 1e30, read = 1e30, square = 1e30;

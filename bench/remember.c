@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "posterior/remembered.h"
+#include "tools/unit_prior.h"
 
 enum { ROUNDS = 15 };
 
@@ -71,7 +72,7 @@ static void compare(const sgfs_model *m, int64_t n) {
 
 static void bench(const char *kind, int64_t N, int64_t p, int64_t labels) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     double *x = malloc(sizeof *x * (size_t)(N * p)), *y = malloc(sizeof *y * (size_t)N);
     if (x == NULL || y == NULL) give_up("out of memory");
     make_rows(N, p, labels, x, y);

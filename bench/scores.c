@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "posterior/posterior.h"
+#include "tools/unit_prior.h"
 
 enum { ROUNDS = 9 };
 static const double round_seconds = 0.05;
@@ -76,7 +77,7 @@ static double *doubles(int64_t count) {
 
 static setup set_up(const bench_case *c, int64_t N) {
     sgfs_err err;
-    setup s = {.cfg = sgfs_config_new(), .x = doubles(N * c->cols), .y = doubles(N)};
+    setup s = {.cfg = unit_prior_config(), .x = doubles(N * c->cols), .y = doubles(N)};
     for (int64_t k = 0; c->options[k][0] != NULL; k++) {
         if (sgfs_config_set(s.cfg, c->options[k][0], c->options[k][1], &err) != SGFS_OK)
             give_up(err.text);

@@ -112,12 +112,19 @@ void cli_on_lost_file(const char *run);
 void cli_help(const cli_command *command);
 void cli_overview(void);
 
-/* cmd_summary.c: the table (at most `most` rows), or JSON. After sampling, --quiet leaves warnings
- * only. */
-sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err);
+/* cmd_summary.c: what the draws in a run file say, as a table or JSON. */
+sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
+                         sgfs_err *err);
+#define CLI_VERBOSE_HELP "more of the run: its state, its costs, the sampler's own numbers, tau"
 
 /* print.c */
-void cli_print_summary(const sgfs_summary *s, int64_t most);
+/* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */
+typedef struct cli_display {
+    int64_t most;
+    bool verbose;
+    const char *run;
+} cli_display;
+void cli_print_summary(const sgfs_summary *s, const cli_display *how);
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);

@@ -7,8 +7,6 @@
 
 #include "cli.h"
 
-enum { SHOWN = 30 };
-
 static void stop(void *work) {
     sgfs_run_stop(work);
 }
@@ -50,6 +48,8 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args 
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
+    {"verbose", NULL, CLI_VERBOSE_HELP},
+    {"allow-unconverged", NULL, "exit code 0 (not 7) where the draws are not to be trusted"},
     {NULL, NULL, NULL}};
 
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
@@ -62,7 +62,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);
     sgfs_data_free(data);
-    return status == SGFS_OK ? cli_show_run(path, args, SHOWN, err) : status;
+    return status == SGFS_OK ? cli_show_run(&cmd_sample, args, path, err) : status;
 }
 
 const cli_command cmd_sample = {

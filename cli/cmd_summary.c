@@ -2,19 +2,41 @@
  * cmd_summary.c: sgfs summary RUN
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
-static const cli_flag flags[] = {{NULL, NULL, NULL}};
+enum { SHOWN = 30 }; /* rows of the table after sampling */
 
-sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, sgfs_err *err) {
+static const cli_flag flags[] = {{"verbose", NULL, CLI_VERBOSE_HELP}, {NULL, NULL, NULL}};
+
+/* Does a run end with an exit code of its own? Where the program chose the length, whenever its
+ * draws are not to be trusted; where the user did, a run that is only too short is what was asked
+ * for. */
+static bool fails(const sgfs_summary *s, const cli_args *args) {
+    bool chosen = strcmp(sgfs_config_get(args->cfg, "run.draws"), "auto") == 0 &&
+                  strcmp(sgfs_config_get(args->cfg, "run.ess"), "auto") == 0;
+    return s->grade == SGFS_GRADE_WRONG || (s->grade == SGFS_GRADE_SHORT && chosen);
+}
+
+sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
+                         sgfs_err *err) {
+    bool sampled = command == &cmd_sample;
+    cli_display how = {.most = sampled ? SHOWN : INT64_MAX,
+                       .verbose = cli_given(command, args, "verbose") != NULL,
+                       .run = path};
     sgfs_draws *draws = sgfs_draws_open(path, err);
     sgfs_job *job = sgfs_summary_open(draws, args->cfg, err);
     sgfs_status status = sgfs_job_run(job, err);
     const sgfs_summary *s = sgfs_job_result(job);
     if (s != NULL && args->json) status = cli_print_json(job, err);
-    else if (s != NULL && most < INT64_MAX && args->quiet) cli_print_warnings(s, stderr);
-    else if (s != NULL) cli_print_summary(s, most);
+    else if (s != NULL && sampled && args->quiet) cli_print_warnings(s, stderr);
+    else if (s != NULL) cli_print_summary(s, &how);
+    bool allowed = !sampled || cli_given(command, args, "allow-unconverged") != NULL;
+    if (s != NULL && status == SGFS_OK && !allowed && fails(s, args))
+        status = cli_fail(err, SGFS_EDOUBT,
+                          "%.330s The draws are in %.100s. (--allow-unconverged: exit code 0.)",
+                          s->verdict, path);
     sgfs_job_free(job);
     sgfs_draws_free(draws);
     return status;
@@ -23,22 +45,25 @@ sgfs_status cli_show_run(const char *path, const cli_args *args, int64_t most, s
 static sgfs_status summary(cli_args *args, sgfs_err *err) {
     if (args->words != 1)
         return cli_fail(err, SGFS_EUSAGE, "Name one run file: sgfs summary fit.run");
-    return cli_show_run(args->word[0], args, INT64_MAX, err);
+    return cli_show_run(&cmd_summary, args, args->word[0], err);
 }
 
 const cli_command cmd_summary = {
     .name = "summary",
-    .brief = "means, intervals, ESS, R-hat and cost of a run, with warnings",
-    .usage = "RUN [--json]",
+    .brief = "can a run be trusted? its means, intervals, ESS and R-hat, with warnings",
+    .usage = "RUN [--verbose] [--json]",
     .examples =
         "  sgfs summary fit.run\n"
+        "  sgfs summary fit.run --verbose\n"
         "  sgfs summary fit.run --json\n\n"
-        "What the columns mean:\n"
+        "The first line says whether the numbers can be trusted, and if not, what to type next\n"
+        "(the rules: docs/trust.md). What the columns mean:\n"
         "  mcse      Monte Carlo standard error of the mean\n"
         "  5% ...    quantiles of the kept draws\n"
         "  ess_bulk  effective number of independent draws, for the centre\n"
         "  ess_tail  the same for the 5 % and 95 % quantiles\n"
-        "  r_hat     1 when the chains agree; trust nothing over 1.01\n"
+        "  r_hat     1 when the chains agree; over 1.01 they agree only roughly\n"
+        "With --verbose:\n"
         "  tau       iterations per independent draw (autocorrelation time)\n"
         "  1/ATUC    independent draws of the slowest parameter per second of one chain\n"
         "  ridges    times something had to be added to keep the matrix positive definite\n",

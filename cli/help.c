@@ -21,8 +21,9 @@ void cli_overview(void) {
     printf(
         "\nResults go to stdout, messages to stderr. Every command takes --json and --quiet.\n"
         "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
-        "4 numerical failure, 5 input/output, 6 invalid run file, 75 stopped early (draws "
-        "kept).\n");
+        "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted "
+        "(kept;\n"
+        "of sample only), 75 stopped early (draws kept).\n");
 }
 
 static const char *stage_title(const char *stage) {

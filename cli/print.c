@@ -106,15 +106,15 @@ static int widest(int64_t n, const sgfs_summary_row *row) {
 }
 
 void cli_print_warnings(const sgfs_summary *s, FILE *to) {
+    if (to == stderr && !s->trust) fprintf(to, "warning: %s\n", s->verdict); /* no table before */
     for (int64_t i = 0; i < s->warnings; i++) fprintf(to, "warning: %s\n", s->warning[i]);
 }
 
+/* What is not shown to everybody: costs in the units of the paper, and what had to be mended. */
 static void print_costs(const sgfs_summary *s) {
-    printf("\n%lld chain%s x %lld kept draws (mean and sd are over every draw, thinned away or "
-           "not); %.3g rows "
-           "touched; %.3g s, of which sampling %.3g s (sum over chains)\n",
-           (long long)s->chains, s->chains == 1 ? "" : "s", (long long)s->draws, s->rows_touched,
-           s->seconds, s->sample_seconds);
+    printf("mean and sd are over every draw, thinned away or not; %.3g rows touched; sampling "
+           "%.3g s\n",
+           s->rows_touched, s->sample_seconds);
     printf("smallest ESS %.4g (%.3g per second), longest autocorrelation time %.4g iterations, "
            "1/ATUC %.3g per second, %g ridges added\n",
            s->ess_min, s->ess_per_s, s->tau_max, s->inv_atuc, s->interventions);
@@ -131,11 +131,6 @@ static void print_costs(const sgfs_summary *s) {
             "major faults\n",
             s->disk_bytes / 1e9, s->disk_wait, s->seconds > 0 ? 100 * s->disk_wait / s->seconds : 0,
             s->disk_faults);
-    }
-    if (s->points > 0) {
-        printf("rows kept aside: %s %.4g, log loss %.4g, predicted by each chain's draws and "
-               "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",
-               s->error_name, s->error, s->log_loss);
     }
 }
 
@@ -197,30 +192,67 @@ static void print_text(const char *before, const char *text, const char *after) 
     puts(after);
 }
 
-void cli_print_summary(const sgfs_summary *s, int64_t most) {
-    int64_t shown = s->dim < most ? s->dim : most;
+/* A command to paste: the run file takes the place of RUN, in quotes where the shell would take it
+ * apart. A name that has quotes itself is left for the user to fill in. */
+static void print_next(const char *next, const char *run) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
+    const char *place = strstr(next, " RUN");
+    if (next[0] == '\0') return;
+    if (place == NULL || strchr(run, '\'') != NULL) {
+        printf("What to type next: %s\n", next);
+        return;
+    }
+    const char *quote = strspn(run, plain) == strlen(run) ? "" : "'";
+    printf("What to type next: %.*s %s", (int)(place - next), next, quote);
+    print_name(run, 0);
+    printf("%s%s\n", quote, place + strlen(" RUN"));
+}
+
+static void print_table(const sgfs_summary *s, const cli_display *how) {
+    static const char *const title[] = {"mean", "sd",       "mcse",     "5%",    "50%",
+                                        "95%",  "ess_bulk", "ess_tail", "r_hat", "tau"};
+    static const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
+    const int count = how->verbose ? 10 : 9;
+    int64_t shown = s->dim < how->most ? s->dim : how->most;
     int width = widest(shown, s->row);
-    printf("%s\nstate: %s\n", s->title, s->state);
-    if (s->chosen[0] != '\0') printf("%s\n", s->chosen);
-    putchar('\n');
     print_name("parameter", width);
-    printf(" %10s %10s %9s %10s %10s %10s %8s %8s %7s %8s\n", "mean", "sd", "mcse", "5%", "50%",
-           "95%", "ess_bulk", "ess_tail", "r_hat", "tau");
+    for (int k = 0; k < count; k++) printf(" %*s", columns[k], title[k]);
+    putchar('\n');
     for (int64_t i = 0; i < shown; i++) {
         const sgfs_summary_row *r = &s->row[i];
         const double value[] = {r->mean, r->sd,       r->mcse,     r->q5,    r->q50,
                                 r->q95,  r->ess_bulk, r->ess_tail, r->r_hat, r->tau};
-        const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
         print_name(r->name, width);
-        for (int k = 0; k < 10; k++) print_num(value[k], columns[k]);
+        for (int k = 0; k < count; k++) print_num(value[k], columns[k]);
         putchar('\n');
     }
     if (shown < s->dim)
         printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
-    print_costs(s);
-    print_trajectories(s);
-    print_asked(s);
-    print_phases(s);
+}
+
+void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
+    print_text("", s->verdict, "");
+    print_next(s->next, how->run);
+    printf("\n%s\n", s->title);
+    if (how->verbose || strcmp(s->state, "complete") != 0) printf("state: %s\n", s->state);
+    if (how->verbose && s->chosen[0] != '\0') printf("%s\n", s->chosen);
+    putchar('\n');
+    print_table(s, how);
+    printf("\n%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
+           s->chains == 1 ? "" : "s", (long long)s->draws, s->seconds,
+           s->chains == 1 ? "" : " (sum over chains)");
+    if (s->points > 0) {
+        printf("rows kept aside: %s %.4g, log loss %.4g, predicted by each chain's draws and "
+               "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",
+               s->error_name, s->error, s->log_loss);
+    }
+    if (how->verbose) {
+        print_costs(s);
+        print_trajectories(s);
+        print_asked(s);
+        print_phases(s);
+    }
     if (s->audit.brief != NULL) print_text("Audit: ", s->audit.brief, ".");
     cli_print_warnings(s, stdout);
 }

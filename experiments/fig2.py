@@ -49,7 +49,7 @@ def settings(lab, n, steps):
     yield "nuts", "Fisher mass", ["--sampler", "nuts", *few], 1000
     for count in (2, 4, 8)[some]:
         yield "hmc fisher", leaps(count), ["--sampler", "hmc", "--leapfrog", count, *few], 250 * count
-    yield "exact", "default", ["--sampler", "exact", "--warmup", lab.by_scale(1000, 300, 50)], 300
+    yield "exact", "default", ["--sampler", "exact-rows", "--warmup", lab.by_scale(1000, 300, 50)], 300
 
 
 def burn_in(lab, leapfrogs):

@@ -49,6 +49,7 @@ typedef enum sgfs_status {
     SGFS_ENUMERIC = -4,  /* a chain left the numbers: diverged, not positive definite */
     SGFS_EIO = -5,       /* reading or writing failed */
     SGFS_ERUNFILE = -6,  /* not a run file, or a damaged one */
+    SGFS_EDOUBT = -7,    /* of `sgfs sample` alone: the draws are kept, and not to be trusted */
     SGFS_ENOMEM = -12,   /* out of memory */
     SGFS_ESTOPPED = -75  /* stopped early on request; every draw so far was kept */
 } sgfs_status;
@@ -356,6 +357,15 @@ typedef struct sgfs_audited {
     bool exact, differs;
 } sgfs_audited;
 
+/* Can a summary be trusted? docs/trust.md has the rules. Those from OPTIMISER on: no. */
+typedef enum sgfs_grade {
+    SGFS_GRADE_TRUST,     /* every check passed */
+    SGFS_GRADE_CARE,      /* few draws, one chain, an approximate sampler, or a network */
+    SGFS_GRADE_OPTIMISER, /* no draws at all */
+    SGFS_GRADE_SHORT,     /* not yet: longer chains or smaller steps may do */
+    SGFS_GRADE_WRONG      /* a chain failed, ran away, is stuck, or is where no other is */
+} sgfs_grade;
+
 typedef struct sgfs_summary {
     int64_t dim, chains, draws;     /* kept draws per chain */
     sgfs_summary_row *row;          /* dim */
@@ -385,6 +395,10 @@ typedef struct sgfs_summary {
     const char *chosen;    /* why this sampler, where the program chose it; "": it did not */
     int64_t planned, made; /* draws per chain at first, and after --ess had its way; 0: not known */
     int64_t fallbacks;     /* samplers that were given up for this one while opening */
+    bool trust;            /* grade is TRUST or CARE */
+    sgfs_grade grade;
+    const char *verdict; /* one sentence that begins with "Trust" or "Do not trust" */
+    const char *next;    /* a command that may help, with RUN for the run file; "": none */
 } sgfs_summary;
 /* What the draws say, with warnings: an sgfs_summary. */
 SGFS_API sgfs_job *sgfs_summary_open(const sgfs_draws *draws, const sgfs_config *cfg,

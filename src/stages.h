@@ -107,7 +107,8 @@ typedef struct sgfs_model_kind {
     bool
         far; /* touches rows and scores by operations of the device alone: a device may hold them out
                  of the host's reach. Else the host does the arithmetic, whatever the device */
-    bool one_mode; /* the log posterior is concave, or as good: it has one mode to look for */
+    bool regression; /* linear in the columns: the default prior is scaled by them (prior.h) */
+    bool one_mode;   /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business

@@ -8,7 +8,7 @@ from text import digits, machine, seconds, table
 
 
 def run(lab):
-    lab.needs("exact")
+    lab.needs("exact-rows")
     rows = 20_000 if lab.quick else lab.rows
     need, free = rows * 36 + 2e8, shutil.disk_usage(lab.work).free
     if free < need:
@@ -16,7 +16,7 @@ def run(lab):
     data, truth = lab.simulated(rows, 8)
     size = (lab.work / data).stat().st_size
     lines = []
-    for sampler in ("exact", "sgfs-cv"):
+    for sampler in ("exact-rows", "sgfs-cv"):
         if not lab.has(sampler):
             continue
         run_ = lab.sample("logistic", data, sampler, "--draws", 2000 if lab.quick else 100_000, watched=True)

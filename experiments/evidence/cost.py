@@ -18,7 +18,7 @@ WANTED = 10_000
 ENOUGH = 100  # effective draws for a tau that counts as measured
 
 # sampler -> options by N: enough draws for tau where that is cheap, a bounded time elsewhere
-GROWS = {"exact": 0, "sgfs-cv": 0, "nuts": 0, "sgfs-f": 1, "sgld": 1}
+GROWS = {"exact-rows": 0, "sgfs-cv": 0, "nuts": 0, "sgfs-f": 1, "sgld": 1}
 
 
 def sizes(lab):
@@ -26,7 +26,7 @@ def sizes(lab):
 
 
 def options(sampler, N, quick):
-    if sampler in ("exact", "sgfs-cv"):
+    if sampler in ("exact-rows", "sgfs-cv"):
         return ["--draws", 2000 if quick else 200_000]
     if sampler == "nuts":
         warmup, draws = (60, 2000) if N < 10**5 else (60, 1000) if N < 10**6 else (20, 30) if N < 10**7 else (10, 15)

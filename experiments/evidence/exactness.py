@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Is `exact` exact? Logistic regression with two parameters and few events, so that the posterior is skewed,
+"""Is `exact-rows` exact? Logistic regression with two parameters and few events, so that the posterior is skewed,
 against integration on a grid: means, covariances, and the whole distribution of each parameter.
 
     KS     largest distance of the distribution functions, over both parameters, from all draws
@@ -16,7 +16,7 @@ from text import table
 LAMBDA = 0.1
 SIZES = [100, 300, 1000]
 DRAWS = 200_000
-RUNS = [("exact", None), ("sgfs-cv", 0.2), ("sgfs-cv", 1.0), ("laplace", None)]
+RUNS = [("exact-rows", None), ("sgfs-cv", 0.2), ("sgfs-cv", 1.0), ("laplace", None)]
 
 
 def rare(N):
@@ -108,7 +108,7 @@ def picture(lab, grids, found):
             for m in (m for m in found if m["N"] == N):
                 heights = np.histogram(m["draws"][:, j], edges)[0] / (len(m["draws"]) * width)
                 label = m["sampler"] + (f", h = {m['h']:g}" if m["h"] else "")
-                if m["sampler"] == "exact":
+                if m["sampler"] == "exact-rows":
                     ax.plot(middle, heights, "o", color="#0072B2", markersize=3, label=label, zorder=3)
                 else:
                     ax.plot(middle, heights, label=label, linewidth=1.3, zorder=4, **style[m["sampler"], m["h"]])

@@ -16,7 +16,8 @@ from text import table
 # sampler, h, batch, iterations
 RUNS = [("laplace", None, None, 100_000), ("nuts", None, None, 4_000), ("sgfs-f", None, 500, 400_000),
         ("sgfs-cv", 1.0, 500, 100_000), ("sgfs-cv", 0.5, 500, 300_000), ("sgfs-cv", 0.2, 500, 900_000),
-        ("sgfs-cv", 0.1, 500, 1_900_000), ("sgfs-cv", None, 100, 300_000), ("exact", None, None, 100_000)]
+        ("sgfs-cv", 0.1, 500, 1_900_000), ("sgfs-cv", None, 100, 300_000), ("exact-rows", None, None, 100_000),
+        ("exact-pairs", None, None, 100_000)]
 KEPT = 100_000
 
 
@@ -53,7 +54,7 @@ def measure(lab, truth, sampler, h, batch, iterations):
     run = lab.sample("logistic", "mnist.npy", sampler, *words)
     of = lab.compare("mnist.json")
     draws = lab.draws()[0]
-    pooled = sampler in ("sgfs-cv", "exact", "nuts")
+    pooled = sampler in ("sgfs-cv", "exact-rows", "exact-pairs", "nuts")
     tau = measures.sokal_tau(draws, truth.mean, truth.cov)[0] * thin if pooled else iterations / run["ess_min"]
     noise = measures.monte_carlo(draws, truth.mean, truth.cov)
     m = {"sampler": sampler, "h": h, "batch": batch, "iterations": iterations, "tau": tau, "noise": noise,

@@ -17,8 +17,9 @@ matplotlib.rcParams.update({
     "lines.markersize": 5.5, "path.simplify": True, "path.simplify_threshold": 0.5})
 
 # One colour and mark each, everywhere (Okabe and Ito: told apart by the colour-blind, too).
-LOOK = {"exact": dict(color="#0072B2", marker="o"), "sgfs-cv": dict(color="#009E73", marker="s"),
+LOOK = {"exact-rows": dict(color="#0072B2", marker="o"), "sgfs-cv": dict(color="#009E73", marker="s"),
         "sgfs-f": dict(color="#E69F00", marker="^"), "sgld": dict(color="#CC79A7", marker="v"),
+        "exact-pairs": dict(color="#56B4E9", marker="P"),
         "nuts": dict(color="#D55E00", marker="D"), "laplace": dict(color="#777777", marker="x")}
 
 

@@ -89,6 +89,7 @@ const char *sgfs_status_text(sgfs_status status) {
     case SGFS_ENUMERIC: return "numerical failure";
     case SGFS_EIO: return "input/output failed";
     case SGFS_ERUNFILE: return "invalid run file";
+    case SGFS_EDOUBT: return "draws not to be trusted";
     case SGFS_ENOMEM: return "out of memory";
     case SGFS_ESTOPPED: return "stopped early";
     }

@@ -6,15 +6,15 @@
  *     exact-rows     where a draw asks few of the rows
  *     exact-pairs    all rows in products of matrices, where whole proposals are accepted
  *     exact-hmc      all rows, chains in lock-step, where they are not
- *     nuts           where the posterior has no anchor, but may well have one mode
+ *     nuts           where the posterior has no anchor, but may well have one mode; small networks
  *     sgfs-cv        approximate: where exact draws would take longer than ten minutes
- *     sgfs-f, -d     approximate: networks, and whatever nothing else fits
+ *     sgfs-f, -d     approximate: larger networks, and whatever nothing else fits
  *
  * Of the exact ones the cheapest is taken, by the multiplications that an effective draw costs:
  *
  *     rows     tau (rows (3500 + 130 p) R + c)   tau and rows from a pilot (forecast.c)
  *     pairs    tau (N (D + 20 R) + c)            tau from a trial (posterior/hill.h)
- *     hmc      60 passes of two products         60: measured on tables that pairs fail on
+ *     hmc      30 passes of two products         30: measured on tables that pairs fail on
  *
  * with R predictors a row (classes of a softmax, else 1), c = D^2 + 30,000. A row that is drawn
  * and asked by itself takes as long as a hundred that go through a product (0.2 to 0.5 us at p = 10
@@ -62,8 +62,11 @@ enum { FIRST_APPROXIMATE = CONTROL };
 
 static const double enough = 400;               /* effective draws */
 static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
-static const double most_tau = 25;              /* beyond, a trial of a few dozen says too little */
-static const double hmc_passes = 60, trees_passes = 300; /* for an effective draw */
+/* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
+static const double least_accepted = 0.6;
+static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
+static const double network_passes = 3000;     /* of a network: 8,000 iterations, 127 steps each */
+static const double scoring_iterations = 8000; /* that make a full matrix, of all chains */
 
 typedef struct field {
     sgfsi_plan *plan; /* gets what is found on the way */
@@ -78,10 +81,15 @@ typedef struct field {
     double cost[CANDIDATES]; /* multiplications for an effective draw; INFINITY: not known */
 } field;
 
-/* SGFS of the structure the user asks for, or of the one that fits. */
+/* SGFS of the structure the user asks for, or of the one that fits. A full matrix costs
+ * n D^2/2 + D^3/6 each time it is made; where a network would take minutes for that, the diagonal
+ * is there in seconds. */
 static const char *scoring_name(const sgfs_model *m, const sgfs_config *cfg) {
     if (sgfsi_config_given(cfg, "fisher.kind")) return "sgfs";
-    return m->D <= SGFSI_MOST_DENSE ? "sgfs-f" : "sgfs-d";
+    double D = (double)m->D, n = fmin(m->data->total / 4, fmax(2000, 2 * D));
+    double work = scoring_iterations * D * D * (n / 2 + D / 6);
+    bool slow = m->kind->redundant && work > most_work / 5;
+    return m->D <= SGFSI_MOST_DENSE && !slow ? "sgfs-f" : "sgfs-d";
 }
 
 /* Would a run with it be refused? Nothing is opened, nothing said. */
@@ -121,8 +129,8 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
     for (int i = 0; i < CANDIDATES; i++) {
         f.cost[i] = INFINITY;
         if (exact && i >= FIRST_APPROXIMATE) continue;
-        if (f.no_anchor != NULL && (i == ROWS || i == PAIRS || i == CONTROL)) continue;
-        if (m->kind->redundant && i != SCORING && !exact) continue; /* networks */
+        if (f.no_anchor != NULL && (i == ROWS || i == CONTROL)) continue;
+        if (m->kind->redundant && i != TREES && i != SCORING && !exact) continue; /* networks */
         if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
     }
@@ -195,16 +203,20 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
         else if (status != SGFS_ENUMERIC || ahead->pilot == m->data->N) return status;
     }
     if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
-    if (f->usable[TREES]) f->cost[TREES] = trees_passes * 2 * one;
+    if (f->usable[TREES])
+        f->cost[TREES] = (m->kind->redundant ? network_passes : trees_passes) * 2 * one;
     if (!f->usable[PAIRS] || f->cost[ROWS] < one || enough * one > most_work) return SGFS_OK;
-    status = find_anchor(f, how, err);
-    if (status != SGFS_OK) return status;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
-    status = sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err);
+    if (f->no_anchor == NULL) status = find_anchor(f, how, err);
+    if (status != SGFS_OK) return status;
+    status = f->no_anchor == NULL
+                 ? sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err)
+                 : sgfsi_hill_find(h, m, how.threads, &plan->found, err);
+    if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
     plan->hill = h;
-    if (h->tau < most_tau) f->cost[PAIRS] = h->tau * one;
+    if (h->accept >= least_accepted) f->cost[PAIRS] = h->tau * one;
     return SGFS_OK;
 }
 
@@ -240,10 +252,12 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
                  "bias).",
                  name, all, 100 * h->accept);
     } else if (h != NULL) {
+        char share[32] = "less than 1";
+        if (h->accept >= 0.01) snprintf(share, sizeof share, "about %.0f", 100 * h->accept);
         snprintf(out->text, sizeof out->text,
                  "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
                  "be accepted.",
-                 name, all, h->accept < 0.01 ? "less than 1" : "too few, some");
+                 name, all, share);
     } else {
         snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }

@@ -105,7 +105,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
-    sgfsi_json_flag(o, "optimiser", k->sampler->optimiser);
+    SGFSI_JSON(o, k->sampler, optimiser, exact);
     const char *advice[2];
     if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
         sgfsi_json_text(o, "smaller_steps", advice[0]);
@@ -200,8 +200,8 @@ char *sgfsi_run_describe(const sgfs_run *run) {
              "%.100s%s, %lld rows%s%s, %lld parameters: %s%s, %s, %lld chain%s x "
              "(%lld warm-up + %lld draws%s)",
              run->model->kind->name, what, (long long)d->N, done,
-             d->scale != NULL ? " standardised" : "", (long long)run->model->D, p->kinds.name, step,
-             rows, (long long)p->chains, p->chains == 1 ? "" : "s", (long long)p->warmup,
-             (long long)p->draws, thin);
+             d->scale != NULL && !d->scaled_for_prior ? " standardised" : "",
+             (long long)run->model->D, p->kinds.name, step, rows, (long long)p->chains,
+             p->chains == 1 ? "" : "s", (long long)p->warmup, (long long)p->draws, thin);
     return text;
 }

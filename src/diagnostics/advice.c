@@ -16,11 +16,11 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "diagnostics/ess.h"
+#include "diagnostics/trust.h"
 #include "sink/export.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
-static const double RHAT_MOST = 1.01, RHAT_APART = 1.2, ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.10;
+static const double ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.10, SPREAD_APART = 3;
 static const double DEEP_MOST = 0.01, BFMI_LEAST = 0.3;
 
 typedef struct list {
@@ -73,22 +73,12 @@ static int64_t name_worst(const sgfs_summary *s, badness_fn badness, double boun
     return over;
 }
 
-/* Iterations of a chain so far: what --draws counts, thinned away or not. A cyclical schedule keeps
- * fewer than it makes; a complete run has made what its header says. */
 static int64_t draws_now(const list *out) {
-    double kept = (double)out->summary->draws * (double)out->draws->thin;
-    bool complete = strcmp(out->summary->state, "complete") == 0;
-    double planned = complete ? sgfsi_json_get_num(out->draws->header, "draws", 0) : 0;
-    return (int64_t)fmin(fmax(kept, planned), 1e18);
+    return sgfsi_draws_now(out->draws, out->summary);
 }
 
-/* --draws that would bring `ess` to the threshold, rounded up to two digits. */
 static int64_t draws_needed(const list *out, double ess) {
-    const sgfs_summary *s = out->summary;
-    double need = ceil((double)draws_now(out) * ESS_PER_CHAIN * (double)s->chains / ess);
-    if (!(need < 1e18)) return INT64_MAX;
-    double unit = pow(10.0, fmax(0.0, floor(log10(need)) - 1.0));
-    return (int64_t)(ceil(need / unit) * unit);
+    return sgfsi_draws_needed(out->draws, out->summary, ess);
 }
 
 static void judge_state(list *out, const sgfs_draws *d, const sgfsi_used *used) {
@@ -168,11 +158,11 @@ static void warn_apart(list *out, int64_t worst) {
 static void judge_rhat(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT];
-    int64_t worst = 0, over = name_worst(s, rhat_badness, RHAT_MOST, names);
+    int64_t worst = 0, over = name_worst(s, rhat_badness, SGFSI_RHAT_AGREES, names);
     if (over == 0) return;
     for (int64_t i = 1; i < s->dim; i++)
         if (s->row[i].r_hat > s->row[worst].r_hat || isnan(s->row[worst].r_hat)) worst = i;
-    if (s->row[worst].r_hat > RHAT_APART && s->chains > 1) {
+    if (s->row[worst].r_hat > SGFSI_RHAT_APART && s->chains > 1) {
         warn_apart(out, worst);
         return;
     }
@@ -181,9 +171,10 @@ static void judge_rhat(list *out) {
     if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more)
         more = draws_needed(out, s->ess_min);
     warn(out,
-         "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains do not "
-         "quite agree yet. Use at least --draws %lld (now %lld), or a longer --warmup.",
+         "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains %s. Use "
+         "at least --draws %lld (now %lld), or a longer --warmup.",
          (long long)over, (long long)s->dim, SGFSI_DIGITS(s->row[worst].r_hat, 4), names,
+         s->row[worst].r_hat > SGFSI_RHAT_CARE ? "do not agree yet" : "agree only roughly",
          (long long)more, (long long)draws_now(out));
 }
 
@@ -206,20 +197,8 @@ static void judge_ess(list *out) {
 /* More draws bring no chain's hidden units into the order of another's: of these models only the
  * log density is judged, which does not change with their order. */
 static void judge_density(list *out) {
-    const sgfsi_used *used = out->used;
-    sgfsi_arena work = {0};
-    sgfsi_trace *t = sgfsi_trace_new(&work, used->chains, used->draws);
-    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
-    double rhat = NAN; /* not known */
-    if (t == NULL || column == NULL) out->full = true;
-    else if (out->draws->S > 0) {
-        for (int64_t c = 0; c < used->chains; c++)
-            column[c] = out->draws->chain[used->chain[c]].stats;
-        sgfsi_trace_load(t, column, out->draws->S);
-        rhat = sgfsi_rhat(t);
-    }
-    sgfsi_arena_free(&work);
-    if (!(rhat > RHAT_MOST)) return;
+    double rhat = sgfsi_density_rhat(out->draws, out->used);
+    if (!(rhat > SGFSI_RHAT_AGREES)) return;
     warn(out,
          "R-hat of the log density lp is %s: some chains fit better than others, or have not "
          "settled. Use a longer --warmup, or more --draws (now %lld), and compare what the chains "
@@ -229,11 +208,8 @@ static void judge_density(list *out) {
 
 /* ---- spread ---------------------------------------------------------------------------------- */
 
-/* How far sd is from what the curvature predicts, beyond its own Monte Carlo error. */
 static double spread_badness(const sgfs_summary_row *row) {
-    double gap = fabs(log(row->sd / row->sd_curvature));
-    double ess = fmin(row->ess_bulk, row->ess_tail);
-    return ess >= 100 && gap > 4 / sqrt(2 * ess) ? gap : 0; /* fewer draws do not know their sd */
+    return fabs(sgfsi_spread_gap(row));
 }
 
 static void judge_spread(list *out) {
@@ -242,11 +218,13 @@ static void judge_spread(list *out) {
     double worst = 1;
     const sgfsi_json *header = out->draws->header;
     bool scored = sgfsi_json_get_text(header, "fisher", "")[0] != '\0';
-    if (s->trajectories.known)
+    if (s->trajectories.known || sgfsi_json_get_flag(header, "exact"))
         return; /* accepted or rejected by the exact density: no bias to see */
+    /* Chains that are apart have a wide spread in any case: that was said already. */
+    double bound = SPREAD_MOST;
     for (int64_t i = 0; i < s->dim; i++)
-        if (s->row[i].r_hat > RHAT_APART) return; /* not there yet: that was said already */
-    int64_t over = name_worst(s, spread_badness, log(SPREAD_MOST), names);
+        if (s->row[i].r_hat > SGFSI_RHAT_APART) bound = SPREAD_APART;
+    int64_t over = name_worst(s, spread_badness, log(bound), names);
     if (over == 0 || sgfsi_json_get_flag(header, "optimiser"))
         return; /* an optimiser's caution says it all */
     for (int64_t i = 0; i < s->dim; i++) {
@@ -339,7 +317,7 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
     judge_state(&out, d, used);
     judge_numbers(&out);
     /* The model may say that its parameters have no meaning one by one (units of a network). */
-    if (sgfsi_json_get_flag(sgfsi_json_get(d->header, "model_info"), "exchangeable")) {
+    if (sgfsi_exchangeable(d)) {
         judge_density(&out);
     } else {
         judge_rhat(&out);

@@ -19,6 +19,7 @@
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/summary.h"
+#include "diagnostics/trust.h"
 
 /* The public struct comes first, so that its pointer is also ours. */
 typedef struct summary {
@@ -230,7 +231,8 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     out->fallbacks = sgfsi_json_get_int(sgfsi_json_get(d->header, "sampler_info"), "fallbacks", 0);
     out->gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
     out->langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
-    return sgfsi_advise(d, &used, out, &s->arena, err);
+    status = sgfsi_trust(d, &used, out, &s->arena, err);
+    return status == SGFS_OK ? sgfsi_advise(d, &used, out, &s->arena, err) : status;
 }
 
 sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err) {
@@ -278,6 +280,8 @@ static void put_curve(sgfsi_json *out, const sgfs_summary *s) {
 
 sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
     sgfsi_json *out = sgfsi_json_object();
+    SGFSI_JSON(out, s, trust, verdict);
+    if (s->next[0] != '\0') sgfsi_json_text(out, "next", s->next);
     SGFSI_JSON(out, s, title, state, chains, draws, dim);
     if (s->chosen[0] != '\0') sgfsi_json_text(out, "chosen", s->chosen);
     if (s->planned > 0) sgfsi_json_int(out, "draws_planned", s->planned);

@@ -63,19 +63,14 @@ const sgfs_option sgfsi_data_options[] = {
      "which combinations --project takes"},
     SGFSI_OPTIONS_END};
 
-static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *log) {
+static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
     enum { NAMED = 4 };
     const char *but = d->intercept ? " that the intercept does not say" : "";
     const char *name[NAMED] = {NULL};
-    double least = INFINITY, most = 0;
     int64_t count = 0;
     if (d->N < 2) return; /* in one row everything is constant */
     for (int64_t j = 0; j < d->features; j++) {
-        double sd = d->feature[j].sd;
-        if (sd == 0 && count++ < NAMED) name[count - 1] = d->feature[j].name;
-        if (sd == 0) continue;
-        least = sd < least ? sd : least;
-        most = sd > most ? sd : most;
+        if (d->feature[j].sd == 0 && count++ < NAMED) name[count - 1] = d->feature[j].name;
     }
     /* Each constant column is named; of many (images have margins) only the first. */
     for (int64_t k = 0; count <= NAMED && k < count; k++) {
@@ -87,11 +82,6 @@ static void warn_columns(const sgfs_data *d, bool standardize, const sgfsi_log *
                    "%lld columns (the first is \"%s\") are constant: the data say nothing about "
                    "them%s.",
                    (long long)count, name[0], but);
-    if (!standardize && most > 1e4 * least)
-        sgfsi_warn(d->warnings, log,
-                   "The columns differ in scale by a factor of %.0e, and the prior treats them "
-                   "alike: consider --standardize.",
-                   most / least);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------ */
@@ -174,11 +164,12 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     if (status == SGFS_OK) {
         bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
         sgfsi_data_tell_weights(d, log);
-        warn_columns(d, wanted, log);
+        warn_columns(d, log);
         if (wanted && d->intercept && d->table.type == SGFSI_CSR)
             sgfsi_say(log, SGFS_NOTE,
                       "Sparse columns are scaled by --standardize, not centred: that would fill "
                       "them.");
+        d->scales_binary = wanted;
         if (wanted) status = sgfsi_data_standardize(d, shift, scale, err);
     }
     sgfsi_recipe_free(r);

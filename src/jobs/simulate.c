@@ -34,6 +34,7 @@
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "chain/run.h"
+#include "chain/spread_check.h"
 #include "files/columns.h"
 #include "files/packed/packed.h"
 #include "jobs/job.h"
@@ -353,9 +354,13 @@ static sgfsi_json *truth_json(const simulation *s, const sgfs_model *m, const do
 static sgfs_status find_moments(const simulation *s, const sgfs_model *m, sgfsi_arena *arena,
                                 double *mean, double *cov, sgfs_err *err) {
     sgfsi_mode mode;
+    double *start = SGFSI_DOUBLES(arena, m->D);
+    if (start == NULL) return sgfsi_fail_memory(err, "the truth");
+    memcpy(start, s->theta, (size_t)m->D * sizeof *start);
+    if (m->kind->from_user != NULL) m->kind->from_user(m, s->theta, start);
     const sgfsi_mode_plan plan = {.method = "fisher",
                                   .tolerance = s->rows > huge ? 1e-3 : 1e-8,
-                                  .start = m->data->scale == NULL ? s->theta : NULL,
+                                  .start = start,
                                   .stop = &s->job->stop};
     if (s->rows > huge)
         sgfsi_say(s->log, SGFS_NOTE, "Looking for the mode: two or three passes over all rows.");
@@ -365,9 +370,13 @@ static sgfs_status find_moments(const simulation *s, const sgfs_model *m, sgfsi_
     if (status != SGFS_OK) return status;
     sgfsi_invert_factor(m->ctx.near, m->D, mode.L, cov);
     /* past a million rows mean and mode are the same to any run, and 2 D passes are long */
-    if (s->rows <= 1000000) return sgfsi_mode_mean(m, mode.theta, cov, mean, err);
-    memcpy(mean, mode.theta, (size_t)m->D * sizeof *mean);
-    return SGFS_OK;
+    if (s->rows <= 1000000) status = sgfsi_mode_mean(m, mode.theta, cov, mean, err);
+    else memcpy(mean, mode.theta, (size_t)m->D * sizeof *mean);
+    if (status != SGFS_OK || m->data->scale == NULL || m->kind->to_user == NULL) return status;
+    memcpy(start, mean, (size_t)m->D * sizeof *start); /* to the scale of the file's columns */
+    m->kind->to_user(m, start, mean);
+    bool mapped = sgfsi_curvature_cov(m, mode.theta, mode.L, cov);
+    return mapped ? SGFS_OK : sgfsi_fail_memory(err, "the truth");
 }
 
 static sgfs_status find_truth(const simulation *s, const sgfs_model *m, const char *truth,
@@ -437,7 +446,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
                     .log = sgfsi_config_log(cfg),
                     .type = single ? SGFSI_F32 : SGFSI_F64};
     sgfs_status status = check_format(&s, o->out, err);
-    if (status == SGFS_OK)
+    if (status == SGFS_OK && sgfsi_config_given(cfg, "prior.precision"))
         status = sgfsi_precisions_check(sgfsi_config_text(cfg, "prior.precision"), err);
     if (status == SGFS_OK && o->truth != NULL) { /* refuse before an hour of writing, not after */
         sgfsi_outfile trial;

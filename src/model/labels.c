@@ -155,6 +155,10 @@ static void count_events(sgfs_model *m) {
         m->events = rows[k];
         rarest = k;
     }
+    double constant = 0; /* the log likelihood of the labels' shares alone */
+    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++)
+        if (rows[k] > 0) constant += rows[k] * log(rows[k] / m->data->total);
+    if (rows != NULL && m->kind->redundant) sgfsi_json_num(m->saved, "constant_loglik", constant);
     if (m->labels.count > 2 && m->events < few && m->restored == NULL) {
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                    "Label \"%.60s\" has %g row%s: what minibatches say of so few is rough. "

@@ -10,8 +10,10 @@
  *     beta = s beta~ (as in glm.c),  intercept += m,  log_sigma = log_sigma~ + log s.
  */
 #include <math.h>
+#include <string.h>
 
 #include "model/glm.h"
+#include "model/linear.h"
 #include "model/taylor_remainder.h"
 
 typedef struct linear {
@@ -43,6 +45,15 @@ static sgfs_status open_linear(sgfs_model *m, sgfs_err *err) {
     sgfsi_json_num(m->saved, "y_mean", s->y_mean);
     sgfsi_json_num(m->saved, "y_sd", s->y_sd);
     return sgfsi_glm_name(m, err);
+}
+
+bool sgfsi_is_linear(const sgfs_model *m) {
+    return m->kind->user == NULL && strcmp(m->kind->name, sgfs_model_linear.name) == 0;
+}
+
+double sgfsi_linear_known_log_sigma(const sgfs_model *m) {
+    const linear *s = m->state;
+    return s->known ? s->log_sigma : NAN;
 }
 
 static double log_sigma_of(const sgfs_model *m, const double *theta) {
@@ -162,6 +173,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .name = "linear",
     .help = "linear regression with Gaussian noise of unknown (or given) size",
     .options = options,
+    .regression = true,
     .one_mode = true,
     .sparse = true,
     .open = open_linear,

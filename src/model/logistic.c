@@ -127,6 +127,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .name = "logistic",
     .help = "logistic regression, two classes of any name",
     .options = sgfsi_no_options,
+    .regression = true,
     .one_mode = true,
     .far = true,
     .sparse = true,

@@ -76,7 +76,9 @@ static const sgfsi_readout *choose_readout(const sgfs_model *m) {
 static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
     double lambda, size = fabs(y->mean) + y->sd;
-    if (!sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &lambda)) return; /* a list */
+    const char *precision = sgfsi_config_text(m->cfg, "prior.precision");
+    if (strcmp(precision, "auto") == 0) lambda = 0.16;
+    else if (!sgfsi_text_num(precision, &lambda)) return; /* a list */
     if (m->data->scale != NULL || m->restored != NULL || !(size * sqrt(lambda) > 20)) return;
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                "The prior N(0, %s^2) is narrow for the target \"%s\" of size %s, which weights of "
@@ -193,6 +195,9 @@ static void finish(sgfs_model *m, sgfsi_mlp *s) {
         sgfsi_json_num(m->saved, "y_mean", s->y_mean);
         sgfsi_json_num(m->saved, "y_sd", s->y_sd);
         if (!plain) judge_target(m);
+        if (y->sd > 0) /* what the target's mean and spread alone make of it */
+            sgfsi_json_num(m->saved, "constant_loglik",
+                           -m->data->total * (log(y->sd / s->y_sd) + 0.5 * log(2 * M_PI) + 0.5));
     }
     bool linear = plain && is_gaussian(s);
     sgfsi_glm_judge_prior(m, linear ? m->data->target.sd : 1, linear ? m->data->target.mean : 0);

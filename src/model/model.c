@@ -104,9 +104,10 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
     if (saved != NULL && m->own_cfg != NULL) sgfs_config_on_message(m->own_cfg, NULL, NULL);
     if (opened != NULL) m->ctx = sgfsi_context_share(opened);
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
+    else if (sgfsi_prior_fit_columns(m, err) != SGFS_OK) (void)err; /* it says why */
     else if (m->ctx.shared || sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
         if (!kind->far || sgfsi_data_is_sparse(data)) sgfsi_context_stay_near(&m->ctx);
-        if (sgfsi_gatherer_open(&m->gatherer, data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+        if (sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
             set_up(m, err) == SGFS_OK)
             return m;
     }
@@ -156,6 +157,7 @@ void sgfs_model_free(sgfs_model *model) {
     sgfs_config_free(model->own_cfg);
     sgfsi_arena_free(&model->arena);
     sgfsi_context_close(&model->ctx);
+    sgfs_data_free(model->own_data);
     sgfsi_user_free(model->own_kind);
     free(model);
 }

@@ -19,6 +19,7 @@ struct sgfs_model {
     const sgfs_model_kind *kind;
     const sgfs_model_kind *own_kind; /* the same, where it goes with this model (user.h); or NULL */
     const sgfs_data *data;
+    sgfs_data *own_data;    /* the same, where it is a view made for the prior (prior.h); or NULL */
     const sgfs_config *cfg; /* as it was when the model was opened: own_cfg */
     sgfs_config *own_cfg;
     sgfsi_context ctx;

@@ -236,6 +236,7 @@ const sgfs_model_kind sgfs_model_poisson = {
     .options = sgfsi_no_options,
     .sparse = true,
     .exposure = true,
+    .regression = true,
     .one_mode = true,
     .far = true,
     .open = open_poisson,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * precisions.c: one precision for each parameter, from --prior-precision or --prior-file.
  *
+ *     auto                            1; in a prior made for the columns (prior.h) 0.16 for beta
  *     0.5                             all of them
  *     beta=1,log_sigma=0.01           by block; the rest has the default, 1
  *     0.1,beta=1,intercept=0          a number without a name is the rest; a parameter's own number
@@ -19,6 +20,7 @@
 #include "model/prior.h"
 
 static const double rest_by_default = 1, most = 1e300;
+static const double precision_of_columns = 1 / (2.5 * 2.5); /* of the prior made for columns */
 
 /* ---- one item of the list -------------------------------------------------------------------- */
 
@@ -210,6 +212,12 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
     if (recall(m, precision)) return SGFS_OK;
     if (path[0] != '\0' && m->restored == NULL) return read_file(m, path, precision, err);
     const char *text = sgfsi_config_text(m->cfg, "prior.precision");
+    if (strcmp(text, "auto") == 0) {
+        int64_t beta = sgfsi_prior_is_fitted(m) ? m->block[0].rows * m->block[0].cols : 0;
+        for (int64_t j = 0; j < m->D; j++)
+            precision[j] = j < beta || m->kind->redundant ? precision_of_columns : rest_by_default;
+        return SGFS_OK;
+    }
     reading r = {.m = m, .precision = precision, .rest = NAN};
     const char *end = text + strlen(text);
     item i = {.next = text};

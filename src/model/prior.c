@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * prior.c: the prior of a model: which kind (prior_kinds.c), with which precisions (precisions.c),
  * and everything that is asked of it. A precision is meant on the scale the chain lives on (with
- * --standardize: the standardised one) and for every parameter, the intercept included, unless its
+ * --standardize, or the default prior of a regression: the standardised one) and for every parameter, the intercept included, unless its
  * own is given.
  *
  * A model opened again on other rows has the prior it had: precisions that differ are in the info
@@ -14,11 +14,12 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "model/linear.h"
 
 const sgfs_option sgfsi_prior_options[] = {
-    {"prior.kind", "prior", SGFS_CHOICE, "gaussian", 1, 0, sgfsi_prior_choices + 1,
-     "prior of every parameter: its scale is 1/sqrt(precision)"},
-    {"prior.precision", "prior-precision", SGFS_TEXT, "1", 1, 0, NULL,
+    {"prior.kind", "prior", SGFS_CHOICE, "auto", 1, 0, sgfsi_prior_choices,
+     "prior of every parameter, of scale 1/sqrt(precision); auto: made for the columns"},
+    {"prior.precision", "prior-precision", SGFS_TEXT, "auto", 1, 0, NULL,
      "lambda of the prior; also by block or parameter: 1,log_sigma=0.1,intercept=0"},
     {"prior.df", "prior-df", SGFS_NUMBER, "4", 1, 1e6, NULL,
      "degrees of freedom of --prior student-t"},
@@ -31,6 +32,48 @@ bool sgfsi_prior_is_flat(const sgfs_config *cfg) {
     bool plain = sgfsi_config_auto(cfg, "prior.file") &&
                  sgfsi_text_num(sgfsi_config_text(cfg, "prior.precision"), &lambda);
     return strcmp(sgfsi_config_text(cfg, "prior.kind"), "flat") == 0 || (plain && lambda == 0);
+}
+
+/* ---- made for the columns -------------------------------------------------------------------- */
+
+bool sgfsi_prior_is_auto(const sgfs_config *cfg) {
+    return strcmp(sgfsi_config_text(cfg, "prior.kind"), "auto") == 0 &&
+           strcmp(sgfsi_config_text(cfg, "prior.precision"), "auto") == 0 &&
+           sgfsi_config_auto(cfg, "prior.file");
+}
+
+bool sgfsi_prior_is_fitted(const sgfs_model *m) {
+    return m->kind->regression && sgfsi_prior_is_auto(m->cfg);
+}
+
+sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err) {
+    if (!sgfsi_prior_is_fitted(m) || m->restored != NULL || m->data->scale != NULL) return SGFS_OK;
+    m->own_data = sgfsi_data_view(m->data, NULL, 0, SGFSI_SAME_SCALE, err);
+    if (m->own_data == NULL) return err->code;
+    m->data = m->own_data;
+    m->own_data->scaled_for_prior = true;
+    m->own_data->scales_binary = false;
+    return sgfsi_data_standardize(m->own_data, NULL, NULL, err);
+}
+
+/* For the run file: the standard deviations on the user's scale, which to_user knows. The intercept
+ * is meant where the columns have their means: it is moved while the slopes stay 0. */
+static sgfs_status remember_sds(sgfs_model *m, sgfs_err *err) {
+    int64_t p = m->data->p, beta = m->block[0].rows * p;
+    double *room = SGFSI_DOUBLES(&m->arena, 4 * m->D);
+    double *at = room, *from = at + m->D, *to = from + m->D, *sd = to + m->D;
+    if (room == NULL) return sgfsi_fail_memory(err, "the prior");
+    m->kind->to_user(m, at, from);
+    for (int intercepts = 0; intercepts < 2; intercepts++) {
+        for (int64_t j = 0; j < m->D; j++) {
+            bool mine = (m->data->intercept && j < beta && j % p == 0) == intercepts;
+            at[j] = mine ? 1 / sqrt(m->prior->precision[j]) : 0;
+        }
+        m->kind->to_user(m, at, to);
+        for (int64_t j = 0; j < m->D; j++) sd[j] += at[j] > 0 ? to[j] - from[j] : 0;
+    }
+    sgfsi_json_nums(m->saved, "prior_sds", m->D, sd);
+    return SGFS_OK;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -71,8 +114,13 @@ static sgfs_status remember(sgfs_model *m, sgfs_err *err) {
     const double *precision = m->prior->precision;
     double number;
     bool plain = sgfsi_text_num(sgfsi_config_text(m->cfg, "prior.precision"), &number);
-    if (!are_same(m->D, precision)) {
+    bool fitted = sgfsi_prior_is_fitted(m);
+    if (fitted || !are_same(m->D, precision))
         sgfsi_json_nums(m->saved, "prior_precisions", m->D, precision);
+    if (fitted) return m->restored == NULL ? remember_sds(m, err) : SGFS_OK;
+    sgfs_status status = sgfsi_config_default(m->own_cfg, "prior.kind", m->prior->kind->name, err);
+    if (status != SGFS_OK) return status;
+    if (!are_same(m->D, precision)) {
         return sgfsi_config_auto(m->cfg, "prior.file")
                    ? SGFS_OK
                    : sgfsi_config_default(m->own_cfg, "prior.precision", "", err);
@@ -103,9 +151,45 @@ static void judge(sgfs_model *m) {
     else snprintf(law, sizeof law, "%s of scale %s", p->kind->name, scale);
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                "The prior %s is narrow for these units: \"%s\" may well be of size %s, and the "
-               "prior, not the data, would decide the answer. Use --standardize, or a smaller "
-               "--prior-precision.",
-               law, m->param[worst], SGFSI_DIGITS(m->likely[worst], 2));
+               "prior, not the data, would decide the answer. %s, or a smaller --prior-precision.",
+               law, m->param[worst], SGFSI_DIGITS(m->likely[worst], 2),
+               m->kind->regression ? "Use --prior auto" : "Use --standardize");
+}
+
+/* One prior for columns of any scale? */
+static void compare_columns(sgfs_model *m) {
+    const sgfs_data *d = m->data;
+    double least = INFINITY, most = 0;
+    for (int64_t j = 0; d->scale == NULL && d->N > 1 && j < d->features; j++) {
+        double sd = d->feature[j].sd;
+        least = sd > 0 && sd < least ? sd : least;
+        most = sd > most ? sd : most;
+    }
+    if (most > 1e4 * least)
+        sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+                   "The columns differ in scale by a factor of %.0e, and the prior treats them "
+                   "alike: consider --standardize%s.",
+                   most / least, m->kind->regression ? ", or --prior auto" : "");
+}
+
+/* Say which prior it is where nobody named one, and what may be wrong with one that was. */
+static void tell(sgfs_model *m) {
+    if (!sgfsi_prior_is_fitted(m)) {
+        judge(m);
+        compare_columns(m);
+        return;
+    }
+    const sgfs_data *d = m->data;
+    bool linear = sgfsi_is_linear(m);
+    sgfsi_say(
+        sgfsi_config_log(m->cfg), SGFS_NOTE,
+        "Prior: normal with sd 2.5%s/sd(x) for columns of numbers, 2.5%s for columns of 0 and "
+        "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
+        linear ? " sd(y)" : "", linear ? " sd(y)" : "",
+        !d->intercept             ? ""
+        : sgfsi_data_is_sparse(d) ? " and the intercept"
+                                  : " and the intercept at the columns' means",
+        linear && d->intercept ? ", around mean(y)" : "");
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
@@ -121,9 +205,10 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     if (p != NULL) p->precision = SGFSI_DOUBLES(&m->arena, m->D);
     if (p == NULL || p->precision == NULL || m->precision == NULL)
         return sgfsi_fail_memory(err, "the prior");
-    const sgfsi_prior_kind *const *kind = sgfsi_priors;
-    while (strcmp((*kind)->name, sgfsi_config_text(m->cfg, "prior.kind")) != 0) kind++;
-    p->kind = *kind; /* the option takes no other */
+    const sgfsi_prior_kind *const *kind = sgfsi_priors; /* the first, gaussian, where it is auto */
+    bool named = !sgfsi_config_auto(m->cfg, "prior.kind"); /* the option takes no other */
+    while (named && strcmp((*kind)->name, sgfsi_config_text(m->cfg, "prior.kind")) != 0) kind++;
+    p->kind = *kind;
     p->df = p->kind->has_df ? sgfsi_config_num(m->cfg, "prior.df") : INFINITY;
     m->prior = p;
     bool is_flat = strcmp(p->kind->name, "flat") == 0;
@@ -134,7 +219,7 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     for (int64_t j = 0; j < m->D; j++) {
         m->precision[j] = p->kind->information(p->precision[j], p->df);
     }
-    judge(m);
+    if (m->restored == NULL) tell(m);
     return SGFS_OK;
 }
 

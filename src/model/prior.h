@@ -16,6 +16,16 @@
  * Lambda = the mean of -d^2 log p over the posterior (docs/math.md). Where the data say nothing
  * that mean is J; where they decide, any Lambda does. J is P for the Gaussian and the Laplace,
  * P (nu + 1)/(nu + 3) for the Student-t.
+ *
+ * Without an option of the prior a regression gets one that is made for its columns, as rstanarm
+ * and bambi do it. With s = 1 (linear: the sd of the target) its standard deviations are
+ *     2.5 s / sd(x)     of the coefficient of a column of numbers
+ *     2.5 s             of that of a column of zeros and ones, or of one that never changes
+ *     2.5 s             of the intercept at the columns' means, around 0 (linear: the target's mean)
+ * and log_sigma is N(log s, 1). The intercept at the means is not a parameter of columns as they
+ * are, so the chain lives on columns that are centred and scaled (zeros and ones: centred only):
+ * there all of this is N(0, 2.5^2), independently. Sparse columns are not centred, and their
+ * intercept is the one at 0.
  */
 #ifndef SGFSI_PRIOR_H
 #define SGFSI_PRIOR_H
@@ -37,7 +47,7 @@ typedef struct sgfsi_prior_kind {
 } sgfsi_prior_kind;
 
 extern const sgfsi_prior_kind *const sgfsi_priors[]; /* NULL-terminated (prior_kinds.c) */
-extern const char sgfsi_prior_choices[];             /* "|gaussian|laplace..." */
+extern const char sgfsi_prior_choices[];             /* "auto|gaussian|laplace..." */
 
 typedef struct sgfsi_prior {
     const sgfsi_prior_kind *kind;
@@ -49,6 +59,13 @@ typedef struct sgfsi_prior {
  * m->precision it made while opening (none: zeros) and has no m->prior; options of the prior are
  * refused. */
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);
+/* Are the options silent about the prior? */
+bool sgfsi_prior_is_auto(const sgfs_config *cfg);
+/* Has m the prior that is made for its columns? */
+bool sgfsi_prior_is_fitted(const sgfs_model *m);
+/* Before a model is opened: if it is to have that prior, m->data becomes a view with columns that
+ * are centred and scaled, unless they are already, or the model is one opened again. */
+sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err);
 /* The same model with another prior. It borrows everything, and is not freed. */
 sgfs_model sgfsi_prior_lend(const sgfs_model *m, sgfsi_prior *prior);
 /* Do the options give no parameter any prior? */

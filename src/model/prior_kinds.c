@@ -117,4 +117,4 @@ static const sgfsi_prior_kind flat = {.name = "flat",
 #define ENTER(name, kind) &kind,
 #define NAME(name, kind)  "|" name
 const sgfsi_prior_kind *const sgfsi_priors[] = {PRIORS(ENTER) NULL};
-const char sgfsi_prior_choices[] = PRIORS(NAME);
+const char sgfsi_prior_choices[] = "auto" PRIORS(NAME);

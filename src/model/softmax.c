@@ -340,6 +340,7 @@ const sgfs_model_kind sgfs_model_softmax = {
     .help = "multinomial logistic regression, any number of classes of any name",
     .options = options,
     .sparse = true,
+    .regression = true,
     .one_mode = true,
     .open = open_softmax,
     .scores = scores,

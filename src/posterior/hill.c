@@ -8,6 +8,8 @@
 
 #include "base/rng.h"
 #include "base/ticker.h"
+#include "model/prior.h"
+#include "posterior/mode.h"
 
 enum { PAIRS = 64, TRIED = 3 };
 
@@ -37,7 +39,7 @@ static void judge(int64_t K, const double *W, double *accept, double *tau) {
         *accept += weight * a;
         *tau += weight * (2 / a - 1);
     }
-    *accept /= sum;
+    *accept = sum > 0 ? *accept / sum : 0;
     *tau = sum > 0 && isfinite(*tau) ? *tau / sum : INFINITY;
 }
 
@@ -135,4 +137,84 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
     sgfsi_arena_free(&own);
     h->seconds = sgfsi_now() - before;
     return status;
+}
+
+/* ---- without an anchor ----------------------------------------------------------------------- */
+
+enum { MOST_PARAMETERS = 2000, DIFFERENCES = 32 };
+
+const char *sgfsi_hill_refuses(const sgfs_model *m) {
+    if (m->kind->redundant) return "the posterior may have many modes";
+    if (m->D > MOST_PARAMETERS) return "there are too many parameters for whole proposals";
+    return NULL;
+}
+
+/* A (D x D lower) = - the derivative of the gradient at theta, from central differences, some
+ * parameters in each pass. */
+static sgfs_status differentiate(const sgfs_model *m, const double *theta, int64_t threads,
+                                 double *A, sgfs_err *err) {
+    int64_t D = m->D;
+    sgfsi_arena own = {NULL};
+    sgfsi_places places;
+    double *at = SGFSI_DOUBLES(&own, 2 * DIFFERENCES * D),
+           *G = SGFSI_DOUBLES(&own, 2 * DIFFERENCES * D), *room = SGFSI_DOUBLES(&own, 2 * D),
+           *spread = room + D, lp[2 * DIFFERENCES];
+    sgfs_status status =
+        at != NULL && G != NULL && room != NULL
+            ? sgfsi_places_open(&places, m, 2 * DIFFERENCES, true, threads, &own, err)
+            : sgfsi_fail_memory(err, "the curvature");
+    if (status == SGFS_OK) m->kind->start(m, room, spread);
+    for (int64_t first = 0; first < D && status == SGFS_OK; first += DIFFERENCES) {
+        int64_t n = D - first < DIFFERENCES ? D - first : DIFFERENCES;
+        for (int64_t i = 0; i < 2 * n * D; i++) at[i] = theta[i % D];
+        for (int64_t k = 0; k < n; k++) {
+            at[2 * k * D + first + k] += 1e-4 * spread[first + k];
+            at[(2 * k + 1) * D + first + k] -= 1e-4 * spread[first + k];
+        }
+        status = sgfsi_places_eval(&places, 2 * n, at, lp, G, err);
+        for (int64_t k = 0; k < n && status == SGFS_OK; k++) {
+            for (int64_t j = 0; j < D; j++) {
+                double slope =
+                    (G[(2 * k + 1) * D + j] - G[2 * k * D + j]) / (2e-4 * spread[first + k]);
+                A[(first + k) * D + j] += 0.5 * slope;
+                A[j * D + first + k] += 0.5 * slope;
+            }
+        }
+    }
+    sgfsi_arena_free(&own);
+    return status;
+}
+
+/* The mode of a model with a smooth prior, and the factor of its curvature there. */
+static sgfs_status climb(const sgfs_model *m, int64_t threads, sgfsi_arena *arena, sgfsi_anchor *a,
+                         sgfs_err *err) {
+    sgfsi_mode mode = {.passes = 0};
+    const sgfsi_mode_plan plan = {.method = m->kind->curvature != NULL ? "auto" : "lbfgs",
+                                  .tolerance = 0.01,
+                                  .threads = threads};
+    sgfs_status status = sgfsi_mode_search(m, &plan, arena, &mode, err);
+    if (status != SGFS_OK) return status;
+    *a = (sgfsi_anchor){.theta = mode.theta, .L = mode.L};
+    if (a->L != NULL) return SGFS_OK;
+    a->L = SGFSI_DOUBLES(arena, m->D * m->D);
+    if (a->L == NULL) return sgfsi_fail_memory(err, "the curvature");
+    status = differentiate(m, a->theta, threads, a->L, err);
+    if (status == SGFS_OK && sgfsi_potrf(m->ctx.near, m->D, a->L) != 0)
+        return sgfsi_fail(err, SGFS_ENUMERIC, "The curvature at the mode is not that of a hill.");
+    return status;
+}
+
+sgfs_status sgfsi_hill_find(sgfsi_hill *h, const sgfs_model *m, int64_t threads, sgfsi_arena *arena,
+                            sgfs_err *err) {
+    sgfsi_anchor a;
+    sgfsi_prior smooth = {.kind = sgfsi_priors[0], .df = INFINITY}; /* the Gaussian */
+    sgfs_model lent = *m;
+    if (!sgfsi_prior_is_smooth(m)) {
+        smooth.precision = SGFSI_DOUBLES(arena, m->D);
+        if (smooth.precision == NULL) return sgfsi_fail_memory(err, "the prior");
+        for (int64_t j = 0; j < m->D; j++) smooth.precision[j] = 0.5 * m->prior->precision[j];
+        lent = sgfsi_prior_lend(m, &smooth);
+    }
+    sgfs_status status = climb(&lent, threads, arena, &a, err);
+    return status == SGFS_OK ? sgfsi_hill_open(h, m, &a, threads, arena, err) : status;
 }

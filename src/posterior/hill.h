@@ -32,9 +32,17 @@ typedef struct sgfsi_hill {
     double seconds;
 } sgfsi_hill;
 
+/* Is there no hill to look for, and why? A sentence, or NULL. */
+const char *sgfsi_hill_refuses(const sgfs_model *m);
 /* The anchor's arrays are borrowed. The same bits for any number of threads. */
 sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
                             int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+/* The same without an anchor (sgfsi_anchor_refuses), for models that cannot say their information
+ * and priors with a kink: the mode by L-BFGS where need be, A by differences of gradients, both
+ * under a Gaussian prior of the same variance where the prior has a kink. Only the proposals depend
+ * on any of this: the densities that are compared are the model's own. */
+sgfs_status sgfsi_hill_find(sgfsi_hill *h, const sgfs_model *m, int64_t threads, sgfsi_arena *arena,
+                            sgfs_err *err);
 /* U = L^-T z for K rows z of Z (K x D). */
 void sgfsi_hill_directions(const sgfsi_hill *h, int64_t K, const double *Z, double *U);
 /* log((e^w+ + e^w-)/2) of a pair, w = lp + |z|^2/2. */

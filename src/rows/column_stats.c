@@ -30,6 +30,11 @@ sgfsi_column_stats sgfsi_column_stats_empty(void) {
     return (sgfsi_column_stats){.min = INFINITY, .max = -INFINITY};
 }
 
+bool sgfsi_column_stats_binary(const sgfsi_column_stats *s) {
+    double expected = s->count * s->mean * (1 - s->mean);
+    return s->min == 0 && s->max == 1 && fabs(s->ss - expected) <= 1e-9 * expected;
+}
+
 int64_t sgfsi_column_stats_rows(int64_t cols) {
     int64_t fit = MOST_CELLS / (cols > 0 ? cols : 1);
     return fit < 1 ? 1 : fit < BLOCK ? fit : BLOCK;
@@ -217,6 +222,7 @@ static void fill_column(const sgfsi_column_stats *t, sgfsi_column *c) {
     c->sd = constant ? 0 : sqrt(t->ss / divisor);
     c->min = t->min;
     c->max = t->max;
+    c->binary = sgfsi_column_stats_binary(t);
 }
 
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {

@@ -6,6 +6,7 @@
 #ifndef SGFSI_COLUMN_STATS_H
 #define SGFSI_COLUMN_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of one column. */
@@ -16,6 +17,9 @@ typedef struct sgfsi_column_stats {
 } sgfsi_column_stats;
 
 sgfsi_column_stats sgfsi_column_stats_empty(void);
+/* Zeros and ones, some of each, and nothing else? Of numbers from 0 to 1 these alone have x^2 = x,
+ * so that ss = count mean (1 - mean): statistics tell, also those that a packed file has stored. */
+bool sgfsi_column_stats_binary(const sgfsi_column_stats *s);
 
 /* Rows of a block: the same for all who look at tables of so many columns, or bits differ. At most
  * SGFSI_STATS_BLOCK, and fewer of very wide rows. */

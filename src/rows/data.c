@@ -52,10 +52,11 @@ sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const doub
     d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
     if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
     for (int64_t j = 0; j < d->features; j++) {
-        bool constant = d->feature[j].sd == 0;
-        double mean = shift != NULL ? shift[j] : d->feature[j].mean;
+        const sgfsi_column *c = &d->feature[j];
+        bool as_is = c->sd == 0 || (c->binary && !d->scales_binary);
+        double mean = shift != NULL ? shift[j] : c->mean;
         d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? mean : 0;
-        d->scale[j] = scale != NULL ? scale[j] : constant ? 1 : 1 / d->feature[j].sd;
+        d->scale[j] = scale != NULL ? scale[j] : as_is ? 1 : 1 / c->sd;
     }
     return SGFS_OK;
 }
@@ -69,7 +70,7 @@ sgfs_data *sgfsi_data_view(const sgfs_data *whole, const int64_t *row, int64_t n
     *d = *whole;
     d->view = true;
     d->arena = (sgfsi_arena){NULL};
-    d->warnings = sgfsi_json_array();
+    d->warnings = row == NULL ? sgfsi_json_copy(whole->warnings) : sgfsi_json_array();
     d->cfg = sgfsi_config_copy(whole->cfg);
     sgfs_status status = d->cfg != NULL ? SGFS_OK : sgfsi_fail_memory(err, "some of the rows");
     if (status == SGFS_OK && row != NULL) { /* the rows, and what they weigh */

@@ -21,6 +21,7 @@ typedef struct sgfsi_column {
     /* Over all rows, each counting by its weight; sd^2 = sum w (x - mean)^2 / W  N'/(N' - 1), N'
      * the rows of positive weight: without weights the usual divisor N - 1. */
     double mean, sd, min, max;
+    bool binary; /* a column of zeros and ones */
 } sgfsi_column;
 
 struct sgfs_data {
@@ -35,6 +36,8 @@ struct sgfs_data {
     bool intercept;
     sgfsi_column *feature; /* features */
     double *shift, *scale; /* features; NULL: rows are taken as they are */
+    bool scales_binary;    /* where scaled: columns of zeros and ones are so, too */
+    bool scaled_for_prior; /* nobody asked for the scale: a model made it for its default prior */
     bool has_target;
     sgfsi_column target;
     const char *weight_name, *exposure_name;
@@ -73,7 +76,8 @@ void sgfsi_data_tell_weights(const sgfs_data *d, const sgfsi_log *log);
 /* Fill in the statistics of every column; refuses cells that are not finite. */
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
 /* Centre and scale the columns; by shift and scale, where those of other rows are to be used,
- * else by their own statistics (NULL). */
+ * else by their own statistics (NULL). Columns of zeros and ones are scaled if d->scales_binary
+ * says so. */
 sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const double *scale,
                                    sgfs_err *err);
 /* Data from what a header says of them (sgfsi_data_describe), without rows and without a target;

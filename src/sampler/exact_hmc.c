@@ -49,6 +49,7 @@ static const double start_spread = 1.25; /* of the chains, in sd at the mode */
 
 typedef struct settings {
     double target_accept, tolerance;
+    bool dense; /* the metric; by the number of parameters */
 } settings;
 
 static const sgfsi_setting setting_list[] = {
@@ -98,6 +99,7 @@ static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgf
                           "%s has no meaning for sampler exact-hmc: chains begin around the mode.",
                           flag);
     }
+    ((settings *)plan->settings)->dense = now->D <= SGFSI_MOST_DENSE;
     if (!sgfsi_config_given(plan->cfg, "run.chains")) plan->chains = CHAINS;
     sgfsi_plan_lengths(plan, brief ? FEW : WARMUP, brief ? FEW : DRAWS, 1);
     return SGFS_OK;
@@ -111,8 +113,8 @@ static int advise(const sgfsi_plan *plan, const char *advice[2]) {
 }
 
 static const char *stan_metric(const sgfsi_plan *plan) {
-    (void)plan;
-    return "dense_e";
+    const settings *set = plan->settings;
+    return set->dense ? "dense_e" : "diag_e";
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -154,24 +156,31 @@ static void invert(lockstep *a, const double *L) {
     }
 }
 
-/* Where no curvature is known: by differences, where these are definite; else by the scale on which
- * the model spreads its chains. */
+/* What is known of the curvature at m: the model's own information, or differences of gradients;
+ * where these are not definite, the scale on which the model spreads its chains. */
 static sgfs_status rough_metric(lockstep *a, sgfs_err *err) {
-    const sgfs_model *model = a->member[0]->model;
+    sgfs_sampler *s = a->member[0];
+    const sgfs_model *model = s->model;
     int64_t D = a->D;
-    if (a->dense && D <= MOST_DIFFERENCES) {
-        sgfs_status status = differences(a, a->S, err);
-        bool definite = status == SGFS_OK && sgfsi_potrf(a->dev, D, a->S) == 0;
-        if (definite) invert(a, a->S);
-        memset(a->S, 0, (size_t)(D * D) * sizeof *a->S);
-        if (definite || status != SGFS_OK) return status;
+    double *A = a->S, lp;
+    sgfs_status status = SGFS_OK;
+    bool says = a->dense && model->kind->curvature != NULL;
+    if (says) status = sgfsi_posterior_full(model, a->m, &lp, a->room, A, err);
+    else if (a->dense && D <= MOST_DIFFERENCES) status = differences(a, A, err);
+    if (status != SGFS_OK) return status;
+    if (a->dense && sgfsi_potrf(a->dev, D, A) == 0) {
+        invert(a, A);
+    } else {
+        model->kind->start(model, a->room + D, a->room);
+        for (int64_t j = 0; j < D; j++) a->C[a->dense ? j * D + j : j] = a->room[j];
     }
-    model->kind->start(model, a->room + D, a->room);
-    for (int64_t j = 0; j < D; j++) a->C[a->dense ? j * D + j : j] = a->room[j];
+    memset(A, 0, (size_t)(a->dense ? D * D : D) * sizeof *A);
+    s->full.rows_touched += model->data->N;
     return SGFS_OK;
 }
 
-/* The mode, and the metric there. */
+/* The mode, and the metric there. Where a mode is not to be had (a prior with a kink, a search that
+ * got stuck), the chains begin where the model says, and warm-up has the longer way. */
 static sgfs_status open_metric(lockstep *a, sgfs_err *err) {
     sgfs_sampler *s = a->member[0];
     const settings *set = s->settings;
@@ -185,13 +194,12 @@ static sgfs_status open_metric(lockstep *a, sgfs_err *err) {
     const sgfsi_mode_plan how = {
         .method = "auto", .tolerance = set->tolerance, .threads = s->plan->cores};
     sgfsi_mode mode = {.rows = 0};
-    sgfs_status status = sgfsi_mode_search(s->model, &how, s->arena, &mode, err);
+    sgfs_err why;
+    sgfs_status status = sgfsi_mode_search(s->model, &how, s->arena, &mode, &why);
     s->full.rows_touched += mode.rows;
-    if (status != SGFS_OK) return status;
-    memcpy(a->m, mode.theta, (size_t)a->D * sizeof *a->m);
-    if (mode.L == NULL || !a->dense) return rough_metric(a, err);
-    invert(a, mode.L);
-    return SGFS_OK;
+    if (status == SGFS_OK) memcpy(a->m, mode.theta, (size_t)a->D * sizeof *a->m);
+    else s->model->kind->start(s->model, a->m, a->room);
+    return rough_metric(a, err);
 }
 
 static bool open_crowd(crowd *c, int64_t K, int64_t D, sgfsi_arena *arena) {
@@ -215,7 +223,7 @@ static sgfs_status open_exact_hmc(sgfs_sampler *s, sgfs_err *err) {
     int64_t K = s->plan->chains, D = s->D, rows = K > 2 ? K : 2;
     s->state = a;
     s->visit = &a->visit;
-    *a = (lockstep){.dev = s->model->ctx.near, .K = K, .D = D, .dense = D <= SGFSI_MOST_DENSE};
+    *a = (lockstep){.dev = s->model->ctx.near, .K = K, .D = D, .dense = set->dense};
     int64_t size = a->dense ? D * D : D;
     a->member = sgfsi_arena_alloc(s->arena, K, sizeof *a->member);
     a->m = SGFSI_DOUBLES(s->arena, D);
@@ -301,6 +309,10 @@ static sgfs_status travel(lockstep *a, int64_t t, double eps, int64_t steps, sgf
         a->acceptance[k] = fmin(1, exp(a->before[k] - energy(a, &a->trial, k)));
     }
     return status;
+}
+
+static bool diverged(const lockstep *a, int64_t k) {
+    return energy(a, &a->trial, k) - a->before[k] > sgfsi_most_error;
 }
 
 static double mean_acceptance(const lockstep *a) {
@@ -429,6 +441,14 @@ static sgfs_status renew_metric(lockstep *a, int64_t t, sgfs_err *err) {
     return find_step(a, t, err);
 }
 
+/* The step follows the mean acceptance; a trajectory that diverged counts like ten that were
+ * rejected, so that steps get shorter where a few chains meet a curvature that most do not. */
+static void learn_step(lockstep *a) {
+    double reward = mean_acceptance(a);
+    for (int64_t k = 0; k < a->K; k++) reward -= 10 * diverged(a, k) / (double)a->K;
+    a->eps = sgfsi_dual_learn(&a->dual, fmax(0, reward));
+}
+
 /* One step of Adam (without momentum) up the gradient of ChEES in log T,
  *     time x mean over chains of (|z' - m'|^2 - |z - m|^2) (z' - m')'r',
  * weighted by acceptance; m, m': means over the chains. */
@@ -485,7 +505,7 @@ static sgfs_status step_together(sgfs_sampler *first, const sgfs_iteration *now,
     status = travel(a, now->t, eps, steps, err);
     if (status != SGFS_OK) return status;
     if (warm) {
-        a->eps = sgfsi_dual_learn(&a->dual, mean_acceptance(a));
+        learn_step(a);
         learn_path(a, time);
     }
     bool any = false;
@@ -506,7 +526,7 @@ static sgfs_status step_together(sgfs_sampler *first, const sgfs_iteration *now,
         s->stats[ACCEPTANCE] = a->acceptance[k];
         s->stats[STEP_SIZE] = eps;
         s->stats[STEPS] = (double)steps;
-        s->stats[DIVERGING] = after - a->before[k] > sgfsi_most_error;
+        s->stats[DIVERGING] = diverged(a, k);
         s->stats[ENERGY] = accepted ? after : a->before[k];
     }
     a->lost = any ? 0 : a->lost + 1;

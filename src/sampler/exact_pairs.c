@@ -32,7 +32,10 @@
 #include "sampler/sampler.h"
 
 enum { LP, ACCEPT, STATS };
-enum { PROPOSALS = 240, LOCAL = 16, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
+#ifndef SGFSI_PAIRS_OF_A_BLOCK
+#define SGFSI_PAIRS_OF_A_BLOCK 240 /* a test has fewer, so that local moves are many */
+#endif
+enum { PROPOSALS = SGFSI_PAIRS_OF_A_BLOCK, LOCAL = 16, ALL = PROPOSALS + LOCAL, SHORTER = 4 };
 static const double shorter[SHORTER] = {0.5, 0.2, 0.1, 0.03};
 
 typedef struct settings {
@@ -63,7 +66,7 @@ typedef struct pairs {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    const char *why = sgfsi_anchor_refuses(now->model), *flag = sgfsi_start_given(plan);
+    const char *why = sgfsi_hill_refuses(now->model), *flag = sgfsi_start_given(plan);
     if (why != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sampler exact-pairs cannot draw from this posterior: %s (model %s). "
@@ -73,7 +76,7 @@ static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     if (flag != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s has no meaning for sampler exact-pairs: chains begin at draws of the "
-                          "Gaussian at the anchor.",
+                          "Gaussian at the mode.",
                           flag);
     }
     sgfsi_plan_lengths(plan, 200, 1000, NAN); /* five whole blocks */
@@ -82,11 +85,12 @@ static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
 
 static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
-    e->hill = s->plan->hill;
-    if (e->hill == NULL) {
-        status = sgfsi_hill_open(&e->own, s->model, s->anchor, s->plan->cores, s->arena, err);
-        e->hill = &e->own;
-    }
+    int64_t threads = s->plan->cores;
+    e->hill = s->plan->hill != NULL ? s->plan->hill : &e->own;
+    if (s->plan->hill == NULL)
+        status = s->anchor != NULL
+                     ? sgfsi_hill_open(&e->own, s->model, s->anchor, threads, s->arena, err)
+                     : sgfsi_hill_find(&e->own, s->model, threads, s->arena, err);
     if (status != SGFS_OK) return status;
     const sgfsi_hill *h = e->hill;
     s->full.rows_touched += h->passes * s->model->data->N;
@@ -118,7 +122,9 @@ static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
     e->plus = e->U + ALL * D;
     e->minus = e->plus + ALL;
     e->made = e->held = -1;
-    sgfs_status status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
+    sgfs_status status = SGFS_OK;
+    if (sgfsi_anchor_refuses(s->model) == NULL)
+        status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
     if (status == SGFS_OK && s->first == NULL) status = open_hill(s, e, err);
     if (s->first != NULL) e->hill = ((const pairs *)s->first->state)->hill;
     if (status == SGFS_OK)

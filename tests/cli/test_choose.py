@@ -46,7 +46,7 @@ def header(site, run="a.run"):
 
 
 def sample(site, data, *words, model="logistic", out="a.run"):
-    return site("sample", model, "--data", data, "--out", out, "--overwrite", *words)
+    return site("sample", model, "--data", data, "--out", out, "--overwrite", "--verbose", *words)
 
 
 SHORT = ("--draws", "60", "--warmup", "40", "--threads", "1")
@@ -93,8 +93,8 @@ def test_exact_draws_can_be_asked_for(site, data):
     assert chosen(site, data, "--sampler", "exact") == chosen(site, data)
 
 
-def test_exact_draws_of_a_network_are_not_chosen_but_can_be_asked_for(site):
-    assert chosen(site, "small.csv", "--hidden", "2", model="mlp")[0] == "sgfs-f"
+def test_a_network_on_a_small_table_is_drawn_exactly(site):
+    assert chosen(site, "small.csv", "--hidden", "2", model="mlp")[0] == "nuts"
     assert chosen(site, "small.csv", "--hidden", "2", "--sampler", "exact", model="mlp")[0] in ("nuts", "exact-hmc")
 
 
@@ -128,15 +128,22 @@ def test_planned_draws_know_the_step(site):
     assert tau > 15 and told["draws"] == pytest.approx(100 * tau, abs=1)
 
 
-def test_without_an_anchor_regressions_are_drawn_exactly_and_networks_by_scoring(site):
+def test_without_an_anchor_regressions_and_small_networks_are_drawn_exactly(site):
     sampler, why = chosen(site, "small.csv", "--prior", "laplace")
-    assert sampler in ("nuts", "exact-hmc") and "all 2,000 rows; no bias" in why
+    assert sampler == "exact-pairs" and why.endswith("no bias).")
     sampler, why = chosen(site, "small.csv", "--hidden", "2", model="mlp")
-    assert sampler == "sgfs-f" and "no anchor, because" in why
+    assert sampler == "nuts" and why == "Sampler nuts (all 2,000 rows; no bias)."
 
 
-def test_a_network_is_sampled_as_it_was(site):
-    words = ("--hidden", "2", *SHORT)
+@pytest.mark.parametrize("hidden, sampler", [("60", "sgfs-f"), ("300", "sgfs-d")])
+def test_a_larger_network_is_drawn_by_scoring(site, hidden, sampler):
+    """With the full matrix, unless that would take minutes."""
+    name, why = chosen(site, "small.csv", "--hidden", hidden, model="mlp")
+    assert name == sampler and why.startswith(f"Sampler {sampler}, which is approximate: 400 exact effective draws would take ")
+
+
+def test_an_option_of_scoring_chooses_scoring_for_a_network(site):
+    words = ("--hidden", "2", "--alpha", "2", *SHORT)
     sample(site, "small.csv", *words, model="mlp")
     automatic = site.draws("a.run")
     sample(site, "small.csv", *words, "--sampler", "sgfs-f", model="mlp")

@@ -44,7 +44,7 @@ def test_packed_files_are_drawn_in_chunks(linear):
     assert "batch 2000 in chunks of 20" in done.stderr
     told = summary(linear, "fit.run")
     assert told["disk_bytes"] > 0 and told["disk_wait_seconds"] >= 0 and told["major_faults"] >= 0
-    assert "looked at" in linear.ok("summary", "fit.run").stdout
+    assert "looked at" in linear.ok("summary", "fit.run", "--verbose").stdout
     assert told["rows_touched"] > 4 * 8000 * 2000
 
 

@@ -61,7 +61,7 @@ def test_weights_are_copies(site):
 
 
 def test_it_says_what_it_did(site):
-    done = site.ok("sample", "logistic", "--data", "s.sgd", *BRIEF, "--out", "told.run", "--overwrite")
+    done = site.ok("sample", "logistic", "--data", "s.sgd", *BRIEF, "--out", "told.run", "--overwrite", "--verbose")
     said = done.stdout + done.stderr
     assert "Exact draws, up to Monte Carlo error" in said and "a few rows each draw" in said
     assert "rows asked for each draw" in said and "approximate" not in said

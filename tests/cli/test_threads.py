@@ -10,7 +10,7 @@ import pytest
 
 from cli_program import PROGRAM, lines, quarters, write
 
-WORDS = ("sample", "logistic", "--data", "good.csv", "--warmup", "20", "--draws", "20", "--chains", "6",
+WORDS = ("sample", "--allow-unconverged", "logistic", "--data", "good.csv", "--warmup", "20", "--draws", "20", "--chains", "6",
          "--sampler", "sgfs-d", "--ess", "0", "--out", "fit.run", "--overwrite", "-q")
 
 

@@ -120,8 +120,9 @@ def test_interrupt_shows_what_is_done(site):
 # ---- --config ------------------------------------------------------------------------------------
 
 def title(sgfs, *words):
-    return sgfs.ok("sample", "linear", "--data", "line.npy", "--draws", "20", "--warmup", "20", *words, "--out", "c.run",
-                   "--overwrite").stdout.splitlines()[0]
+    done = sgfs.ok("sample", "linear", "--data", "line.npy", "--draws", "20", "--warmup", "20", *words, "--out", "c.run",
+                   "--overwrite", "--json")
+    return json.loads(done.stdout)["title"]
 
 
 def test_flags_override_a_config_wherever_they_stand(site):

@@ -17,6 +17,7 @@
 
 #include "posterior/posterior.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { ROWS = 1301, COLS = 3 }; /* more rows than one block of a full pass (1024) */
 
@@ -64,7 +65,7 @@ static void set_in(sgfs_config *cfg, const char *key, const char *value) {
 }
 
 static sgfs_config *make_config(const setup *is, bool standardize) {
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     assert_non_null(cfg);
     set_in(cfg, "prior.precision", "0.371");
     set_in(cfg, "run.backend", is->backend);

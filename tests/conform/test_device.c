@@ -328,6 +328,38 @@ static void copy_triangle(int64_t D, const double *from, double *to) {
     }
 }
 
+/* A v_k = w_k v_k, V V' = I, w in order, also where A has several eigenvalues of 0. */
+static void test_eigenvectors(void **state) {
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int s = 0; s < 2 * SHAPES; s++) {
+            int64_t D = shape[s % SHAPES], n = s < SHAPES ? D + 3 : D / 2;
+            double *X = numbers(n * D, 57), *A = zeros(D * D), *w = zeros(D);
+            double *work = zeros(SGFS_EIGEN_WORK(D)), *y = zeros(D);
+            sgfsi_syrk_t(host, n, D, 1, X, 0, A);
+            double *V = copy_of(A, D * D), tolerance = 8 * (double)(n + 1) * rounding(D);
+            assert_int_equal(sgfsi_eigen(dev, D, V, w, work), 0);
+            for (int64_t k = 0; k < D; k++) {
+                assert_true(k == 0 || w[k] >= w[k - 1]);
+                assert_true(w[k] > -tolerance && (k >= D - n || fabs(w[k]) < tolerance));
+                sgfsi_symv(host, D, A, V + k * D, y);
+                sgfsi_axpy(host, D, -w[k], V + k * D, y);
+                for (int64_t j = 0; j < D; j++) {
+                    assert_near(y[j], 0, tolerance, dev->name);
+                    assert_near(sgfsi_dot(host, D, V + k * D, V + j * D), k == j, rounding(D),
+                                dev->name);
+                }
+            }
+            free(X);
+            free(A);
+            free(V);
+            free(w);
+            free(work);
+            free(y);
+        }
+    }
+}
+
 static void test_potri_inverts(void **state) {
     (void)state;
     EACH_DEVICE(dev) {
@@ -727,6 +759,7 @@ int main(void) {
         cmocka_unit_test(test_solving_undoes_multiplying),
         cmocka_unit_test(test_symv_reads_the_lower_triangle),
         cmocka_unit_test(test_potri_inverts),
+        cmocka_unit_test(test_eigenvectors),
         cmocka_unit_test(test_updates_of_every_shape),
         cmocka_unit_test(test_an_update_by_nothing),
         cmocka_unit_test(test_a_spoilt_update_is_reported),

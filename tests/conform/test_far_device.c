@@ -14,6 +14,7 @@
 
 #include "chain/run.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { FAR = 1 << 26, ROWS = 240, WARMUP = 60, DRAWS = 50 };
 
@@ -315,7 +316,7 @@ static double *draws_of(const settings *is, const sgfs_device *kind) {
         {"data.standardize", is->standardize},
         {"fisher.update", is->update},
         {"sampler.epsilon", strcmp(is->sampler, "sgld") == 0 ? "1e-4" : NULL}};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_err err;
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
         if (set[k][1] == NULL) continue;

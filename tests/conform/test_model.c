@@ -13,6 +13,7 @@
  */
 #include "conform/model_bench.h"
 #include "tools/places.h"
+#include "tools/unit_prior.h"
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
@@ -357,7 +358,7 @@ static void test_a_constant_column_is_constant_whatever_its_value(void **state) 
     double x[N], y[N], row[2];
     uint64_t s = 99;
     for (size_t k = 0; k < sizeof value / sizeof value[0]; k++) {
-        sgfs_config *cfg = sgfs_config_new();
+        sgfs_config *cfg = unit_prior_config();
         assert_int_equal(sgfs_config_set(cfg, "data.standardize", "true", NULL), SGFS_OK);
         for (int i = 0; i < N; i++) {
             x[i] = value[k];

@@ -22,6 +22,7 @@
 #include "diagnostics/summary.h"
 #include "sampler/precondition.h"
 #include "test_sampler.h"
+#include "tools/unit_prior.h"
 
 enum { CHAINS = 4, STRETCHES = 25, DIM = 5, ROWS = 2000, BATCH = 200, SETTINGS = 6 };
 static const double allowed = 5; /* standard errors */
@@ -209,7 +210,7 @@ static void put(session *s, const char *key, const char *value) {
 /* A run on the target, opened and not begun; the caller's settings come last. */
 static session start(const char *name, const sgfs_model_kind *model, const setting *common,
                      const setting *own) {
-    session s = {.cfg = sgfs_config_new()};
+    session s = {.cfg = unit_prior_config()};
     sgfs_arrays arrays = {.rows = target.N, .cols = DIM, .x = target.x, .y = target.y};
     sgfsi_config_set_num(s.cfg, "prior.precision", target.lambda, &s.err);
     put(&s, "data.intercept", "false");
@@ -656,6 +657,7 @@ static void contradictions_are_refused(void **state) {
         {"sghmc", {{"sampler.epsilon", "1"}, {"sampler.step_a", "1"}}, "give one of them"},
         {"psgld", {{"sampler.friction", "0.5"}}, "has no meaning"},
         {"gauss", {{"sampler.cycles", "2"}}, "has no meaning"},
+        {"exact-hmc", {{"run.init", "2"}}, "chains begin around the mode"},
         {"gauss", {{"run.batch", "100"}}, "has no meaning"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {

@@ -14,6 +14,7 @@
 #include "jobs/tune/heldout_loss.h"
 #include "posterior/posterior.h"
 #include "tools/places.h"
+#include "tools/unit_prior.h"
 
 enum { N = 1301, P = 9, EMPTY = 6, BATCH = 140 }; /* column 6 has no entry at all */
 
@@ -91,7 +92,7 @@ static void open_pair(pair *q, const setup *is) {
              is->intercept ? "" : " without intercept", is->standardize ? " scaled" : "",
              is->weights ? " weighted" : "");
     make_rows(q);
-    q->cfg = sgfs_config_new();
+    q->cfg = unit_prior_config();
     set(q->cfg, "data.intercept", is->intercept ? "true" : "false");
     set(q->cfg, "data.standardize", is->standardize ? "true" : "false");
     set(q->cfg, "prior.precision", "0.371");
@@ -451,7 +452,7 @@ static void test_many_columns_cost_their_entries(void **state) {
     }
     const sgfs_arrays a = {
         .rows = ROWS, .cols = COLS, .y = y, .csr_start = start, .csr_col = col, .csr_value = value};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     set(cfg, "sampler.kind", "sgfs-d");
     set(cfg, "run.chains", "1");
     set(cfg, "run.batch", "500");
@@ -507,7 +508,7 @@ static void test_impossible_sparse_rows_are_refused(void **state) {
                  {start, col, bad_value, NULL, SGFS_EDATA, "csr_value[1] is not a finite"},
                  {start, NULL, value, NULL, SGFS_EUSAGE, "csr_col and csr_value"},
                  {start, col, value, value, SGFS_EUSAGE, "exactly one of x, x32 and csr_start"}};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sgfs_err err = {SGFS_OK, ""};
         const sgfs_arrays a = {.rows = 3,

@@ -17,6 +17,7 @@
 #include "chain/run.h"
 #include "chain/state.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { ROWS = 240, WARMUP = 160, DRAWS = 110, MOST_NAMES = 1000, SETTINGS = 8 };
 
@@ -38,6 +39,7 @@ static const stage stages[] = {
     {"exact", "logistic", {NULL}},
     {"exact-pairs", "logistic", {NULL}},
     {"exact-hmc", "logistic", {NULL}},
+    {"exact-linear", "linear", {NULL}},
     {"sgfs-cv", "logistic", {SGFS}},
     {"nuts", "logistic", {NULL}},
     {"hmc", "logistic", {NULL}},
@@ -121,7 +123,7 @@ static void set(sgfs_config *cfg, const char *key, const char *value) {
 static session open_session(const stage *is) {
     char room[32];
     sgfs_err err;
-    session s = {.cfg = sgfs_config_new()};
+    session s = {.cfg = unit_prior_config()};
     set(s.cfg, "data.target", "y");
     set(s.cfg, "sampler.kind", is->name);
     snprintf(room, sizeof room, "%d", WARMUP);

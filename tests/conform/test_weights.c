@@ -13,6 +13,7 @@
 #include "posterior/mode.h"
 #include "posterior/posterior.h"
 #include "tools/places.h"
+#include "tools/unit_prior.h"
 
 enum { N = 1301, P = 3, MOST_WEIGHT = 4 }; /* more rows than one block of a full pass (1024) */
 
@@ -78,7 +79,7 @@ static void open_twins(twins *t, bool standardize) {
     memset(t, 0, sizeof *t);
     make_rows(t);
     write_out(t);
-    t->cfg = sgfs_config_new();
+    t->cfg = unit_prior_config();
     set(t->cfg, "data.standardize", standardize ? "true" : "false");
     set(t->cfg, "prior.precision", "0.371");
     const sgfs_arrays rows = {.rows = N, .cols = P, .x = t->x, .y = t->y, .weights = t->w};
@@ -212,7 +213,7 @@ static void test_rows_of_weight_zero_are_not_there(void **state) {
     (void)state;
     const double x[] = {1.25, 7.5, -3, 2.75, 1.25}, y[] = {0, 1, 0, 1, 1}, w[] = {1, 0, 0, 2, 1};
     const sgfs_arrays a = {.rows = 5, .cols = 1, .x = x, .y = y, .weights = w};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_data *d = wrap(&a, cfg);
     assert_true(d->feature[0].min == 1.25 && d->feature[0].max == 2.75);
     assert_near(d->feature[0].mean, 2.0, 1e-15, "mean");
@@ -403,7 +404,7 @@ static void test_weighted_gradients_are_unbiased_with_known_noise(void **state) 
     for (int64_t i = 0; i < N; i++) W += t->w[i] *= 0.385; /* no whole numbers */
     const double theta[D] = {0.2, 0.5, -0.3, 0.1};
     const sgfs_arrays rows = {.rows = N, .cols = P, .x = t->x, .y = t->y, .weights = t->w};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     set(cfg, "prior.precision", "2.5");
     sgfs_data *d = wrap(&rows, cfg);
     sgfs_model *m = open_model(&sgfs_model_logistic, d, cfg);
@@ -547,7 +548,7 @@ static void test_exposure_is_an_offset_of_its_logarithm(void **state) {
     const sgfs_arrays with = {
         .rows = N, .cols = P, .x = t->x, .y = t->y, .weights = t->w, .exposure = exposure};
     const sgfs_arrays column = {.rows = N, .cols = P + 1, .x = wide, .y = t->y, .weights = t->w};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     set(cfg, "prior.precision", "0");
     sgfs_data *d[2] = {wrap(&with, cfg), wrap(&column, cfg)};
     sgfs_model_kind kind = sgfs_model_logistic;
@@ -599,7 +600,7 @@ static void test_impossible_weights_and_exposures_are_refused(void **state) {
                  {huge, NULL, "more than a double"},
                  {good, zero, "row 2, column \"exposure\" holds 0: an exposure must be above 0"},
                  {NULL, nan_row, "row 3, column \"exposure\" holds no finite number"}};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sgfs_err err = {SGFS_OK, ""};
         const sgfs_arrays a = {.rows = 3,

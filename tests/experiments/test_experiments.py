@@ -266,7 +266,7 @@ elif words[0] == "sample":
         print("something is wrong", file=sys.stderr)
         sys.exit(int(code.read_text()))
     out = pathlib.Path(words[words.index("--out") + 1])
-    out.write_text(json.dumps({{"value": " ".join(words[:-4]), "params": [1, 2, 3]}}))
+    out.write_text(json.dumps({{"value": " ".join(words[:-5]), "params": [1, 2, 3]}}))
     if "--max-time" in words:
         time.sleep(float(words[words.index("--max-time") + 1]))
         sys.exit(75)

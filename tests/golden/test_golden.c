@@ -110,8 +110,8 @@ static void run_chain(const golden *g, double *end, int64_t *D) {
     static double x[N * P], y[N];
     sgfs_err err;
     sgfs_config *cfg = sgfs_config_new();
-    const char *common[] = {"run.chains", "2",        "run.warmup", "30", "run.draws",
-                            "40",         "run.seed", "19",         NULL};
+    const char *common[] = {"run.chains", "2",  "run.warmup",      "30", "run.draws", "40",
+                            "run.seed",   "19", "prior.precision", "1",  NULL};
     for (int i = 0; common[i] != NULL; i += 2) sgfs_config_set(cfg, common[i], common[i + 1], NULL);
     for (int i = 0; g->settings[i] != NULL; i += 2) {
         assert_int_equal(sgfs_config_set(cfg, g->settings[i], g->settings[i + 1], &err), SGFS_OK);

@@ -47,7 +47,7 @@ def compare(folder, name):
 def sample(folder, data, name, *words):
     """About 60 passes in all: 2 chains of some 25 effective draws. Returns the peak in MB."""
     batch = 10_000
-    _, peak = run(folder, "sample", "logistic", "--data", data, "--sampler", "sgfs-f", "--alpha", 0,
+    _, peak = run(folder, "sample", "logistic", "--allow-unconverged", "--data", data, "--sampler", "sgfs-f", "--alpha", 0,
                   "--batch", batch, "--chains", 2, "--warmup", 6 * ROWS // batch, "--draws",
                   100 * ROWS // batch, "--thin", 20, "--seed", 5, "--out", name, "-q", *words)
     return peak

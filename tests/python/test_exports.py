@@ -232,7 +232,7 @@ def test_summary_agrees_with_arviz_on_bfmi(nuts):
 def test_summary_says_it_in_words(nuts):
     if not os.environ.get("SGFS"):
         pytest.skip("the program was not built")
-    out = subprocess.run([os.environ["SGFS"], "summary", str(nuts / "fit.run")], capture_output=True, text=True)
+    out = subprocess.run([os.environ["SGFS"], "summary", str(nuts / "fit.run"), "--verbose"], capture_output=True, text=True)
     lines = out.stdout.splitlines()
     line = next(x for x in lines if "trajectories 9 diverged" in x)
     assert "of 150 kept trajectories" in line and "10 % reached the maximum depth 6" in line
@@ -245,7 +245,7 @@ def test_no_trajectories_no_words(run):
     if not os.environ.get("SGFS"):
         pytest.skip("the program was not built")
     assert "trajectories" not in summary_json(run[0] / "fit.run")
-    out = subprocess.run([os.environ["SGFS"], "summary", str(run[0] / "fit.run")], capture_output=True, text=True)
+    out = subprocess.run([os.environ["SGFS"], "summary", str(run[0] / "fit.run"), "--verbose"], capture_output=True, text=True)
     assert "trajectories" not in out.stdout and "E-BFMI" not in out.stdout
 
 

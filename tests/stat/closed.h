@@ -20,6 +20,7 @@
 
 #include "base/rng.h"
 #include "chain/run.h"
+#include "tools/unit_prior.h"
 
 typedef struct problem {
     int64_t N, D;
@@ -147,7 +148,7 @@ typedef struct setting {
 
 static sgfs_config *config_of(const setting *settings) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     assert_non_null(cfg);
     for (const setting *s = settings; s->key != NULL; s++) {
         if (sgfs_config_set(cfg, s->key, s->value, &err) != SGFS_OK) fail_msg("%s", err.text);

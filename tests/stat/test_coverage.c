@@ -17,6 +17,7 @@
 
 #include "jobs/predict/predict.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { REPLICATES = 300, TRAINING = 12, NEW = 60, P = 3, S = 600 };
 static const double z_most = 4;
@@ -90,7 +91,7 @@ static void write_rows(const truth *t, bool labels, uint64_t *seed) {
 }
 
 static sgfs_config *config(void) {
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     assert_non_null(cfg);
     set(cfg, "sampler.kind", "nuts");
     set(cfg, "run.chains", "1");

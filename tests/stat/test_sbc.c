@@ -12,9 +12,9 @@
  *
  *   63 ranks (L = 62) in 9 bins: chi-square with 8 degrees of freedom, whose tail has the closed
  * form
- *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 9 studies:
- *   45 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
- *   5,500. Draws are thinned until their correlation cannot be seen in ranks.
+ *   P(X > x) = exp(-x/2) sum_{k<4} (x/2)^k/k!. (D + 1) p-values for each sampler, 11 studies:
+ *   55 of them; each must exceed 4e-6, so that a right program fails for one choice of seeds in
+ *   4,500. Draws are thinned until their correlation cannot be seen in ranks.
  */
 #include "stat/sampled.h"
 
@@ -264,10 +264,16 @@ static void test_exact_is_calibrated(void **state) {
                                        {"sampler.kind", "laplace"},
                                        {"run.draws", "62"},
                                        {NULL, NULL}};
+    static const setting apart[] = {
+        COMMON("1"), {"sampler.kind", "exact-linear"}, {"run.draws", "62"}, {NULL, NULL}};
     const study linear = {"exact, linear", ROWS, 600, 1, draws, NULL};
+    const study no_chain = {"exact-linear", ROWS, 600, 1, apart, NULL};
+    const study wide = {"exact-linear, fewer rows than columns", 3, 600, 1, apart, NULL};
     const study logistic = {"exact, logistic", ROWS, 900, 1, labels, &sgfs_model_logistic};
     const study laplace = {"laplace, logistic", ROWS, 900, 1, gaussian, &sgfs_model_logistic};
     assert_true(run_study(&linear) > least_p);
+    assert_true(run_study(&no_chain) > least_p);
+    assert_true(run_study(&wide) > least_p);
     assert_true(run_study(&logistic) > least_p);
     assert_true(run_study(&laplace) < least_p);
 }

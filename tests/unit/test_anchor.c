@@ -14,6 +14,7 @@
 #include "posterior/mode.h"
 #include "posterior/remembered.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 /* ---- rows and models ------------------------------------------------------------------------- */
 
@@ -56,7 +57,7 @@ static double target_of(const char *kind, double eta, uint64_t *seed) {
 
 static bench rows_of(const char *kind, int64_t N, uint64_t seed) {
     bench b = {.N = N, .x = zeros(N * P), .y = zeros(N), .weight = zeros(N), .exposure = zeros(N)};
-    b.cfg = sgfs_config_new();
+    b.cfg = unit_prior_config();
     for (int64_t i = 0; i < N; i++) {
         double *x = b.x + i * P;
         for (int64_t j = 0; j < P; j++) x[j] = next_normal(&seed);
@@ -314,7 +315,7 @@ static void test_packed_rows(void **state) {
     char path[64];
     sgfs_err err = {SGFS_OK, ""};
     sgfsi_arena arena = {NULL};
-    bench b = {.cfg = sgfs_config_new()};
+    bench b = {.cfg = unit_prior_config()};
     snprintf(path, sizeof path, "anchor-%lld.sgd", (long long)getpid());
     set(b.cfg, "simulate.rows", "90001");
     set(b.cfg, "simulate.dim", "4");

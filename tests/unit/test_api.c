@@ -12,6 +12,7 @@
 
 #include "sgfs.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 2000, P = 2, D = 3 }; /* two columns and the intercept */
 
@@ -54,7 +55,7 @@ static void set(sgfs_config *cfg, const char *key, const char *value) {
 static analysis open_analysis(const char *seed, const char *sampler) {
     sgfs_err err = {0};
     sgfs_arrays a = arrays();
-    analysis k = {.cfg = sgfs_config_new()};
+    analysis k = {.cfg = unit_prior_config()};
     assert_non_null(k.cfg);
     set(k.cfg, "model.sigma", "0.871");
     set(k.cfg, "sampler.kind", sampler);
@@ -136,7 +137,7 @@ static void test_arrays_in_posterior_out(void **state) {
     assert_null(sgfs_draws_param(draws, D));
     assert_null(sgfs_draws_chain(draws, 2));
     assert_null(sgfs_draws_chain(draws, -1));
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_job *job = sgfs_summary_open(draws, cfg, NULL);
     assert_null(sgfs_job_result(job)); /* not yet */
     assert_int_equal(sgfs_job_run(job, NULL), SGFS_OK);
@@ -302,7 +303,7 @@ static void test_messages_reach_the_caller(void **state) {
     heard h = {0};
     double x[8] = {1, 3, 2, 3, 5, 3, 4, 3}, y[4] = {-1, 1, 1, -1};
     sgfs_arrays a = {.rows = 4, .cols = 2, .x = x, .y = y, .names = names};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_config_on_message(cfg, hear, &h);
     sgfs_data *data = sgfs_data_wrap(&a, cfg, NULL);
     assert_non_null(data);
@@ -320,7 +321,7 @@ static void test_messages_reach_the_caller(void **state) {
 /* ---- arrays of every kind -------------------------------------------------------------------- */
 
 static double first_number(const sgfs_arrays *a) {
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     set(cfg, "run.draws", "3");
     set(cfg, "run.warmup", "2");
     set(cfg, "run.chains", "1");
@@ -365,7 +366,7 @@ static void test_strides_and_single_precision(void **state) {
 
 static void test_arrays_that_make_no_sense_are_refused(void **state) {
     (void)state;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_err err = {0};
     sgfs_arrays bad[6];
     for (int i = 0; i < 6; i++) bad[i] = arrays();

@@ -28,6 +28,7 @@
 #include "jobs/audit/audit.h"
 #include "sink/runblock.h"
 #include "tools/sample_run.h"
+#include "tools/unit_prior.h"
 
 /* ---- batch means ----------------------------------------------------------------------------- */
 
@@ -308,7 +309,7 @@ static void make_fake(fake *f, bool exact) {
     static char name[] = "p";
     *f = (fake){.a = {.way = SGFSI_AUDIT_STEP, .sampler = "sgfs-cv", .h = 1, .exact = exact}};
     f->a.limit = NAN;
-    f->a.job.cfg = sgfs_config_new();
+    f->a.job.cfg = unit_prior_config();
     f->a.run = &f->run;
     f->run.D = WIDE;
     f->run.param = f->names;
@@ -396,7 +397,7 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     (void)state;
     static double x[ROWS], y[ROWS];
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     set(cfg, "model.sigma", "0.7");
     set(cfg, "sampler.kind", "sgfs-cv");
     set(cfg, "run.draws", "50");
@@ -410,7 +411,7 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     assert_int_equal(sgfs_run_close(run, &err), SGFS_OK);
     sgfs_run_free(run);
     int alarms = 0, inside = 0, all = 0;
-    sgfs_config *own = sgfs_config_new();
+    sgfs_config *own = unit_prior_config();
     set(own, "audit.precision", "0.05");
     set(own, "run.threads", "1");
     for (int seed = 1; seed <= 32; seed++) {

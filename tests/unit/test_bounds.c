@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "model/taylor_remainder.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 /* ---- tails ----------------------------------------------------------------------------------- */
 
@@ -166,7 +167,7 @@ static void draw_place(bench *b) {
 
 static void open_bench(bench *b, const setup *is, double radius, uint64_t seed) {
     sgfs_err err;
-    *b = (bench){.is = *is, .radius = radius, .seed = seed, .cfg = sgfs_config_new()};
+    *b = (bench){.is = *is, .radius = radius, .seed = seed, .cfg = unit_prior_config()};
     if (is->key != NULL) set(b, is->key, is->value);
     make_rows(b);
     sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x = b->x, .y = b->y};
@@ -746,7 +747,7 @@ static void check_whole(int which) {
     enum { N = 300 };
     uint64_t seed = (uint64_t)which + 5;
     double *x = zeros(N * COLS), *y = zeros(N), *w = zeros(N), *rows = zeros(N * (COLS + 1));
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_err err;
     char label[80];
     bool known = which & 1, weights = which & 2, standardize = which & 4;

@@ -7,6 +7,7 @@
  */
 #include "conform/model_bench.h"
 #include "jobs/checkgrad/checkgrad.h"
+#include "tools/unit_prior.h"
 
 /* ---- a model that can be wrong --------------------------------------------------------------- */
 
@@ -172,7 +173,7 @@ typedef struct site {
 static void open_kind(site *s, sgfs_model_kind kind, int64_t rows, int64_t cols) {
     uint64_t seed = 2385;
     sgfs_err err = {0};
-    *s = (site){.cfg = sgfs_config_new(), .kind = kind, .x = zeros(rows * cols)};
+    *s = (site){.cfg = unit_prior_config(), .kind = kind, .x = zeros(rows * cols)};
     s->y = zeros(rows);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)

@@ -15,6 +15,7 @@
 #include "chain/run.h"
 #include "diagnostics/summary.h"
 #include "posterior/thinning.h"
+#include "tools/unit_prior.h"
 
 /* A logistic regression on normal columns, all coefficients 0.3. */
 typedef struct bench {
@@ -25,7 +26,7 @@ typedef struct bench {
 } bench;
 
 static bench open_bench(int64_t N, int64_t p, uint64_t seed) {
-    bench b = {.cfg = sgfs_config_new(),
+    bench b = {.cfg = unit_prior_config(),
                .x = malloc((size_t)(N * p) * sizeof *b.x),
                .y = malloc((size_t)N * sizeof *b.y)};
     sgfs_err err;

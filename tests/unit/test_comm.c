@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "posterior/posterior.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 9000, P = 3, MOST = 7 };
 
@@ -103,7 +104,7 @@ typedef struct bench {
 } bench;
 
 static bench open_bench(const char *kind) {
-    bench b = {.x = numbers(N * P, 31), .y = numbers(N, 57), .cfg = sgfs_config_new()};
+    bench b = {.x = numbers(N * P, 31), .y = numbers(N, 57), .cfg = unit_prior_config()};
     for (int64_t i = 0; i < N; i++) b.y[i] = b.y[i] + b.x[i * P] > 0.1 ? 1 : 0;
     const sgfs_arrays a = {.rows = N, .cols = P, .x = b.x, .y = b.y};
     b.data = sgfs_data_wrap(&a, b.cfg, NULL);

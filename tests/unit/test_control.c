@@ -13,6 +13,7 @@
 #include "rows/batch.h"
 #include "sampler/sampler.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 300, P = 3, BATCHES = 400 };
 
@@ -33,7 +34,7 @@ static void open_bed(bed *b, const char *model, const char *hidden) {
     uint64_t s = 4711;
     bool labels = strcmp(model, "linear") != 0 && strcmp(model, "poisson") != 0;
     int most = strcmp(model, "logistic") == 0 ? 2 : 3;
-    b->cfg = sgfs_config_new();
+    b->cfg = unit_prior_config();
     sgfs_config_set(b->cfg, "prior.precision", "0.371", NULL);
     if (hidden != NULL) sgfs_config_set(b->cfg, "model.hidden", hidden, NULL);
     for (int i = 0; i < N; i++) {

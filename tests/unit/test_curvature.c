@@ -5,6 +5,7 @@
  */
 #include "chain/spread_check.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 /* sd of the one parameter of N rows, under a prior of precision lambda. */
 static double predicted_sd(int64_t N, const char *lambda) {
@@ -14,7 +15,7 @@ static double predicted_sd(int64_t N, const char *lambda) {
     const double theta = 0.25;
     uint64_t seed = 385;
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     for (int k = 0; k < 3; k++) {
         const char *value = settings[k][1] != NULL ? settings[k][1] : lambda;
         if (sgfs_config_set(cfg, settings[k][0], value, &err) != SGFS_OK) fail_msg("%s", err.text);

@@ -11,6 +11,7 @@
 #include "chain/run.h"
 #include "posterior/mode.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 /* ---- data and models ------------------------------------------------------------------------- */
 
@@ -29,7 +30,7 @@ static void set(sgfs_config *cfg, const char *key, const char *value) {
 
 /* Columns with correlation 0.6 between neighbours, column j in units of scale^j. */
 static bench rows_of(int64_t N, int64_t P, double scale, uint64_t seed) {
-    bench b = {.N = N, .P = P, .x = zeros(N * P), .y = zeros(N), .cfg = sgfs_config_new()};
+    bench b = {.N = N, .P = P, .x = zeros(N * P), .y = zeros(N), .cfg = unit_prior_config()};
     assert_non_null(b.cfg);
     for (int64_t i = 0; i < N; i++) {
         double *x = b.x + i * P, unit = 1;

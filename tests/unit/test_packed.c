@@ -23,6 +23,7 @@
 #include "files/collect.h"
 #include "files/packed/packed.h"
 #include "rows/rows.h"
+#include "tools/unit_prior.h"
 
 static char path[64];
 static const sgfsi_read_options silent = {.target = "",
@@ -320,7 +321,7 @@ static void test_told_is_measured(void **state) {
     double *x = normals(N, 3), *y = malloc(N * sizeof *y), *features = malloc(2 * N * sizeof *y);
     sgfsi_table head = head_of(3);
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     for (int type = SGFSI_F64; type <= SGFSI_F32; type++) {
         for (int64_t i = 0; i < N; i++) {
             for (int j = 0; j < 3 && type == SGFSI_F32; j++)
@@ -386,7 +387,7 @@ static void test_told_is_of_all_rows_once(void **state) {
     enum { SOME = ROWS / 3 };
     double *all = whole_numbers(ROWS), value[3];
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     int64_t every[ROWS], row[SOME], n = 0;
     for (int64_t cols = 3; cols <= 4; cols++) { /* without and with weights */
         sgfsi_table head = head_of(cols);

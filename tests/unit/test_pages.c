@@ -15,6 +15,7 @@
 #include "posterior/posterior.h"
 #include "rows/batch.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 20000, COLS = 9 };
 static char path[64];
@@ -41,7 +42,7 @@ static void pack(void) {
 
 static sgfs_data *open_packed(void) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_data *d = sgfs_data_open(path, cfg, &err);
     if (d == NULL) fail_msg("%s", err.text);
     sgfs_config_free(cfg);
@@ -110,7 +111,7 @@ static void test_damage_ends_minibatches_and_passes(void **state) {
     double G[COLS], theta[COLS] = {0}, lp;
     pack();
     sgfs_data *d = open_packed();
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_model *m = sgfs_model_open("logistic", d, cfg, &err);
     if (m == NULL) fail_msg("%s", err.text);
     for (int64_t i = 0; i < N; i += d->table.part[0].chunk_rows) damage(d, i);

@@ -13,6 +13,7 @@
 
 #include "posterior/posterior.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 /* ---- a model of an intercept ----------------------------------------------------------------- */
 
@@ -27,7 +28,7 @@ typedef struct bench {
 
 static sgfs_model *try_model(bench *b, const double *y, sgfs_err *err) {
     sgfs_arrays arrays = {.rows = FEW, .cols = 1, .x = b->x, .y = b->y, .target_name = "visits"};
-    *b = (bench){.cfg = sgfs_config_new(), .x = {0.3, -1.2, 0.7, 0.1}};
+    *b = (bench){.cfg = unit_prior_config(), .x = {0.3, -1.2, 0.7, 0.1}};
     memcpy(b->y, y, sizeof b->y);
     b->data = sgfs_data_wrap(&arrays, b->cfg, err);
     assert_non_null(b->data);

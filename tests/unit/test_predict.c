@@ -9,6 +9,7 @@
 #include "chain/run.h"
 #include "jobs/predict/predict.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 700, P = 3, D = P + 1, S = 41 };
 
@@ -31,7 +32,7 @@ static int make_data(void **state) {
 
 static sgfs_config *config(const char *key, const char *value) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     assert_non_null(cfg);
     if (key != NULL && sgfs_config_set(cfg, key, value, &err) != SGFS_OK) fail_msg("%s", err.text);
     return cfg;

@@ -9,6 +9,7 @@
 #include "model/model.h"
 #include "model/prior.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 300, P = 2, D = 3 };
 
@@ -29,7 +30,7 @@ static int make_data(void **state) {
 
 static sgfs_data *wrap(const double *weights, bool standardize) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     const char *flag = standardize ? "true" : "false";
     if (sgfs_config_set(cfg, "data.standardize", flag, &err) != SGFS_OK) fail_msg("%s", err.text);
     sgfs_arrays a = {.rows = N, .cols = P, .x = X, .y = Y, .names = names, .weights = weights};
@@ -160,7 +161,7 @@ static sgfs_data *read_text(const char *text) {
     int fd = mkstemp(path);
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     close(fd);
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_data *d = sgfs_data_open(path, cfg, &err);
     sgfs_config_free(cfg);
     unlink(path);

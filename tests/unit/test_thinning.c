@@ -17,6 +17,7 @@
 #include "posterior/thinning.h"
 #include "sgfs.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { MOST = 3000, D = 3 };
 
@@ -52,7 +53,7 @@ static void start(const sgfs_model_kind *kind, int64_t N, bool weights) {
     make_rows(N, kind);
     sgfs_arrays arrays = {
         .rows = N, .cols = 2, .x = q.x, .y = q.y, .weights = weights ? q.w : NULL};
-    q.cfg = sgfs_config_new();
+    q.cfg = unit_prior_config();
     assert_int_equal(sgfs_config_set(q.cfg, "sampler.anchor_tolerance", "1e-6", &err), SGFS_OK);
     q.data = sgfs_data_wrap(&arrays, q.cfg, &err);
     q.m = sgfsi_model_create(kind, q.data, q.cfg, NULL, &err);
@@ -379,7 +380,7 @@ static void assert_adds_up(const char *prior, const char *tolerance, bool displa
     sgfsi_nongaussian rest;
     make_rows(300, &sgfs_model_logistic);
     sgfs_arrays arrays = {.rows = 300, .cols = 2, .x = q.x, .y = q.y, .weights = q.w};
-    q.cfg = sgfs_config_new();
+    q.cfg = unit_prior_config();
     assert_int_equal(sgfs_config_set(q.cfg, "sampler.anchor_tolerance", tolerance, &err), SGFS_OK);
     assert_int_equal(sgfs_config_set(q.cfg, "prior.kind", prior, &err), SGFS_OK);
     if (strcmp(prior, "flat") != 0)

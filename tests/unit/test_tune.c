@@ -11,6 +11,7 @@
 #include "chain/run.h"
 #include "jobs/tune/tune.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 600, P = 2, D = 3 };
 
@@ -32,7 +33,7 @@ static int make_data(void **state) {
 
 static sgfs_config *config(const char *const (*pairs)[2]) {
     sgfs_err err;
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     assert_non_null(cfg);
     for (; pairs != NULL && (*pairs)[0] != NULL; pairs++) {
         if (sgfs_config_set(cfg, (*pairs)[0], (*pairs)[1], &err) != SGFS_OK)

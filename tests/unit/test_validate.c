@@ -10,6 +10,7 @@
 #include "diagnostics/summary.h"
 #include "jobs/newrows.h"
 #include "tools/check.h"
+#include "tools/unit_prior.h"
 
 enum { N = 900, ASIDE = 211, P = 3, DRAWS = 300, CHAINS = 3 };
 static const double slope[P] = {0.9, -0.6, 0.3};
@@ -61,7 +62,7 @@ static void set(sgfs_config *cfg, const char *key, const char *value) {
 }
 
 static fit sample(const char *model, const double *y, const char *threads, const char *thin) {
-    fit o = {.cfg = sgfs_config_new()};
+    fit o = {.cfg = unit_prior_config()};
     sgfs_err err = {SGFS_OK, ""};
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
     char draws[24];
@@ -218,7 +219,7 @@ static void test_all_rows_kept_aside_are_there(void **state) {
     char many[64];
     double count[N], years[N];
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     for (int64_t i = 0; i < N; i++) {
         count[i] = (double)(i % 5);
         years[i] = exposure_of(i);
@@ -247,7 +248,7 @@ static void test_all_rows_kept_aside_are_there(void **state) {
 /* One chain in one stretch; returns its seconds as a share of those that passed. */
 static double share_of_time(const char *many, const char *warmup, const char *draws) {
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = label};
     set(cfg, "run.chains", "1");
     set(cfg, "run.threads", "1");
@@ -310,7 +311,7 @@ static void test_numbers_have_a_root_mean_square_error(void **state) {
 static void test_bad_rows_are_refused_before_the_run(void **state) {
     (void)state;
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_config *cfg = sgfs_config_new();
+    sgfs_config *cfg = unit_prior_config();
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = label};
     const char *const names[] = {"x1", "x2", "height"};
     set(cfg, "run.validate", path);

@@ -194,6 +194,14 @@ static void symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double
     cblas_dsymv(CblasRowMajor, CblasLower, dim(D), 1.0, A, dim(D), x, 1, 0.0, y, 1);
 }
 
+/* Column by column LAPACK's eigenvectors are ours row by row. Its integers lie behind its numbers. */
+static int64_t eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work) {
+    int64_t numbers = 1 + 6 * D + 2 * D * D;
+    if (D == 0) return 0;
+    return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', dim(D), A, dim(D), w, work, dim(numbers),
+                               (lapack_int *)(work + numbers), dim(3 + 5 * D));
+}
+
 /* OpenBLAS has one number of threads for the whole process, so what it was, and how many want it to
  * be one, is known once, too. */
 static struct {
@@ -246,6 +254,7 @@ static const sgfsi_device_ops ops = {
     .trsv = trsv,
     .trmv = trmv,
     .symv = symv,
+    .eigen = eigen,
     .exp = sgfsi_vec_exp,
     .log1p = sgfsi_vec_log1p,
 };

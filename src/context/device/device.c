@@ -264,3 +264,61 @@ void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A) {
         sgfsi_trsv(dev, D, L, true, A + j * D);
     }
 }
+
+/* One plane rotation that makes S_ij 0, i < j, and turns rows i and j of V with it (Golub and Van
+ * Loan, Matrix Computations, 8.5). Is there anything to turn? least: what is rounding. */
+static bool rotate(int64_t D, double *S, double *V, int64_t i, int64_t j, double least) {
+    double off = S[i * D + j], gap = S[j * D + j] - S[i * D + i];
+    if (!(fabs(off) > least)) return false;
+    double t = 2 * off / (gap + copysign(hypot(gap, 2 * off), gap));
+    double c = 1 / hypot(1, t), s = c * t;
+    for (int64_t k = 0; k < D; k++) { /* columns, then rows: S stays symmetric */
+        double a = S[k * D + i], b = S[k * D + j];
+        S[k * D + i] = c * a - s * b;
+        S[k * D + j] = s * a + c * b;
+    }
+    for (int64_t k = 0; k < D; k++) {
+        double a = S[i * D + k], b = S[j * D + k], x = V[i * D + k], y = V[j * D + k];
+        S[i * D + k] = c * a - s * b;
+        S[j * D + k] = s * a + c * b;
+        V[i * D + k] = c * x - s * y;
+        V[j * D + k] = s * x + c * y;
+    }
+    return true;
+}
+
+/* Jacobi's method: sweeps of rotations over all pairs until none is needed. */
+int64_t sgfsi_eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work) {
+    enum { SWEEPS = 60 };
+    if (dev->ops->eigen != NULL) return dev->ops->eigen(dev, D, A, w, work);
+    double *S = work;
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j <= i; j++) S[i * D + j] = S[j * D + i] = A[i * D + j];
+    }
+    memset(A, 0, (size_t)(D * D) * sizeof *A);
+    for (int64_t i = 0; i < D; i++) A[i * D + i] = 1;
+    double largest = 0;
+    for (int64_t i = 0; i < D * D; i++) largest = fmax(largest, fabs(S[i]));
+    bool turned = true;
+    for (int sweep = 0; sweep < SWEEPS && turned; sweep++) {
+        turned = false;
+        for (int64_t i = 0; i < D; i++) {
+            for (int64_t j = i + 1; j < D; j++)
+                turned = rotate(D, S, A, i, j, 0x1p-54 * largest) || turned;
+        }
+    }
+    for (int64_t i = 0; i < D; i++) {
+        int64_t least = i;
+        for (int64_t j = i; j < D; j++) {
+            if (S[j * D + j] < S[least * D + least]) least = j;
+        }
+        w[i] = S[least * D + least];
+        S[least * D + least] = S[i * D + i];
+        for (int64_t k = 0; k < D && least != i; k++) {
+            double kept = A[i * D + k];
+            A[i * D + k] = A[least * D + k];
+            A[least * D + k] = kept;
+        }
+    }
+    return turned;
+}

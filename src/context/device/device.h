@@ -31,6 +31,7 @@
 #include "base/err.h"
 
 #define SGFS_UPDATE_WORK(D, n) ((n) * ((D) + (n)) + 64 * (D))
+#define SGFS_EIGEN_WORK(D)     (2 * (D) * (D) + 10 * (D) + 16)
 
 typedef struct sgfs_device sgfs_device;
 /* The first argument, for an operation that may have no use for it. */
@@ -176,6 +177,9 @@ typedef struct sgfsi_device_ops {
     void (*transpose)(SGFSI_HERE, int64_t D, double *A); /* in place */
     /* A = (L L')^-1, both triangles */
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
+    /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D);
+     * work: SGFS_EIGEN_WORK(D) numbers. 0, or not when it did not converge. */
+    int64_t (*eigen)(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
 
     /* ---- optional ---- */
     /* What the device needs before it can work (a handle, a stream), kept in dev->state; a device
@@ -308,5 +312,6 @@ void sgfsi_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d);
 double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A);
 void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A);
 void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A);
+int64_t sgfsi_eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
 
 #endif

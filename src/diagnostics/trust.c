@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT
+ * trust.c: the first line of a summary: "Trust", "Trust, with care", "Do not trust" or "Do not
+ * trust", why, and what to type next. docs/trust.md has the rules with their reasons.
+ *
+ * Each check looks at one thing that can be wrong and reports a grade with a sentence. The worst
+ * grade is the summary's. Of reasons for care all are said, of reasons not to trust the first: the
+ * checks come in the order in which a reader should hear of them, a spread that exploded before an
+ * R-hat that noticed it a little. A parameter with few effective draws is judged like any other,
+ * by bounds that are as much wider: the one that exploded has few.
+ *
+ * Warnings in full sentences, with everything that is known, are advice.c's.
+ */
+#include "diagnostics/trust.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "diagnostics/ess.h"
+#include "sink/export.h"
+
+enum { TEXT = 480, NAME = 60, LEAST_DRAWS = 20 };
+static const double ESS_LEAST = 100, ESS_ENOUGH = 400;
+static const double SPREAD_CARE = 1.1, SPREAD_MOST = 1.3, SPREAD_WILD = 3;
+static const double TAIL_MOST = 4;      /* sd over the sd of the middle 90 % */
+static const double RANGE_LEAST = 0.05; /* of a chain, over the median of the others' */
+static const double FIT_MOST = 0.05;    /* nats a row between the fits of two chains */
+static const double FIT_WORSE = 0.1;    /* nats a row below one that knows no columns */
+static const double DIVERGENT_MOST = 0.01, BFMI_LEAST = 0.3, MEAN_MOST = 0.3;
+
+/* What may help. */
+typedef enum remedy { NOTHING, AUDIT, LONGER, WARM_UP, SMALLER_STEP, OTHER_SAMPLER } remedy;
+
+typedef struct judge {
+    const sgfs_draws *d;
+    const sgfsi_used *used;
+    sgfs_summary *s;
+    bool exact;
+    sgfs_grade grade;
+    remedy remedy;
+    double ess_min, rhat_max; /* over all parameters; bulk and tail */
+    int64_t ess_at, rhat_at;
+    char why[TEXT];
+} judge;
+
+SGFSI_PRINTF(4, 5)
+static void find(judge *j, sgfs_grade grade, remedy help, const char *format, ...) {
+    bool worse = grade > j->grade, also = grade == j->grade && grade == SGFS_GRADE_CARE;
+    if (!worse && !also) return;
+    size_t at = also ? strlen(j->why) : 0;
+    if (also) at += (size_t)snprintf(j->why + at, sizeof j->why - at, "; ");
+    if (at >= sizeof j->why) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(j->why + at, sizeof j->why - at, format, args);
+    va_end(args);
+    j->grade = grade;
+    if (worse || help > j->remedy) j->remedy = help;
+}
+
+/* ---- what other files ask, too --------------------------------------------------------------- */
+
+/* A cyclical schedule keeps fewer draws than it makes; a complete run has made what its header
+ * says. */
+int64_t sgfsi_draws_now(const sgfs_draws *d, const sgfs_summary *s) {
+    double kept = (double)s->draws * (double)d->thin;
+    bool complete = strcmp(s->state, "complete") == 0;
+    double planned = complete ? sgfsi_json_get_num(d->header, "draws", 0) : 0;
+    return (int64_t)fmin(fmax(kept, planned), 1e18);
+}
+
+int64_t sgfsi_draws_needed(const sgfs_draws *d, const sgfs_summary *s, double ess) {
+    double need = ceil((double)sgfsi_draws_now(d, s) * ESS_LEAST * (double)s->chains / ess);
+    if (!(need < 1e18)) return INT64_MAX;
+    double unit = pow(10.0, fmax(0.0, floor(log10(need)) - 1.0));
+    return (int64_t)(ceil(need / unit) * unit);
+}
+
+bool sgfsi_exchangeable(const sgfs_draws *d) {
+    return sgfsi_json_get_flag(sgfsi_json_get(d->header, "model_info"), "exchangeable");
+}
+
+double sgfsi_density_rhat(const sgfs_draws *d, const sgfsi_used *used) {
+    sgfsi_arena work = {0};
+    sgfsi_trace *t = d->S > 0 ? sgfsi_trace_new(&work, used->chains, used->draws) : NULL;
+    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
+    double rhat = NAN;
+    if (t != NULL && column != NULL) {
+        for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].stats;
+        sgfsi_trace_load(t, column, d->S);
+        rhat = sgfsi_rhat(t);
+    }
+    sgfsi_arena_free(&work);
+    return rhat;
+}
+
+static double ess_of(const sgfs_summary_row *row) {
+    return fmin(row->ess_bulk, row->ess_tail); /* passes over a NaN */
+}
+
+/* The log of an sd from so many effective draws has a standard error of 1 / sqrt(2 ESS); four of
+ * them are allowed. Fewer than 4 effective draws are never counted. */
+double sgfsi_spread_gap(const sgfs_summary_row *row) {
+    double gap = log(row->sd / row->sd_curvature), ess = fmax(ess_of(row), 4);
+    return fabs(gap) > 4 / sqrt(2 * ess) ? gap : 0;
+}
+
+/* ---- the checks ------------------------------------------------------------------------------ */
+
+/* Of samplers whose bias no R-hat can see. An exact one owes the curvature nothing. */
+static void check_spread(judge *j) {
+    const sgfs_summary_row *worst = NULL;
+    double most = 0;
+    for (const sgfs_summary_row *row = j->s->row; row < j->s->row + j->s->dim; row++) {
+        double gap = sgfsi_spread_gap(row);
+        if (!(fabs(gap) > fabs(most))) continue;
+        most = gap;
+        worst = row;
+    }
+    if (j->exact || !(fabs(most) > log(SPREAD_CARE))) return;
+    sgfs_grade grade = fabs(most) > log(SPREAD_WILD)   ? SGFS_GRADE_WRONG
+                       : fabs(most) > log(SPREAD_MOST) ? SGFS_GRADE_SHORT
+                                                       : SGFS_GRADE_CARE;
+    find(j, grade, OTHER_SAMPLER,
+         "the standard deviation of %.*s is %s times what the curvature of the posterior predicts",
+         (int)NAME, worst->name, SGFSI_DIGITS(exp(most), 3));
+}
+
+/* A few draws far from all the rest, which make the mean and the sd what they are. */
+static void check_tails(judge *j) {
+    const sgfs_summary_row *worst = NULL;
+    double most = TAIL_MOST;
+    for (const sgfs_summary_row *row = j->s->row; row < j->s->row + j->s->dim; row++) {
+        double ratio = row->sd / ((row->q95 - row->q5) / 3.29);
+        if (!(ratio > most)) continue;
+        most = ratio;
+        worst = row;
+    }
+    if (worst == NULL) return;
+    find(j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
+         "a few draws of %.*s lie far away from all others: its standard deviation is %s times "
+         "that of the middle 90 %% of them",
+         (int)NAME, worst->name, isfinite(most) ? SGFSI_DIGITS(most, 3) : "very many");
+}
+
+typedef struct range {
+    double low, high;
+} range;
+
+static double width_of(range r) {
+    return r.high - r.low;
+}
+
+/* Of one parameter: the median width of the others' ranges, and whether chain c meets any of them.
+ * of: chains x D. */
+static double width_of_others(const judge *j, const range *of, int64_t c, double *room,
+                              bool *meets) {
+    int64_t count = 0;
+    const range own = of[c * j->d->D];
+    *meets = false;
+    for (int64_t k = 0; k < j->used->chains; k++) {
+        const range other = of[k * j->d->D];
+        if (k == c) continue;
+        *meets = *meets || (other.low <= own.high && own.low <= other.high);
+        int64_t at = count++;
+        for (; at > 0 && room[at - 1] > width_of(other); at--) room[at] = room[at - 1];
+        room[at] = width_of(other);
+    }
+    return room[count / 2];
+}
+
+/* A chain that never is where any other was, and one that hardly moved while the others did. */
+static sgfs_status check_ranges(judge *j, sgfsi_arena *work, sgfs_err *err) {
+    const int64_t chains = j->used->chains, D = j->d->D;
+    if (chains < 2 || j->used->draws < LEAST_DRAWS) return SGFS_OK;
+    range *of = sgfsi_arena_alloc(work, chains * D, sizeof *of); /* chains x D */
+    double *room = SGFSI_DOUBLES(work, chains), least = RANGE_LEAST;
+    if (of == NULL || room == NULL) return sgfsi_fail_memory(err, "the ranges of the chains");
+    for (int64_t c = 0; c < chains; c++) {
+        const double *x = j->d->chain[j->used->chain[c]].theta;
+        range *own = of + c * D;
+        for (int64_t i = 0; i < D; i++) own[i] = (range){x[i], x[i]};
+        for (int64_t t = 1; t < j->used->draws; t++) {
+            x += D;
+            for (int64_t i = 0; i < D; i++) {
+                own[i].low = fmin(own[i].low, x[i]);
+                own[i].high = fmax(own[i].high, x[i]);
+            }
+        }
+    }
+    int64_t apart = -1, apart_at = 0, frozen = -1, frozen_at = 0;
+    for (int64_t k = 0; k < D * chains; k++) {
+        bool meets;
+        int64_t i = k / chains, c = k % chains;
+        double others = width_of_others(j, of + i, c, room, &meets);
+        double share = others > 0 ? width_of(of[c * D + i]) / others : 1;
+        if (!meets && apart < 0) apart = c, apart_at = i;
+        if (share < least) least = share, frozen = c, frozen_at = i;
+    }
+    if (frozen >= 0)
+        find(j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
+             "chain %lld hardly moves: it covers %s %% of the range of %.*s that the others cover",
+             (long long)j->used->chain[frozen] + 1, SGFSI_DIGITS(100 * least, 2), (int)NAME,
+             j->s->row[frozen_at].name);
+    if (apart >= 0)
+        find(j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
+             "chain %lld never visits the values of %.*s where the others are",
+             (long long)j->used->chain[apart] + 1, (int)NAME, j->s->row[apart_at].name);
+    return SGFS_OK;
+}
+
+static void check_rhat(judge *j) {
+    const char *name = j->s->row[j->rhat_at].name;
+    if (j->rhat_max > SGFSI_RHAT_APART)
+        find(
+            j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
+            "the chains disagree: they are in different places (R-hat %s for %.*s; it should be 1)",
+            SGFSI_DIGITS(j->rhat_max, 3), (int)NAME, name);
+    else if (j->rhat_max > SGFSI_RHAT_CARE)
+        find(j, SGFS_GRADE_SHORT, LONGER, "the chains do not agree yet (R-hat %s for %.*s)",
+             SGFSI_DIGITS(j->rhat_max, 3), (int)NAME, name);
+}
+
+/* How well means are known, as a share of a standard deviation. */
+static double precision_of(const sgfs_summary *s) {
+    double most = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        if (s->row[i].sd > 0) most = fmax(most, s->row[i].mcse / s->row[i].sd);
+    return most;
+}
+
+static void check_ess(judge *j) {
+    const char *name = j->s->row[j->ess_at].name;
+    if (j->ess_min < ESS_LEAST)
+        find(j, SGFS_GRADE_SHORT, LONGER,
+             "the run is too short: its draws of %.*s are worth %s independent ones", (int)NAME,
+             name, SGFSI_DIGITS(j->ess_min, 2));
+    else if (j->ess_min < ESS_ENOUGH)
+        find(j, SGFS_GRADE_CARE, LONGER,
+             "few draws: those of %.*s are worth %s independent ones, and means are known to "
+             "%.0f %% of a standard deviation",
+             (int)NAME, name, SGFSI_DIGITS(j->ess_min, 3), ceil(100 * precision_of(j->s)));
+    else if (j->rhat_max > SGFSI_RHAT_AGREES)
+        find(j, SGFS_GRADE_CARE, LONGER, "the chains agree only roughly (R-hat %s for %.*s)",
+             SGFSI_DIGITS(j->rhat_max, 4), (int)NAME, j->s->row[j->rhat_at].name);
+}
+
+static void check_trajectories(judge *j) {
+    const sgfs_trajectories *t = &j->s->trajectories;
+    double total = (double)j->s->chains * (double)j->s->draws;
+    if (!t->known) return;
+    if (t->divergent > DIVERGENT_MOST * total)
+        find(j, SGFS_GRADE_SHORT, SMALLER_STEP,
+             "%.0f of %.0f trajectories diverged, so that a part of the posterior may be missing",
+             t->divergent, total);
+    else if (t->divergent > 0)
+        find(j, SGFS_GRADE_CARE, SMALLER_STEP, "%.0f of %.0f trajectories diverged", t->divergent,
+             total);
+    double least = INFINITY;
+    for (int64_t c = 0; t->bfmi != NULL && c < j->s->chains; c++) least = fmin(least, t->bfmi[c]);
+    if (least < BFMI_LEAST)
+        find(j, SGFS_GRADE_CARE, LONGER, "the tails are hard to reach (E-BFMI %s)",
+             SGFSI_DIGITS(least, 2));
+}
+
+/* Models that exact draws, and audits against them, are made for. */
+static bool is_regression(const judge *j) {
+    static const char *const regression[] = {"linear", "logistic", "softmax", "poisson"};
+    const char *model = sgfsi_json_get_text(j->d->header, "model", "");
+    for (size_t i = 0; i < sizeof regression / sizeof regression[0]; i++)
+        if (strcmp(model, regression[i]) == 0) return true;
+    return false;
+}
+
+/* An approximate sampler has a bias that draws cannot show; an audit may have measured it. */
+static void check_bias(judge *j) {
+    const sgfs_audited *a = &j->s->audit;
+    const char *sampler = sgfsi_json_get_text(j->d->header, "sampler", "");
+    double mean = fabs(a->mean.mean), sd = fabs(a->sd.sd);
+    if (j->exact || sampler[0] == '\0') return;
+    if (a->brief == NULL) {
+        find(j, SGFS_GRADE_CARE, is_regression(j) ? AUDIT : NOTHING,
+             "%.*s is approximate, and how far off was not measured", (int)NAME, sampler);
+    } else if (a->differs && (mean > MEAN_MOST || sd > log(SPREAD_MOST))) {
+        bool wild = mean > 1 || sd > log(SPREAD_WILD);
+        find(j, wild ? SGFS_GRADE_WRONG : SGFS_GRADE_SHORT, OTHER_SAMPLER,
+             "the audit found means off by up to %s sd (%.*s) and standard deviations by up to "
+             "%.0f %% (%.*s)",
+             SGFSI_DIGITS(mean, 2), (int)NAME, a->mean_name, 100 * expm1(sd), (int)NAME,
+             a->sd_name);
+    } else if (a->differs) {
+        find(j, SGFS_GRADE_CARE, NOTHING,
+             "%.*s is approximate: the audit found means off by up to %s sd and standard "
+             "deviations by up to %.0f %%",
+             (int)NAME, sampler, SGFSI_DIGITS(mean, 2), 100 * expm1(sd));
+    }
+}
+
+/* Parameters that can change places have no meaning one by one, and more draws do not give them
+ * one. What can be compared are fits: the chains' log densities a row. */
+static void check_fits(judge *j) {
+    double rows = sgfsi_json_get_num(j->d->header, "rows", NAN), best = -INFINITY, least = INFINITY;
+    int64_t worst = 0, from = j->used->draws / 2;
+    for (int64_t c = 0; j->d->S > 0 && c < j->used->chains; c++) {
+        const double *lp = j->d->chain[j->used->chain[c]].stats;
+        double sum = 0;
+        for (int64_t t = from; t < j->used->draws; t++) sum += lp[t * j->d->S];
+        double fit = sum / (double)(j->used->draws - from) / rows;
+        best = fmax(best, fit);
+        if (!(fit < least)) continue;
+        least = fit;
+        worst = c;
+    }
+    /* What the labels' shares alone, or the target's mean and spread, make of the rows. A network
+     * that knows no more, of weights from their prior, has lp about D/2 below it. */
+    double constant =
+        sgfsi_json_get_num(sgfsi_json_get(j->d->header, "model_info"), "constant_loglik", NAN);
+    double allowed = constant - (double)j->d->D - FIT_WORSE * rows - 10;
+    if (least * rows < allowed)
+        find(j, SGFS_GRADE_WRONG, WARM_UP,
+             "this run did not converge: lp of chain %lld is %s, where a network that always says "
+             "the same has about %s",
+             (long long)j->used->chain[worst] + 1, SGFSI_DIGITS(least * rows, 3),
+             SGFSI_DIGITS(constant, 3));
+    double rhat = sgfsi_density_rhat(j->d, j->used);
+    if (rhat > SGFSI_RHAT_APART && best - least > FIT_MOST)
+        find(j, SGFS_GRADE_SHORT, WARM_UP,
+             "chain %lld fits the rows worse than the best one does, by %s nats a row, and so do "
+             "its predictions",
+             (long long)j->used->chain[worst] + 1, SGFSI_DIGITS(best - least, 2));
+    find(j, SGFS_GRADE_CARE, NOTHING,
+         "for predictions averaged over the draws only, since single weights of a network mean "
+         "nothing");
+}
+
+static void check_parameters(judge *j) {
+    j->ess_min = INFINITY;
+    j->rhat_max = -INFINITY;
+    for (int64_t i = 0; i < j->s->dim; i++) {
+        const sgfs_summary_row *row = &j->s->row[i];
+        if (row->r_hat > j->rhat_max) j->rhat_max = row->r_hat, j->rhat_at = i;
+        if (ess_of(row) < j->ess_min) j->ess_min = ess_of(row), j->ess_at = i;
+    }
+    check_rhat(j);
+    check_ess(j);
+}
+
+/* ---- what to type next ----------------------------------------------------------------------- */
+
+/* Was an option given that begins so (and is not `but`)? */
+static bool was_given(const judge *j, const char *with, const char *but) {
+    const sgfsi_json *given = sgfsi_json_get(j->d->header, "given");
+    const char *key;
+    void *at = NULL;
+    while (given != NULL && sgfsi_json_next(given, &at, &key) != NULL)
+        if (strncmp(key, with, strlen(with)) == 0 && strcmp(key, but) != 0) return true;
+    return false;
+}
+
+/* Another sampler, exact where the one at hand was not; or else what makes the posterior easier. */
+static void other_sampler(const judge *j, char *out, size_t room) {
+    const sgfsi_json *header = j->d->header;
+    const char *sampler = sgfsi_json_get_text(header, "sampler", "");
+    const char *prior = sgfsi_json_get_text(sgfsi_json_get(header, "config"), "prior.kind", "");
+    bool kink = strcmp(prior, "laplace") == 0 || strcmp(prior, "student-t") == 0;
+    if (!j->exact && is_regression(j) && !kink) snprintf(out, room, "--sampler exact");
+    else if (strcmp(sampler, "nuts") != 0) snprintf(out, room, "--sampler nuts");
+    else
+        snprintf(out, room, "%s--warmup %lld",
+                 was_given(j, "data.standardize", "") ? "" : "--standardize ",
+                 (long long)(2 * sgfsi_json_get_int(header, "warmup", 1000)));
+}
+
+/* The file may come from anywhere, and what is pasted must do no harm. */
+static bool is_plain(const char *word) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
+    return word[0] != '\0' && word[0] != '-' && strspn(word, letters) == strlen(word);
+}
+
+/* The command; RUN stands for the run file. What was set for this sampler's steps would be refused
+ * for another one: there the user names the rest. */
+static void write_next(const judge *j, char *out, size_t room) {
+    char more[128] = "";
+    const sgfsi_json *header = j->d->header;
+    double accept = sgfsi_draws_option(j->d, "sampler.target_accept", 0.8);
+    int64_t now = sgfsi_draws_now(j->d, j->s), draws = 2 * now;
+    if (isfinite(j->ess_min) && j->ess_min > 0) {
+        int64_t needed = sgfsi_draws_needed(j->d, j->s, j->ess_min);
+        draws = needed > draws ? needed : draws;
+    }
+    remedy what = j->remedy;
+    if (what == LONGER && !j->exact && draws / 20 > now) what = OTHER_SAMPLER;
+    out[0] = '\0';
+    if (what == AUDIT) snprintf(out, room, "sgfs audit RUN");
+    if (what == NOTHING || what == AUDIT) return;
+    if (what == LONGER) snprintf(more, sizeof more, "--draws %lld", (long long)draws);
+    else if (what == WARM_UP)
+        snprintf(more, sizeof more, "--warmup %lld",
+                 (long long)(4 * sgfsi_json_get_int(header, "warmup", 1000)));
+    else if (what == SMALLER_STEP && was_given(j, "sampler.epsilon", ""))
+        snprintf(more, sizeof more, "--epsilon %s",
+                 SGFSI_DIGITS(sgfsi_draws_option(j->d, "sampler.epsilon", 1) / 2, 4));
+    else if (what == SMALLER_STEP)
+        snprintf(more, sizeof more, "--target-accept %s",
+                 accept < 0.9    ? "0.95"
+                 : accept < 0.99 ? "0.99"
+                                 : "0.999");
+    else other_sampler(j, more, sizeof more);
+    bool another = strstr(more, "--sampler") != NULL;
+    bool steps = was_given(j, "sampler.", "sampler.kind") || was_given(j, "fisher.", "") ||
+                 was_given(j, "run.batch", "");
+    const char *model = sgfsi_json_get_text(header, "model", "MODEL");
+    snprintf(out, room, "sgfs sample %.200s %s %s%s%s", is_plain(model) ? model : "MODEL",
+             another && steps ? "--data FILE ..." : "--config RUN", more,
+             another && !steps && was_given(j, "run.draws", "") ? " --draws auto" : "",
+             another && !steps && was_given(j, "run.warmup", "") ? " --warmup auto" : "");
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void write_verdict(const judge *j, char *out, size_t room) {
+    static const char *const word[] = {[SGFS_GRADE_TRUST] = "Trust",
+                                       [SGFS_GRADE_CARE] = "Trust, with care",
+                                       [SGFS_GRADE_OPTIMISER] = "Do not trust as draws",
+                                       [SGFS_GRADE_SHORT] = "Do not trust",
+                                       [SGFS_GRADE_WRONG] = "Do not trust"};
+    if (j->grade > SGFS_GRADE_TRUST) {
+        bool patience =
+            j->grade == SGFS_GRADE_SHORT && (j->remedy == LONGER || j->remedy == WARM_UP);
+        snprintf(out, room, "%s%s: %s.", word[j->grade], patience ? " yet" : "", j->why);
+        return;
+    }
+    snprintf(out, room,
+             "%s: the chains agree%s, and means are known to %.0f %% of a standard "
+             "deviation or better.",
+             word[0], j->exact ? "" : ", the audit found no bias",
+             fmax(ceil(100 * precision_of(j->s)), 1));
+}
+
+sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
+                        sgfsi_arena *arena, sgfs_err *err) {
+    char verdict[TEXT + 64], next[TEXT];
+    const sgfsi_json *exact = sgfsi_json_get(d->header, "exact");
+    judge j = {.d = d, .used = used, .s = summary, .ess_min = NAN};
+    /* a file that does not say so: by the statistics that only exact samplers have */
+    j.exact = exact != NULL ? sgfsi_json_get_flag(d->header, "exact")
+                            : summary->trajectories.known || summary->asked.known;
+    bool finite = true;
+    for (int64_t i = 0; i < summary->dim; i++) finite = finite && isfinite(summary->row[i].q50);
+    if (sgfsi_json_get_flag(d->header, "optimiser"))
+        find(&j, SGFS_GRADE_OPTIMISER, NOTHING,
+             "%.*s looks for a mode, and its spread says nothing of the posterior's", (int)NAME,
+             sgfsi_json_get_text(d->header, "sampler", "the sampler"));
+    if (!finite)
+        find(&j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
+             "a chain ran away, and some draws are no numbers any more");
+    if (strncmp(summary->state, "failed", 6) == 0) {
+        int length = (int)strcspn(summary->state, ".");
+        find(&j, SGFS_GRADE_WRONG, OTHER_SAMPLER, "the run %.*s", length, summary->state);
+    }
+    if (summary->draws < 4)
+        find(&j, SGFS_GRADE_SHORT, LONGER, "%lld draws a chain are too few to say anything",
+             (long long)summary->draws);
+    sgfsi_arena work = {0};
+    sgfs_status status = SGFS_OK;
+    if (j.grade < SGFS_GRADE_OPTIMISER && sgfsi_exchangeable(d)) {
+        check_fits(&j);
+    } else if (j.grade < SGFS_GRADE_OPTIMISER) {
+        check_spread(&j);
+        check_tails(&j);
+        status = check_ranges(&j, &work, err);
+        check_parameters(&j);
+    }
+    check_trajectories(&j);
+    if (j.grade < SGFS_GRADE_OPTIMISER) {
+        check_bias(&j);
+        if (used->chains < 2)
+            find(&j, SGFS_GRADE_CARE, NOTHING,
+                 "there is one chain only, and another might end elsewhere");
+    }
+    sgfsi_arena_free(&work);
+    if (status != SGFS_OK) return status;
+    write_verdict(&j, verdict, sizeof verdict);
+    write_next(&j, next, sizeof next);
+    summary->grade = j.grade;
+    summary->trust = j.grade <= SGFS_GRADE_CARE;
+    summary->verdict = sgfsi_arena_text(arena, verdict);
+    summary->next = sgfsi_arena_text(arena, next);
+    return summary->verdict != NULL && summary->next != NULL
+               ? SGFS_OK
+               : sgfsi_fail_memory(err, "the verdict");
+}

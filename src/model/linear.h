@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * linear.h: what samplers made for linear regression want to know beyond the model's table.
+ */
+#ifndef SGFSI_LINEAR_H
+#define SGFSI_LINEAR_H
+
+#include "model/model.h"
+
+/* Is this linear regression, built in (and no model of a user that has its name)? */
+bool sgfsi_is_linear(const sgfs_model *m);
+/* The log of --sigma on the chain's scale; NaN where sigma is the last parameter. */
+double sgfsi_linear_known_log_sigma(const sgfs_model *m);
+
+#endif

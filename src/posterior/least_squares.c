@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ * least_squares.c: from all rows to coordinates in which a linear regression falls apart.
+ *
+ * Let G = X'X (rows by their weights) and Lambda = diag(P). With A = G/sigma0^2 + Lambda = L L' and
+ * the eigenvectors V of L^-1 Lambda L^-T, T' = L^-T V' makes both diagonal at once:
+ *     T Lambda T' = diag(nu),   T G T'/sigma0^2 = diag(d) = I - diag(nu).
+ *
+ * Why not the eigenvectors of G, columns scaled by the prior's deviations: those are found with an
+ * error of 1e-16 of the *largest* eigenvalue, and next to an income in dollars nothing would be
+ * left of a column of zeros and ones. A Cholesky factor does not mind the columns' units, and nu
+ * lies between 0 and 1: an error of 1e-16 in nu is one of 1e-16 in a nu + d, the information, as
+ * long as sigma is not too far from sigma0. So sigma0 is the mode of sigma's own law, found by
+ * doing all this again where the first guess was off by more than a factor of exp(4). It also
+ * takes a P_j of 0. nu is then taken from T itself, so that a small one keeps its digits; d below 0
+ * by rounding is 0, which changes a d + nu by no more than its own rounding.
+ *
+ * The squares in G lose half of the digits of X, which shows where columns are nearly collinear.
+ * What is lost that way is the accuracy of the steps to the centre and of T, not that of the law:
+ * residuals and gradient are taken anew at the centre, by another pass over the rows.
+ *
+ * More columns than rows: only N combinations of the coefficients are seen. In the coefficients
+ * y_j = (beta_j - mean_j) sqrt(P_j), whose prior is N(0, I), X_j/sqrt(P_j) = S, the
+ * eigendecomposition S S' = U'diag(l)U of N x N gives
+ *     S = U' l^1/2 axes,     axes = l^-1/2 U S, orthonormal rows,
+ * so that y enters by the N numbers axes y alone, again N(0, I), and the rest of y has its prior.
+ * The regression on the columns of U' l^1/2 is one of N columns, and goes the way of all others.
+ * Coefficients without a prior, and those whose columns dwarf all others (whose l would drown the
+ * small ones) stay columns of their own. l below rounding are left out: rows that repeat others.
+ */
+#include "posterior/least_squares.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/linear.h"
+#include "model/prior.h"
+
+enum { ROUNDS = 12, MOST_CELLS = 1 << 28 };
+/* Of log sigma0 to the mode; and how far it goes at once: a residual that rounding hides now shows
+ * when the centre is nearer. */
+static const double close_enough = 4, stride = 6;
+static const double dwarfs = 1e8; /* sum of squares of a column, over the median of all */
+
+/* The regression on q columns: of the data, or fewer that stand for them. */
+typedef struct columns {
+    sgfsi_least_squares *s;
+    const sgfs_model *m;
+    int64_t threads;
+    sgfsi_full full;   /* passes over the rows; open where they are not in memory */
+    double *theta, *G; /* D each */
+    double *gram;      /* q x q, lower: X'X */
+    double *P, *mean;  /* q each, of the prior; mean: 0 where P is 0 */
+    double *X, *y;     /* N x q and N in memory, by the root of the weights; or NULL */
+    double *residual;  /* N */
+    double *gradient;  /* q: X' residual at b */
+    double rss;        /* at b */
+} columns;
+
+const char *sgfsi_least_squares_refuses(const sgfs_model *m) {
+    if (!sgfsi_is_linear(m)) return "it is made for linear regression";
+    if (!sgfsi_prior_is_quadratic(m)) return "the prior is not Gaussian";
+    int64_t p = m->data->p, N = m->data->N;
+    if ((p < N ? p : N) > SGFSI_MOST_DENSE)
+        return "both rows and columns are too many for a matrix of them";
+    if (p > N && (double)p * (double)N > MOST_CELLS)
+        return "there are more columns than rows, and too many of both to have them in memory";
+    return NULL;
+}
+
+/* ---- rows that stay where they are ----------------------------------------------------------- */
+
+/* Gradient and residual sum of squares at b by one pass; info: X'X, too. The score of log sigma is
+ * sum r^2/sigma^2 - W: an unknown sigma is given the pass far too small, so that nothing is lost to
+ * W. */
+static sgfs_status pass(columns *c, const double *b, double *info, sgfs_err *err) {
+    int64_t D = c->m->D, q = c->s->q;
+    double log_sigma = c->s->log_sigma0 - (D > q ? 20 : 0), loglik, scale = exp(2 * log_sigma);
+    memcpy(c->theta, b, (size_t)q * sizeof *b);
+    if (D > q) c->theta[q] = log_sigma;
+    sgfs_status status = sgfsi_full_likelihood(&c->full, c->theta, &loglik, c->G, info, err);
+    if (status != SGFS_OK) return status;
+    c->s->rows += c->full.N;
+    for (int64_t j = 0; j < q; j++) c->gradient[j] = scale * c->G[j];
+    if (D > q) c->rss = scale * (c->G[q] + c->s->W);
+    else c->rss = -2 * scale * (loglik + c->s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI));
+    for (int64_t i = 0; i < q && info != NULL; i++) {
+        for (int64_t j = 0; j <= i; j++) c->gram[i * q + j] = scale * info[i * D + j];
+    }
+    return SGFS_OK;
+}
+
+static sgfs_status gather_gram(columns *c, sgfsi_arena *own, sgfs_err *err) {
+    int64_t D = c->m->D;
+    double *info = SGFSI_DOUBLES(own, D * D);
+    c->theta = SGFSI_DOUBLES(own, D);
+    c->G = SGFSI_DOUBLES(own, D);
+    if (info == NULL || c->theta == NULL || c->G == NULL)
+        return sgfsi_fail_memory(err, "the sums over all rows");
+    sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, true, own, err);
+    c->full.log = sgfsi_config_log(c->m->cfg);
+    return status == SGFS_OK ? pass(c, c->s->centre, info, err) : status;
+}
+
+/* ---- more columns than rows ------------------------------------------------------------------ */
+
+typedef struct collection {
+    const sgfs_data *data;
+    double sigma2;
+    double *X, *y, *weight; /* N x p, N, N */
+} collection;
+
+static void collect(void *user, int64_t part, int64_t first, const sgfs_scores *s) {
+    collection *to = user;
+    const sgfs_score_block *beta = &s->block[0];
+    int64_t p = to->data->p;
+    (void)part;
+    sgfsi_data_weights(to->data, first, s->n, to->weight + first);
+    for (int64_t i = 0; i < s->n; i++) {
+        double root = sqrt(to->weight[first + i]), *row = to->X + (first + i) * p;
+        to->y[first + i] = root > 0 ? root * to->sigma2 * beta->left[i] : 0;
+        const sgfs_csr *x = beta->right_sparse;
+        for (int64_t j = 0; x == NULL && j < p; j++) row[j] = root * beta->right[i * p + j];
+        for (int64_t k = x != NULL ? x->start[i] : 0; x != NULL && k < x->start[i + 1]; k++)
+            row[x->col[k]] = root * x->value[k];
+    }
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Which coefficients stay single: those first in s->column. X: N x p. */
+static sgfs_status sort_columns(sgfsi_least_squares *s, int64_t N, const double *X, const double *P,
+                                sgfsi_arena *own, sgfs_err *err) {
+    double *square = SGFSI_DOUBLES(own, 2 * s->p), *sorted = square + s->p, most = INFINITY;
+    if (square == NULL) return sgfsi_fail_memory(err, "the columns");
+    int64_t many = 0, flat = 0, large = 0;
+    for (int64_t i = 0; i < N; i++) {
+        for (int64_t j = 0; j < s->p; j++) square[j] += X[i * s->p + j] * X[i * s->p + j];
+    }
+    for (int64_t j = 0; j < s->p; j++) {
+        flat += P[j] == 0;
+        square[j] = P[j] == 0 ? INFINITY : square[j] / P[j];
+        if (P[j] > 0 && square[j] > 0) sorted[many++] = square[j];
+    }
+    if (flat > N) {
+        return sgfsi_fail(err, SGFS_ENUMERIC,
+                          "There are more coefficients without a prior than rows: there is no "
+                          "posterior. Use a prior (--prior-precision above 0).");
+    }
+    qsort(sorted, (size_t)many, sizeof *sorted, by_size);
+    if (many > 0) most = dwarfs * sorted[many / 2];
+    for (int64_t j = 0; j < s->p; j++) large += square[j] > most;
+    if (large - flat > N / 2) most = DBL_MAX; /* they are the usual ones */
+    for (int64_t j = 0; j < s->p; j++) {
+        if (square[j] > most) s->column[s->single++] = j;
+    }
+    for (int64_t j = 0, end = s->single; j < s->p; j++) {
+        if (!(square[j] > most)) s->column[end++] = j;
+    }
+    return SGFS_OK;
+}
+
+/* All rows at `base`, where the residuals are the target: X N x p, y N, by the weights' roots. */
+static sgfs_status collect_rows(columns *c, const double *base, double log_sigma, double *X,
+                                double *y, sgfsi_arena *own, sgfs_err *err) {
+    int64_t N = c->m->data->N, D = c->m->D;
+    collection to = {c->m->data, exp(2 * log_sigma), X, y, SGFSI_DOUBLES(own, N)};
+    const sgfsi_harvest harvest = {collect, &to};
+    double *theta = SGFSI_DOUBLES(own, D), *G = SGFSI_DOUBLES(own, D), loglik;
+    if (to.weight == NULL || theta == NULL || G == NULL) return sgfsi_fail_memory(err, "the rows");
+    memcpy(theta, base, (size_t)c->s->p * sizeof *base);
+    if (D > c->s->p) theta[c->s->p] = log_sigma;
+    sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, false, own, err);
+    if (status == SGFS_OK) status = sgfsi_full_harvest(&c->full, theta, &harvest, &loglik, G, err);
+    c->s->rows += N;
+    return status;
+}
+
+/* s->axes and the columns of U' l^1/2, which become the last of c->X. S: N x m. */
+static sgfs_status find_axes(columns *c, const double *S, double **columns_of, sgfsi_arena *arena,
+                             sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t N = c->m->data->N, m = s->p - s->single;
+    double *U = SGFSI_DOUBLES(own, N * N), *l = SGFSI_DOUBLES(own, N);
+    double *work = SGFSI_DOUBLES(own, SGFS_EIGEN_WORK(N));
+    if (U == NULL || l == NULL || work == NULL) return sgfsi_fail_memory(err, "the rows' products");
+    sgfsi_gemm_nt(s->device, N, N, m, 1.0, S, S, 0.0, U);
+    if (sgfsi_eigen(s->device, N, U, l, work) != 0)
+        return sgfsi_fail(err, SGFS_ENUMERIC, "The products of the rows have no eigenvectors.");
+    while (s->unseen < N && !(l[s->unseen] > 4 * (double)N * DBL_EPSILON * l[N - 1])) s->unseen++;
+    int64_t r = N - s->unseen;
+    s->axes = SGFSI_DOUBLES(arena, r * m);
+    if (s->axes == NULL) return sgfsi_fail_memory(err, "the rows' products");
+    *columns_of = U + s->unseen * N; /* r x N */
+    sgfsi_gemm_nn(s->device, r, m, N, 1.0, *columns_of, S, 0.0, s->axes);
+    for (int64_t k = 0; k < r; k++) {
+        double root = sqrt(l[s->unseen + k]);
+        for (int64_t j = 0; j < m; j++) s->axes[k * m + j] /= root;
+        for (int64_t i = 0; i < N; i++) (*columns_of)[k * N + i] *= root;
+    }
+    s->q = s->single + r;
+    return SGFS_OK;
+}
+
+/* Fewer columns that stand for all: c->X, c->y, c->P and c->mean. P, mean, base: p each. */
+static sgfs_status reduce(columns *c, const double *P, const double *mean, const double *base,
+                          double log_sigma, sgfsi_arena *arena, sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t N = c->m->data->N, p = s->p;
+    double *X = SGFSI_DOUBLES(own, N * p), *seen = NULL;
+    c->y = SGFSI_DOUBLES(own, N);
+    c->residual = SGFSI_DOUBLES(own, N);
+    if (X == NULL || c->y == NULL || c->residual == NULL) return sgfsi_fail_memory(err, "the rows");
+    sgfs_status status = collect_rows(c, base, log_sigma, X, c->y, own, err);
+    if (status == SGFS_OK) status = sort_columns(s, N, X, P, own, err);
+    if (status != SGFS_OK) return status;
+    int64_t m = p - s->single;
+    double *S = SGFSI_DOUBLES(own, N * m);
+    s->mean = SGFSI_DOUBLES(arena, m);
+    s->scale = SGFSI_DOUBLES(arena, m);
+    if (S == NULL || s->mean == NULL || s->scale == NULL) return sgfsi_fail_memory(err, "the rows");
+    for (int64_t j = 0; j < m; j++) {
+        s->mean[j] = mean[s->column[s->single + j]];
+        s->scale[j] = 1 / sqrt(P[s->column[s->single + j]]);
+        for (int64_t i = 0; i < N; i++)
+            S[i * m + j] = s->scale[j] * X[i * p + s->column[s->single + j]];
+    }
+    status = find_axes(c, S, &seen, arena, own, err);
+    if (status != SGFS_OK) return status;
+    c->X = SGFSI_DOUBLES(own, N * s->q);
+    if (c->X == NULL) return sgfsi_fail_memory(err, "the rows");
+    for (int64_t i = 0; i < N; i++) {
+        for (int64_t k = 0; k < s->single; k++) {
+            int64_t j = s->column[k];
+            c->X[i * s->q + k] = X[i * p + j];
+            c->y[i] += X[i * p + j] * base[j]; /* b has them whole */
+        }
+        for (int64_t k = s->single; k < s->q; k++)
+            c->X[i * s->q + k] = seen[(k - s->single) * N + i];
+    }
+    return SGFS_OK;
+}
+
+/* ---- coordinates ----------------------------------------------------------------------------- */
+
+/* Gradient and residual sum of squares at b. */
+static sgfs_status look(columns *c, const double *b, sgfs_err *err) {
+    const sgfsi_least_squares *s = c->s;
+    if (c->X == NULL) return pass(c, b, NULL, err);
+    int64_t N = c->m->data->N;
+    memcpy(c->residual, c->y, (size_t)N * sizeof *c->y);
+    sgfsi_gemv(s->device, N, s->q, -1.0, c->X, b, 1.0, c->residual);
+    sgfsi_gemv_t(s->device, N, s->q, 1.0, c->X, c->residual, 0.0, c->gradient);
+    c->rss = sgfsi_dot(s->device, N, c->residual, c->residual);
+    return SGFS_OK;
+}
+
+/* A = gram/sigma0^2 + diag(P) -> L; where a pivot is nothing but rounding there is no posterior. */
+static sgfs_status factor(const columns *c, double *A, sgfs_err *err) {
+    const sgfsi_least_squares *s = c->s;
+    int64_t q = s->q, bad = -1;
+    double scale = exp(-2 * s->log_sigma0), least = 64 * (double)q * DBL_EPSILON;
+    for (int64_t i = 0; i < q; i++) {
+        for (int64_t j = 0; j <= i; j++) A[i * q + j] = scale * c->gram[i * q + j];
+        A[i * q + i] += c->P[i];
+    }
+    int64_t failed = sgfsi_potrf(s->device, q, A);
+    if (failed != 0) bad = failed - 1;
+    for (int64_t j = 0; j < q && bad < 0; j++) {
+        double pivot = A[j * q + j], diagonal = scale * c->gram[j * q + j] + c->P[j];
+        if (!(pivot * pivot > least * diagonal)) bad = j;
+    }
+    if (bad < 0) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_ENUMERIC,
+        "The information matrix is singular at \"%.100s\": the data say nothing about "
+        "it, or nothing that other parameters do not say as well. Leave a column out, "
+        "or use a prior (--prior-precision above 0).",
+        bad < s->single ? c->m->param[s->column[bad]] : "the rows' products");
+}
+
+/* The centre goes to the mean given sigma0; L: the factor of A. step: q. */
+static sgfs_status recentre(columns *c, const double *L, double *step, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    double scale = exp(-2 * s->log_sigma0);
+    for (int64_t j = 0; j < s->q; j++)
+        step[j] = scale * c->gradient[j] + c->P[j] * (c->mean[j] - s->centre[j]);
+    sgfsi_trsv(s->device, s->q, L, false, step);
+    sgfsi_trsv(s->device, s->q, L, true, step);
+    sgfsi_axpy(s->device, s->q, 1.0, step, s->centre);
+    return look(c, s->centre, err);
+}
+
+/* s->T from L. nu: q, made anew from T. work: SGFS_EIGEN_WORK(q). */
+static sgfs_status find_coordinates(columns *c, const double *L, double *work, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t q = s->q;
+    memset(work, 0, (size_t)(q * q) * sizeof *work);
+#pragma omp parallel for schedule(static) num_threads((int)c->threads)
+    for (int64_t j = 0; j < q; j++) {
+        work[j * q + j] = sqrt(c->P[j]);
+        sgfsi_trsv(s->device, q, L, false, work + j * q);
+    }
+    sgfsi_syrk_t(s->device, q, q, 1.0, work, 0.0, s->T);
+    if (sgfsi_eigen(s->device, q, s->T, s->nu, work) != 0)
+        return sgfsi_fail(err, SGFS_ENUMERIC, "The information matrix has no eigenvectors.");
+#pragma omp parallel for schedule(static) num_threads((int)c->threads)
+    for (int64_t k = 0; k < q; k++) sgfsi_trsv(s->device, q, L, true, s->T + k * q);
+    return SGFS_OK;
+}
+
+/* What rows and prior say in these coordinates, at the centre. */
+static void fill_in(columns *c) {
+    sgfsi_least_squares *s = c->s;
+    int64_t q = s->q;
+    double scale = exp(-2 * s->log_sigma0), explained = 0;
+    s->Q = scale * c->rss;
+    for (int64_t k = 0; k < q; k++) {
+        const double *t = s->T + k * q;
+        double nu = 0, gamma = 0, kappa = 0;
+        for (int64_t j = 0; j < q; j++) {
+            nu += c->P[j] * t[j] * t[j];
+            gamma += scale * c->gradient[j] * t[j];
+            kappa += c->P[j] * (s->centre[j] - c->mean[j]) * t[j];
+        }
+        s->nu[k] = fmin(nu, 1);
+        double d = s->d[k] = 1 - s->nu[k];
+        s->gamma[k] = gamma;
+        s->kappa[k] = kappa;
+        explained += d > 0 ? gamma * gamma / d : 0;
+        /* (gamma/d + kappa/nu)^2 nu */
+        double apart = d > 0 && s->nu[k] > 0 ? kappa + gamma * s->nu[k] / d : 0;
+        s->delta[k] = apart != 0 ? apart * apart / s->nu[k] : 0;
+    }
+    double R = s->Q - explained; /* of least squares; less than rounding: the fit is perfect */
+    s->law = (sgfsi_sigma_law){.q = q,
+                               .d = s->d,
+                               .nu = s->nu,
+                               .delta = s->delta,
+                               .W = s->W,
+                               .R = R > 1e-11 * s->Q ? R : 0};
+}
+
+/* From the first look to coordinates at a sigma0 near the mode of sigma. prior: precision and mean
+ * of log sigma. */
+static sgfs_status settle(columns *c, const double prior[2], sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    double *A = SGFSI_DOUBLES(own, s->q * s->q), *step = SGFSI_DOUBLES(own, s->q);
+    double *work = SGFSI_DOUBLES(own, SGFS_EIGEN_WORK(s->q)), mode = 0;
+    if (A == NULL || step == NULL || work == NULL)
+        return sgfsi_fail_memory(err, "the coordinates of the regression");
+    for (int round = 0; round < ROUNDS; round++) {
+        sgfs_status status = factor(c, A, err);
+        if (status == SGFS_OK) status = recentre(c, A, step, err);
+        if (status == SGFS_OK) status = find_coordinates(c, A, work, err);
+        if (status != SGFS_OK) return status;
+        fill_in(c);
+        if (s->known) return SGFS_OK;
+        s->law.precision = prior[0] / 4;
+        s->law.middle = 2 * (s->log_sigma0 - prior[1]);
+        status = sgfsi_sigma_law_mode(&s->law, &mode, err);
+        if (status != SGFS_OK || fabs(mode) <= 2 * close_enough) return status;
+        s->log_sigma0 -= fmax(-stride, fmin(mode / 2, stride));
+    }
+    return SGFS_OK;
+}
+
+/* Room for q coordinates. */
+static sgfs_status make_room(columns *c, sgfsi_arena *arena, sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t q = s->q;
+    double *room = SGFSI_DOUBLES(arena, 6 * q);
+    s->T = SGFSI_DOUBLES(arena, q * q);
+    c->gram = SGFSI_DOUBLES(own, q * q);
+    c->gradient = SGFSI_DOUBLES(own, 3 * q);
+    if (room == NULL || s->T == NULL || c->gram == NULL || c->gradient == NULL)
+        return sgfsi_fail_memory(err, "the coordinates of the regression");
+    c->P = c->gradient + q;
+    c->mean = c->gradient + 2 * q;
+    s->centre = room;
+    s->d = room + q;
+    s->nu = room + 2 * q;
+    s->gamma = room + 3 * q;
+    s->kappa = room + 4 * q;
+    s->delta = room + 5 * q;
+    return SGFS_OK;
+}
+
+static sgfs_status open_columns(columns *c, sgfsi_arena *arena, sgfsi_arena *own, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    const sgfs_model *m = c->m;
+    int64_t D = m->D, p = s->p;
+    double *start = SGFSI_DOUBLES(own, 4 * D), *zero = start + D, *slope = start + 2 * D;
+    double *P = start + 3 * D, log_sigma = sgfsi_linear_known_log_sigma(m);
+    s->column = sgfsi_arena_alloc(arena, p, sizeof *s->column);
+    if (start == NULL || s->column == NULL) return sgfsi_fail_memory(err, "the regression");
+    m->kind->start(m, start, zero);
+    s->known = !isnan(log_sigma);
+    if (!s->known) log_sigma = start[p];
+    /* a parabola is known by its slope at 0 and its curvature: slope_j = P_j mean_j */
+    memset(zero, 0, (size_t)D * sizeof *zero);
+    sgfs_status status = sgfsi_prior_add(m, zero, NULL, slope, err);
+    for (int64_t j = 0; j < D; j++) {
+        P[j] = sgfsi_prior_curvature(m, zero, j);
+        slope[j] = P[j] > 0 ? slope[j] / P[j] : 0; /* now the mean */
+        if (P[j] > 0 && p > m->data->N) start[j] = slope[j];
+    }
+    const double prior[2] = {s->known ? 0 : P[D - 1], s->known ? 0 : slope[D - 1]};
+    s->log_sigma0 = log_sigma;
+    if (status == SGFS_OK && p > m->data->N) {
+        status = reduce(c, P, slope, start, log_sigma, arena, own, err);
+    } else {
+        s->q = s->single = p;
+        for (int64_t j = 0; j < p; j++) s->column[j] = j;
+    }
+    if (status == SGFS_OK) status = make_room(c, arena, own, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t k = 0; k < s->q; k++) {
+        bool one = k < s->single;
+        c->P[k] = one ? P[s->column[k]] : 1;
+        c->mean[k] = one ? slope[s->column[k]] : 0;
+        s->centre[k] = one ? start[s->column[k]] : 0;
+    }
+    if (c->X != NULL) {
+        sgfsi_syrk_t(s->device, m->data->N, s->q, 1.0, c->X, 0.0, c->gram);
+        status = look(c, s->centre, err);
+    } else {
+        status = gather_gram(c, own, err);
+    }
+    return status == SGFS_OK ? settle(c, prior, own, err) : status;
+}
+
+sgfs_status sgfsi_least_squares_open(sgfsi_least_squares *s, const sgfs_model *m, int64_t threads,
+                                     sgfsi_arena *arena, sgfs_err *err) {
+    sgfsi_arena own = {NULL};
+    columns c = {.s = s, .m = m, .threads = threads};
+    *s = (sgfsi_least_squares){
+        .model = m, .device = m->ctx.near, .p = m->data->p, .W = m->data->total};
+    sgfs_status status = open_columns(&c, arena, &own, err);
+    sgfsi_arena_free(&own);
+    return status;
+}
+
+/* ---- a place --------------------------------------------------------------------------------- */
+
+void sgfsi_least_squares_place(const sgfsi_least_squares *s, const double *c, double *z,
+                               double *work, double *beta) {
+    int64_t q = s->q, single = s->single, m = s->p - single, r = q - single;
+    double *b = work, *along = work + q;
+    memcpy(b, s->centre, (size_t)q * sizeof *b);
+    sgfsi_gemv_t(s->device, q, q, 1.0, s->T, c, 1.0, b);
+    for (int64_t k = 0; k < single; k++) beta[s->column[k]] = b[k];
+    if (m == 0) return;
+    /* z with its parts along the axes replaced */
+    memcpy(along, b + single, (size_t)r * sizeof *along);
+    sgfsi_gemv(s->device, r, m, -1.0, s->axes, z, 1.0, along);
+    sgfsi_gemv_t(s->device, r, m, 1.0, s->axes, along, 1.0, z);
+    for (int64_t j = 0; j < m; j++) beta[s->column[single + j]] = s->mean[j] + s->scale[j] * z[j];
+}
+
+sgfs_status sgfsi_least_squares_lp(const sgfsi_least_squares *s, const double *c,
+                                   const double *theta, double *lp, sgfs_err *err) {
+    double squares = s->Q, log_sigma = s->known ? s->log_sigma0 : theta[s->p];
+    for (int64_t k = 0; k < s->q; k++) squares += c[k] * (s->d[k] * c[k] - 2 * s->gamma[k]);
+    *lp = -s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI) -
+          0.5 * exp(-2 * (log_sigma - s->log_sigma0)) * squares;
+    return sgfsi_prior_add(s->model, theta, lp, NULL, err);
+}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""The prior that regressions have when nobody names one, against posteriors that numpy works out by itself.
+
+With s = 1 (linear: the sd of the target): N(0, 2.5 s/sd(x)) for numbers, N(0, 2.5 s) for columns of 0 and 1, the
+intercept at the columns' means N(0, 2.5 s) (linear: around the target's mean), log_sigma N(log s, 1). The columns
+are far from 0 (a year), so that a prior on the intercept at 0, or one scale for all columns, gives another answer."""
+import json
+
+import numpy as np
+import pytest
+
+from cli_program import Sgfs, write
+
+RNG = np.random.default_rng(2385)
+ROWS = 60
+YEAR = RNG.integers(1990, 2021, ROWS).astype(float)
+CITY = (RNG.random(ROWS) < 0.3).astype(float)
+NOISE = RNG.standard_normal(ROWS)
+LABEL = (RNG.random(ROWS) < 1 / (1 + np.exp(-0.11 * (YEAR - 2007)))).astype(int)
+PRICE = 4e4 * (YEAR - 1950) + 3e5 * CITY + 2e5 * NOISE
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    sgfs = Sgfs(tmp_path_factory.mktemp("default_prior"), prior=None)
+    write(sgfs.folder / "label.csv", ["year,y", *(f"{a:g},{b}" for a, b in zip(YEAR, LABEL))])
+    write(sgfs.folder / "both.csv", ["year,city,y", *(f"{a:g},{c:g},{b}" for a, c, b in zip(YEAR, CITY, LABEL))])
+    write(sgfs.folder / "price.csv", ["year,city,y", *(f"{a:g},{c:g},{b!r}" for a, c, b in zip(YEAR, CITY, map(float, PRICE)))])
+    write(sgfs.folder / "rows.svm", [f"{b} 1:{a:g}" + (" 2:1" if c else "") for a, c, b in zip(YEAR, CITY, LABEL)])
+    return sgfs
+
+
+def mode(sgfs, model, data, *words):
+    """Mode and covariance that `optimize` finds, on the scale of the file's columns."""
+    return json.loads(sgfs.ok("optimize", model, "--data", data, "--json", *words).stdout)
+
+
+def header(sgfs, run="fit.run"):
+    text = (sgfs.folder / run).read_bytes()
+    return json.JSONDecoder().raw_decode(text[text.index(b"{"):].decode("utf-8", "replace"))[0]
+
+
+def logistic_mode(A, prior):
+    """Newton; A: columns with their intercept, prior: precision matrix of their coefficients."""
+    t = np.zeros(A.shape[1])
+    for _ in range(100):
+        p = 1 / (1 + np.exp(-A @ t))
+        H = (A * (p * (1 - p))[:, None]).T @ A + prior
+        t = t + np.linalg.solve(H, A.T @ (LABEL - p) - prior @ t)
+    return t
+
+
+def test_a_grid_of_two_parameters(site):
+    """Means and sds of year and of the intercept of the file's own column, by quadrature over 301 x 301 places."""
+    mean, sd = YEAR.mean(), YEAR.std(ddof=1)
+    b0, b1 = np.meshgrid(np.linspace(-7, 7, 301), np.linspace(-1.2 / sd, 6 / sd, 301), indexing="ij")
+    eta = b0[..., None] + b1[..., None] * (YEAR - mean)
+    log_density = (LABEL * eta - np.logaddexp(0, eta)).sum(-1) - (b0**2 + (b1 * sd) ** 2) / (2 * 2.5**2)
+    w = np.exp(log_density - log_density.max())
+    w /= w.sum()
+    site.ok("sample", "logistic", "--data", "label.csv", "--draws", "8000", "--chains", "4", "--seed", "3",
+            "--out", "fit.run", "--overwrite", "-q")
+    draws = site.draws().reshape(-1, 2)
+    for got, grid in ((draws[:, 1], b1), (draws[:, 0] + mean * draws[:, 1], b0), (draws[:, 0], b0 - mean * b1)):
+        m = (w * grid).sum()
+        s = np.sqrt((w * (grid - m) ** 2).sum())
+        # about 10,000 effective draws: an error of 0.01 sd in a mean, of 0.7 % in an sd
+        assert abs(got.mean() - m) < 0.05 * s and abs(got.std() / s - 1) < 0.04, (got.mean(), m, got.std(), s)
+
+
+@pytest.mark.parametrize("words", [(), ("--prior", "auto")])
+def test_numbers_and_columns_of_zeros_and_ones(site, words):
+    """The mode, with year scaled by its sd, the column of zeros and ones as it is, and both centred."""
+    X = np.column_stack([YEAR, CITY])
+    A = np.column_stack([np.ones(ROWS), X - X.mean(0)])
+    t = logistic_mode(A, np.diag([1, YEAR.var(ddof=1), 1]) / 2.5**2)
+    wanted = [t[0] - X.mean(0) @ t[1:], t[1], t[2]]
+    got = mode(site, "logistic", "both.csv", *words)
+    np.testing.assert_allclose(got["mean"], wanted, rtol=1e-6)
+    softmax = mode(site, "softmax", "both.csv", *words)  # of two labels, one the reference: the same model
+    np.testing.assert_allclose(softmax["mean"], wanted, rtol=1e-6)
+
+
+def test_sparse_columns_are_not_centred(site):
+    A = np.column_stack([np.ones(ROWS), YEAR / 2000, CITY])  # by 2000: Newton's matrix is a good one then
+    t = logistic_mode(A, np.diag([1, YEAR.var(ddof=1) / 2000**2, 1]) / 2.5**2)
+    got = mode(site, "logistic", "rows.svm")
+    np.testing.assert_allclose(got["mean"], t / [1, 2000, 1], rtol=1e-5)
+
+
+def test_linear_in_closed_form(site):
+    """sigma given: beta is Gaussian, with covariance (X'X/sigma^2 + P)^-1 in the columns that the prior knows."""
+    sigma, s = 2e5, PRICE.std(ddof=1)
+    X = np.column_stack([YEAR, CITY])
+    A = np.column_stack([np.ones(ROWS), X - X.mean(0)])
+    P = np.diag([1, YEAR.var(ddof=1), 1]) / (2.5 * s) ** 2
+    cov = np.linalg.inv(A.T @ A / sigma**2 + P)
+    t = cov @ (A.T @ (PRICE - PRICE.mean()) / sigma**2)
+    site.ok("sample", "linear", "--data", "price.csv", "--sigma", sigma, "--draws", "5000", "--seed", "5", "--out", "fit.run",
+            "--overwrite", "-q")
+    draws = site.draws().reshape(-1, 3)
+    at_means = draws[:, 0] + draws[:, 1:] @ X.mean(0)
+    for got, m, sd in zip((at_means, draws[:, 1], draws[:, 2]), t + [PRICE.mean(), 0, 0], np.sqrt(np.diag(cov))):
+        assert abs(got.mean() - m) < 0.06 * sd and abs(got.std() / sd - 1) < 0.05, (got.mean(), m, got.std(), sd)
+
+
+def test_linear_with_its_sigma(site):
+    """log_sigma by quadrature: given sigma the target is Gaussian with covariance sigma^2 + A P^-1 A'."""
+    s = PRICE.std(ddof=1)
+    X = np.column_stack([YEAR, CITY])
+    A = np.column_stack([np.ones(ROWS), X - X.mean(0)]) * np.array([1, 1 / YEAR.std(ddof=1), 1]) * 2.5
+    y = (PRICE - PRICE.mean()) / s
+    grid, log_density = np.linspace(-3, 2, 401), []
+    for g in grid:
+        C = np.exp(2 * g) * np.eye(ROWS) + A @ A.T
+        log_density.append(-0.5 * np.linalg.slogdet(C)[1] - 0.5 * y @ np.linalg.solve(C, y) - g * g / 2)
+    w = np.exp(log_density - np.max(log_density))
+    w /= w.sum()
+    m = w @ grid + np.log(s)
+    sd = np.sqrt(w @ (grid + np.log(s) - m) ** 2)
+    site.ok("sample", "linear", "--data", "price.csv", "--draws", "8000", "--seed", "5", "--out", "fit.run", "--overwrite", "-q")
+    got = site.draws()[..., 3]
+    assert abs(got.mean() - m) < 0.06 * sd and abs(got.std() / sd - 1) < 0.06, (got.mean(), m, got.std(), sd)
+
+
+def test_a_line_says_so_and_the_header_has_the_numbers(site):
+    done = site.ok("sample", "linear", "--data", "price.csv", "--draws", "200", "--out", "fit.run", "--overwrite")
+    assert "Prior: normal with sd 2.5 sd(y)/sd(x)" in done.stderr and "--prior-precision 1" in done.stderr
+    assert "narrow" not in done.stderr and "differ in scale" not in done.stderr
+    head = header(site)
+    assert head["config"]["prior.kind"] == "auto" and head["config"]["prior.precision"] == "auto"
+    info = head["model_info"] if "model_info" in head else head["info"]
+    s = PRICE.std(ddof=1)
+    np.testing.assert_allclose(info["prior_precisions"], [0.16, 0.16, 0.16, 1], rtol=1e-12)
+    np.testing.assert_allclose(info["prior_sds"], [2.5 * s, 2.5 * s / YEAR.std(ddof=1), 2.5 * s, 1], rtol=1e-9)
+    done = site.ok("sample", "linear", "--data", "price.csv", "--draws", "200", "--prior-precision", "1", "--out", "fit.run",
+                   "--overwrite")
+    assert "Prior:" not in done.stderr and "is narrow for these units" in done.stderr
+
+
+def test_standardised_columns_have_it_already(site):
+    """--standardize changes nothing about it where there are numbers only."""
+    plain, scaled = (mode(site, "logistic", "label.csv", *words)["mean"] for words in ((), ("--standardize",)))
+    np.testing.assert_allclose(plain, scaled, rtol=1e-9)
+
+
+def test_a_run_is_opened_again_with_it(site):
+    site.ok("sample", "logistic", "--data", "both.csv", "--draws", "400", "--out", "fit.run", "--overwrite", "-q")
+    audit = json.loads(site.ok("audit", "fit.run", "--json", "-q").stdout)
+    assert audit
+    site.ok("predict", "fit.run", "--data", "both.csv", "--out", "p.csv", "--overwrite", "-q")
+    p = np.loadtxt(site.folder / "p.csv", delimiter=",", skiprows=1, usecols=None, dtype=str)
+    draws = site.draws().reshape(-1, 3)
+    wanted = (1 / (1 + np.exp(-(draws[:, :1] + draws[:, 1:] @ np.array([YEAR, CITY]))))).mean(0)
+    best = min(np.abs(p[:, j].astype(float) - wanted).max() for j in range(p.shape[1])
+               if all(c.replace(".", "").replace("e-", "").isdigit() for c in p[:, j]))
+    assert best < 1e-6
+
+
+def test_networks_keep_theirs(site):
+    done = site.ok("sample", "mlp", "--data", "label.csv", "--hidden", "2", "--standardize", "--draws", "20", "--warmup", "20",
+                   "--sampler", "sgfs-d", "--out", "fit.run", "--overwrite")
+    assert "Prior:" not in done.stderr
+    assert header(site)["config"]["prior.kind"] == "gaussian" and header(site)["config"]["prior.precision"] == "1"
+
+
+def test_the_truth_of_simulated_data_has_it(site):
+    """The stored posterior is on the scale of the file's columns, and that of the default prior."""
+    site.ok("simulate", "logistic", "--rows", "500", "--dim", "2", "--out", "s.csv", "--truth", "t.json", "--overwrite", "-q")
+    truth = json.loads((site.folder / "t.json").read_text())
+    got = mode(site, "logistic", "s.csv")
+    sd = np.sqrt(np.diag(got["cov"])) if "cov" in got else np.sqrt(np.diag(truth["cov"]))
+    # the truth is a mean, with the first correction to the mode
+    assert np.abs(np.subtract(got["mean"], truth["mean"]) / sd).max() < 0.3
+    site.ok("sample", "logistic", "--data", "s.csv", "--draws", "2000", "--out", "fit.run", "--overwrite", "-q")
+    done = site.ok("compare", "fit.run", "--reference", "t.json")
+    assert done.returncode == 0

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The first line of a summary, the command it proposes, and the exit code of `sgfs sample`.
+
+The grades themselves are in unit/test_trust; here the program is asked for runs that end with each of
+them: exact draws, far too few of them, chains that hardly move, an approximate sampler."""
+import json
+import shlex
+
+import pytest
+
+from cli_program import Sgfs, lines, quarters, write
+
+DOUBT = 7
+# chains that begin in different places and stay there
+STUCK = ("--sampler", "hmc", "--epsilon", "1e-6", "--warmup", "0", "--init", "3")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    program = Sgfs(tmp_path_factory.mktemp("trust"), strict=True)
+    write(program.folder / "good.csv", lines(*quarters(400)))
+    return program
+
+
+def sample(site, *words):
+    return site("sample", "logistic", "--data", "good.csv", "--threads", "1", *words, "--out", "a.run", "--overwrite")
+
+
+def test_trusted(site):
+    done = sample(site)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Trust: the chains agree, and means are known to ")
+    shown = site.ok("summary", "a.run")
+    assert shown.stdout.split("\n")[0] == done.stdout.split("\n")[0]
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)
+    assert told["trust"] is True and told["verdict"] == done.stdout.split("\n")[0] and "next" not in told
+
+
+def test_stuck_chains_have_an_exit_code(site):
+    done = sample(site, *STUCK, "--draws", "100")
+    assert done.returncode == DOUBT and done.stdout.startswith("Do not trust: chain ")
+    assert "The draws are in a.run." in done.stderr and "--allow-unconverged" in done.stderr
+    assert site.draws("a.run").shape == (4, 100, 3), "they are kept"
+    assert json.loads(site.ok("summary", "a.run", "--json").stdout)["trust"] is False
+    assert sample(site, *STUCK, "--draws", "100", "--allow-unconverged").returncode == 0
+    done = sample(site, *STUCK, "--draws", "100", "--json")
+    assert done.returncode == DOUBT and json.loads(done.stdout)["trust"] is False
+    done = sample(site, *STUCK, "--draws", "100", "-q")
+    assert done.returncode == DOUBT and done.stdout == "" and "warning: Do not trust: chain " in done.stderr
+
+
+def test_a_short_run_is_what_was_asked_for(site):
+    """Too short is a failure where the program chose the length, and none where the user did."""
+    done = sample(site, "--draws", "20")
+    assert done.returncode == 0 and done.stdout.startswith("Do not trust yet: ")
+    slow = ("--sampler", "exact-rows", "--rho", "0.9995")
+    assert sample(site, *slow).returncode == DOUBT
+
+
+def test_the_next_command_can_be_pasted(site):
+    sample(site, "--draws", "20")
+    told = site.ok("summary", "a.run").stdout.split("\n")[1]
+    assert told.startswith("What to type next: sgfs sample logistic --config a.run --draws ")
+    words = shlex.split(told.removeprefix("What to type next: sgfs "))
+    done = site(*words, "--out", "b.run", "--overwrite")
+    assert done.returncode == 0 and done.stdout.startswith("Trust"), done.stderr
+
+
+def test_an_approximate_sampler_is_to_be_audited(site):
+    done = sample(site, "--sampler", "sgfs-cv")
+    assert done.returncode == 0 and done.stdout.startswith("Trust, with care: sgfs-cv is approximate")
+    (site.folder / "a.run").rename(site.folder / "my run.run")
+    told = site.ok("summary", "my run.run").stdout.split("\n")[1]
+    assert told == "What to type next: sgfs audit 'my run.run'"
+    assert shlex.split(told)[-1] == "my run.run"
+
+
+def test_what_a_new_user_need_not_know_is_under_verbose(site):
+    done = sample(site, "--draws", "200")
+    known = ("tau", "ATUC", "ridges", "rows touched", "state: ")
+    for word in known:
+        assert word not in done.stdout, word
+    loud = sample(site, "--draws", "200", "--verbose").stdout
+    again = site.ok("summary", "a.run", "--verbose").stdout
+    for word in known:
+        assert word in loud and word in again, word
+    assert site("summary", "a.run", "--verbos").returncode == 2
