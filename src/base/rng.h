@@ -36,7 +36,6 @@ typedef enum sgfsi_purpose {
 } sgfsi_purpose;
 
 /* Uses that share a purpose with iterations count from here on, where no iteration gets to. */
-#define SGFSI_PROBE_ANCHOR ((int64_t)1 << 40) /* SGFSI_PROBE: batches at the anchor itself */
 #define SGFSI_PROBE_PLACE  ((int64_t)1 << 48) /* SGFSI_PROBE: places around it */
 #define SGFSI_PROBE_SIGNS  ((int64_t)1 << 49) /* SGFSI_PROBE: signs for the mean eigenvalue there */
 #define SGFSI_PROBE_VECTOR ((int64_t)1 << 50) /* SGFSI_PROBE: where a power iteration begins */

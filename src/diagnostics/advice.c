@@ -218,7 +218,7 @@ static void judge_spread(list *out) {
     double worst = 1;
     const sgfsi_json *header = out->draws->header;
     bool scored = sgfsi_json_get_text(header, "fisher", "")[0] != '\0';
-    if (s->trajectories.known)
+    if (s->trajectories.known || sgfsi_json_get_flag(header, "exact"))
         return; /* accepted or rejected by the exact density: no bias to see */
     /* Chains that are apart have a wide spread in any case: that was said already. */
     double bound = SPREAD_MOST;

@@ -39,7 +39,7 @@ static void judge(int64_t K, const double *W, double *accept, double *tau) {
         *accept += weight * a;
         *tau += weight * (2 / a - 1);
     }
-    *accept /= sum;
+    *accept = sum > 0 ? *accept / sum : 0;
     *tau = sum > 0 && isfinite(*tau) ? *tau / sum : INFINITY;
 }
 

@@ -10,10 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The average of S remembers at least this many batches in warm-up, and rows for each parameter:
- * the largest eigenvalue of an average over r D rows is too large by about 2/sqrt(r). It need not
- * forget fast: the chain begins where it will stay. */
-static const double batches_remembered = 200, rows_remembered = 400;
+#include "base/rng.h"
+
+/* The average of S remembers at least this many batches in warm-up, rows for each parameter (the
+ * largest eigenvalue of an average over r D rows is too large by about 2/sqrt(r)) and visits of
+ * each row: one that alone knows a parameter is in few batches, and the average of what they say
+ * must not be a matter of luck. It need not forget fast: the chain begins where it will stay. */
+static const double batches_remembered = 200, rows_remembered = 400, visits_remembered = 16;
+enum { SIGNS = 32 }; /* vectors that a trace is estimated by */
 
 sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err) {
     const sgfsi_corrected_settings *set = sampler->settings;
@@ -23,6 +27,7 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
     g->scaled = strcmp(set->noise_matrix, "diag") == 0;
     g->given = !isnan(set->step);
     g->h = set->step;
+    g->margin = sgfsi_noise_margin;
     const sgfs_fisher_kind *kind = g->scaled ? &sgfs_fisher_diag : sampler->fisher;
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * e->D);
     if (room == NULL) return sgfsi_fail_memory(err, "the sampler");
@@ -40,7 +45,8 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
     if (status == SGFS_OK && !g->scaled)
         status =
             sgfsi_sym_open(&g->next, sampler->fisher, dev, sampler->layout, sampler->arena, err);
-    double rows = rows_remembered * (double)e->D;
+    double rows =
+        fmax(rows_remembered * (double)e->D, visits_remembered * (double)sampler->model->data->N);
     if (!sgfsi_config_given(sampler->plan->cfg, "fisher.window"))
         g->I1.window = fmax(batches_remembered, ceil(rows / (double)e->n));
     return status;
@@ -52,6 +58,7 @@ void sgfsi_corrected_fields(sgfsi_corrected *g, sgfsi_fields *list) {
     if (!g->scaled) sgfsi_sym_fields(&g->R, list, "R");
     SGFSI_FIELD_ONE(list, g, scale);
     SGFSI_FIELD_ONE(list, g, h);
+    SGFSI_FIELD_ONE(list, g, margin);
     SGFSI_FIELD_ONE(list, g, ready);
     SGFSI_FIELD_ONE(list, g, noise);
     SGFSI_FIELD_ONE(list, g, measured);
@@ -67,18 +74,18 @@ static double noise_factor(const sgfsi_eval *e) {
 
 /* tr((L L')^-1 V)/D, without bias and in D^2 operations: r' L^-1 V L^-T r for signs r. Where only
  * the diagonal is known, the mean of V_jj/A_jj. */
-static double mean_eigenvalue(sgfsi_corrected *g) {
+static double mean_eigenvalue(sgfsi_corrected *g, const sgfs_sym *V) {
     const sgfs_sym *L = &g->P.L;
     if (g->scaled) {
         double sum = 0;
-        g->V.kind->diag(&g->V, g->x);
+        V->kind->diag(V, g->x);
         g->P.A.kind->diag(&g->P.A, g->tmp);
         for (int64_t j = 0; j < L->D; j++) sum += g->x[j] / g->tmp[j];
         return sum / (double)L->D;
     }
     for (int64_t j = 0; j < L->D; j++) g->x[j] = g->z[j] < 0 ? -1 : 1;
     L->kind->solve(L, true, g->x);
-    g->V.kind->mul(&g->V, g->x, g->tmp);
+    V->kind->mul(V, g->x, g->tmp);
     return sgfsi_dot(L->device, L->D, g->x, g->tmp) / (double)L->D;
 }
 
@@ -91,8 +98,21 @@ void sgfsi_corrected_learn(sgfsi_corrected *g, const sgfsi_eval *e, bool warmup,
     if (kappa >= 1) a->I1.kind->combine(&a->I1, 1, &g->V, 0, NULL);
     else a->I1.kind->combine(&a->I1, 1 - kappa, &a->I1, kappa, &g->V);
     if (kappa_noise <= 0) return;
-    double now = noise_factor(e) * mean_eigenvalue(g);
+    double now = noise_factor(e) * mean_eigenvalue(g, &g->V);
     g->noise = g->measured++ == 0 ? now : g->noise + kappa_noise * (now - g->noise);
+}
+
+void sgfsi_corrected_know(sgfsi_corrected *g, const sgfs_sampler *sampler, const double *cov) {
+    double sum = 0;
+    g->I1.I1.kind->from_dense(&g->I1.I1, cov);
+    g->I1.updates = (int64_t)g->I1.window;
+    g->I1.settled = 0;
+    for (int i = 0; i < SIGNS; i++) {
+        sgfsi_sampler_normals(sampler, SGFSI_PROBE_SIGNS + i, SGFSI_PROBE, g->z);
+        sum += mean_eigenvalue(g, &g->I1.I1);
+    }
+    g->noise = noise_factor(&sampler->eval) * sum / SIGNS;
+    g->measured = 1;
 }
 
 /* S_jj/A_jj, where only the diagonal is known. */
@@ -122,7 +142,7 @@ static bool try_factor(sgfsi_corrected *g, const sgfsi_eval *e, double h, double
 /* The largest h <= most for which h (2-h) A - (1 + margin) h^2 S is positive definite; 0: none.
  * Halved until it is possible, then between that and twice as much, to one part in a hundred. */
 static double largest_step(sgfsi_corrected *g, const sgfsi_eval *e, double most) {
-    const double margin = sgfsi_noise_margin;
+    const double margin = g->margin;
     double h = most;
     if (g->scaled) compare_diagonals(g, e);
     if (try_factor(g, e, h, margin)) return h;

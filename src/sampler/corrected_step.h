@@ -49,6 +49,7 @@ typedef struct sgfsi_corrected {
     double scale;      /* of `scaled` */
     double mean, most; /* S_jj/A_jj of `scaled`: their mean, the largest */
     double h;          /* NaN: not chosen yet */
+    double margin;     /* an h of our own choice leaves room for so much more noise */
     bool given;        /* h is the user's */
     int64_t missed;    /* times on end that there was no R for a given h */
     bool ready;        /* R is there */
@@ -59,6 +60,9 @@ typedef struct sgfsi_corrected {
 
 sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs_err *err);
 
+/* I1hat as all rows have it (cov: D x D lower), and the noise that belongs to it: what batches say
+ * later is averaged with it, as if it were the mean of as many batches as the window has. */
+void sgfsi_corrected_know(sgfsi_corrected *g, const sgfs_sampler *sampler, const double *cov);
 /* Take the batch that was scored last into I1hat, and measure its noise, with the signs of g->z;
  * kappa_noise: weight of this batch in g->noise. */
 void sgfsi_corrected_learn(sgfsi_corrected *g, const sgfsi_eval *e, bool warmup,

@@ -68,20 +68,10 @@ static double stiffness(const sgfsi_precision *p, const sgfs_sampler *sampler, d
     return largest < 1.001 ? 1 : 1.1 * largest;
 }
 
-sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler, double *x,
-                                      sgfs_err *err) {
-    const sgfsi_anchor *a = sampler->anchor;
+sgfs_status sgfsi_precision_of_dense(sgfsi_precision *p, sgfs_sampler *sampler, const double *A,
+                                     double *x, sgfs_err *err) {
     const sgfs_fisher_kind *f = p->A.kind;
-    int64_t D = p->A.D;
-    sgfsi_arena arena = {NULL};
-    double *dense = SGFSI_DOUBLES(&arena, D * D); /* lower */
-    if (dense == NULL) return sgfsi_fail_memory(err, "the curvature");
-    for (int64_t i = 0; i < D; i++) {
-        for (int64_t j = 0; j <= i; j++)
-            dense[i * D + j] = sgfsi_dot(p->A.device, j + 1, a->L + i * D, a->L + j * D);
-    }
-    f->from_dense(&p->A, dense);
-    sgfsi_arena_free(&arena);
+    f->from_dense(&p->A, A);
     sgfs_status status = factor(p, sampler, err);
     if (status != SGFS_OK) return status;
     bool whole = f == &sgfs_fisher_full;

@@ -4,8 +4,7 @@
  *
  *     A = information + the prior's curvature,   L L' = A + rho I        any structure of sgfs_sym
  *
- * and where it comes from: the anchor's information, or a running average of the scores'
- * covariance.
+ * and where it comes from: the information around the anchor, or the scores' covariance.
  */
 #ifndef SGFSI_PRECISION_H
 #define SGFSI_PRECISION_H
@@ -23,9 +22,10 @@ typedef struct sgfsi_precision {
 
 sgfs_status sgfsi_precision_open(sgfsi_precision *p, const sgfs_sampler *sampler, sgfs_err *err);
 
-/* A = what the structure keeps of the anchor's L L'; x: 2 D numbers of room. */
-sgfs_status sgfsi_precision_at_anchor(sgfsi_precision *p, sgfs_sampler *sampler, double *x,
-                                      sgfs_err *err);
+/* A = what the structure keeps of a matrix (D x D lower), about the anchor's own; x: D numbers of
+ * room. */
+sgfs_status sgfsi_precision_of_dense(sgfsi_precision *p, sgfs_sampler *sampler, const double *A,
+                                     double *x, sgfs_err *err);
 /* A = N I1 + the prior's precision. */
 sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler, const sgfs_sym *I1,
                                       sgfs_err *err);

@@ -6,19 +6,22 @@
  *     G = G* + grad log prior(theta) + N mean_batch [g_i(theta) - g_i(theta*)]
  *
  *   theta*   the anchor, near the mode, with G* = gradient of all rows there (posterior/anchor.h)
- *   A        information at the anchor + prior
+ *   A        information + prior, at the anchor; with few rows a parameter its mean around it
  *   S        (gamma - 1) N Cov(g_i(theta) - g_i(theta*)): about (D/n) A where SGFS has (N/n) A
  *
  * so that with n of a few D the step h = 1 is allowed and every minibatch gives an almost
  * independent draw, whatever N is.
  *
- * While the first chain opens: anchor; S at places drawn from the Gaussian N(theta*, A^-1), which
- * is the stationary law to first order; from that h, the largest step <= 1 for which R exists with
- * a margin, or the sentence that says that nothing is gained (sampler->fallback). The other chains
- * borrow all of it. A chain begins with a draw of that Gaussian and goes on averaging S along its
- * own way: the average over the stationary law is all that matters (corrected_step.h), and the
- * window of the average has forgotten the probes when warm-up ends. Should R cease to exist, h is
- * lowered, which is counted (sampler->interventions).
+ * While the first chain opens: anchor; S from all rows (posterior/row_noise.h) at places of the
+ * Gaussian N(theta*, A^-1), which is the stationary law to first order; from that h, the largest
+ * step <= 1 for which R exists with a margin, or the sentence that says that nothing is gained
+ * (sampler->fallback). The other chains borrow all of it. A chain begins with a draw of that
+ * Gaussian and goes on averaging S along its own way: the average over the stationary law is all
+ * that matters (corrected_step.h). Should R cease to exist, h is lowered, which is counted
+ * (sampler->interventions).
+ *
+ * Why a mean of A: where the curvature of the posterior is m A on average, the covariance at step h
+ * is (2 - h)/(m (2 - h m)) A^-1 and not A^-1/m: with N of a few D draws would be too narrow.
  *
  * Re-anchoring: S grows like |theta - theta*|^2, and stays at its value around the anchor as long
  * as the chain does. When the measured noise tr(A^-1 S)/D, averaged over some dozens of batches, is
@@ -35,9 +38,9 @@
 
 #include "base/number.h"
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "context/device/device.h"
 #include "posterior/remembered.h"
+#include "posterior/row_noise.h"
 #include "sampler/corrected_step.h"
 #include "sampler/sgfs_matrix.h"
 
@@ -69,7 +72,7 @@ typedef struct sgfs_cv {
     bool from_scores; /* --curvature scores */
     bool begun;
     sgfsi_turns turns;
-    double around; /* noise at the anchor, from the probes */
+    double around; /* noise around the anchor, from all rows */
     double limit;  /* re-anchor when the noise is so many times that */
     int64_t seen;  /* batches measured since the last anchor */
 } sgfs_cv;
@@ -91,10 +94,17 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 /* clang-format on */
 
-/* Places that are probed while opening: so many at least, and more until they have seen so many
- * rows for each parameter; fewer where they would cost more multiplications than this. */
-enum { PROBES = 200, LEAST_PROBES = 30, PROBE_ROWS = 400 };
-static const double probe_work = 1e11;
+/* Places where all rows are scored while opening. */
+enum { FEWEST_PLACES = 4, LEAST_PLACES = 16, MOST_PLACES = 64 };
+/* Multiplications that products of matrices may take there. */
+static const double noise_work = 2e10;
+/* Rows for each parameter up to which the curvature is averaged over the places: its mean differs
+ * from that at the mode by a part of the order of D/N. */
+static const double averaged_up_to = 3000;
+/* Where that mean differs by more than a twentieth, the posterior is no Gaussian, and the tails
+ * that the gradient's noise makes find too little curvature to come back: at most a third of the
+ * variance may be the noise's, in place of two thirds. */
+static const double bent_margin = 2;
 /* Batches in the running average of the noise: some dozens. */
 static const double memory = 32;
 /* Multiplications up to which warm-up learns from every batch. */
@@ -190,60 +200,124 @@ static void draw_place(const sgfs_sampler *sampler, int64_t t, uint32_t purpose,
     sgfsi_axpy(dev, sampler->D, 1.0, a->theta, theta);
 }
 
-/* S from batches at places of the Gaussian: the noise that the chain will meet, before it walks. */
-static sgfs_status probe(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    const sgfsi_eval *e = &sampler->eval;
-    sgfsi_corrected *g = &s->step;
-    double D = (double)e->D, n = (double)e->n, wanted = fmax(PROBES, ceil(PROBE_ROWS * D / n));
-    int64_t count = (int64_t)fmax(LEAST_PROBES, fmin(wanted, probe_work / (n * D * D)));
-    int64_t first = sampler->reanchors << 24; /* other numbers for other anchors */
-    sgfsi_ticker ticker = sgfsi_ticker_start(sampler->log, "Measuring the gradient's noise");
-    sgfs_status status = SGFS_OK;
-    sgfsi_average_restart(&g->I1);
-    g->measured = 0;
-    for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        draw_place(sampler, SGFSI_PROBE_PLACE + first + i, SGFSI_PROBE, s->mean);
-        status =
-            sgfsi_eval_gradient(&sampler->eval, first + i, SGFSI_PROBE, s->mean, s->G, NULL, err);
-        sgfsi_sampler_normals(sampler, SGFSI_PROBE_SIGNS + first + i, SGFSI_PROBE, g->z);
-        if (status == SGFS_OK) sgfsi_corrected_learn(g, e, true, 1 / (double)(i + 1));
-        if (sampler->first == NULL && first == 0)
-            sgfsi_tick(&ticker, (double)(i + 1) / (double)count);
+/* A Gaussian around the anchor and what all rows say at places of it. */
+typedef struct around {
+    int64_t K, threads;
+    bool averages;       /* A and G, too, and places in pairs */
+    double *centre, *G;  /* D each: its centre; mean gradient */
+    double *A, *L, *cov; /* D x D lower: its precision, the factor; Cov(d_i) */
+    double *place;       /* K x D */
+} around;
+
+/* As many places as parameters, so that a quadratic form has the right mean over them; more where
+ * that is few, fewer where it is many or each costs a product of matrices. */
+static sgfs_status open_around(const sgfs_sampler *sampler, const sgfs_cv *s, around *w,
+                               sgfsi_arena *arena, sgfs_err *err) {
+    const sgfsi_anchor *a = sampler->anchor;
+    int64_t D = sampler->D;
+    double N = (double)sampler->model->data->N, product = N * (double)D * (double)D;
+    w->threads = sampler->reanchors > 0 ? 1 : sampler->plan->cores;
+    for (w->K = D < MOST_PLACES ? D : MOST_PLACES; w->K < LEAST_PLACES; w->K += D) {
     }
-    s->around = g->noise;
-    s->seen = 0;
-    memcpy(s->mean, sampler->anchor->theta, (size_t)e->D * sizeof *s->mean);
-    return status;
+    w->averages = !s->from_scores && N < averaged_up_to * (double)D &&
+                  2 * (double)w->K * product < noise_work;
+    if (w->averages) w->K *= 2;
+    else if (!sgfsi_row_noise_is_factored(sampler->model) && (double)w->K * product > noise_work)
+        w->K = (int64_t)fmax(FEWEST_PLACES, noise_work / product);
+    w->centre = SGFSI_DOUBLES(arena, (2 + w->K) * D);
+    w->A = SGFSI_DOUBLES(arena, 3 * D * D);
+    if (w->centre == NULL || w->A == NULL) return sgfsi_fail_memory(err, "the gradient's noise");
+    w->G = w->centre + D;
+    w->place = w->G + D;
+    w->L = w->A + D * D;
+    w->cov = w->L + D * D;
+    memcpy(w->centre, a->theta, (size_t)D * sizeof *w->centre);
+    memcpy(w->L, a->L, (size_t)(D * D) * sizeof *w->L);
+    for (int64_t i = 0; i < D; i++) {
+        for (int64_t j = 0; j <= i; j++)
+            w->A[i * D + j] =
+                sgfsi_dot(sampler->model->ctx.near, j + 1, a->L + i * D, a->L + j * D);
+    }
+    return SGFS_OK;
 }
 
-/* A from the scores at the anchor: N Cov(g), from batches without differences. */
-static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, sgfs_err *err) {
-    const sgfsi_eval *e = &sampler->eval;
+/* One pass: Cov(d_i), and with `averages` the mean gradient and curvature, at places of it. */
+static sgfs_status score_all_rows(sgfs_sampler *sampler, bool plain, around *w, sgfs_err *err) {
+    int64_t D = sampler->D, first = SGFSI_PROBE_PLACE + (sampler->reanchors << 24);
+    const sgfsi_row_noise noise = {.anchor = sampler->anchor,
+                                   .plain = plain,
+                                   .K = w->K,
+                                   .place = w->place,
+                                   .cov = w->cov,
+                                   .A = w->averages ? w->A : NULL,
+                                   .G = w->G};
+    for (int64_t k = 0; k < w->K; k++)
+        sgfsi_sampler_normals(sampler, first + k, SGFSI_PROBE, w->place + k * D);
+    sgfsi_row_noise_places(sampler->model->ctx.near, w->K, D, w->averages, w->centre, w->L,
+                           w->place);
+    sampler->full.rows_touched += sampler->model->data->N;
+    return sgfsi_row_noise_find(&noise, sampler->model, w->threads, err);
+}
+
+/* Towards the Gaussian whose centre has mean gradient 0 and whose precision is the mean curvature:
+ * a step of Newton's. The logarithm of its curvature over that at the anchor, mean over directions;
+ * INFINITY: it is nowhere near. */
+static double approach(const sgfs_sampler *sampler, around *w) {
+    const sgfs_device *dev = sampler->model->ctx.near;
+    int64_t D = sampler->D;
+    double ratio = 0;
+    sgfsi_trsv(dev, D, w->L, false, w->G);
+    double shift = sgfsi_dot(dev, D, w->G, w->G);
+    sgfsi_trsv(dev, D, w->L, true, w->G);
+    sgfsi_axpy(dev, D, 1.0, w->G, w->centre);
+    memcpy(w->L, w->A, (size_t)(D * D) * sizeof *w->L);
+    if (!(shift < (double)D) || sgfsi_potrf(dev, D, w->L) != 0) return INFINITY;
+    for (int64_t j = 0; j < D; j++)
+        ratio += 2 * log(w->L[j * (D + 1)] / sampler->anchor->L[j * (D + 1)]) / (double)D;
+    return fabs(ratio) < log(2) ? ratio : INFINITY;
+}
+
+/* A from the scores at the anchor: N Cov(g). */
+static sgfs_status scores_at_anchor(sgfs_sampler *sampler, sgfs_cv *s, around *w, sgfs_err *err) {
     sgfsi_corrected *g = &s->step;
-    int64_t count = (2 * PROBE_ROWS * e->D + e->n - 1) / e->n;
-    sgfs_status status = SGFS_OK;
-    sampler->eval.control = NULL;
-    sgfsi_average_restart(&g->I1);
-    for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-        status = sgfsi_eval_gradient(&sampler->eval, SGFSI_PROBE_ANCHOR + i, SGFSI_PROBE,
-                                     sampler->anchor->theta, s->G, NULL, err);
-        if (status == SGFS_OK) {
-            g->I1.window = (double)count; /* a plain mean */
-            sgfsi_corrected_learn(g, e, true, 0);
-        }
-    }
-    return status == SGFS_OK ? sgfsi_precision_of_scores(&g->P, sampler, &g->I1.I1, err) : status;
+    sgfs_sym *I1 = &g->I1.I1;
+    const sgfsi_row_noise noise = {.anchor = sampler->anchor,
+                                   .plain = true,
+                                   .K = 1,
+                                   .place = sampler->anchor->theta,
+                                   .cov = w->A};
+    sampler->full.rows_touched += sampler->model->data->N;
+    sgfs_status status = sgfsi_row_noise_find(&noise, sampler->model, w->threads, err);
+    if (status != SGFS_OK) return status;
+    I1->kind->from_dense(I1, w->A);
+    return sgfsi_precision_of_scores(&g->P, sampler, I1, err);
 }
 
 /* A, S and h around the anchor at hand. */
 static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status code, sgfs_err *err) {
     sgfsi_corrected *g = &s->step;
-    double window = g->I1.window;
-    sgfs_status status = s->from_scores ? scores_at_anchor(sampler, s, err)
-                                        : sgfsi_precision_at_anchor(&g->P, sampler, g->x, err);
-    g->I1.window = window;
+    sgfsi_arena arena = {NULL};
+    around w = {.K = 0};
+    double bent = 0;
+    sgfs_status status = open_around(sampler, s, &w, &arena, err);
+    for (int pass = 0; pass < 2 && w.averages && status == SGFS_OK; pass++) {
+        status = score_all_rows(sampler, !s->anchored, &w, err);
+        if (status != SGFS_OK) break;
+        g->margin = fabs(bent = approach(sampler, &w)) > 0.05 ? bent_margin : sgfsi_noise_margin;
+        if (isfinite(bent)) continue;
+        sgfsi_arena_free(&arena);
+        status = open_around(sampler, s, &w, &arena, err);
+        w.averages = false;
+    }
+    if (status == SGFS_OK && !w.averages) status = score_all_rows(sampler, !s->anchored, &w, err);
+    if (status == SGFS_OK && s->from_scores) status = scores_at_anchor(sampler, s, &w, err);
+    else if (status == SGFS_OK) status = sgfsi_precision_of_dense(&g->P, sampler, w.A, g->x, err);
     compare_with_anchor(sampler, s);
-    if (status == SGFS_OK) status = probe(sampler, s, err);
+    if (status == SGFS_OK) sgfsi_corrected_know(g, sampler, w.cov);
+    sgfsi_arena_free(&arena);
+    s->around = g->noise;
+    s->seen = 0;
+    memcpy(s->mean, sampler->anchor->theta, (size_t)sampler->D * sizeof *s->mean);
     return status == SGFS_OK ? sgfsi_corrected_settle(g, sampler, code, err) : status;
 }
 

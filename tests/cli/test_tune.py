@@ -48,7 +48,7 @@ def test_the_better_step_wins_and_is_a_config(site):
     assert "best.json" in done.stderr
     config = json.loads((site.folder / "best.json").read_text())
     assert config == {"sampler.kind": "sgld", "sampler.epsilon": "1e-3", "run.warmup": "100",
-                      "run.draws": "400", "run.chains": "2"}
+                      "run.draws": "400", "run.chains": "2", "prior.precision": "1"}
     shown = site.ok("sample", "linear", "--data", "line.npy", "--config", "best.json", "--out", "tuned.run").stdout
     assert "sgld, epsilon 0.001," in shown and "2 chains x (100 warm-up + 400 draws)" in shown
 

@@ -76,7 +76,9 @@ static const stage stages[] = {
      "logistic",
      {SGFS, "fisher.kind", "block", "fisher.block_size", "2", "sampler.reanchor_at", "0.3",
       "sampler.step", "0.5"}},
-    {"sgfs-cv", "linear", {"run.batch", "12", "sampler.anchor_cache", "off"}},
+    {"sgfs-cv",
+     "linear",
+     {"run.batch", "12", "sampler.anchor_cache", "off", "fisher.window", "3"}}, /* steps shrink */
     {"sgfs-cv", "logistic", {SGFS, "sampler.curvature", "scores", "fisher.kind", "diag"}},
     {"sgfs-cv",
      "logistic",
@@ -329,6 +331,7 @@ static void test_every_field_is_needed(void **state) {
                                   "chain1.hmc.lost",
                                   "chain1.hmc.why",
                                   "chain1.exact-hmc.lost",
+                                  "chain1.sgfs-cv.margin",
                                   "chain1.sgfs-cv.missed",
                                   "chain1.sgfs-cv.ready",
                                   "chain1.sgfs.K.model.settled",
