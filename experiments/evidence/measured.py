@@ -36,7 +36,7 @@ class Lab(Program):
     def sample(self, model, data, sampler, *options, seed=1, threads=1, watched=False):
         """One chain on one core, unless options say otherwise."""
         words = ["sample", model, "--data", data, "--sampler", sampler, "--threads", threads,
-                 "--seed", seed, "--out", "last.run", "--overwrite", "--quiet", *options]
+                 "--seed", seed, "--out", "last.run", "--overwrite", "--quiet", "--allow-unconverged", *options]
         if "--chains" not in options:
             words += ["--chains", 1]
         if "--prior-precision" not in options:

@@ -157,11 +157,12 @@ def test_a_run_is_opened_again_with_it(site):
     assert best < 1e-6
 
 
-def test_networks_keep_theirs(site):
+def test_networks_have_one_scale_for_all(site):
+    """N(0, 2.5^2), and no line about columns."""
     done = site.ok("sample", "mlp", "--data", "label.csv", "--hidden", "2", "--standardize", "--draws", "20", "--warmup", "20",
                    "--sampler", "sgfs-d", "--out", "fit.run", "--overwrite")
     assert "Prior:" not in done.stderr
-    assert header(site)["config"]["prior.kind"] == "gaussian" and header(site)["config"]["prior.precision"] == "1"
+    assert header(site)["config"]["prior.kind"] == "gaussian" and header(site)["config"]["prior.precision"] == "0.16"
 
 
 def test_the_truth_of_simulated_data_has_it(site):
