@@ -27,6 +27,7 @@
 #include "base/rng.h"
 #include "model/glm.h"
 #include "model/outcomes.h"
+#include "model/prior.h"
 #include "model/readout.h"
 
 enum {
@@ -77,7 +78,7 @@ static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
     double lambda, size = fabs(y->mean) + y->sd;
     const char *precision = sgfsi_config_text(m->cfg, "prior.precision");
-    if (strcmp(precision, "auto") == 0) lambda = 0.16;
+    if (strcmp(precision, "auto") == 0) lambda = sgfsi_prior_is_auto(m->cfg) ? 0.16 : 1;
     else if (!sgfsi_text_num(precision, &lambda)) return; /* a list */
     if (m->data->scale != NULL || m->restored != NULL || !(size * sqrt(lambda) > 20)) return;
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),

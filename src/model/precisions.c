@@ -214,8 +214,9 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
     const char *text = sgfsi_config_text(m->cfg, "prior.precision");
     if (strcmp(text, "auto") == 0) {
         int64_t beta = sgfsi_prior_is_fitted(m) ? m->block[0].rows * m->block[0].cols : 0;
+        bool network = m->kind->redundant && sgfsi_prior_is_auto(m->cfg);
         for (int64_t j = 0; j < m->D; j++)
-            precision[j] = j < beta || m->kind->redundant ? precision_of_columns : rest_by_default;
+            precision[j] = j < beta || network ? precision_of_columns : rest_by_default;
         return SGFS_OK;
     }
     reading r = {.m = m, .precision = precision, .rest = NAN};

@@ -66,7 +66,7 @@ static sgfs_status add_singly(void *user, const sgfsi_block_at *at, const sgfs_b
         const sgfsi_block_at one = {at->thread, at->part, at->first, at->sums + k * stride};
         const double *theta = e->theta + k * e->p->D;
         sgfs_status status = sgfsi_full_block(&e->p->full, &one, theta, b, NULL, err);
-        if (status == SGFS_ENUMERIC) one.sums[0] = NAN;
+        if (status == SGFS_ENUMERIC) one.sums[0] = -INFINITY;
         else if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
@@ -75,11 +75,12 @@ static sgfs_status add_singly(void *user, const sgfsi_block_at *at, const sgfs_b
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /* With the prior; what is no number is -INFINITY. */
-static sgfs_status finish(const sgfs_model *m, const double *theta, double *lp, double *G,
+static sgfs_status finish(sgfsi_places *p, const double *theta, double *lp, double *G,
                           sgfs_err *err) {
-    sgfs_status status = sgfsi_prior_add(m, theta, lp, G, err);
-    if (status == SGFS_ENUMERIC) *lp = NAN;
+    sgfs_status status = sgfsi_prior_add(p->full.model, theta, lp, G, err);
+    if (status == SGFS_ENUMERIC) *lp = -INFINITY;
     else if (status != SGFS_OK) return status;
+    p->nans += isnan(*lp);
     if (!isfinite(*lp)) *lp = -INFINITY;
     return SGFS_OK;
 }
@@ -93,11 +94,12 @@ sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, d
     int64_t count = G != NULL || singly ? K * (1 + D) : K;
     sgfs_status status =
         sgfsi_full_sum(&p->full, singly ? add_singly : add_block, &e, count, p->sums, err);
+    p->nans = 0;
     for (int64_t k = 0; k < K && status == SGFS_OK; k++) {
         const double *from = singly ? p->sums + k * (1 + D) + 1 : p->sums + K + k * D;
         lp[k] = singly ? from[-1] : p->sums[k];
         if (G != NULL) memcpy(G + k * D, from, (size_t)D * sizeof *G);
-        status = finish(m, theta + k * D, &lp[k], G != NULL ? G + k * D : NULL, err);
+        status = finish(p, theta + k * D, &lp[k], G != NULL ? G + k * D : NULL, err);
     }
     return status;
 }
@@ -122,11 +124,12 @@ sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K,
     errand e = {.p = p, .K = K, .theta = U, .centre = centre};
     sgfs_status status = sgfsi_full_sum(&p->full, add_block, &e, 2 * K, p->sums, err);
     double *theta = p->scratch; /* it has served */
+    p->nans = 0;
     for (int64_t k = 0; k < 2 * K && status == SGFS_OK; k++) {
         double *lp = k < K ? &plus[k] : &minus[k - K];
         *lp = p->sums[k];
         place(centre, k < K ? 1 : -1, D, U + k % K * D, theta);
-        status = finish(m, theta, lp, NULL, err);
+        status = finish(p, theta, lp, NULL, err);
     }
     return status;
 }

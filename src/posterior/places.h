@@ -20,6 +20,7 @@ typedef struct sgfsi_places {
     double *scratch; /* of each thread */
     int64_t room;    /* and its size */
     double *theta;   /* 2 most x D: pairs that are looked at one by one; NULL: not needed */
+    int64_t nans;    /* of the last call */
 } sgfsi_places;
 
 /* Room for at most `most` places or pairs a call. gradient: G may be wanted. threads: 0: the
@@ -27,8 +28,9 @@ typedef struct sgfsi_places {
 sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most, bool gradient,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err);
 /* Log density at each of K places (theta: K x D), with the prior, up to its constant: lp (K); and
- * its gradient, G (K x D; NULL: not wanted). A density that is no number is -INFINITY, with
- * whatever gradient: no error. No allocation. */
+ * its gradient, G (K x D; NULL: not wanted). A density that is no number, or that the model refuses
+ * to say, is -INFINITY, with whatever gradient: no error, but the former are counted in p->nans. No
+ * allocation. */
 sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, double *lp,
                               double *G, sgfs_err *err);
 /* Log density at centre + U_k and at centre - U_k, for K directions (U: K x D): plus (K) and minus

@@ -201,10 +201,10 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         sgfs_status status =
             sgfsi_places_pairs(&e->places, e->hill->centre, ALL, e->U, e->plus, e->minus, err);
         if (status != SGFS_OK) return status;
-        if (are_lost(e)) {
+        if (e->places.nans > 0 || are_lost(e)) {
             return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "the log density is not finite at any of %d places (diverged)",
-                              2 * ALL);
+                              "the log density is not a number at %lld of %d places",
+                              (long long)(e->places.nans > 0 ? e->places.nans : 2 * ALL), 2 * ALL);
         }
         e->made = block;
         s->full.rows_touched += s->model->data->N;

@@ -382,7 +382,9 @@ static atomic_llong calls, calls_until_nan;
 static sgfs_status failing_scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                   sgfs_scores *s, double *scratch, sgfs_err *err) {
     sgfs_status status = sgfs_model_linear.scores(m, theta, b, s, scratch, err);
-    if (atomic_fetch_add(&calls, 1) >= atomic_load(&calls_until_nan)) s->block[0].left[0] = NAN;
+    bool fails = atomic_fetch_add(&calls, 1) >= atomic_load(&calls_until_nan);
+    if (fails) s->block[0].left[0] = NAN;
+    if (fails && s->loglik != NULL) s->loglik[0] = NAN;
     return status;
 }
 
