@@ -236,15 +236,10 @@ def test_laplace_is_off(laplace_E1):
     assert 0.005 < laplace_E1 < 0.015  # 0.0093 in the prototype
 
 
-@pytest.fixture(scope="module")
-def whole_step():
-    """What test_control_variates found for h = 1."""
-    return {}
-
-
-@pytest.mark.parametrize("h", [1, 0.5, 0.2])
-def test_control_variates(sample, truth, laplace_E1, whole_step, h):
-    """At h = 1 nearly independent draws whose mean is right, variances a little small; less so for smaller h."""
+@pytest.mark.parametrize("h", [1, 0.2])
+def test_control_variates(sample, truth, laplace_E1, h):
+    """At h = 1 nearly independent draws whose means and variances are right: with the mean curvature in place of that
+    at the mode, which made variances 0.8 % small, no bias is left to see at any step."""
     run = sample("--sampler", "sgfs-cv", "--step", h)
     program_is_right(run, truth.mean, truth.cov)
     tau, noise_E1, noise_E2, noise_trR = measure(run, truth)
@@ -254,35 +249,31 @@ def test_control_variates(sample, truth, laplace_E1, whole_step, h):
     assert run.compare["E1"] <= 0.0005 + 1.8 * noise_E1
     assert run.compare["E2"] <= 0.01 + 1.3 * noise_E2
     assert run.compare["E1"] < laplace_E1 / 3
+    assert abs(run.compare["trR"] - 1) < 0.002 + 4 * noise_trR
     assert run.summary["interventions"] == 0
-    if h == 1:
-        assert run.compare["E1"] <= 0.001 and run.compare["E2"] <= 0.035 and tau <= 1.2
-        whole_step["trR"] = run.compare["trR"], noise_trR
-        assert abs(run.compare["trR"] - 0.992) < 0.003 + 4 * noise_trR  # the prototype, another projection
-    elif whole_step:  # nearer to 1, by more than chance
-        other, noise = whole_step["trR"]
-        assert abs(run.compare["trR"] - 1) + 3 * np.hypot(noise, noise_trR) < abs(other - 1)
+    assert h < 1 or (run.compare["E1"] <= 0.001 and run.compare["E2"] <= 0.035 and tau <= 1.2)
 
 
 def test_choice(data, tmp_path):
-    """Nobody names a sampler: exact draws would ask too many rows here, and as many draws are made as a
-    summary wants."""
-    text = sgfs("sample", "logistic", "--data", data.folder / "data.npy", "--out", tmp_path / "a.run")
-    assert "Sampler sgfs-cv, because exact draws would ask about " in text
+    """Nobody names a sampler: all rows in products of matrices, and as many draws as a summary wants."""
+    sgfs("sample", "logistic", "--data", data.folder / "data.npy", "--out", tmp_path / "a.run")
     told = json.loads(sgfs("summary", tmp_path / "a.run", "--json"))
+    assert told["chosen"].startswith("Sampler exact-pairs (all 10,000 rows")
     assert all(min(p["ess_bulk"], p["ess_tail"]) >= 400 for p in told["params"])
 
 
-def test_exact(sample, truth):
-    """No bias, at some thousand rows a draw: control variates are what one would choose here."""
-    run = sample("--sampler", "exact-rows", batch=None, draws=20000)
+@pytest.mark.parametrize("way, draws", [("exact-rows", 20000), ("exact-pairs", 60000)])
+def test_exact(sample, truth, way, draws):
+    """No bias: by some thousand rows a draw, and by all of them at once."""
+    run = sample("--sampler", way, batch=None, draws=draws)
     tau, noise_E1, noise_E2, noise_trR = measure(run, truth)
-    show("exact", run, tau)
-    print(f"exact: {run.summary['rows_touched'] / 23000:.0f} rows a draw, of Monte Carlo error E1 {noise_E1:.5f} "
+    show(way, run, tau)
+    print(f"{way}: {run.summary['rows_touched'] / (draws + 3000):.0f} rows a draw, of Monte Carlo error E1 {noise_E1:.5f} "
           f"E2 {noise_E2:.4f} trR {noise_trR:.4f}")
     assert run.compare["E1"] <= 1.8 * noise_E1 + 0.0002
     assert run.compare["E2"] <= 1.3 * noise_E2 + 0.003
     assert abs(run.compare["trR"] - 1) <= 4 * noise_trR
+    assert way == "exact-rows" or tau < 1.5
 
 
 # ---- the approximate ones are seen to be approximate ----------------------------------------------
