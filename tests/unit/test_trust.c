@@ -42,6 +42,7 @@ static sgfs_draws *make_run(const fault *f) {
     sgfs_err err = {0};
     sgfs_draws *d = sgfsi_draws_new(sgfsi_json_parse(text, (size_t)n, "header", &err), &err);
     if (d == NULL) fail_msg("%s", err.text);
+    free(d->state);
     d->state = strdup(f->state != NULL ? f->state : "complete");
     if (f->audit != NULL) d->audit = sgfsi_json_parse(f->audit, strlen(f->audit), "audit", &err);
     const int64_t draws = f->draws > 0 ? f->draws : DRAWS;
