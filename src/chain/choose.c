@@ -64,6 +64,8 @@ static const double enough = 400;               /* effective draws */
 static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
+/* A chain that gets to where the density is e times the Gaussian's stays there for long. */
+static const double most_excess = 1;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 static const double network_passes = 3000;     /* of a network: 8,000 iterations, 127 steps each */
 static const double scoring_iterations = 8000; /* that make a full matrix, of all chains */
@@ -205,7 +207,8 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
     if (f->usable[TREES])
         f->cost[TREES] = (m->kind->redundant ? network_passes : trees_passes) * 2 * one;
-    if (!f->usable[PAIRS] || f->cost[ROWS] < one || enough * one > most_work) return SGFS_OK;
+    bool many = f->cost[ROWS] < one && plan->anchor == NULL; /* rows: few of them will do */
+    if (!f->usable[PAIRS] || many || enough * one > most_work) return SGFS_OK;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
     if (f->no_anchor == NULL) status = find_anchor(f, how, err);
@@ -216,7 +219,8 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
     plan->hill = h;
-    if (h->accept >= least_accepted) f->cost[PAIRS] = h->tau * one;
+    if (h->accept >= least_accepted && h->excess < most_excess) f->cost[PAIRS] = h->tau * one;
+    if (h->excess >= most_excess) f->cost[ROWS] = INFINITY; /* its proposals are the same */
     return SGFS_OK;
 }
 
@@ -254,10 +258,16 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
     } else if (h != NULL) {
         char share[32] = "less than 1";
         if (h->accept >= 0.01) snprintf(share, sizeof share, "about %.0f", 100 * h->accept);
-        snprintf(out->text, sizeof out->text,
-                 "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
-                 "be accepted.",
-                 name, all, share);
+        if (h->accept >= least_accepted)
+            snprintf(out->text, sizeof out->text,
+                     "Sampler %s (all %s rows; no bias), because the posterior has heavier tails "
+                     "than independent proposals.",
+                     name, all);
+        else
+            snprintf(out->text, sizeof out->text,
+                     "Sampler %s (all %s rows; no bias), because %s %% of independent proposals "
+                     "would be accepted.",
+                     name, all, share);
     } else {
         snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }

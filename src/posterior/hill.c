@@ -79,6 +79,33 @@ static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, dou
     return SGFS_OK;
 }
 
+/* h->excess: pairs z = +-3 d, d the direction in which parameter j is furthest from the centre for
+ * its probability, L^-1 e_j normalised; some of them in each call. */
+static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
+    const double far = 3;
+    int64_t D = h->D;
+    double *plus = t->lp, *minus = t->lp + PAIRS;
+    memset(t->U, 0, (size_t)D * sizeof *t->U); /* the centre itself */
+    sgfs_status status = sgfsi_places_pairs(&t->places, h->centre, 1, t->U, plus, minus, err);
+    double top = plus[0];
+    h->excess = 0;
+    for (int64_t first = 0; first < D && status == SGFS_OK; first += PAIRS) {
+        int64_t n = D - first < PAIRS ? D - first : PAIRS;
+        for (int64_t k = 0; k < n; k++) {
+            double *z = t->Z + k * D, length = 0;
+            for (int64_t j = 0; j < D; j++) z[j] = h->spread[j * D + first + k];
+            length = sqrt(sgfsi_dot(h->dev, D, z, z));
+            for (int64_t j = 0; j < D; j++) z[j] *= far / length;
+        }
+        sgfsi_hill_directions(h, n, t->Z, t->U);
+        status = sgfsi_places_pairs(&t->places, h->centre, n, t->U, plus, minus, err);
+        h->passes++;
+        for (int64_t k = 0; k < n && status == SGFS_OK; k++)
+            h->excess = fmax(h->excess, fmax(plus[k], minus[k]) + 0.5 * far * far - top);
+    }
+    return status;
+}
+
 /* The inverse of L, row by row of its transpose. */
 static void invert(sgfsi_hill *h) {
     int64_t D = h->D;
@@ -128,6 +155,7 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
         h->tau = tau;
         sgfsi_axpy(h->dev, D, 1.0, t.step, centre);
     }
+    if (status == SGFS_OK) status = probe_tails(h, &t, err);
     if (status == SGFS_OK) {
         if (!isfinite(h->tau)) memcpy(h->centre, a->theta, (size_t)D * sizeof *centre);
         for (int64_t j = 0; j < D; j++) t.step[j] = h->centre[j] - a->theta[j];

@@ -11,6 +11,10 @@
  * pass for all of them, prior included. The same average at c says what is still missing; whichever
  * of the three centres, m among them, has the most effective pairs in a trial is taken.
  *
+ * Pairs say little of tails that they do not reach. One row of high leverage can leave a coefficient
+ * with a tail that only the prior ends, while 64 pairs see a Gaussian. So the density is also looked
+ * at three posterior standard deviations out along every parameter, in one pass.
+ *
  * How good proposals are is measured, not guessed: the trial's weights give the acceptance and the
  * autocorrelation time of an independent Metropolis chain on pairs (sampler/exact_pairs.c).
  */
@@ -27,6 +31,8 @@ typedef struct sgfsi_hill {
     double *spread;     /* D x D, lower: L^-1 */
     double *L;          /* D x D, lower */
     double shift;       /* |L'(c - m)|: in posterior standard deviations */
+    double excess;      /* the largest log ratio of the density to the Gaussian's, 3 sd out along a
+                     * parameter: what heavy tails, which few pairs reach, would make large */
     double accept, tau; /* of pairs, by the trial; tau: iterations for an effective draw */
     int64_t passes;
     double seconds;

@@ -113,6 +113,7 @@ const sgfs_sampler_kind sgfs_sampler_exact_linear = {
     .help = "independent exact draws: linear regression with a Gaussian prior",
     .options = options,
     .exact = true,
+    .anchored = true, /* given up for nuts where rounding leaves no factor */
     .full_data = true,
     .from_curvature = true,
     .stats = stats,

@@ -98,6 +98,7 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     sgfsi_json_num(o, "shift", h->shift);
     sgfsi_json_num(o, "accept", h->accept);
     sgfsi_json_num(o, "tau", h->tau);
+    sgfsi_json_num(o, "excess", h->excess);
     sgfsi_json_num(o, "seconds", h->seconds);
     sgfsi_json_put(s->report, "pairs", o);
     if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
@@ -210,10 +211,15 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         s->full.rows_touched += s->model->data->N;
         if (e->begun) move_locally(s, e, u[2]);
     }
+    /* a chain begins at the first pair that has a density */
+    for (int64_t i = k; !e->begun && i < PROPOSALS; i++) {
+        pair first = pair_at(s, e, i);
+        e->begun = first.weight > -INFINITY;
+        if (e->begun) go(s, e, i, first);
+    }
     pair next = pair_at(s, e, k);
     bool accepted = !e->begun || log(u[0]) < next.weight - e->at.weight;
     if (accepted) go(s, e, k, next);
-    e->begun = e->begun || e->at.weight > -INFINITY;
     bool up = u[1] * (1 + exp(e->at.minus - e->at.plus)) < 1;
     for (int64_t j = 0; j < s->D; j++) theta[j] = e->hill->centre[j] + (up ? e->u[j] : -e->u[j]);
     stats[LP] = up ? e->at.plus : e->at.minus;
