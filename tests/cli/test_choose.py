@@ -84,7 +84,7 @@ def test_every_regression_has_an_exact_sampler(site, model, data):
 
 def test_all_rows_where_a_draw_would_ask_most_of_them(site):
     sampler, why = chosen(site, "wide.csv")
-    assert sampler == "exact-pairs" and why.startswith("Sampler exact-pairs (all 600 rows, ") and why.endswith("no bias).")
+    assert sampler in ("exact-pairs", "exact-hmc") and why.startswith(f"Sampler {sampler} (all 600 rows")
 
 
 @pytest.mark.parametrize("data", ["small.csv", "wide.csv"])
