@@ -90,7 +90,7 @@ static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
  * The worst is named. Columns of zeros and ones are no news, nor are rare entries of sparse ones. */
 static void warn_of_leverage(const sgfs_data *d, const sgfsi_log *log) {
     /* sds, of which few rows cannot be many; of the squares */
-    const double far = fmin(20, 0.5 * sqrt((double)d->N)), share = 0.1;
+    const double far = fmax(8, fmin(20, 0.5 * sqrt((double)d->N))), share = 0.1;
     const sgfsi_column *worst = NULL;
     double most = fmax(far, sqrt(share * (double)(d->N - 1)));
     int64_t count = 0;
