@@ -293,7 +293,9 @@ typedef struct sgfs_sampler_kind {
     /* The option that holds its step h, where its bias vanishes with h: an audit makes h smaller.
      * NULL: there is none. */
     const char *vanishing;
-    bool anchored;  /* has an anchor; chosen for the user, it is given up where there is none */
+    /* Needs the mode of all rows, or a factor of their curvature; chosen for the user, it is given up
+     * where there is none. */
+    bool anchored;
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there
      * are; sampler->full is used by nobody. */

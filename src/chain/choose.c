@@ -16,11 +16,14 @@
  *     pairs    tau (N (D + 20 R) + c)            tau from a trial (posterior/hill.h)
  *     hmc      30 passes of two products         30: measured on tables that pairs fail on
  *
- * with R predictors a row (classes of a softmax, else 1), c = D^2 + 30,000. A row that is drawn
- * and asked by itself takes as long as a hundred that go through a product (0.2 to 0.5 us at p = 10
- * to 50, against 4 ns); 20 stands for its exponential, and 30,000 for the microseconds that
- * the rest of an iteration takes. 400 effective draws may take ten minutes at 20 GFLOP/s, a fixed
- * rate: the same data and options give the same choice on any machine.
+ * Neither rows nor pairs are taken where the density 3 sd out along some parameter is e times the
+ * Gaussian's: a chain would stay in such a tail, and a run of few draws would not see it.
+ *
+ * R is the number of predictors a row has (classes of a softmax, else 1) and c = D^2 + 30,000. A
+ * row that is drawn and asked by itself takes as long as a hundred that go through a product (0.2
+ * to 0.5 us at p = 10 to 50, against 4 ns); 20 stands for its exponential, and 30,000 for the
+ * microseconds that the rest of an iteration takes. 400 effective draws may take ten minutes at 20
+ * GFLOP/s, a fixed rate: the same data and options give the same choice on any machine.
  *
  * What the user gave narrows the choice: a sampler that does not read --alpha is not chosen by
  * somebody who gave it. That is asked by trying: a candidate for which sgfsi_plan_fill makes no
@@ -207,8 +210,9 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
     if (f->usable[TREES])
         f->cost[TREES] = (m->kind->redundant ? network_passes : trees_passes) * 2 * one;
-    bool many = f->cost[ROWS] < one && plan->anchor == NULL; /* rows: few of them will do */
-    if (!f->usable[PAIRS] || many || enough * one > most_work) return SGFS_OK;
+    /* of many rows few will do; a trial would see them all */
+    bool few = f->cost[ROWS] < one && plan->anchor == NULL;
+    if (!f->usable[PAIRS] || few || enough * one > most_work) return SGFS_OK;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
     if (f->no_anchor == NULL) status = find_anchor(f, how, err);

@@ -88,13 +88,13 @@ static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
     memset(t->U, 0, (size_t)D * sizeof *t->U); /* the centre itself */
     sgfs_status status = sgfsi_places_pairs(&t->places, h->centre, 1, t->U, plus, minus, err);
     double top = plus[0];
-    h->excess = 0;
+    h->passes++;
     for (int64_t first = 0; first < D && status == SGFS_OK; first += PAIRS) {
         int64_t n = D - first < PAIRS ? D - first : PAIRS;
         for (int64_t k = 0; k < n; k++) {
-            double *z = t->Z + k * D, length = 0;
+            double *z = t->Z + k * D;
             for (int64_t j = 0; j < D; j++) z[j] = h->spread[j * D + first + k];
-            length = sqrt(sgfsi_dot(h->dev, D, z, z));
+            double length = sqrt(sgfsi_dot(h->dev, D, z, z));
             for (int64_t j = 0; j < D; j++) z[j] *= far / length;
         }
         sgfsi_hill_directions(h, n, t->Z, t->U);
@@ -145,11 +145,12 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
         invert(h);
         sgfsi_hill_directions(h, PAIRS, t.Z, t.U);
         memcpy(centre, a->theta, (size_t)D * sizeof *centre);
+        memcpy(h->centre, a->theta, (size_t)D * sizeof *centre);
     }
     for (int i = 0; i < TRIED && status == SGFS_OK; i++) {
         double accept, tau;
         status = try_centre(h, &t, centre, &accept, &tau, err);
-        if (status != SGFS_OK || tau > h->tau) break;
+        if (status != SGFS_OK || !(tau < h->tau)) break;
         memcpy(h->centre, centre, (size_t)D * sizeof *centre);
         h->accept = accept;
         h->tau = tau;
@@ -157,7 +158,6 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
     }
     if (status == SGFS_OK) status = probe_tails(h, &t, err);
     if (status == SGFS_OK) {
-        if (!isfinite(h->tau)) memcpy(h->centre, a->theta, (size_t)D * sizeof *centre);
         for (int64_t j = 0; j < D; j++) t.step[j] = h->centre[j] - a->theta[j];
         sgfsi_trmv(h->dev, D, h->L, true, t.step);
         h->shift = sqrt(sgfsi_dot(h->dev, D, t.step, t.step));
@@ -169,48 +169,12 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
 
 /* ---- without an anchor ----------------------------------------------------------------------- */
 
-enum { MOST_PARAMETERS = 2000, DIFFERENCES = 32 };
+enum { MOST_PARAMETERS = 2000 };
 
 const char *sgfsi_hill_refuses(const sgfs_model *m) {
     if (m->kind->redundant) return "the posterior may have many modes";
     if (m->D > MOST_PARAMETERS) return "there are too many parameters for whole proposals";
     return NULL;
-}
-
-/* A (D x D lower) = - the derivative of the gradient at theta, from central differences, some
- * parameters in each pass. */
-static sgfs_status differentiate(const sgfs_model *m, const double *theta, int64_t threads,
-                                 double *A, sgfs_err *err) {
-    int64_t D = m->D;
-    sgfsi_arena own = {NULL};
-    sgfsi_places places;
-    double *at = SGFSI_DOUBLES(&own, 2 * DIFFERENCES * D),
-           *G = SGFSI_DOUBLES(&own, 2 * DIFFERENCES * D), *room = SGFSI_DOUBLES(&own, 2 * D),
-           *spread = room + D, lp[2 * DIFFERENCES];
-    sgfs_status status =
-        at != NULL && G != NULL && room != NULL
-            ? sgfsi_places_open(&places, m, 2 * DIFFERENCES, true, threads, &own, err)
-            : sgfsi_fail_memory(err, "the curvature");
-    if (status == SGFS_OK) m->kind->start(m, room, spread);
-    for (int64_t first = 0; first < D && status == SGFS_OK; first += DIFFERENCES) {
-        int64_t n = D - first < DIFFERENCES ? D - first : DIFFERENCES;
-        for (int64_t i = 0; i < 2 * n * D; i++) at[i] = theta[i % D];
-        for (int64_t k = 0; k < n; k++) {
-            at[2 * k * D + first + k] += 1e-4 * spread[first + k];
-            at[(2 * k + 1) * D + first + k] -= 1e-4 * spread[first + k];
-        }
-        status = sgfsi_places_eval(&places, 2 * n, at, lp, G, err);
-        for (int64_t k = 0; k < n && status == SGFS_OK; k++) {
-            for (int64_t j = 0; j < D; j++) {
-                double slope =
-                    (G[(2 * k + 1) * D + j] - G[2 * k * D + j]) / (2e-4 * spread[first + k]);
-                A[(first + k) * D + j] += 0.5 * slope;
-                A[j * D + first + k] += 0.5 * slope;
-            }
-        }
-    }
-    sgfsi_arena_free(&own);
-    return status;
 }
 
 /* The mode of a model with a smooth prior, and the factor of its curvature there. */
@@ -226,7 +190,11 @@ static sgfs_status climb(const sgfs_model *m, int64_t threads, sgfsi_arena *aren
     if (a->L != NULL) return SGFS_OK;
     a->L = SGFSI_DOUBLES(arena, m->D * m->D);
     if (a->L == NULL) return sgfsi_fail_memory(err, "the curvature");
-    status = differentiate(m, a->theta, threads, a->L, err);
+    sgfsi_arena own = {NULL};
+    sgfsi_places places;
+    status = sgfsi_places_open(&places, m, PAIRS, true, threads, &own, err);
+    if (status == SGFS_OK) status = sgfsi_places_curvature(&places, a->theta, a->L, err);
+    sgfsi_arena_free(&own);
     if (status == SGFS_OK && sgfsi_potrf(m->ctx.near, m->D, a->L) != 0)
         return sgfsi_fail(err, SGFS_ENUMERIC, "The curvature at the mode is not that of a hill.");
     return status;

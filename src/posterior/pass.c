@@ -59,20 +59,25 @@ static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool cur
     return sgfsi_scores_open(&f->scores, m, FULL_BLOCK, arena, err);
 }
 
+void sgfsi_full_limit(sgfsi_full *f, int64_t count) {
+    while (f->parts > 1 && f->parts * count > MOST_SUMS) f->parts /= 2;
+    if (f->threads > f->parts) f->threads = f->parts;
+}
+
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
     if (threads <= 0) threads = m->ctx.threads;
-    while (curvature && parts > 1 && parts * D * D > MOST_SUMS) parts /= 2;
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
     *f = (sgfsi_full){.model = m,
                       .N = m->data->N,
                       .D = D,
                       .parts = parts,
-                      .threads = threads < parts ? threads : parts,
+                      .threads = threads,
                       .stride = 1 + D + (curvature ? D * D : 0)};
+    sgfsi_full_limit(f, curvature ? D * D : 1);
     f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
     f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);
     f->err = sgfsi_arena_alloc(arena, parts, sizeof *f->err);

@@ -8,8 +8,6 @@
 
 #include "model/prior.h"
 
-enum { MOST_SUMS = 1 << 23 };
-
 sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most, bool gradient,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     *p = (sgfsi_places){.D = m->D, .most = most};
@@ -19,8 +17,7 @@ sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most
     bool singly = m->kind->many == NULL;
     int64_t count = singly ? 2 * most * (1 + m->D) : most * (gradient ? 1 + m->D : 2);
     if (count < 2 * most) count = 2 * most;
-    while (f->parts > 1 && f->parts * count > MOST_SUMS) f->parts /= 2;
-    if (f->threads > f->parts) f->threads = f->parts;
+    sgfsi_full_limit(f, count);
     if (!singly) p->room = m->kind->many_scratch(m, most, SGFSI_FULL_BLOCK);
     p->sums = SGFSI_DOUBLES(arena, f->parts * count);
     p->scratch = SGFSI_DOUBLES(arena, f->threads * p->room);
@@ -57,7 +54,7 @@ static sgfs_status add_block(void *user, const sgfsi_block_at *at, const sgfs_ba
 }
 
 /* The sums: for each place its log density and its gradient. A model may refuse a place that is
- * far out (a network that overflows): its density is then no number. */
+ * far out (a network that overflows): it has no density there. */
 static sgfs_status add_singly(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                               sgfs_err *err) {
     const errand *e = user;
@@ -131,5 +128,35 @@ sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K,
         place(centre, k < K ? 1 : -1, D, U + k % K * D, theta);
         status = finish(p, theta, lp, NULL, err);
     }
+    return status;
+}
+
+sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err) {
+    const sgfs_model *m = p->full.model;
+    const double part = 1e-4; /* of a parameter's spread: the step */
+    int64_t D = p->D, most = p->most / 2;
+    sgfsi_arena own = {NULL};
+    double *at = SGFSI_DOUBLES(&own, 2 * most * D), *G = SGFSI_DOUBLES(&own, 2 * most * D),
+           *lp = SGFSI_DOUBLES(&own, 2 * most + 2 * D);
+    sgfs_status status = SGFS_OK;
+    if (at == NULL || G == NULL || lp == NULL) status = sgfsi_fail_memory(err, "the curvature");
+    double *spread = lp + 2 * most;
+    if (status == SGFS_OK) m->kind->start(m, spread + D, spread);
+    if (status == SGFS_OK) memset(A, 0, (size_t)(D * D) * sizeof *A);
+    for (int64_t first = 0; first < D && status == SGFS_OK; first += most) {
+        int64_t n = D - first < most ? D - first : most;
+        for (int64_t k = 0; k < 2 * n; k++) {
+            memcpy(at + k * D, theta, (size_t)D * sizeof *at);
+            at[k * D + first + k / 2] += (k % 2 == 0 ? part : -part) * spread[first + k / 2];
+        }
+        status = sgfsi_places_eval(p, 2 * n, at, lp, G, err);
+        for (int64_t i = 0; i < n * D && status == SGFS_OK; i++) {
+            int64_t j = first + i / D, l = i % D; /* both halves of the matrix, averaged */
+            const double *up = G + 2 * (i / D) * D, *down = up + D;
+            double slope = (down[l] - up[l]) / (2 * part * spread[j]);
+            A[l > j ? l * D + j : j * D + l] += l == j ? slope : slope / 2;
+        }
+    }
+    sgfsi_arena_free(&own);
     return status;
 }

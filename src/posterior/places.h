@@ -37,5 +37,8 @@ sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, d
  * (K), otherwise as above. */
 sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
                                double *plus, double *minus, sgfs_err *err);
+/* A (D x D lower) = minus the derivative of the gradient at theta, by central differences, for
+ * models that cannot say their information. Needs room for gradients. */
+sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err);
 
 #endif

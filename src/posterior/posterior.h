@@ -110,6 +110,8 @@ typedef struct sgfsi_block_at {
 /* b: the block's rows with their weights. */
 typedef sgfs_status (*sgfsi_block_fn)(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                                       sgfs_err *err);
+/* Before sums of `count` numbers a part: fewer parts where these would take too much memory. */
+void sgfsi_full_limit(sgfsi_full *f, int64_t count);
 /* In every process; what is written must not depend on the order. */
 sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err);
 /* fn adds to `count` numbers of its part; the processes share the parts, whose sums (parts x count)

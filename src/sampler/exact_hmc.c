@@ -119,33 +119,6 @@ static const char *stan_metric(const sgfsi_plan *plan) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A (D x D lower) by differences of gradients around the mode. */
-static sgfs_status differences(lockstep *a, double *A, sgfs_err *err) {
-    const sgfs_model *model = a->member[0]->model;
-    int64_t D = a->D, most = a->places.most / 2;
-    double *spread = a->room, *lp = a->before;
-    model->kind->start(model, a->room + D, spread);
-    for (int64_t first = 0; first < D; first += most) {
-        int64_t n = D - first < most ? D - first : most;
-        for (int64_t k = 0; k < 2 * n; k++) {
-            double *at = a->theta + k * D;
-            memcpy(at, a->m, (size_t)D * sizeof *at);
-            at[first + k / 2] += (k % 2 == 0 ? 1e-3 : -1e-3) * spread[first + k / 2];
-        }
-        sgfs_status status = sgfsi_places_eval(&a->places, 2 * n, a->theta, lp, a->G, err);
-        if (status != SGFS_OK) return status;
-        for (int64_t k = 0; k < n; k++) {
-            const double *up = a->G + 2 * k * D, *down = up + D;
-            int64_t j = first + k;
-            for (int64_t i = 0; i < D; i++) { /* both halves of the matrix, averaged */
-                double bend = (down[i] - up[i]) / (2e-3 * spread[j]);
-                A[i > j ? i * D + j : j * D + i] += i == j ? bend : bend / 2;
-            }
-        }
-    }
-    return SGFS_OK;
-}
-
 /* C = L^-T, so that C C' is the inverse of A = L L'. */
 static void invert(lockstep *a, const double *L) {
     for (int64_t j = 0; j < a->D; j++) {
@@ -166,7 +139,8 @@ static sgfs_status rough_metric(lockstep *a, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     bool says = a->dense && model->kind->curvature != NULL;
     if (says) status = sgfsi_posterior_full(model, a->m, &lp, a->room, A, err);
-    else if (a->dense && D <= MOST_DIFFERENCES) status = differences(a, A, err);
+    else if (a->dense && D <= MOST_DIFFERENCES)
+        status = sgfsi_places_curvature(&a->places, a->m, A, err);
     if (status != SGFS_OK) return status;
     if (a->dense && sgfsi_potrf(a->dev, D, A) == 0) {
         invert(a, A);

@@ -14,7 +14,6 @@
  * With a = sigma0^2/sigma^2, coordinate k given sigma is Gaussian, with precision a d_k + nu_k and
  * mean (a gamma_k - kappa_k)/(a d_k + nu_k).
  */
-#include "sampler/exact_linear.h"
 
 #include <math.h>
 
@@ -28,12 +27,8 @@ typedef struct exact_linear {
     double *c, *z, *work; /* q, D, 2 q */
 } exact_linear;
 
-const char *sgfsi_exact_linear_refuses(const sgfs_model *m) {
-    return sgfsi_least_squares_refuses(m);
-}
-
 static sgfs_status plan_exact_linear(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    const char *why = sgfsi_exact_linear_refuses(now->model), *flag = sgfsi_start_given(plan);
+    const char *why = sgfsi_least_squares_refuses(now->model), *flag = sgfsi_start_given(plan);
     if (why != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--sampler exact-linear cannot draw from this posterior: %s (model %s). "
@@ -113,7 +108,7 @@ const sgfs_sampler_kind sgfs_sampler_exact_linear = {
     .help = "independent exact draws: linear regression with a Gaussian prior",
     .options = options,
     .exact = true,
-    .anchored = true, /* given up for nuts where rounding leaves no factor */
+    .anchored = true,
     .full_data = true,
     .from_curvature = true,
     .stats = stats,

@@ -152,12 +152,6 @@ static void lay_out(const sgfs_sampler *s, pairs *e, int64_t block) {
     e->held = block;
 }
 
-static bool are_lost(const pairs *e) {
-    int64_t k = 0;
-    while (k < ALL && !isfinite(e->plus[k]) && !isfinite(e->minus[k])) k++;
-    return k == ALL;
-}
-
 static pair pair_at(const sgfs_sampler *s, const pairs *e, int64_t k) {
     const double *z = e->Z + k * s->D;
     double square = sgfsi_dot(s->model->ctx.near, s->D, z, z);
@@ -168,6 +162,16 @@ static void go(const sgfs_sampler *s, pairs *e, int64_t k, pair to) {
     memcpy(e->z, e->Z + k * s->D, (size_t)s->D * sizeof *e->z);
     memcpy(e->u, e->U + k * s->D, (size_t)s->D * sizeof *e->u);
     e->at = to;
+}
+
+/* A chain begins at the first pair that has a density; false: none has. */
+static bool begin(const sgfs_sampler *s, pairs *e) {
+    for (int64_t k = 0; k < PROPOSALS && !e->begun; k++) {
+        pair first = pair_at(s, e, k);
+        e->begun = first.weight > -INFINITY;
+        if (e->begun) go(s, e, k, first);
+    }
+    return e->begun;
 }
 
 /* One of the places near z, or z, in proportion to their weights. */
@@ -202,23 +206,18 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         sgfs_status status =
             sgfsi_places_pairs(&e->places, e->hill->centre, ALL, e->U, e->plus, e->minus, err);
         if (status != SGFS_OK) return status;
-        if (e->places.nans > 0 || are_lost(e)) {
+        if (e->places.nans > 0)
             return sgfsi_fail(err, SGFS_ENUMERIC,
                               "the log density is not a number at %lld of %d places",
-                              (long long)(e->places.nans > 0 ? e->places.nans : 2 * ALL), 2 * ALL);
-        }
+                              (long long)e->places.nans, 2 * ALL);
         e->made = block;
         s->full.rows_touched += s->model->data->N;
         if (e->begun) move_locally(s, e, u[2]);
-    }
-    /* a chain begins at the first pair that has a density */
-    for (int64_t i = k; !e->begun && i < PROPOSALS; i++) {
-        pair first = pair_at(s, e, i);
-        e->begun = first.weight > -INFINITY;
-        if (e->begun) go(s, e, i, first);
+        else if (!begin(s, e))
+            return sgfsi_fail(err, SGFS_ENUMERIC, "no proposal has a density (diverged)");
     }
     pair next = pair_at(s, e, k);
-    bool accepted = !e->begun || log(u[0]) < next.weight - e->at.weight;
+    bool accepted = log(u[0]) < next.weight - e->at.weight;
     if (accepted) go(s, e, k, next);
     bool up = u[1] * (1 + exp(e->at.minus - e->at.plus)) < 1;
     for (int64_t j = 0; j < s->D; j++) theta[j] = e->hill->centre[j] + (up ? e->u[j] : -e->u[j]);

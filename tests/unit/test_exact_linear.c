@@ -21,7 +21,6 @@
 #include "chain/run.h"
 #include "model/linear.h"
 #include "posterior/least_squares.h"
-#include "sampler/exact_linear.h"
 #include "sgfs.h"
 #include "tools/check.h"
 #include "tools/unit_prior.h"
@@ -614,10 +613,10 @@ static void test_refusals(void **state) {
     for (int64_t i = 0; i < b.N; i++) b.y[i] = b.y[i] > 0;
     sgfs_err err;
     bind(&b, WITH(SAMPLER));
-    assert_null(sgfsi_exact_linear_refuses(b.m));
+    assert_null(sgfsi_least_squares_refuses(b.m));
     sgfs_model *logistic = sgfs_model_open("logistic", b.data, b.cfg, &err);
     assert_non_null(logistic);
-    assert_non_null(sgfsi_exact_linear_refuses(logistic));
+    assert_non_null(sgfsi_least_squares_refuses(logistic));
     assert_null(sgfs_run_open(logistic, b.cfg, &err));
     assert_non_null(strstr(err.text, "made for linear regression (model logistic)"));
     sgfs_model_free(logistic);
