@@ -20,7 +20,8 @@ def save(path, x, y):
 
 @pytest.fixture(name="site", scope="module")
 def folder_with_data(tmp_path_factory):
-    """small: exact draws ask few rows. wide: they would ask all. apart: the first column separates the
+    """small: exact draws ask few rows. even: they would ask all.
+    wide: all, and the tails are heavy. apart: the first column separates the
     labels. counts: a Poisson target. line: a normal one."""
     site = Sgfs(tmp_path_factory.mktemp("choose"))
     rng = np.random.default_rng(2385)
@@ -35,6 +36,8 @@ def folder_with_data(tmp_path_factory):
     save(site.folder / "three.csv", x, rng.integers(0, 3, 2000))
     x = rng.standard_normal((600, 60))
     save(site.folder / "wide.csv", x, labels(x[:, 0]))
+    x = rng.standard_normal((3000, 60))
+    save(site.folder / "even.csv", x, labels(0.3 * x[:, 0]))
     x = rng.standard_normal((400, 2))
     save(site.folder / "apart.csv", x, (x[:, 0] > 0).astype(int))
     return site
@@ -83,8 +86,13 @@ def test_every_regression_has_an_exact_sampler(site, model, data):
 
 
 def test_all_rows_where_a_draw_would_ask_most_of_them(site):
+    sampler, why = chosen(site, "even.csv")
+    assert sampler == "exact-pairs" and why.startswith("Sampler exact-pairs (all 3,000 rows"), why
+
+
+def test_chains_in_lock_step_where_the_tails_are_heavy(site):
     sampler, why = chosen(site, "wide.csv")
-    assert sampler in ("exact-pairs", "exact-hmc") and why.startswith(f"Sampler {sampler} (all 600 rows")
+    assert sampler == "exact-hmc" and why.startswith("Sampler exact-hmc (all 600 rows") and "heavier tails" in why, why
 
 
 def test_a_tail_that_few_proposals_reach_is_seen(site):
