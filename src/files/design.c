@@ -10,7 +10,7 @@
 #include "files/collect.h"
 #include "files/columns.h"
 #include "files/transform/transform.h"
-#include "rows/data.h"
+#include "rows/fingerprint.h"
 
 const sgfs_option sgfsi_data_options[] = {
     {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
@@ -221,13 +221,21 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     /* What the files are called, for messages and the run's header. */
     d->path = sgfsi_arena_text(&d->arena, files.shown);
     d->file = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->file);
-    bool made = d->path != NULL && d->file != NULL;
+    d->print = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->print);
+    sgfsi_stamp *stamp = calloc((size_t)files.count, sizeof *stamp);
+    bool made = d->path != NULL && d->file != NULL && d->print != NULL && stamp != NULL;
     for (; made && d->files < files.count; d->files++) {
         d->file[d->files] = sgfsi_arena_text(&d->arena, files.name[d->files]);
         made = d->file[d->files] != NULL;
+        (void)sgfsi_stamp_take(files.path[d->files], &stamp[d->files]);
     }
     status = made ? sgfsi_files_read(&files, &options, &d->table, err)
                   : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
+        bool kept = strcmp(files.path[i], files.name[i]) == 0; /* not a copy of what a pipe gave */
+        status = sgfsi_fingerprint_add(d, i, files.path[i], kept, &stamp[i], err);
+    }
+    free(stamp);
     sgfsi_files_close(&files);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
