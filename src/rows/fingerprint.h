@@ -39,7 +39,8 @@ sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, 
                                   const sgfsi_stamp *before, sgfs_err *err);
 
 /* For the header's "data"; and whether the files are others than that tells of: what differs,
- * written to `what`. NULL: they are not, or it does not tell. */
+ * written to `what`. NULL: they are not, or nobody can tell: rows that were packed since, or put
+ * into more files or fewer, have other bytes and may be the same. */
 void sgfsi_fingerprints_describe(const sgfs_data *d, sgfsi_json *o);
 const char *sgfsi_fingerprints_differ(int64_t files, const sgfsi_fingerprint *print,
                                       char *const *name, const sgfsi_json *said, char what[256]);
