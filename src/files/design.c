@@ -66,23 +66,25 @@ const sgfs_option sgfsi_data_options[] = {
 
 static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
     enum { NAMED = 4 };
-    const char *but = d->intercept ? " that the intercept does not say" : "";
     const char *name[NAMED] = {NULL};
     int64_t count = 0;
-    if (d->N < 2) return; /* in one row everything is constant */
-    for (int64_t j = 0; j < d->features; j++) {
-        if (d->feature[j].sd == 0 && count++ < NAMED) name[count - 1] = d->feature[j].name;
+    if (d->N < 2) return;                       /* in one row everything is constant */
+    for (int64_t j = 0; j < d->features; j++) { /* without an intercept, it may stand for one */
+        bool constant = d->feature[j].sd == 0 && (d->intercept || d->feature[j].mean == 0);
+        if (constant && count++ < NAMED) name[count - 1] = d->feature[j].name;
     }
     /* Each constant column is named; of many (images have margins) only the first. */
     for (int64_t k = 0; count <= NAMED && k < count; k++) {
-        sgfsi_warn(d->warnings, log, "Column \"%s\" is constant: the data say nothing about it%s.",
-                   name[k], but);
+        sgfsi_warn(d->warnings, log, "Column \"%s\" is %s.", name[k],
+                   d->intercept ? "constant: the data say nothing about it that the intercept does "
+                                  "not say"
+                                : "0 in every row: the data say nothing about it");
     }
     if (count > NAMED)
         sgfsi_warn(d->warnings, log,
-                   "%lld columns (the first is \"%s\") are constant: the data say nothing about "
-                   "them%s.",
-                   (long long)count, name[0], but);
+                   "%lld columns (the first is \"%s\") are %s: the data say nothing about them%s.",
+                   (long long)count, name[0], d->intercept ? "constant" : "0 in every row",
+                   d->intercept ? " that the intercept does not say" : "");
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the

@@ -13,7 +13,7 @@
 #include "rows/rows.h"
 
 int64_t sgfs_data_rows(const sgfs_data *data) {
-    return data->N;
+    return data != NULL ? data->N : 0;
 }
 
 void sgfs_data_free(sgfs_data *data) {
