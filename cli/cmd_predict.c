@@ -140,9 +140,7 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
                         "Name a run and new rows: sgfs predict fit.run --data test.csv");
     }
     if (cli_borrow(&cmd_predict, args, borrowed, err) != SGFS_OK) return err->code;
-    if (cli_check_out(args, out, data, err) != SGFS_OK) return err->code;
-    if (out != NULL && cli_same_file(out, args->word[0]))
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the run; give --out another name.", out);
+    if (cli_check_out(&cmd_predict, args, out, err) != SGFS_OK) return err->code;
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
     sgfs_job *job = sgfs_predict_open(draws, data, out, args->cfg, err);

@@ -10,7 +10,7 @@
 #include "files/collect.h"
 #include "files/columns.h"
 #include "files/transform/transform.h"
-#include "rows/data.h"
+#include "rows/fingerprint.h"
 
 const sgfs_option sgfsi_data_options[] = {
     {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
@@ -68,23 +68,25 @@ const sgfs_option sgfsi_data_options[] = {
 
 static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
     enum { NAMED = 4 };
-    const char *but = d->intercept ? " that the intercept does not say" : "";
     const char *name[NAMED] = {NULL};
     int64_t count = 0;
-    if (d->N < 2) return; /* in one row everything is constant */
-    for (int64_t j = 0; j < d->features; j++) {
-        if (d->feature[j].sd == 0 && count++ < NAMED) name[count - 1] = d->feature[j].name;
+    if (d->N < 2) return;                       /* in one row everything is constant */
+    for (int64_t j = 0; j < d->features; j++) { /* without an intercept, it may stand for one */
+        bool constant = d->feature[j].sd == 0 && (d->intercept || d->feature[j].mean == 0);
+        if (constant && count++ < NAMED) name[count - 1] = d->feature[j].name;
     }
     /* Each constant column is named; of many (images have margins) only the first. */
     for (int64_t k = 0; count <= NAMED && k < count; k++) {
-        sgfsi_warn(d->warnings, log, "Column \"%s\" is constant: the data say nothing about it%s.",
-                   name[k], but);
+        sgfsi_warn(d->warnings, log, "Column \"%s\" is %s.", name[k],
+                   d->intercept ? "constant: the data say nothing about it that the intercept does "
+                                  "not say"
+                                : "0 in every row: the data say nothing about it");
     }
     if (count > NAMED)
         sgfsi_warn(d->warnings, log,
-                   "%lld columns (the first is \"%s\") are constant: the data say nothing about "
-                   "them%s.",
-                   (long long)count, name[0], but);
+                   "%lld columns (the first is \"%s\") are %s: the data say nothing about them%s.",
+                   (long long)count, name[0], d->intercept ? "constant" : "0 in every row",
+                   d->intercept ? " that the intercept does not say" : "");
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
@@ -223,13 +225,21 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     /* What the files are called, for messages and the run's header. */
     d->path = sgfsi_arena_text(&d->arena, files.shown);
     d->file = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->file);
-    bool made = d->path != NULL && d->file != NULL;
+    d->print = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->print);
+    sgfsi_stamp *stamp = calloc((size_t)files.count, sizeof *stamp);
+    bool made = d->path != NULL && d->file != NULL && d->print != NULL && stamp != NULL;
     for (; made && d->files < files.count; d->files++) {
         d->file[d->files] = sgfsi_arena_text(&d->arena, files.name[d->files]);
         made = d->file[d->files] != NULL;
+        (void)sgfsi_stamp_take(files.path[d->files], &stamp[d->files]);
     }
     status = made ? sgfsi_files_read(&files, &options, &d->table, err)
                   : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
+        bool kept = strcmp(files.path[i], files.name[i]) == 0; /* not a copy of what a pipe gave */
+        status = sgfsi_fingerprint_add(d, i, files.path[i], kept, &stamp[i], err);
+    }
+    free(stamp);
     sgfsi_files_close(&files);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;

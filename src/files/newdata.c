@@ -19,6 +19,7 @@
 #include "files/files.h"
 #include "files/flow.h"
 #include "files/packed/packed.h"
+#include "rows/fingerprint.h"
 
 /* Where a row came from. */
 typedef struct origin {
@@ -141,6 +142,30 @@ sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfs
     for (int64_t i = 0; i < d->groups && status == SGFS_OK; i++)
         status = open_group(d, &d->group[i], own, err);
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
+    return status;
+}
+
+sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *d, const sgfsi_json *said,
+                                     sgfs_err *err) {
+    char what[256];
+    const sgfsi_files *f = &d->files;
+    const sgfsi_read_options plain = {.target = "", .features = "", .weights = "", .exposure = ""};
+    sgfsi_fingerprint *print = calloc((size_t)f->count, sizeof *print);
+    sgfs_status status = print != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < f->count && status == SGFS_OK; i++) {
+        sgfsi_table table = {0};
+        const sgfs_reader_kind *kind = sgfsi_table_reader(f->path[i], err);
+        if (kind == &sgfs_reader_packed) (void)kind->map(f->path[i], &plain, &table, NULL);
+        status = sgfsi_fingerprint_take(&print[i], f->path[i], &table, err);
+        sgfsi_table_free(&table);
+    }
+    if (status == SGFS_OK &&
+        sgfsi_fingerprints_differ(f->count, print, f->name, said, what) != NULL)
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "%.150s: --part counts the rows of the files that the run was made "
+                            "with, and these are others: %.200s. Give the old ones.",
+                            f->shown, what);
+    free(print);
     return status;
 }
 

@@ -18,6 +18,9 @@ typedef struct sgfsi_newdata sgfsi_newdata;
  * failure *data is to be closed as well. */
 sgfs_status sgfsi_newdata_open(sgfsi_newdata **data, const char *name, const sgfsi_wanted *wanted,
                                const sgfsi_read_options *options, sgfs_err *err);
+/* Are these the files that a header's "data" tells of? SGFS_EDATA where they are not. */
+sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *data, const struct sgfsi_json *said,
+                                     sgfs_err *err);
 void sgfsi_newdata_close(sgfsi_newdata *data); /* takes NULL */
 
 const char *sgfsi_newdata_shown(const sgfsi_newdata *data); /* for people: the files */

@@ -89,6 +89,8 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (r->data == NULL) return err->code;
     sgfs_status status = fill_wanted(r, origin, cfg, err);
     if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
+    if (status == SGFS_OK && r->wanted.part != NULL)
+        status = sgfsi_newdata_same_files(r->rows, origin->data, err);
     if (status != SGFS_OK) return status;
     r->known = sgfsi_newdata_have_target(r->rows);
     if (!r->known && r->wanted.target != NULL && strcmp(r->wanted.target, "none") != 0)
