@@ -138,6 +138,7 @@ void sgfs_run_free(sgfs_run *run) {
     if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
     close_chains(run);
     free(run->path);
+    free(run->watch.seen);
     sgfsi_plan_free(&run->plan);
     if (run->validation.free != NULL) run->validation.free(run->validation.owner);
     free(run->describe);
@@ -294,6 +295,8 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         double before = run->seconds;
         sgfs_status status = sgfs_run_step(run, stretch, err);
         if (status == SGFS_OK) status = note_costs(run, &noted, err);
+        if (status == SGFS_OK)
+            status = sgfsi_watch_look(&run->watch, run->model->data, sgfs_run_done(run), err);
         report(run);
         if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
         bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
