@@ -2,6 +2,7 @@
  * main.c: finds the subcommand, parses its flags, runs it, turns the status into an exit code.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,18 @@ static int finish(int code) {
     return code != 0 ? code : exit_code(SGFS_EIO);
 }
 
+/* A file that is opened while one of the first three descriptors is closed would get its number,
+ * and every message would go into it. So they are taken, each in a way that its use still fails. */
+static void take_descriptors(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) != -1) continue;
+        int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (open("/dev/null", mode) != fd && open("/", O_RDONLY) != fd) _exit(-(int)SGFS_EIO);
+    }
+}
+
 int main(int argc, char **argv) {
+    take_descriptors();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
     cli_on_lost_file(NULL);

@@ -17,6 +17,9 @@
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) SGFSI_PRINTF(3, 4);
 /* The same for running out of memory while making room for `what`. */
 sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
+/* The same for a handle that is NULL in a call of the public interface: what the call that should
+ * have made it left in err stays there. */
+sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call);
 /* The same for a cell of the data: "<what> is not a finite number", and what to do about it. */
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) SGFSI_PRINTF(2, 3);
 

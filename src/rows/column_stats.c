@@ -15,6 +15,7 @@
 #include "rows/column_stats.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/moments.h"
@@ -112,21 +113,29 @@ static int64_t count_bad(int64_t n, const double *x) {
     return bad;
 }
 
-/* Name the first cell of the block that is not finite. first: the block's first row; x may be NULL.
+/* The block that starts with row `first` has cells that are not finite: name the first of them, and
+ * count them here and in all blocks behind. x, y: room for a block, which is filled; x may be NULL.
  */
-static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, const double *x,
-                              const double *y, sgfs_err *err) {
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = x != NULL ? 0 : d->features; j <= d->features; j++) {
-            bool is_target = j == d->features;
-            if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
-            char where[320];
-            return sgfsi_fail_finite(err, "%s, column \"%s\"",
-                                     sgfsi_data_where(d, first + i, where, sizeof where),
-                                     is_target ? d->target.name : d->feature[j].name);
+static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t block, double *x,
+                              double *y, sgfs_err *err) {
+    sgfsi_pages visit = {0};
+    char where[320] = "", more[80] = "";
+    const char *column = "";
+    int64_t cells = 0, features = x != NULL ? d->features : 0;
+    for (; first < d->N; first += block) {
+        int64_t n = d->N - first < block ? d->N - first : block;
+        if (sgfsi_pages_range(&visit, d, first, n, NULL) != SGFS_OK) break;
+        sgfsi_data_rows_range(d, first, n, x, y);
+        for (int64_t k = 0; k < n * (features + 1); k++) {
+            int64_t i = k / (features + 1), j = k % (features + 1);
+            bool is_target = j == features;
+            if (isfinite(is_target ? y[i] : x[i * features + j]) || cells++ > 0) continue;
+            sgfsi_data_where(d, first + i, where, sizeof where);
+            column = is_target ? d->target.name : d->feature[j].name;
         }
     }
-    return SGFS_OK;
+    if (cells > 1) snprintf(more, sizeof more, " (the first of %lld such cells)", (long long)cells);
+    return sgfsi_fail_finite(err, "%s, column \"%s\"%s", where, column, more);
 }
 
 static void add_columns(const sgfs_data *d, sgfsi_column_stats *t, int64_t n, int64_t cols,
@@ -164,7 +173,8 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, doubl
         if (status != SGFS_OK) return status;
         sgfsi_data_rows_range(d, first, n, x, y);
         int64_t cells = x != NULL ? n * d->features : 0;
-        if (count_bad(cells, x) + count_bad(n, y) > 0) return report_bad(d, first, n, x, y, err);
+        if (count_bad(cells, x) + count_bad(n, y) > 0)
+            return report_bad(d, first, block, x, y, err);
         if (d->weight != NULL) sgfsi_data_weights(d, first, n, weight);
         if (x != NULL) add_columns(d, t, n, d->features, x, weight);
         add_columns(d, &t[d->features], n, 1, y, weight);
