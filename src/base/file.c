@@ -140,10 +140,21 @@ void sgfsi_outfile_abandon(sgfsi_outfile *out) {
     forget(out);
 }
 
+sgfs_status sgfsi_fail_pipe(sgfs_err *err, const char *path) {
+    return sgfsi_fail(err, SGFS_EIO,
+                      "%s: is a pipe, and nobody writes to it; start what is to write, or give a "
+                      "file.",
+                      path);
+}
+
 char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err) {
-    FILE *f = fopen(path, "rbe");
+    int fd = sgfsi_io_open(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (f == NULL) {
-        fail_io("open", path, errno, err);
+        int error = errno;
+        if (fd >= 0) close(fd);
+        if (error == ETIMEDOUT) sgfsi_fail_pipe(err, path);
+        else fail_io("open", path, error, err);
         return NULL;
     }
     /* Twice the room whenever it is full, up to a byte more than is allowed. */

@@ -6,16 +6,18 @@
  * prints takes the same way; where the system has no such thing they are ordinary ones.
  */
 #ifdef __linux__
-#define _GNU_SOURCE /* O_TMPFILE, fopencookie */
+#define _GNU_SOURCE /* O_TMPFILE, fopencookie, tee */
 #endif
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at) {
@@ -52,6 +54,39 @@ int sgfsi_io_sync(int fd) {
 
 int sgfsi_io_rename(const char *from, const char *to) {
     return rename(from, to) == 0 ? 0 : errno;
+}
+
+/* Is there somebody who writes to the pipe? tee says so without taking a byte. */
+static bool has_writer(int fd) {
+#ifdef __linux__
+    int trial[2];
+    if (pipe(trial) != 0) return true;
+    ssize_t n = tee(fd, trial[1], 1, SPLICE_F_NONBLOCK);
+    close(trial[0]);
+    close(trial[1]);
+    return n != 0;
+#else
+    return fd >= 0;
+#endif
+}
+
+int sgfsi_io_open(const char *path) {
+    enum { LOOKS = 100 };                                      /* of 50 ms each */
+    const struct timespec nap = {.tv_nsec = 50 * 1000 * 1000}; /* 50 ms */
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), looks = 0;
+    if (fd < 0) return -1;
+    bool pipe = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    while (pipe && looks < LOOKS && !has_writer(fd)) {
+        nanosleep(&nap, NULL);
+        looks++;
+    }
+    int flags = fcntl(fd, F_GETFL);
+    if (looks < LOOKS && flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0) return fd;
+    int error = looks == LOOKS ? ETIMEDOUT : errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */

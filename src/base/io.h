@@ -25,6 +25,10 @@ int sgfsi_io_truncate(int fd, int64_t size);
 int sgfsi_io_sync(int fd);
 int sgfsi_io_rename(const char *from, const char *to);
 
+/* Open a file for reading; of a pipe, when somebody has it open for writing. Where nobody has for
+ * five seconds, -1 with ETIMEDOUT. */
+int sgfsi_io_open(const char *path);
+
 /* A stream over the descriptor, which belongs to it from then on. */
 FILE *sgfsi_io_stream(int fd);
 

@@ -18,6 +18,8 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
     if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
     sgfs_status status = sgfsi_comm_open(&ctx->comm, err);
     if (status == SGFS_OK) status = sgfsi_device_open(&ctx->device, kind, err);
+    if (status == SGFS_OK && ctx->device->ops->make_room != NULL)
+        status = ctx->device->ops->make_room(ctx->device, ctx->threads, err);
     if (status == SGFS_OK)
         ctx->near = ctx->device->ops->alloc == NULL ? ctx->device : sgfsi_devices[0];
     return status;

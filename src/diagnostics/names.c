@@ -6,10 +6,12 @@
  */
 #include "diagnostics/names.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -111,9 +113,18 @@ sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int
     return sgfsi_naming_match(j, R, names, order);
 }
 
-int sgfsi_first_byte(const char *path) {
-    FILE *f = fopen(path, "rbe");
-    if (f == NULL) return -1;
+int sgfsi_first_byte(const char *path, sgfs_err *err) {
+    struct stat st;
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
+    if (f == NULL) {
+        bool plain = stat(path, &st) != 0 || S_ISREG(st.st_mode);
+        sgfsi_fail(err, SGFS_EIO,
+                   plain
+                       ? "%s: cannot open: %s."
+                       : "%s: is no plain file; save it to one, because it is looked at twice.%.0s",
+                   path, strerror(errno));
+        return -1;
+    }
     int c;
     do {
         c = fgetc(f);

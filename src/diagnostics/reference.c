@@ -141,8 +141,8 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
     out->mean = SGFSI_DOUBLES(arena, D);
     out->error = SGFSI_DOUBLES(arena, D);
     if (out->mean == NULL || out->error == NULL) return sgfsi_fail_memory(err, "the reference");
-    int first = sgfsi_first_byte(path);
-    if (first < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot open: %s.", path, strerror(errno));
+    int first = sgfsi_first_byte(path, err);
+    if (first < 0) return SGFS_EIO;
     if (first == '{') {
         sgfsi_json *json = NULL;
         sgfs_status status = sgfsi_naming_file(&j, &json);
