@@ -8,10 +8,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     char exact[PATH_MAX];
@@ -30,6 +32,13 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     if (handle != NULL) return (sgfsi_library *)handle; /* kept apart from other pointers */
     const char *why = dlerror();                        /* "PATH: reason" */
     if (why == NULL) why = "no reason is known";
+    if (strstr(why, "cannot open shared object file") != NULL || strstr(why, "memory") != NULL) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC); /* the loader's words for want of memory, too */
+        if (fd >= 0) close(fd);
+        if (fd < 0) sgfsi_fail_io(err, path, "open it", errno);
+        else sgfsi_fail_memory(err, path);
+        return NULL;
+    }
     if (strncmp(why, exact, (size_t)n) == 0 && strncmp(why + n, ": ", 2) == 0) why += n + 2;
     sgfsi_fail(err, SGFS_EDATA, "%.200s: is not a shared object that can be loaded here: %.220s.",
                path, why);

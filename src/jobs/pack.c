@@ -278,6 +278,10 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
     const sgfsi_json *before = w->first.head.recipe;
     bool same = before == NULL && sgfsi_recipe_is_empty(w->recipe);
     sgfsi_json *recipe = same ? NULL : sgfsi_recipe_describe(w->recipe, before);
+    if (!same && !sgfsi_json_whole(recipe)) {
+        sgfsi_json_free(recipe);
+        return sgfsi_fail_memory(err, "the transforms");
+    }
     const sgfsi_packer_plan plan = {.path = w->path,
                                     .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
                                     .head = &w->head,

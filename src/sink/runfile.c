@@ -170,7 +170,7 @@ sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err
 /* ---- creating -------------------------------------------------------------------------------- */
 
 static sgfs_status fail_create(const char *path, int error, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write there: %s.", path, strerror(error));
+    return sgfsi_fail_io(err, path, "write there", error);
 }
 
 static sgfs_status fail_busy(const char *path, sgfs_err *err) {
@@ -244,9 +244,10 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
 
 /* Sizes from the header, by way of the reader's checks: we never write what we could not read. */
 static sgfs_status take_shape(sgfsi_runfile *f, const char *json, sgfs_err *err) {
-    sgfsi_json *copy = sgfsi_json_parse(json, strlen(json), "run header", err);
-    sgfs_draws *d = copy == NULL ? NULL : sgfsi_draws_new(copy, err);
-    if (d == NULL) return copy == NULL ? SGFS_EDATA : SGFS_ERUNFILE;
+    sgfs_err why = {SGFS_OK, ""};
+    sgfsi_json *copy = sgfsi_json_parse(json, strlen(json), "run header", &why);
+    sgfs_draws *d = copy == NULL ? NULL : sgfsi_draws_new(copy, &why);
+    if (d == NULL) return sgfsi_fail(err, why.code, "%s", why.text);
     f->chains = d->chains;
     f->D = d->D;
     f->S = d->S;
@@ -315,7 +316,7 @@ sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err) {
  * is told that it is there; killed in the middle of it, the file has a torn end again and all of
  * its draws. A run that is still being written is locked by its writer and refused. */
 static sgfs_status fail_note(const char *path, int error, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", path, strerror(error));
+    return sgfsi_fail_io(err, path, "write", error);
 }
 
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {

@@ -209,7 +209,9 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
         return sgfsi_draws_append(d, b->chain, b->count, theta, theta + b->count * d->D, err);
     }
     case SGFSI_NOTE_AUDIT: {
-        sgfsi_json *audit = sgfsi_json_parse((char *)r->bytes, (size_t)b->bytes, "audit", NULL);
+        sgfs_err why = {SGFS_OK, ""};
+        sgfsi_json *audit = sgfsi_json_parse((char *)r->bytes, (size_t)b->bytes, "audit", &why);
+        if (sgfsi_only_memory(&why, err) != SGFS_OK) return SGFS_ENOMEM;
         bool whole = sgfsi_json_is_object(audit);
         sgfsi_json_free(whole ? d->audit : audit);
         if (whole) d->audit = audit; /* the last one counts */
@@ -263,8 +265,7 @@ static sgfs_status open_plain(reader *r, sgfs_err *err) {
     struct stat st;
     r->fd =
         open(r->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* never wait for a pipe's other end */
-    if (r->fd < 0 || fstat(r->fd, &st) != 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open: %s.", r->path, strerror(errno));
+    if (r->fd < 0 || fstat(r->fd, &st) != 0) return sgfsi_fail_io(err, r->path, "open", errno);
     r->size = (int64_t)st.st_size;
     if (S_ISREG(st.st_mode)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs, nor a plain file.", r->path);

@@ -276,7 +276,7 @@ static sgfs_status settle_block(csv *c, const char *rest) {
     c->block_rows = 0;
     for (int64_t k = 0; k < c->parts && status == SGFS_OK; k++) {
         sgfsi_csv_part *p = &c->part[k];
-        if (!c->restart) settle_words(c, p, before, line);
+        if (!c->restart && p->rows > 0) settle_words(c, p, before, line);
         status = settle_found(c, p, line);
         const sgfsi_csv_missing *from = &p->missing;
         sgfsi_csv_missing *m = &c->missing;
