@@ -2,6 +2,7 @@
  * main.c: finds the subcommand, parses its flags, runs it, turns the status into an exit code.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,7 @@ static bool asks_for_help(int argc, char **argv) {
 
 static int run(const cli_command *command, int argc, char **argv) {
     sgfs_err err = {SGFS_OK, ""};
+    cli_listen(command->name);
     cli_args args = {.cfg = sgfs_config_new()};
     if (args.cfg == NULL) {
         fprintf(stderr, "sgfs: out of memory\n");
@@ -84,10 +86,20 @@ static int finish(int code) {
     return code != 0 ? code : exit_code(SGFS_EIO);
 }
 
+/* A file that is opened while one of the first three descriptors is closed would get its number,
+ * and every message would go into it. So they are taken, each in a way that its use still fails. */
+static void take_descriptors(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) != -1) continue;
+        int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (open("/dev/null", mode) != fd && open("/", O_RDONLY) != fd) _exit(-(int)SGFS_EIO);
+    }
+}
+
 int main(int argc, char **argv) {
+    take_descriptors();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
-    cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);

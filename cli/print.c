@@ -37,16 +37,19 @@ static void format_time(double seconds, char out[32]) {
     else snprintf(out, 32, "%.1f h", seconds / 3600);
 }
 
-/* user: the second from which on a line is shown; a plain one (stderr is no terminal) every ten. */
+/* user: the second from which on a line is shown (INFINITY: never); a plain one (stderr is no
+ * terminal) every ten. */
 void cli_progress(const sgfs_progress *p, void *user) {
     double *due = user;
-    char eta[32];
+    char eta[32], line[512];
     bool live = cli_is_terminal();
+    format_time(p->eta, eta);
+    snprintf(line, sizeof line, "%-8s %3.0f %%  %s, %s to go", p->what, 100 * p->fraction,
+             p->detail, eta);
+    cli_say_progress(line);
     if (p->seconds < *due) return;
     *due = p->seconds + (live ? 0.1 : 10);
-    format_time(p->eta, eta);
-    fprintf(stderr, "%s%-8s %3.0f %%  %s, %s to go%s", live ? "\r" : "", p->what, 100 * p->fraction,
-            p->detail, eta, live ? "\x1b[K" : "\n");
+    fprintf(stderr, "%s%s%s", live ? "\r" : "", line, live ? "\x1b[K" : "\n");
     fflush(stderr);
     line_open = live;
 }
@@ -56,9 +59,9 @@ static void stop_job(void *job) {
 }
 
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
-    double due = 2;
+    double due = args->quiet ? INFINITY : 2;
     if (job == NULL) return err->code;
-    if (!args->quiet) sgfs_job_on_progress(job, cli_progress, &due);
+    sgfs_job_on_progress(job, cli_progress, &due);
     cli_on_interrupt(stop_job, job);
     sgfs_status status = sgfs_job_run(job, err);
     cli_on_interrupt(stop_job, NULL);

@@ -64,6 +64,12 @@ sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int
                       what, strerror(error));
 }
 
+sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call) {
+    if (err != NULL && err->code != SGFS_OK) return err->code;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "%s: the handle is NULL; the call that was to make it has failed.", call);
+}
+
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
     char cell[sizeof err->text];
     va_list arguments;
@@ -71,7 +77,10 @@ sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
     vsnprintf(cell, sizeof cell, what, arguments);
     va_end(arguments);
     return sgfsi_fail(err, SGFS_EDATA,
-                      "%s is not a finite number; remove such rows or fill them in first.", cell);
+                      "%s is not a finite number; where a value is missing, --na drop leaves the "
+                      "row out, and --na "
+                      "mean fills in the mean of the column.",
+                      cell);
 }
 
 void sgfsi_append(char *text, size_t room, const char *format, ...) {

@@ -231,6 +231,7 @@ static sgfs_status translate(const joined *j, const sgfsi_table *head, int64_t k
     for (int64_t i = 0; i < block->n; i++) {
         int64_t at = i * j->first.wanted + k;
         double x = sgfsi_table_cell(head->type, block->cells, at);
+        if (isnan(x) && j->sources.options.na != SGFSI_NA_ERROR) continue;
         if (!(x >= 0 && x < (double)l->known)) {
             return sgfsi_fail(err, SGFS_EDATA,
                               "%.150s: row %lld holds a number that stands for none of its words: "
@@ -348,7 +349,8 @@ static sgfs_status take_block(sgfsi_flow *flow, joined *j, int64_t most, sgfsi_f
     bool floats = head->type == SGFSI_F64 || head->type == SGFSI_F32;
     bool checked = j->sources.options.whole || j->sources.reader[j->at]->text || !floats;
     for (int64_t i = 0; status == SGFS_OK && !checked && i < block->n * head->cols; i++) {
-        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
+        double x = sgfsi_table_cell(head->type, block->cells, i);
+        if (isfinite(x) || (isnan(x) && j->sources.options.na != SGFSI_NA_ERROR)) continue;
         status = sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
                                    (long long)(j->taken_here + i / head->cols + 1),
                                    head->names[i % head->cols]);

@@ -163,12 +163,18 @@ static sgfs_status count_events(sgfs_model *m, sgfs_err *err) {
     if (m->kind->redundant) sgfsi_json_num(m->saved, "constant_loglik", constant);
     if (m->labels.count > 2 && m->events < few && m->restored == NULL) {
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
-                   "Label \"%.60s\" has %g row%s: what minibatches say of so few is rough. "
-                   "Merge rare labels or leave them out, or use --sampler nuts, which is exact.",
+                   "Label \"%.60s\" has %g row%s: its coefficients are the prior's more than the "
+                   "data's, and samplers of minibatches are rough about them. Merge rare labels, "
+                   "or leave them out.",
                    m->labels.name[rarest], m->events, m->events == 1 ? "" : "s");
     }
     free(rows);
     return SGFS_OK;
+}
+
+double sgfsi_labels_odds(const sgfs_model *m) {
+    double others = m->data->total - m->events;
+    return m->events > 0 && others > 0 ? fabs(log(others / m->events)) : 0;
 }
 
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {

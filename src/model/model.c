@@ -144,11 +144,11 @@ sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
 }
 
 int64_t sgfs_model_dim(const sgfs_model *model) {
-    return model->D;
+    return model != NULL ? model->D : 0;
 }
 
 const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
-    return index >= 0 && index < model->D ? model->param[index] : NULL;
+    return model != NULL && index >= 0 && index < model->D ? model->param[index] : NULL;
 }
 
 void sgfs_model_free(sgfs_model *model) {

@@ -31,6 +31,7 @@ struct sgfs_model {
     struct sgfsi_prior *prior; /* prior.h; NULL where the kind brings its own */
     double *precision;         /* D, information of each parameter's prior (Lambda's diagonal) */
     double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
+    double reach;   /* root mean square of the predictor over its spread; 0: not known */
     double events;  /* rows that carry the information; the kind may lower it from N */
     sgfsi_json *warnings;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */

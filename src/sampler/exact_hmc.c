@@ -119,16 +119,6 @@ static const char *stan_metric(const sgfsi_plan *plan) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* C = L^-T, so that C C' is the inverse of A = L L'. */
-static void invert(lockstep *a, const double *L) {
-    for (int64_t j = 0; j < a->D; j++) {
-        double *row = a->C + j * a->D;
-        memset(row, 0, (size_t)a->D * sizeof *row);
-        row[j] = 1;
-        sgfsi_trsv(a->dev, a->D, L, false, row);
-    }
-}
-
 /* What is known of the curvature at m: the model's own information, or differences of gradients;
  * where these are not definite, the scale on which the model spreads its chains. */
 static sgfs_status rough_metric(lockstep *a, sgfs_err *err) {
@@ -143,7 +133,7 @@ static sgfs_status rough_metric(lockstep *a, sgfs_err *err) {
         status = sgfsi_places_curvature(&a->places, a->m, A, err);
     if (status != SGFS_OK) return status;
     if (a->dense && sgfsi_potrf(a->dev, D, A) == 0) {
-        invert(a, A);
+        sgfsi_invert_triangle(a->dev, D, A, a->C);
     } else {
         model->kind->start(model, a->room + D, a->room);
         for (int64_t j = 0; j < D; j++) a->C[a->dense ? j * D + j : j] = a->room[j];
@@ -162,7 +152,7 @@ static sgfs_status open_metric(lockstep *a, sgfs_err *err) {
         sgfs_status status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
         if (status != SGFS_OK) return status;
         memcpy(a->m, s->anchor->theta, (size_t)a->D * sizeof *a->m);
-        invert(a, s->anchor->L);
+        sgfsi_invert_triangle(a->dev, a->D, s->anchor->L, a->C);
         return SGFS_OK;
     }
     const sgfsi_mode_plan how = {

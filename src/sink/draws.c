@@ -229,16 +229,17 @@ sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
 }
 
 sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws) {
+    if (draws == NULL) return (sgfs_draws_shape){0, 0, 0};
     sgfsi_used used = sgfsi_draws_used(draws, NULL);
     return (sgfs_draws_shape){used.chains, used.draws, draws->D};
 }
 
 const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index) {
-    return index >= 0 && index < draws->D ? draws->param[index] : NULL;
+    return draws != NULL && index >= 0 && index < draws->D ? draws->param[index] : NULL;
 }
 
 const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain) {
-    for (int64_t c = 0; c < draws->chains; c++)
+    for (int64_t c = 0; draws != NULL && c < draws->chains; c++)
         if (draws->chain[c].draws > 0 && chain-- == 0) return draws->chain[c].theta;
     return NULL;
 }

@@ -349,6 +349,11 @@ static void free_packer(sgfsi_packer *p) {
     free(p);
 }
 
+void sgfsi_packer_recipe(sgfsi_packer *p, sgfsi_json *recipe) {
+    sgfsi_json_free(p->recipe);
+    p->recipe = recipe;
+}
+
 sgfs_status sgfsi_packer_open(sgfsi_packer **out, const sgfsi_packer_plan *plan, sgfs_err *err) {
     *out = NULL;
     if (!sgfsi_packed_machine(plan->path, err)) return SGFS_EDATA;
