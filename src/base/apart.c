@@ -55,15 +55,15 @@ static void work_apart(sgfsi_made (*make)(void *work), void *work, int pipe) {
     int64_t said = made.code == 0 ? (int64_t)made.size : -made.code;
     int error = sgfsi_io_write(pipe, &said, sizeof said, SGFSI_IO_HERE);
     if (error == 0 && said > 0) error = sgfsi_io_write(pipe, made.bytes, made.size, SGFSI_IO_HERE);
-    _exit(error != 0);
+    _exit(error);
 }
 
-/* As many bytes as there are, up to count. */
-static size_t receive(int pipe, void *bytes, size_t count) {
+/* As many bytes as there are, up to count; an error goes into *lost. */
+static size_t receive(int pipe, void *bytes, size_t count, int *lost) {
     size_t done = 0;
     for (ssize_t n = 1; done < count && n != 0;) {
         n = read(pipe, (char *)bytes + done, count - done);
-        if (n < 0 && errno != EINTR) break;
+        if (n < 0 && errno != EINTR) return *lost = errno, done;
         if (n > 0) done += (size_t)n;
     }
     return done;
@@ -79,19 +79,22 @@ int sgfsi_apart(sgfsi_made (*make)(void *work), void *work, FILE *f) {
         close(ends[0]);
         work_apart(make, work, ends[1]);
     }
-    int error = errno;
+    int error = errno, lost = 0;
     close(ends[1]);
     int64_t said = 0, left = -1;
-    if (child > 0 && receive(ends[0], &said, sizeof said) == sizeof said) left = said;
+    if (child > 0 && receive(ends[0], &said, sizeof said, &lost) == sizeof said) left = said;
     while (left > 0) {
-        size_t n = left < PIECE ? (size_t)left : PIECE, got = receive(ends[0], piece, n);
+        size_t n = left < PIECE ? (size_t)left : PIECE, got = receive(ends[0], piece, n, &lost);
         fwrite(piece, 1, got, f);
         if (got < n) break;
         left -= (int64_t)n;
     }
     close(ends[0]);
     if (child < 0) return -error;
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-    }
-    return said < 0 ? (int)-said : left == 0 ? 0 : -1;
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    if (said < 0) return (int)-said;
+    if (left == 0) return 0;
+    if (lost != 0) return -lost;
+    return WIFEXITED(status) && WEXITSTATUS(status) > 1 ? -WEXITSTATUS(status) : -1;
 }

@@ -53,10 +53,10 @@ sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what) {
     return sgfsi_fail(err, SGFS_ENOMEM, "Out of memory while making room for %s.", what);
 }
 
-sgfs_status sgfsi_only_memory(const sgfs_err *why, sgfs_err *err) {
-    if (why->code != SGFS_ENOMEM) return SGFS_OK;
+sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err) {
+    if (why->code != SGFS_ENOMEM && why->code != SGFS_EIO) return SGFS_OK;
     if (err != NULL) *err = *why;
-    return SGFS_ENOMEM;
+    return why->code;
 }
 
 sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int error) {

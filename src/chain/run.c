@@ -353,7 +353,7 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
     bool predicted =
         status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd, &why);
-    if (status == SGFS_OK) status = sgfsi_only_memory(&why, err);
+    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
     }

@@ -67,7 +67,7 @@ sgfs_status sgfsi_pilot_of(const sgfs_model *m, sgfsi_pilot *out, sgfs_err *err)
     bool smooth = sgfsi_prior_is_smooth(m); /* a mode is climbed to: a Gaussian of that precision */
     if (!smooth && sgfsi_config_default(own, "prior.kind", "gaussian", &why) != SGFS_OK) {
         sgfs_config_free(own);
-        return sgfsi_only_memory(&why, err);
+        return sgfsi_fail_hard(&why, err);
     }
     int64_t n = m->data->N < MOST_ROWS ? m->data->N : MOST_ROWS;
     sgfs_data *data = sgfsi_data_view_fair(m->data, n, SGFSI_OWN_SCALE, &why);
@@ -77,5 +77,5 @@ sgfs_status sgfsi_pilot_of(const sgfs_model *m, sgfsi_pilot *out, sgfs_err *err)
     sgfs_model_free(small);
     sgfs_data_free(data);
     sgfs_config_free(own);
-    return sgfsi_only_memory(&why, err);
+    return sgfsi_fail_hard(&why, err);
 }

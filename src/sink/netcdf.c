@@ -284,6 +284,7 @@ static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FIL
     free(w.numbers);
     sgfsi_export_blocks_free(w.blocks, w.block_count);
     if (code == 0) return SGFS_OK;
+    if (code < -1 && code != -ENOMEM) return sgfsi_fail_io(err, "netCDF", "make the file", -code);
     return sgfsi_fail(err, SGFS_ENOMEM,
                       "The netCDF library could not make the file, most likely because memory ran "
                       "out (%s); a .csv or .npy file needs less.",

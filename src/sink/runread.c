@@ -211,7 +211,7 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
     case SGFSI_NOTE_AUDIT: {
         sgfs_err why = {SGFS_OK, ""};
         sgfsi_json *audit = sgfsi_json_parse((char *)r->bytes, (size_t)b->bytes, "audit", &why);
-        if (sgfsi_only_memory(&why, err) != SGFS_OK) return SGFS_ENOMEM;
+        if (sgfsi_fail_hard(&why, err) != SGFS_OK) return why.code;
         bool whole = sgfsi_json_is_object(audit);
         sgfsi_json_free(whole ? d->audit : audit);
         if (whole) d->audit = audit; /* the last one counts */
@@ -299,12 +299,13 @@ sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err) {
     return r.d; /* NULL unless all of it was read */
 }
 
-bool sgfsi_runfile_is(const char *path) {
+sgfs_status sgfsi_runfile_is(const char *path, bool *is, sgfs_err *err) {
     unsigned char magic[8];
     reader r = {.fd = -1, .path = path};
-    bool is = open_plain(&r, NULL) == SGFS_OK && r.size >= (int64_t)sizeof magic &&
-              read_at(&r, 0, magic, sizeof magic, NULL) == SGFS_OK &&
-              memcmp(magic, sgfsi_run_magic, sizeof magic) == 0;
+    sgfs_err why = {SGFS_OK, ""};
+    *is = open_plain(&r, &why) == SGFS_OK && r.size >= (int64_t)sizeof magic &&
+          read_at(&r, 0, magic, sizeof magic, &why) == SGFS_OK &&
+          memcmp(magic, sgfsi_run_magic, sizeof magic) == 0;
     if (r.fd >= 0) close(r.fd);
-    return is;
+    return sgfsi_fail_hard(&why, err);
 }

@@ -75,7 +75,7 @@ COMMANDS = [
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
     Command("predict", f"predict {IN}/words.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
-    Command("audit", f"audit {IN}/cv.run --no-store --threads 1 --precision 0.2 --chains 2"),
+    Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),

@@ -48,11 +48,11 @@ HEAD = struct.Struct(f"{len(KINDS)}q2q{FRAMES}Q{FRAMES}Q")
 TIMES = re.compile(r"\d[\d.]*(e[-+]\d+)? ?((s|ms|seconds?|min|h)\b|per second|[a-z/]+ a second|(draws|iterations|rows)/s)"
                    r"|\d+ [kMG]B/s"
                    r"|\"[a-z_]*(seconds|time|per_s|created_at|rate|inv_atuc)[a-z_]*\": [^,\n]*")
-LAST_COLUMN = re.compile(r"^([*~ ] [\w-]+=.* )[\d.e-]+$", re.M)  # of sgfs tune: seconds
+LAST_COLUMN = re.compile(r"^([*~ ] [\w-]+=.*?) +[\d.e-]+$", re.M)  # of sgfs tune: seconds
 
 
 def timeless(text):
-    return LAST_COLUMN.sub(r"\1TIME", TIMES.sub("TIME", text))
+    return LAST_COLUMN.sub(r"\1 TIME", TIMES.sub("TIME", text))
 
 
 class Harness:

@@ -233,7 +233,7 @@ static sgfs_status read_text(const file *f, const sgfsi_read_options *options, s
         status = damaged(f, "the checksum of its last part is wrong", err);
     sgfs_err why = {SGFS_OK, ""};
     if (status == SGFS_OK) o = sgfsi_json_parse(text, h->json_bytes, f->path, &why);
-    if (status == SGFS_OK) status = sgfsi_only_memory(&why, err);
+    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     if (status == SGFS_OK && o == NULL)
         status = damaged(f, "the description of its columns cannot be read", err);
     if (status == SGFS_OK) {
