@@ -132,8 +132,10 @@ class Harness:
                 return False
             if mine[1] is None or theirs[1] is None:
                 return not whole
-            k = mine[1].shape[1]
-            return (not whole or k == theirs[1].shape[1]) and np.array_equal(mine[1], theirs[1][:, :k])
+            if whole:
+                return np.array_equal(mine[1], theirs[1])
+            k = mine[1].shape[1]  # chains without draws are left out
+            return all(any(np.array_equal(chain, other[:k]) for other in theirs[1]) for chain in mine[1])
         if name.endswith(".nc"):
             return len(content) == len(wanted)  # it holds the time at which it was made
         text, other = content.decode(errors="replace"), wanted.decode(errors="replace")
