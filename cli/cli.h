@@ -102,6 +102,10 @@ void cli_data_show(const char *lines, char *out, size_t room);
     "the rows: .csv, libsvm, IDX (each also .gz), .npy or .sgd; several files,\n"                  \
     "                               a pattern in quotes ('part-*.csv'), - for standard input"
 
+/* terminal.c: from now on what is printed holds no control characters. */
+void cli_guard_terminal(void);
+void cli_print_over(const char *line); /* to stderr, in place of the line that stands there */
+
 /* signals.c: from now on signals are heard (see its head). */
 void cli_listen(const char *command);
 /* Asked to stop, call stop(work), which must be safe in a signal handler; work NULL: there is

@@ -97,6 +97,7 @@ static void take_descriptors(void) {
 
 int main(int argc, char **argv) {
     take_descriptors();
+    cli_guard_terminal();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);

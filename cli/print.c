@@ -49,8 +49,8 @@ void cli_progress(const sgfs_progress *p, void *user) {
     cli_say_progress(line);
     if (p->seconds < *due) return;
     *due = p->seconds + (live ? 0.1 : 10);
-    fprintf(stderr, "%s%s%s", live ? "\r" : "", line, live ? "\x1b[K" : "\n");
-    fflush(stderr);
+    if (live) cli_print_over(line);
+    else fprintf(stderr, "%s\n", line);
     line_open = live;
 }
 
@@ -72,7 +72,13 @@ sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
 sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err) {
     char *text = sgfs_job_json(job);
     if (text == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the result.");
-    puts(text);
+    /* What terminal.c would replace stands in strings, which have another way to say it. */
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        bool above = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* C1: U+0080 to U+009F */
+        if (above || c[0] == 0x7F) printf("\\u%04x", *(c += above));
+        else putchar(*c);
+    }
+    putchar('\n');
     sgfs_text_free(text);
     return SGFS_OK;
 }
@@ -86,9 +92,9 @@ static int width_of(const char *text) {
     return n;
 }
 
-/* A name comes from a file: what would move the cursor does not get through. */
+/* A name is one line, whatever the file that it comes from holds. */
 static void print_name(const char *name, int width) {
-    for (const char *c = name; *c != '\0'; c++) putchar((unsigned char)*c < 0x20 ? '?' : *c);
+    for (const char *c = name; *c != '\0'; c++) putchar(*c == '\n' || *c == '\t' ? '?' : *c);
     printf("%*s", width > width_of(name) ? width - width_of(name) : 0, "");
 }
 

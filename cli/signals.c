@@ -18,6 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli.h"
 
 static const double patience = 0.6; /* seconds for work to come to an end by itself */
@@ -50,11 +51,13 @@ static void leave(sgfs_status status, const char *why) {
 
 void cli_on_lost_file(const char *run) {
     snprintf(kept, sizeof kept, " Draws written so far are kept in %.400s (`sgfs summary`).", run);
+    sgfsi_printable(kept);
 }
 
 void cli_say_progress(const char *text) {
     int next = 1 - atomic_load(&shown);
     snprintf(line[next], sizeof line[next], "%s", text);
+    sgfsi_printable(line[next]);
     atomic_store(&shown, next);
 }
 
