@@ -36,8 +36,6 @@ sgfs_status sgfsi_outfile_text(const char *path, bool overwrite, const char *tex
 /* Make a rename in the folder of path last. */
 void sgfsi_sync_folder(const char *path);
 
-/* The sentence for a pipe that nobody writes to (sgfsi_io_open: ETIMEDOUT). */
-sgfs_status sgfsi_fail_pipe(sgfs_err *err, const char *path);
 /* Whole file as zero-terminated text; caller frees with free. Refuses more than `limit` bytes. */
 char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err);
 

@@ -113,22 +113,18 @@ sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int
     return sgfsi_naming_match(j, R, names, order);
 }
 
-int sgfsi_first_byte(const char *path, sgfs_err *err) {
+int sgfsi_first_byte(const char *path) {
     struct stat st;
-    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
-    if (f == NULL) {
-        bool plain = stat(path, &st) != 0 || S_ISREG(st.st_mode);
-        sgfsi_fail(err, SGFS_EIO,
-                   plain
-                       ? "%s: cannot open: %s."
-                       : "%s: is no plain file; save it to one, because it is looked at twice.%.0s",
-                   path, strerror(errno));
-        return -1;
-    }
+    bool plain = stat(path, &st) != 0 || S_ISREG(st.st_mode); /* or not there at all */
+    FILE *f = plain ? fopen(path, "rbe") : NULL;
+    if (!plain) errno = ESPIPE;
+    if (f == NULL) return -1;
     int c;
     do {
         c = fgetc(f);
     } while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
+    int error = ferror(f) ? errno : 0;
     fclose(f);
-    return c == EOF ? 0 : c;
+    errno = error;
+    return error != 0 ? -1 : c == EOF ? 0 : c;
 }

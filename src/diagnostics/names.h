@@ -30,6 +30,6 @@ sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const 
                                  const int64_t *order, double *out);
 
 /* First byte of a file that is not blank; 0 for an empty one, -1 when it cannot be opened. */
-int sgfsi_first_byte(const char *path, sgfs_err *err);
+int sgfsi_first_byte(const char *path);
 
 #endif
