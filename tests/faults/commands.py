@@ -2,7 +2,8 @@
 """The commands that are made to fail, and the small files that they read.
 
 A command runs in an empty folder and finds its inputs in IN. `outputs` are the names of the files that it writes;
-with `--overwrite` an older file of that name is there before. Data are as small as each reader, sampler and export
+with `--overwrite` an older file of that name is there before, and `changes` are copies of files of IN that it changes.
+Data are as small as each reader, sampler and export
 allows: what counts is how many different calls are made, not how often."""
 import gzip
 import os
@@ -22,10 +23,12 @@ class Command:
     words: str
     outputs: tuple = ()
     stdin: str = ""  # a file of IN
+    changes: tuple = ()
 
-    @property
-    def overwrites(self):
-        return "--overwrite" in self.words
+    def before(self, inputs):
+        """The files that are there when it starts, with their contents."""
+        older = {name: b"older\n" for name in self.outputs if "--overwrite" in self.words}
+        return {**older, **{name: (inputs / name).read_bytes() for name in self.changes}}
 
 
 def sample(name, words, out="fit.run", short=SHORT, **rest):
@@ -55,10 +58,13 @@ COMMANDS = [
     sample("sgnht", f"linear --data {IN}/numbers.npy --sampler sgnht --batch 8"),
     sample("gauss", f"linear --data {IN}/numbers.npy --sampler gauss"),
     sample("automatic", f"logistic --data {IN}/numbers.npy --target 1", short="--chains 2 --threads 1"),
+    sample("sgd", f"logistic --data {IN}/packed.sgd --sampler sgd --batch 8 --quiet"),
     # Every reader and transform, and what is beside the data.
     sample("transforms", f"logistic {CSV} --target y --categorical auto --drop c --log1p b --standardize "
            "--split 0.8,0.1,0.1 --sampler sgld --batch 8"),
     sample("many files", f"linear --data {IN}/part-1.csv.gz {IN}/part-2.csv.gz --sampler sgld --batch 8 --project 2"),
+    sample("missing", f"linear --data {IN}/missing.csv --na mean --sampler exact-linear"),
+    sample("missing rows", f"linear --data {IN}/missing.csv --na drop --sampler laplace --quiet"),
     sample("a pipe", "logistic --data - --sampler sgld --batch 8 --quiet", stdin="numbers.csv"),
     sample("weights", f"poisson --data {IN}/counts.csv --weights time --sampler sgld --batch 8 --quiet"),
     sample("validate", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --validate {IN}/packed.sgd"),
@@ -74,8 +80,10 @@ COMMANDS = [
     Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
     Command("predict", f"predict {IN}/words.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
+    Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
+    Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",)),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
@@ -120,6 +128,8 @@ def make_inputs(folder, program, model):
     write("words.csv", [("animal", *names)] + [(animals[i % 3], row[0], abs(row[1]), row[2], words[label])
                                                for i, (row, label) in enumerate(zip(x, y))])
     write("numbers.csv", [names] + [(*row, label) for row, label in zip(x, y)])
+    write("missing.csv", [names] + [(row[0], "NA" if i % 7 == 0 else row[1], row[2], label)
+                                    for i, (row, label) in enumerate(zip(x, y))])
     write("classes.csv", [names] + [(*row, animals[(i + label) % 3]) for i, (row, label) in enumerate(zip(x, y))])
     write("counts.csv", [("a", "time", "count")] + [(row[0], 1 + i % 3, label + i % 4)
                                                     for i, (row, label) in enumerate(zip(x, y))])
@@ -147,6 +157,7 @@ def make_inputs(folder, program, model):
             f"sample logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8 {SHORT} --out {IN}/cv.run",
             f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 {SHORT} --validate {IN}/packed.sgd "
             f"--out {IN}/curve.run",
+            f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
             f"optimize logistic --data {IN}/packed.sgd --out {IN}/mode.json",
             f"optimize linear --data {IN}/numbers.npy --out {IN}/linear.json"):
         words = words.replace("sample ", "sample --allow-unconverged ")

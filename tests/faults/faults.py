@@ -74,9 +74,9 @@ class Harness:
             work, report = self.folder / "work" / str(place), self.folder / f"report-{place}"
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
-            if command.overwrites:
-                for name in command.outputs:
-                    (work / name).write_bytes(b"older\n")
+            before = command.before(self.folder / "in")
+            for name, content in before.items():
+                (work / name).write_bytes(content)
             with open(report, "wb") as f:
                 f.truncate(HEAD.size + 4 * len(KINDS) * CALLS)
             env = dict(os.environ, LD_PRELOAD=self.library, FAULT=f"{kind} {n} {ERRNO.get(kind, 0)} {how}",
@@ -161,14 +161,15 @@ class Harness:
             return "no sentence"
         elif kind == "alloc" and "memory" not in err:
             return "a sentence without memory"
+        before = command.before(self.folder / "in")
         for name, content in run["files"].items():
-            if name not in command.outputs:
+            if name not in clean["files"]:
                 return f"a stray file {name}"
-            if code != 0 and command.overwrites and content == b"older\n":
+            if code != 0 and content == before.get(name):
                 continue
             if not self.same_file(name, content, clean["files"][name], code == 0):
                 return f"another {name}"
-        if code == 0 and set(run["files"]) != set(command.outputs):
+        if code == 0 and set(run["files"]) != set(clean["files"]):
             return "a missing file"
         if run["leaked"] > clean["leaked"]:
             return "a leak"
