@@ -24,6 +24,7 @@ class Command:
     outputs: tuple = ()
     stdin: str = ""  # a file of IN
     changes: tuple = ()
+    code: int = 0  # of the undisturbed run
 
     def before(self, inputs):
         """The files that are there when it starts, with their contents."""
@@ -89,9 +90,19 @@ COMMANDS = [
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
     Command("export npy", f"export {IN}/fit.run fit.npy", ("fit.npy",)),
     Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
+    # What is refused.
+    Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",
+            changes=("fit.run",), code=2),
+    Command("an input", "pack numbers.csv --out numbers.csv --overwrite", changes=("numbers.csv",), code=2),
+    Command("an odd row", f"sample logistic --data {IN}/odd.csv", code=3),
+    Command("a lost value", f"sample linear --data {IN}/missing.csv", code=3),
+    Command("another command", "sampel", code=2),
+    Command("an unknown option", f"sample logistic --data {IN}/packed.sgd --epsilo 1", code=2),
+    Command("a damaged run", f"summary {IN}/damaged.run", code=6),
+    Command("no run", f"predict {IN}/numbers.csv --data {IN}/numbers.csv", code=6),
     # What makes or looks at data and models.
     Command("tune", f"tune logistic --data {IN}/packed.sgd --sampler sgld --grid epsilon=1e-2,1e-3 --batch 8 "
-            "--warmup 12 --draws 16 --chains 1 --threads 1 --out best.json --overwrite", ("best.json",)),
+            "--holdout 0.25 --warmup 12 --draws 16 --chains 1 --threads 1 --out best.json --overwrite", ("best.json",)),
     Command("tune by error", f"tune linear --data {IN}/numbers.npy --sampler sgfs-d --by error --batch 8 --grid "
             f"alpha=1,2 --reference {IN}/linear.json --warmup 12 --draws 16 --threads 1 --out best.json --json",
             ("best.json",)),
@@ -144,6 +155,7 @@ def make_inputs(folder, program, model):
                                         + rng.integers(0, 255, (n, 4)).astype(np.uint8).tobytes())
     (folder / "labels.idx.gz").write_bytes(gzip.compress(
         bytes((0, 0, 8, 1)) + struct.pack(">I", n) + y.astype(np.uint8).tobytes(), mtime=0))
+    write("odd.csv", [names, (1, 2, 3, 0), (1, 2, 0)])
     if model:
         (folder / "student_t.so").symlink_to(model)
 
@@ -154,7 +166,7 @@ def make_inputs(folder, program, model):
             f"sample logistic --data {IN}/packed.sgd --sampler sgfs-f --batch 8 {SHORT} --out {IN}/fit.run",
             f"sample logistic --data {IN}/words.csv --target y --categorical auto --sampler nuts {SHORT} "
             f"--out {IN}/words.run",
-            f"sample logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8 {SHORT} --out {IN}/cv.run",
+            f"sample logistic --data {IN}/numbers.csv --sampler sgfs-cv --batch 8 {SHORT} --out {IN}/cv.run",
             f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 {SHORT} --validate {IN}/packed.sgd "
             f"--out {IN}/curve.run",
             f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
@@ -162,3 +174,6 @@ def make_inputs(folder, program, model):
             f"optimize linear --data {IN}/numbers.npy --out {IN}/linear.json"):
         words = words.replace("sample ", "sample --allow-unconverged ")
         subprocess.run([program, *words.split()], cwd=work, check=True, capture_output=True, env=dict(os.environ))
+    whole = bytearray((folder / "fit.run").read_bytes())
+    whole[-400] ^= 1
+    (folder / "damaged.run").write_bytes(whole)
