@@ -25,6 +25,7 @@ class Command:
     stdin: str = ""  # a file of IN
     changes: tuple = ()
     code: int = 0  # of the undisturbed run
+    warning: str = ""  # that the file of `changes` stayed as it was, which is no failure
 
     def before(self, inputs):
         """The files that are there when it starts, with their contents."""
@@ -84,7 +85,8 @@ COMMANDS = [
     Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
-    Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",)),
+    Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",),
+            warning="warning: the result is not kept in the run file. "),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
