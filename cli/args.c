@@ -170,6 +170,8 @@ static void remember_file(cli_args *args, const char *path) {
 
 /* The options of a run that goes on, but for its limit of time, which has been used up. */
 static sgfs_status load_resumed(cli_args *args, const char *path, sgfs_err *err) {
+    if (access(path, F_OK) != 0)
+        return cli_fail(err, SGFS_EUSAGE, "%.300s: there is no such run to go on with.", path);
     if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
     if (sgfs_config_get(args->cfg, "data.path") == NULL)
         return cli_fail(err, SGFS_ERUNFILE, "%.300s: not a run file of sgfs.", path);

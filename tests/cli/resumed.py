@@ -84,6 +84,8 @@ def contents(path):
     for found_while_opening in header["sampler_info"].values():
         if isinstance(found_while_opening, dict):
             found_while_opening.pop("seconds", None)
+    for file in header["data"]["fingerprint"]:
+        file.pop("modified"), file.pop("modified_ns")
     out = [header]
     for kind, chain, first, count, payload in found:
         if kind == INFO:
