@@ -98,7 +98,7 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
 static bool is_transform(const char *key) {
     static const char *const keys[] = {"data.categorical", "data.drop",  "data.log1p",
                                        "data.project",     "data.split", "data.keep_classes",
-                                       "data.limit"};
+                                       "data.limit",       "data.na"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         if (strcmp(keys[k], key) == 0) return true;
     }

@@ -613,6 +613,8 @@ typedef struct sgfs_prediction {
     double under[3];              /* targets below the 5, 50 and 95 % quantile, a tie for a half */
     int64_t pit[10]; /* targets by tenths of the predictive distribution: even when it is right */
     double seconds;
+    int64_t unpredicted; /* rows that lack a value (--na drop): their lines are empty */
+    int64_t unscored;    /* these, and rows without a target */
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an

@@ -27,6 +27,8 @@ const sgfs_option sgfsi_data_options[] = {
      "does the CSV file start with column names?"},
     {"data.storage", "storage", SGFS_CHOICE, "f64", 1, 0, "f64|f32",
      "how numbers of CSV and packed files are kept; f32 halves them"},
+    {"data.na", "na", SGFS_CHOICE, "error", 1, 0, "error|drop|mean",
+     "missing values: refuse them, leave their rows out, or fill in the mean of their column"},
     {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
      "file with the targets, where the data are in another: labels.idx beside images.idx"},
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
@@ -137,7 +139,7 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
                              const double **exposure, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
-    const sgfsi_beside beside = {d->y, *weights};
+    const sgfsi_beside beside = {d->y, *weights, *exposure};
     sgfsi_transformed done = {NULL, d->N, false};
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
     if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
@@ -159,7 +161,9 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     d->recipe = sgfsi_recipe_describe(*r, d->table.recipe);
     sgfsi_recipe_brief(*r, brief, sizeof brief);
     d->brief = sgfsi_arena_text(&d->arena, brief);
-    return SGFS_OK;
+    return sgfsi_json_whole(d->recipe) && d->brief != NULL
+               ? SGFS_OK
+               : sgfsi_fail_memory(err, "the transforms");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -282,7 +286,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
     return d;
 }
 
-static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
+static sgfs_status check_csr(const sgfs_arrays *a, bool gaps, sgfs_err *err) {
     int64_t before = -1;
     if (a->csr_start[0] != 0) {
         return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start must begin with 0.");
@@ -308,7 +312,7 @@ static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
                               (long long)i + 1, (long long)k, (long long)col,
                               (long long)a->cols - 1);
         }
-        if (!isfinite(a->csr_value[k])) {
+        if (!isfinite(a->csr_value[k]) && !(gaps && isnan(a->csr_value[k]))) {
             return sgfsi_fail_finite(err, "(arrays): row %lld, csr_value[%lld]", (long long)i + 1,
                                      (long long)k);
         }
@@ -332,7 +336,8 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     t->type = a->x != NULL ? SGFSI_F64 : a->x32 != NULL ? SGFSI_F32 : SGFSI_CSR;
     t->cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
     t->csr = (sgfs_csr){.start = a->csr_start, .col = a->csr_col, .value = a->csr_value};
-    sgfs_status status = t->type == SGFSI_CSR ? check_csr(a, err) : SGFS_OK;
+    sgfs_status status =
+        t->type == SGFSI_CSR ? check_csr(a, sgfsi_na_of(cfg) != SGFSI_NA_ERROR, err) : SGFS_OK;
     if (status != SGFS_OK) return status;
     d->y = a->y;
     d->has_target = a->y != NULL;

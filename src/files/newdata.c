@@ -10,6 +10,7 @@
  */
 #include "files/newdata.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfs
                               .header = options->header,
                               .labels = options->labels,
                               .zero_based = options->zero_based,
+                              .na = wanted->na,
                               .threads = options->threads,
                               .log = d->log};
     /* Files are opened long after the caller's options may be gone. */
@@ -214,8 +216,9 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
         if (recipe != NULL && !sgfsi_recipe_in_part(recipe, d->read + i)) continue;
         if (recipe != NULL && d->now->target >= 0) {
             double y = d->cells[i * d->now->flow.head.cols + d->now->target];
-            const char *text = d->wanted.levels > 0 ? d->now->flow.head.level[(int64_t)y] : NULL;
-            bool ours = sgfsi_recipe_keeps_class(recipe, y, text);
+            bool words = d->wanted.levels > 0 && !isnan(y);
+            const char *text = words ? d->now->flow.head.level[(int64_t)y] : NULL;
+            bool ours = isnan(y) || sgfsi_recipe_keeps_class(recipe, y, text);
             d->other_class += !ours;
             if (!ours) continue;
         }
@@ -256,9 +259,19 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
     int64_t stride = recipe != NULL ? features : block->stride, bad = -1;
     for (int64_t i = 0; i < n; i++) {
         const double *cell = d->cells + d->at[i] * d->now->flow.head.cols;
+        unsigned char *lacks = &block->lacks[first + i];
         memcpy(to + i * stride, cell, (size_t)features * sizeof *to);
         if (d->now->target >= 0) block->y[first + i] = cell[d->now->target];
         if (d->now->exposure >= 0) block->exposure[first + i] = cell[d->now->exposure];
+        bool target = d->now->target >= 0 && isnan(block->y[first + i]),
+             exposure = d->now->exposure >= 0 && isnan(block->exposure[first + i]);
+        *lacks = target ? SGFSI_LACKS_TARGET : SGFSI_LACKS_NOTHING;
+        if (exposure) *lacks = SGFSI_LACKS_VALUES, block->exposure[first + i] = 1;
+        for (int64_t j = 0; d->wanted.na == SGFSI_NA_DROP && j < features; j++) {
+            if (!isnan(to[i * stride + j])) continue;
+            to[i * stride + j] = 0; /* which every operation takes */
+            *lacks = SGFSI_LACKS_VALUES;
+        }
         d->origin[first + i] = (origin){d->line[d->at[i]], d->file, d->now->flow.lines};
     }
     block->n += n;

@@ -205,7 +205,8 @@ sgfsi_runfile *sgfsi_runfile_resume(const char *path, sgfsi_resumption *from, sg
     if (f == NULL) return NULL;
     f->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     sgfs_status status = f->fd >= 0 ? SGFS_OK : fail_io(f, "open it", errno, err);
-    if (status == SGFS_OK) status = sgfsi_runwriter_lock(f->fd, path, err);
+    bool busy;
+    if (status == SGFS_OK) status = sgfsi_runwriter_lock(f->fd, path, &busy, err);
     if (status == SGFS_OK) {
         from->run = sgfsi_runfile_scan(path, 0, &scan, err);
         /* What is damaged may lie behind the newest state, and be cut off. */

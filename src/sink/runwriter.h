@@ -28,8 +28,8 @@ struct sgfsi_runfile {
 
 sgfsi_runfile *sgfsi_runwriter_new(const char *path, sgfs_err *err); /* without a file */
 void sgfsi_runwriter_forget(sgfsi_runfile *f);                       /* but for the descriptor */
-/* An exclusive lock at once or not at all. */
-sgfs_status sgfsi_runwriter_lock(int fd, const char *path, sgfs_err *err);
+/* An exclusive lock at once or not at all; busy: somebody else has it. */
+sgfs_status sgfsi_runwriter_lock(int fd, const char *path, bool *busy, sgfs_err *err);
 /* path.tmp, locked and empty, becomes f->fd; and its head. */
 sgfs_status sgfsi_runwriter_temp(sgfsi_runfile *f, sgfs_err *err);
 sgfs_status sgfsi_runwriter_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err);
