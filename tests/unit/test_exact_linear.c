@@ -98,30 +98,31 @@ static wide root(wide x) {
     return (r + x / r) / 2;
 }
 
+/* Sums over rows by their weights, w y^2 and so on. */
 typedef struct rows {
-    int64_t N, p;
-    double *x; /* N x p, the intercept in front */
-    const double *y, *w;
+    int64_t p;
     const double *P; /* D: precisions; of log sigma the last */
+    wide gram[MOST_D * MOST_D], cross[MOST_D], square, W;
 } rows;
 
-/* log of the density of u = log sigma; mean (p) and variances of beta given it. */
+/* x: p numbers, the intercept in front. */
+static void add_row(rows *q, const double *x, double y, double weight) {
+    wide w = weight;
+    q->W += w;
+    q->square += w * y * y;
+    for (int64_t j = 0; j < q->p; j++) {
+        q->cross[j] += w * x[j] * y;
+        for (int64_t k = 0; k <= j; k++) q->gram[j * q->p + k] += w * x[j] * x[k];
+    }
+}
+
+/* log of the density of u = log sigma; mean (p) and variances (or NULL) of beta given it. */
 static double given_sigma(const rows *q, double u, double *mean, double *variance) {
     int64_t p = q->p;
     static wide A[MOST_D * MOST_D], b[MOST_D];
-    wide a = expl(-2 * (long double)u), square = 0, W = 0, value, logs = 0;
-    memset(A, 0, sizeof A);
-    memset(b, 0, sizeof b);
-    for (int64_t i = 0; i < q->N; i++) {
-        wide w = q->w != NULL ? q->w[i] : 1;
-        W += w;
-        square += w * q->y[i] * q->y[i];
-        for (int64_t j = 0; j < p; j++) {
-            b[j] += a * w * q->x[i * p + j] * q->y[i];
-            for (int64_t k = 0; k <= j; k++)
-                A[j * p + k] += a * w * q->x[i * p + j] * q->x[i * p + k];
-        }
-    }
+    wide a = expl(-2 * (long double)u), square = q->square, W = q->W, value, logs = 0;
+    for (int64_t j = 0; j < p * p; j++) A[j] = a * q->gram[j];
+    for (int64_t j = 0; j < p; j++) b[j] = a * q->cross[j];
     for (int64_t j = 0; j < p; j++) A[j * p + j] += q->P[j];
     for (int64_t j = 0; j < p; j++) { /* A -> L, b -> L^-1 b */
         for (int64_t k = 0; k <= j; k++) {
@@ -141,7 +142,7 @@ static double given_sigma(const rows *q, double u, double *mean, double *varianc
         b[j] /= A[j * p + j];
         mean[j] = (double)b[j];
     }
-    for (int64_t j = 0; j < p; j++) { /* |L^-1 e_j|^2 */
+    for (int64_t j = 0; j < p && variance != NULL; j++) { /* |L^-1 e_j|^2 */
         wide e[MOST_D] = {0}, sum = 0;
         for (int64_t k = j; k < p; k++) {
             e[k] = k == j;
@@ -183,17 +184,20 @@ static moments finish(const sums *s, int64_t D) {
 static moments integrate(const bench *b, double low, double high) {
     int64_t p = b->m->data->p;
     double *P = zeros(p + 1), mean[MOST_D], variance[MOST_D], f[GRID + 1], top = -INFINITY;
-    rows q = {b->N, p, zeros(b->N * p), b->y, b->w, P};
+    static rows q;
     sums s = {.weight = 0};
     memcpy(P, b->m->precision, (size_t)b->m->D * sizeof *P);
+    memset(&q, 0, sizeof q);
+    q.p = p;
+    q.P = P;
     for (int64_t i = 0; i < b->N; i++) {
-        double *x = q.x + i * p;
-        if (b->m->data->intercept) x[0] = 1;
+        double x[MOST_D] = {1};
         memcpy(x + p - b->cols, b->x + i * b->cols, (size_t)b->cols * sizeof *x);
+        add_row(&q, x, b->y[i], b->w != NULL ? b->w[i] : 1);
     }
     int steps = high > low ? GRID : 0;
     for (int k = 0; k <= steps; k++) { /* the ends are nothing: the sum is as good as an integral */
-        f[k] = given_sigma(&q, low + (high - low) * k / GRID, mean, variance);
+        f[k] = given_sigma(&q, low + (high - low) * k / GRID, mean, NULL);
         top = fmax(top, f[k]);
     }
     assert_true(steps == 0 || (f[0] < top - 30 && f[GRID] < top - 30));
@@ -205,7 +209,6 @@ static moments integrate(const bench *b, double low, double high) {
         variance[p] = 0;
         add(&s, p + 1, exp(f[k] - top), mean, variance);
     }
-    free(q.x);
     free(P);
     return finish(&s, p + 1);
 }
