@@ -11,15 +11,19 @@
 #endif
 #include "base/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/bytes.h"
 
 #include "base/arena.h"
 
@@ -168,6 +172,32 @@ int sgfsi_io_temporary(const char *folder, char **name) {
     free(made);
     errno = error;
     return fd;
+}
+
+static unsigned host(void) {
+    char name[256] = "";
+    (void)gethostname(name, sizeof name - 1);
+    return sgfsi_crc32(0, name, strlen(name));
+}
+
+void sgfsi_io_ending(int number, char out[SGFSI_IO_ENDING]) {
+    int n = snprintf(out, SGFSI_IO_ENDING, ".tmp.%ld-%08x", (long)getpid(), host());
+    if (number > 0) snprintf(out + n, (size_t)(SGFSI_IO_ENDING - n), ".%d", number);
+}
+
+void sgfsi_io_tidy(const char *path) {
+    char *folder = sgfsi_io_folder(path);
+    DIR *names = folder != NULL ? opendir(folder) : NULL;
+    for (struct dirent *e; names != NULL && (e = readdir(names)) != NULL;) {
+        long process;
+        unsigned where;
+        const char *at = strstr(e->d_name, ".tmp.");
+        if (at == NULL || sscanf(at, ".tmp.%ld-%8x", &process, &where) != 2) continue;
+        bool gone = process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+        if (gone && where == host()) (void)unlinkat(dirfd(names), e->d_name, 0);
+    }
+    if (names != NULL) closedir(names);
+    free(folder);
 }
 
 char *sgfsi_io_folder(const char *path) {

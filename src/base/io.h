@@ -46,6 +46,13 @@ int sgfsi_io_temporary(const char *folder, char **name);
 /* A file without a name that may be given one later, or -1 where the system has none. */
 int sgfsi_io_nameless(const char *folder, mode_t mode);
 
+/* The ending of a temporary name beside an output: ".tmp.", the process and its host. number: 0, or
+ * that of another one of the same process. */
+enum { SGFSI_IO_ENDING = 64 };
+void sgfsi_io_ending(int number, char out[SGFSI_IO_ENDING]);
+/* Remove what processes of this host that are gone left under such names in the folder of path. */
+void sgfsi_io_tidy(const char *path);
+
 /* The folder that path is in; malloc'ed. */
 char *sgfsi_io_folder(const char *path);
 

@@ -53,12 +53,13 @@ sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64
     return (sgfsi_split){.chains = side, .inside = passes ? threads / side : 1};
 }
 
-/* Chains side by side, and the parts of a pass inside each of them. */
+/* Chains side by side, and the parts of a pass inside each of them. None at all is what a forked
+ * child has (base/threads.c). */
 enum { LEVELS = 2 };
 
 sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx) {
     sgfsi_scope scope = {.device = ctx->device, .levels = omp_get_max_active_levels()};
-    if (scope.levels < LEVELS) omp_set_max_active_levels(LEVELS);
+    if (scope.levels > 0 && scope.levels < LEVELS) omp_set_max_active_levels(LEVELS);
     if (ctx->device->ops->enter != NULL) ctx->device->ops->enter(ctx->device);
     return scope;
 }
