@@ -102,12 +102,20 @@ void cli_data_show(const char *lines, char *out, size_t room);
     "the rows: .csv, libsvm, IDX (each also .gz), .npy or .sgd; several files,\n"                  \
     "                               a pattern in quotes ('part-*.csv'), - for standard input"
 
-/* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
- * NULL: there is nothing to stop any more. */
+/* terminal.c: from now on what is printed holds no control characters. */
+void cli_guard_terminal(void);
+void cli_print_over(const char *line); /* to stderr, in place of the line that stands there */
+
+/* signals.c: from now on signals are heard (see its head). */
+void cli_listen(const char *command);
+/* Asked to stop, call stop(work), which must be safe in a signal handler; work NULL: there is
+ * nothing to keep, and the program leaves at once. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
-/* A mapped file that becomes shorter ends the program with a sentence and SGFS_EIO; run: the
- * file in which draws are kept, or NULL. */
+/* Whoever leaves in the middle says that draws are kept in this run file. */
 void cli_on_lost_file(const char *run);
+/* Leave when so many seconds are over, by and large, whatever is being done; NAN: no limit. */
+void cli_limit_time(double seconds);
+void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 
 /* help.c */
 void cli_help(const cli_command *command);

@@ -58,6 +58,7 @@ static bool asks_for_help(int argc, char **argv) {
 
 static int run(const cli_command *command, int argc, char **argv) {
     sgfs_err err = {SGFS_OK, ""};
+    cli_listen(command->name);
     cli_args args = {.cfg = sgfs_config_new()};
     if (args.cfg == NULL) {
         fprintf(stderr, "sgfs: out of memory\n");
@@ -97,9 +98,9 @@ static void take_descriptors(void) {
 
 int main(int argc, char **argv) {
     take_descriptors();
+    cli_guard_terminal();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
-    cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);

@@ -59,7 +59,7 @@ static const char *input_at(const cli_command *command, const cli_args *args, co
     for (int i = 0; i < args->words; i++) {
         bool model = i == 0 && cli_is_model(args->word[0]) && strstr(command->stages, "model");
         if (args->word[i] == out || model || !has_name(args->word[i], &file)) continue;
-        return "an input of the same command";
+        return command == &cmd_pack ? "the data" : "an input of the same command";
     }
     if (args->config != NULL && is_at(args->config, &file)) return "the file of --config";
     for (int i = 0; command->flags[i].name != NULL; i++) {

@@ -137,7 +137,8 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
         f.cost[i] = INFINITY;
         if (exact && i >= FIRST_APPROXIMATE) continue;
         if (f.no_anchor != NULL && (i == ROWS || i == CONTROL)) continue;
-        if (m->kind->redundant && i != TREES && i != SCORING && !exact) continue; /* networks */
+        /* networks: chains that begin at one mode would agree, whatever others there are */
+        if (m->kind->redundant && i != TREES && i != SCORING) continue;
         if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
     }
@@ -280,6 +281,11 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
                  "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
                  "be accepted.",
                  name, all, share);
+    } else if (f->model->kind->redundant) {
+        snprintf(out->text, sizeof out->text,
+                 "Sampler %s (all %s rows; exact around the modes that its chains find, of which a "
+                 "network has many).",
+                 name, all);
     } else {
         snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }

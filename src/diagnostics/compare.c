@@ -101,7 +101,10 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
     shown->E2 = sgfsi_measure_E2(D, s->run.cov, s->ref.cov);
     shown->E2_noise = sgfsi_noise_E2(D, s->ref.cov, v);
-    shown->trR = sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch);
+    /* The inverse of a covariance of n draws is too large, by n/(n - D - 1) on average. */
+    double inverse = 1 - s->ref.v * (double)(D + 1);
+    shown->trR =
+        inverse > 0 ? inverse * sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch) : NAN;
     shown->trR_noise = sgfsi_noise_trR(D, v);
     sgfsi_gaussians g = {D, s->run.mean, s->run.cov, s->ref.mean, s->ref.cov};
     sgfsi_pair_extremes(&g, shown->best, shown->worst);

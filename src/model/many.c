@@ -211,12 +211,18 @@ static void log_pairs(const sgfs_model *m, const sgfs_batch *b, int64_t first, i
     int64_t K = r->K;
     double *restrict plus = at->loglik, *restrict minus = at->minus, *restrict h = r->h;
     for (int64_t i = 0; i < n; i++) {
-        double mean = weight_of(b, first + i) * exp(r->a[i]);
-        if (weight_of(b, first + i) == 0) continue;
-        sgfsi_exp(m->ctx.near, K, r->E + i * K, h);
-        for (int64_t k = 0; k < K; k++) {
+        const double *e = r->E + i * K, w = weight_of(b, first + i), mean = w * exp(r->a[i]);
+        if (w == 0) continue;
+        sgfsi_exp(m->ctx.near, K, e, h);
+        int fits = mean > smallest && mean < largest;
+        for (int64_t k = 0; k < K; k++) fits &= h[k] > smallest && h[k] < largest;
+        for (int64_t k = 0; k < K && fits; k++) {
             plus[k] -= mean * h[k];
             minus[k] -= mean / h[k];
+        }
+        for (int64_t k = 0; k < K && !fits; k++) { /* a factor may be 0 or infinite by itself */
+            plus[k] -= w * exp(r->a[i] + e[k]);
+            minus[k] -= w * exp(r->a[i] - e[k]);
         }
     }
 }

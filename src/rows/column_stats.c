@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/moments.h"
+#include "base/number.h"
 #include "base/ticker.h"
 #include "rows/pages.h"
 #include "rows/rows.h"
@@ -235,6 +236,25 @@ static void fill_column(const sgfsi_column_stats *t, sgfsi_column *c) {
     c->binary = sgfsi_column_stats_binary(t);
 }
 
+/* Spreads whose squares, summed over rows and multiplied with each other, are no numbers. */
+static sgfs_status check_spread(const sgfs_data *d, const sgfsi_column *c, sgfs_err *err) {
+    const double most = 1e100;
+    if (c->min == c->max || (c->sd >= 1 / most && c->sd <= most)) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s: column \"%.100s\" reaches from %s to %s, too %s to calculate with squares: "
+        "multiply it by a power of ten, or leave out what stands for missing values.",
+        d->path, c->name, SGFSI_DIGITS(c->min, 4), SGFSI_DIGITS(c->max, 4),
+        c->sd < 1 ? "little" : "far");
+}
+
+static sgfs_status check_spreads(const sgfs_data *d, sgfs_err *err) {
+    sgfs_status status = d->has_target ? check_spread(d, &d->target, err) : SGFS_OK;
+    for (int64_t j = 0; j < d->features && status == SGFS_OK; j++)
+        status = check_spread(d, &d->feature[j], err);
+    return status;
+}
+
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
     bool said =
         d->table.stats != NULL && d->subset == NULL && d->weight == NULL && d->target_col >= 0;
@@ -245,7 +265,7 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
             for (int64_t j = 0; j < d->span[r].count; j++) fill_column(&stats[j], c++);
         }
         fill_column(&d->table.stats[d->target_col], &d->target);
-        return SGFS_OK;
+        return check_spreads(d, err);
     }
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
@@ -270,5 +290,5 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
     }
     free(t);
     free(room);
-    return status;
+    return status == SGFS_OK ? check_spreads(d, err) : status;
 }
