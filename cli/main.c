@@ -3,11 +3,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/nearest.h"
@@ -78,9 +78,8 @@ static int finish(int code) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     int error = errno;
-    struct stat st; /* no error now: an earlier write met it, and of a pipe that is EPIPE */
-    bool pipe = fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
-    if (error == EPIPE || (error == 0 && pipe)) return code;
+    struct pollfd out = {.fd = STDOUT_FILENO}; /* no error now: an earlier write met it */
+    if (error == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR))) return code;
     fprintf(stderr, "sgfs: writing the results failed: %s\n",
             error != 0 ? strerror(error) : "is the disk full?");
     return code != 0 ? code : exit_code(SGFS_EIO);

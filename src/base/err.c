@@ -7,6 +7,7 @@
  */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,17 @@ sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
 
 sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what) {
     return sgfsi_fail(err, SGFS_ENOMEM, "Out of memory while making room for %s.", what);
+}
+
+sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err) {
+    if (why->code != SGFS_ENOMEM && why->code != SGFS_EIO) return SGFS_OK;
+    if (err != NULL) *err = *why;
+    return why->code;
+}
+
+sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int error) {
+    return sgfsi_fail(err, error == ENOMEM ? SGFS_ENOMEM : SGFS_EIO, "%.300s: cannot %s: %s.", path,
+                      what, strerror(error));
 }
 
 sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call) {

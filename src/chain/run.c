@@ -328,9 +328,10 @@ static const char *state_of(sgfs_run *run, char room[600]) {
 }
 
 /* At the mean over all chains, where there is one. sd: D. */
-static bool predict_spread(const sgfs_run *run, double *sd) {
+static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
+    if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
     for (int64_t c = 0; sampled && c < chains; c++) {
@@ -338,7 +339,7 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
         sampled = w->status == SGFS_OK && w->meant > 0;
         for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
     }
-    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd);
+    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd, why);
     free(mean);
     return predicted;
 }
@@ -348,8 +349,11 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
 static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_run_flush(run, err);
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    sgfs_err why = {SGFS_OK, ""};
+    if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
     bool predicted =
-        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd);
+        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd, &why);
+    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
     }

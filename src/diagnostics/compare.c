@@ -98,7 +98,7 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     if (!want_cov) return SGFS_OK;
     /* covariances, and the noise of both of them */
     int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
-    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
+    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step, work);
     shown->E2 = sgfsi_measure_E2(D, s->run.cov, s->ref.cov);
     shown->E2_noise = sgfsi_noise_E2(D, s->ref.cov, v);
     /* The inverse of a covariance of n draws is too large, by n/(n - D - 1) on average. */
@@ -127,6 +127,8 @@ sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, 
         s.summary = sgfsi_summary_new(draws, threads, err);
         status = s.summary == NULL ? SGFS_EDATA : fill(&s, &work, out, err);
     }
+    if (status == SGFS_OK && sgfsi_arena_failed(&work))
+        status = sgfsi_fail_memory(err, "the comparison");
     sgfsi_summary_free(s.summary);
     sgfsi_arena_free(&work);
     if (status == SGFS_OK) return &out->shown;

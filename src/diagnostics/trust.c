@@ -82,18 +82,13 @@ bool sgfsi_exchangeable(const sgfs_draws *d) {
     return sgfsi_json_get_flag(sgfsi_json_get(d->header, "model_info"), "exchangeable");
 }
 
-double sgfsi_density_rhat(const sgfs_draws *d, const sgfsi_used *used) {
-    sgfsi_arena work = {0};
-    sgfsi_trace *t = d->S > 0 ? sgfsi_trace_new(&work, used->chains, used->draws) : NULL;
-    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
-    double rhat = NAN;
-    if (t != NULL && column != NULL) {
-        for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].stats;
-        sgfsi_trace_load(t, column, d->S);
-        rhat = sgfsi_rhat(t);
-    }
-    sgfsi_arena_free(&work);
-    return rhat;
+double sgfsi_density_rhat(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work) {
+    sgfsi_trace *t = d->S > 0 ? sgfsi_trace_new(work, used->chains, used->draws) : NULL;
+    const double **column = sgfsi_arena_alloc(work, used->chains, sizeof *column);
+    if (t == NULL || column == NULL) return NAN;
+    for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].stats;
+    sgfsi_trace_load(t, column, d->S);
+    return sgfsi_rhat(t);
 }
 
 static double ess_of(const sgfs_summary_row *row) {
@@ -300,7 +295,7 @@ static void check_bias(judge *j) {
 
 /* Parameters that can change places have no meaning one by one, and more draws do not give them
  * one. What can be compared are fits: the chains' log densities a row. */
-static void check_fits(judge *j) {
+static void check_fits(judge *j, sgfsi_arena *work) {
     double rows = sgfsi_json_get_num(j->d->header, "rows", NAN), best = -INFINITY, least = INFINITY;
     int64_t worst = 0, from = j->used->draws / 2;
     for (int64_t c = 0; j->d->S > 0 && c < j->used->chains; c++) {
@@ -324,7 +319,7 @@ static void check_fits(judge *j) {
              "the same has about %s",
              (long long)j->used->chain[worst] + 1, SGFSI_DIGITS(least * rows, 3),
              SGFSI_DIGITS(constant, 3));
-    double rhat = sgfsi_density_rhat(j->d, j->used);
+    double rhat = sgfsi_density_rhat(j->d, j->used, work);
     if (rhat > SGFSI_RHAT_APART && best - least > FIT_MOST)
         find(j, SGFS_GRADE_SHORT, WARM_UP,
              "chain %lld fits the rows worse than the best one does, by %s nats a row, and so do "
@@ -492,7 +487,7 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
     sgfsi_arena work = {0};
     sgfs_status status = SGFS_OK;
     if (j.grade < SGFS_GRADE_OPTIMISER && sgfsi_exchangeable(d)) {
-        check_fits(&j);
+        check_fits(&j, &work);
     } else if (j.grade < SGFS_GRADE_OPTIMISER) {
         check_spread(&j);
         check_tails(&j);
@@ -506,6 +501,8 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
             find(&j, SGFS_GRADE_CARE, NOTHING,
                  "there is one chain only, and another might end elsewhere");
     }
+    if (status == SGFS_OK && sgfsi_arena_failed(&work))
+        status = sgfsi_fail_memory(err, "the verdict");
     sgfsi_arena_free(&work);
     if (status != SGFS_OK) return status;
     write_verdict(&j, verdict, sizeof verdict);

@@ -161,7 +161,9 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     d->recipe = sgfsi_recipe_describe(*r, d->table.recipe);
     sgfsi_recipe_brief(*r, brief, sizeof brief);
     d->brief = sgfsi_arena_text(&d->arena, brief);
-    return SGFS_OK;
+    return sgfsi_json_whole(d->recipe) && d->brief != NULL
+               ? SGFS_OK
+               : sgfsi_fail_memory(err, "the transforms");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

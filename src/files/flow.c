@@ -466,7 +466,12 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
             run != NULL ? sgfsi_run_columns_head(run, head, err) : sgfsi_flow_head(&own, head, err);
     sgfsi_file_columns_free(&own);
     if (status == SGFS_OK) status = sgfsi_file_columns_of(&j->first, j->sources.path[0], head, err);
-    if (status != SGFS_OK) return status;
+    if (status == SGFS_OK) {
+        j->from = calloc((size_t)j->first.wanted + 1, sizeof *j->from);
+        j->words = calloc((size_t)j->first.wanted + 1, sizeof *j->words);
+        if (j->from == NULL || j->words == NULL) status = sgfsi_fail_memory(err, "the columns");
+    }
+    if (status != SGFS_OK) return sgfsi_table_free(head), status; /* its words are its own so far */
     if (j->sources.count > 1) { /* what one file says of its rows is not true of all */
         head->rows = 0;
         head->shuffled = false;
@@ -474,9 +479,6 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
         head->stats = NULL;
     }
     head->text_line = 0; /* until its row comes */
-    j->from = calloc((size_t)j->first.wanted + 1, sizeof *j->from);
-    j->words = calloc((size_t)j->first.wanted + 1, sizeof *j->words);
-    if (j->from == NULL || j->words == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t k = 0; k < j->first.wanted; k++) {
         j->words[k].seen = run != NULL ? 0 : -1;
         j->words[k].holds_words = sgfsi_file_columns_words(&j->first, k) != NULL;

@@ -292,7 +292,8 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
                                   {"data.part", "all"},
                                   {"data.limit", "auto"}};
     sgfs_config *changed = sgfsi_config_copy(cfg);
-    sgfs_status status = changed == NULL ? sgfsi_fail_memory(err, "the rows kept aside") : SGFS_OK;
+    bool made = changed != NULL && sgfsi_json_whole(a->describe);
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "the rows kept aside");
     for (size_t k = 0; k < sizeof own / sizeof own[0] && status == SGFS_OK; k++)
         status = sgfs_config_set(changed, own[k][0], own[k][1], err);
     if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, changed, err);

@@ -337,7 +337,7 @@ static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
     if (before != NULL || !sgfsi_recipe_is_empty(w->recipe)) { /* which has counted by now */
         sgfsi_json *recipe = sgfsi_recipe_describe(w->recipe, before);
         sgfsi_packer_recipe(w->packer, recipe);
-        sgfsi_json_free(recipe);
+        if (!sgfsi_json_whole(recipe)) return sgfsi_fail_memory(err, "the transforms");
     }
     sgfsi_packer *packer = w->packer;
     w->packer = NULL;

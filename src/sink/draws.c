@@ -96,7 +96,7 @@ static sgfs_status check_blocks(const sgfs_draws *d, sgfs_err *err) {
 
 sgfs_draws *sgfsi_draws_new(sgfsi_json *header, sgfs_err *err) {
     sgfs_draws *d = calloc(1, sizeof *d);
-    if (d == NULL || header == NULL) {
+    if (d == NULL || !sgfsi_json_whole(header)) {
         sgfsi_json_free(header);
         free(d);
         sgfsi_fail_memory(err, "the draws of a run");
@@ -279,7 +279,9 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     }
     /* The state replaces the one that new draws begin with. */
     char *state = strdup(d->state);
-    if (status == SGFS_OK && state == NULL) status = sgfsi_fail_memory(err, "the draws");
+    copy->audit = sgfsi_json_copy(d->audit);
+    if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL)))
+        status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {
         free(state);
         sgfs_draws_free(copy);
@@ -287,7 +289,6 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     }
     free(copy->state);
     copy->state = state;
-    if (d->audit != NULL) copy->audit = sgfsi_json_copy(d->audit);
     return copy;
 }
 

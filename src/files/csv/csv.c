@@ -277,7 +277,7 @@ static sgfs_status settle_block(csv *c, const char *rest) {
     c->block_rows = 0;
     for (int64_t k = 0; k < c->parts && status == SGFS_OK; k++) {
         sgfsi_csv_part *p = &c->part[k];
-        if (!c->restart) settle_words(c, p, before, line);
+        if (!c->restart && p->rows > 0) settle_words(c, p, before, line);
         status = settle_found(c, p, line);
         if (p->fault_row >= 0 && p->fault_row < p->rows &&
             !sgfsi_csv_faults_join(&c->faults, &p->faults, line))

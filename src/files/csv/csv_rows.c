@@ -154,9 +154,9 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, d
     if (k < 0) {
         sgfsi_csv_fresh *fresh = &r->part->fresh[w];
         int64_t before = fresh->words.count;
-        k = sgfsi_words_add(&fresh->words, text, length);
-        if (k < 0 || !sgfsi_grow(&fresh->where, &fresh->room, k + 1, sizeof *fresh->where))
-            return sgfsi_fail_memory(err, "the words of a column");
+        bool fits = sgfsi_grow(&fresh->where, &fresh->room, before + 1, sizeof *fresh->where);
+        k = fits ? sgfsi_words_add(&fresh->words, text, length) : -1;
+        if (k < 0) return sgfsi_fail_memory(err, "the words of a column");
         if (k >= before) {
             fresh->where[k][0] = r->part->rows;
             fresh->where[k][1] = r->records.record_line;
@@ -330,6 +330,7 @@ void sgfsi_csv_part_read(const plan *c, part *p) {
         p->rows++;
     }
     p->lines = r.records.line;
+    if (p->status == SGFS_ENOMEM) p->rows = 0; /* their words may be missing */
 }
 
 void sgfsi_csv_part_free(part *p) {

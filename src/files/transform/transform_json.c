@@ -77,12 +77,7 @@ int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done) {
         while (i < count && chooses_rows(sgfsi_json_at(saved, i))) i++;
         while (k < others && chooses_rows(sgfsi_json_at(done, k))) k++;
         if (k == others || i == count) return k == others ? i : -1;
-        char *a = sgfsi_json_dump(sgfsi_json_at(saved, i), false),
-             *b = sgfsi_json_dump(sgfsi_json_at(done, k), false);
-        bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
-        free(a);
-        free(b);
-        if (!same) return -1;
+        if (!sgfsi_json_equal(sgfsi_json_at(saved, i), sgfsi_json_at(done, k))) return -1;
     }
 }
 

@@ -124,9 +124,8 @@ void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_pre
         if (sgfsi_job_stopping(&p->job)) return;
         slot->status = sgfsi_predictor_add(predictor, &p->draw[s], &slot->err);
     }
-    free(slot->text);
-    slot->text = NULL;
-    FILE *f = p->out != NULL ? open_memstream(&slot->text, &slot->used) : NULL;
+    slot->text.used = 0;
+    FILE *f = p->out != NULL ? sgfsi_io_memory(&slot->text) : NULL;
     if (slot->status == SGFS_OK && p->out != NULL && f == NULL)
         slot->status = sgfsi_fail_memory(&slot->err, "lines of the output");
     for (int64_t i = 0; i < slot->in.batch.n && slot->status == SGFS_OK; i++) {
