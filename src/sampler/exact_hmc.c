@@ -36,10 +36,11 @@ enum { LP, ACCEPTANCE, STEP_SIZE, STEPS, DIVERGING, ENERGY, STATS };
 
 enum {
     CHAINS = 16,
-    WARMUP = 150,
-    DRAWS = 300,
-    FEW = 100,             /* iterations of either where rows and parameters are many */
+    WARMUP = 100,
+    DRAWS = 150,           /* 2,400 of all chains; as many again until the slowest has 400 */
+    FEW = 100,             /* draws where rows and parameters are many */
     MOST_STEPS = 1000,     /* of one trajectory */
+    FIRST_STEPS = 32,      /* the same before the first metric: nobody knows yet what is far */
     MOST_LOST = 30,        /* iterations in a row in which no chain could move */
     MOST_DIFFERENCES = 500 /* parameters up to which a curvature is made of differences */
 };
@@ -101,7 +102,7 @@ static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgf
     }
     ((settings *)plan->settings)->dense = now->D <= SGFSI_MOST_DENSE;
     if (!sgfsi_config_given(plan->cfg, "run.chains")) plan->chains = CHAINS;
-    sgfsi_plan_lengths(plan, brief ? FEW : WARMUP, brief ? FEW : DRAWS, 1);
+    sgfsi_plan_lengths(plan, WARMUP, brief ? FEW : DRAWS, 1);
     return SGFS_OK;
 }
 
@@ -464,8 +465,12 @@ static sgfs_status step_together(sgfs_sampler *first, const sgfs_iteration *now,
     sgfs_status status = a->ready ? SGFS_OK : begin(a, err);
     if (status != SGFS_OK) return status;
     double u = 0.5 + fmod(golden * (double)now->t, 1), time = u * exp(a->path);
-    int64_t steps = (int64_t)fmin(ceil(time / a->eps), MOST_STEPS);
+    int64_t most = window_ends(now->warmup / 5, now->warmup) && now->t <= now->warmup / 5
+                       ? FIRST_STEPS
+                       : MOST_STEPS;
+    int64_t steps = (int64_t)fmin(ceil(time / a->eps), (double)most);
     double eps = fmin(time / (double)steps, a->eps);
+    time = eps * (double)steps;
     status = travel(a, now->t, eps, steps, err);
     if (status != SGFS_OK) return status;
     if (warm) {
