@@ -25,7 +25,8 @@ static const sgfs_option minibatch_options[] = {
     SGFSI_OPTIONS_END};
 
 static const sgfs_option run_options[] = {
-    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains (exact-hmc: 16)"},
+    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL,
+     "independent chains (exact-hmc: 16)"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
@@ -39,6 +40,9 @@ static const sgfs_option run_options[] = {
      "chains start uniformly within this radius (in units of the columns' scale)"},
     {"run.start", "start", SGFS_TEXT, "", 1, 0, NULL,
      "all chains start here: sgfs optimize's JSON, a run's last draw, or D numbers"},
+    {"run.climb", "climb", SGFS_INTEGER, "auto", 0, 1e6, NULL,
+     "steps uphill of each chain before its warm-up (auto: 100 for networks, if no sampler is "
+     "named)"},
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
      "threads (auto: OMP_NUM_THREADS, else the cores this process may use)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
