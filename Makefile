@@ -13,7 +13,7 @@ PAPER_DEPS := gnuplot-nox
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long zoo networks test-asan fuzz bench beyond paper paper-deps install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan fuzz bench beyond paper paper-deps install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -24,6 +24,7 @@ help:
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
 	@echo "make test-long  the longer tier: ten million rows in a packed file, and the whole zoo"
+	@echo "make test-faults  every allocation and system call of every command fails once (FAULTS='--sites': minutes)"
 	@echo "make networks   networks on real data sets, beside scikit-learn's (NETWORKS='iris --model drbm')"
 	@echo "make zoo        real data sets, beside NumPyro's posteriors and times (ZOO='iris --sampler nuts')"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
@@ -71,6 +72,13 @@ demo: all
 test: $(VENV)/ready
 	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_PYTHON=$$(test -f $(VENV)/ready && echo $(CURDIR)/$(VENV)/bin/python) -DSGFS_TESTS=ON"
 	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) $(CTEST_TIER) $(CTEST_ARGS)
+
+# Every call of every command fails once: hours on one core. FAULTS='--part 1/4' is a quarter of it, FAULTS='--sites'
+# takes each calling place once, FAULTS='--commands nuts,pack --kinds alloc' some of it.
+test-faults: $(VENV)/ready
+	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_TESTS=ON"
+	@$(VENV)/bin/python tests/faults/faults.py --program $(BUILD)/sgfs --library $(BUILD)/tests/faults.so \
+	    --model $(CURDIR)/$(BUILD)/examples/student_t.so $(FAULTS)
 
 # Minutes of sampling from ten million rows (about 2 GB of disk), and the zoo.
 test-long:

@@ -25,12 +25,6 @@ sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...) {
     return code;
 }
 
-bool cli_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return strcmp(a, b) == 0 ||
-           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
-}
-
 bool cli_applies(const cli_command *command, const sgfs_option_info *option) {
     const char *at = strstr(command->stages, option->stage);
     size_t n = strlen(option->stage);
@@ -104,7 +98,7 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
 static bool is_transform(const char *key) {
     static const char *const keys[] = {"data.categorical", "data.drop",  "data.log1p",
                                        "data.project",     "data.split", "data.keep_classes",
-                                       "data.limit"};
+                                       "data.limit",       "data.na"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         if (strcmp(keys[k], key) == 0) return true;
     }
@@ -264,7 +258,7 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
 
 /* ---- what several commands check ------------------------------------------------------------- */
 
-static bool is_model(const char *word) {
+bool cli_is_model(const char *word) {
     const char *name, *help;
     for (int64_t i = 0; sgfs_list("models", i, &name, &help); i++) {
         if (strcmp(name, word) == 0) return true;
@@ -284,7 +278,7 @@ sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sg
                         "--target COLUMN, --features a,b).",
                         args->word[1]);
     }
-    if (is_model(args->word[0])) return SGFS_OK;
+    if (cli_is_model(args->word[0])) return SGFS_OK;
     return sgfs_model_open(args->word[0], NULL, args->cfg, err), err->code;
 }
 
@@ -293,36 +287,6 @@ void cli_short_model(const char *model, char *out, size_t room) {
     const char *dot = strrchr(base, '.');
     size_t n = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
     snprintf(out, room, "%.*s", (int)n, base);
-}
-
-/* The library says the same, but only when all rows have been read and passed over. */
-sgfs_status cli_check_out(const cli_args *args, const char *out, const char *data, sgfs_err *err) {
-    char folder[4096];
-    struct stat st;
-    if (out == NULL) return SGFS_OK;
-    if (cli_data_has(data, out))
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the data; give --out another name.", out);
-    bool there = lstat(out, &st) == 0;
-    if (there && S_ISDIR(st.st_mode))
-        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", out);
-    if (there && strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") != 0)
-        return cli_fail(err, SGFS_EUSAGE,
-                        "%s: exists already; choose another --out or add --overwrite.", out);
-    const char *slash = strrchr(out, '/');
-    int length = slash == NULL ? 0 : (int)(slash - out) + 1;
-    snprintf(folder, sizeof folder, "%.*s.", length, out);
-    if (access(folder, W_OK | X_OK) != 0)
-        return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", out, strerror(errno));
-    return SGFS_OK;
-}
-
-const char *cli_free_name(const cli_args *args, const char *stem, const char *ending,
-                          char out[256]) {
-    bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
-    snprintf(out, 256, "%.220s.%s", stem, ending);
-    for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++)
-        snprintf(out, 256, "%.220s-%d.%s", stem, k, ending);
-    return out;
 }
 
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
@@ -341,7 +305,7 @@ sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const
         cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
         return NULL;
     }
-    if (cli_check_out(args, out, path, err) != SGFS_OK) return NULL;
+    if (cli_check_out(command, args, out, err) != SGFS_OK) return NULL;
     sgfs_data *data = sgfs_data_open(path, args->cfg, err);
     if (data != NULL || !again || err->code != SGFS_EIO) return data;
     const sgfs_err cause = *err;

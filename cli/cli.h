@@ -65,12 +65,17 @@ sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_arg
 const char *cli_given(const cli_command *command, const cli_args *args, const char *flag);
 sgfs_status cli_fail(sgfs_err *err, sgfs_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Do two paths name the same existing file? */
-bool cli_same_file(const char *a, const char *b);
+bool cli_is_model(const char *word); /* one of the library's own */
 /* One positional argument, and it is a model. */
 sgfs_status cli_check_model(const cli_command *command, const cli_args *args, sgfs_err *err);
 /* What files made with it are called after: a model in a file without folder and ending. */
 void cli_short_model(const char *model, char *out, size_t room);
+/* output.c. Do two paths name the same existing file, whatever links lead there? b may also be
+ * several, one a line, or patterns. */
+bool cli_same_file(const char *a, const char *b);
+/* May the output be `out` (NULL: there is none)? An input of the same command is never replaced. */
+sgfs_status cli_check_out(const cli_command *command, const cli_args *args, const char *out,
+                          sgfs_err *err);
 /* STEM.run (or another ending), or the first of STEM-2.run, STEM-3.run, ... that does not exist
  * yet; with --overwrite the first of all. */
 const char *cli_free_name(const cli_args *args, const char *stem, const char *ending,
@@ -79,8 +84,6 @@ const char *cli_free_name(const cli_args *args, const char *stem, const char *en
  * read. */
 sgfs_data *cli_open_data(const cli_command *command, const cli_args *args, const char *out,
                          sgfs_err *err);
-/* Can `out` (may be NULL) be written beside `data`? */
-sgfs_status cli_check_out(const cli_args *args, const char *out, const char *data, sgfs_err *err);
 /* Does the option's stage belong to the command? */
 bool cli_applies(const cli_command *command, const sgfs_option_info *option);
 bool cli_takes_config(
@@ -95,18 +98,24 @@ sgfs_status cli_data_settle(const cli_command *command, cli_args *args, const ch
 void cli_data_free(cli_args *args);
 /* For people: "a.csv and 2 more". */
 void cli_data_show(const char *lines, char *out, size_t room);
-/* Is path, a file that is there, one of them? */
-bool cli_data_has(const char *lines, const char *path);
 #define CLI_DATA_HELP                                                                              \
     "the rows: .csv, libsvm, IDX (each also .gz), .npy or .sgd; several files,\n"                  \
     "                               a pattern in quotes ('part-*.csv'), - for standard input"
 
-/* signals.c: on Ctrl-C or SIGTERM call stop(work), which must be safe in a signal handler; work
- * NULL: there is nothing to stop any more. */
+/* terminal.c: from now on what is printed holds no control characters. */
+void cli_guard_terminal(void);
+void cli_print_over(const char *line); /* to stderr, in place of the line that stands there */
+
+/* signals.c: from now on signals are heard (see its head). */
+void cli_listen(const char *command);
+/* Asked to stop, call stop(work), which must be safe in a signal handler; work NULL: there is
+ * nothing to keep, and the program leaves at once. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
-/* A mapped file that becomes shorter ends the program with a sentence and SGFS_EIO; run: the
- * file in which draws are kept, or NULL. */
+/* Whoever leaves in the middle says that draws are kept in this run file. */
 void cli_on_lost_file(const char *run);
+/* Leave when so many seconds are over, by and large, whatever is being done; NAN: no limit. */
+void cli_limit_time(double seconds);
+void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 
 /* help.c */
 void cli_help(const cli_command *command);

@@ -11,11 +11,13 @@ static const cli_flag flags[] = {
     {NULL, NULL, NULL}};
 
 /* A comparison is worth what the run is worth. */
-static void warn_about_run(const sgfs_draws *draws, const sgfs_config *cfg) {
-    sgfs_job *job = sgfs_summary_open(draws, cfg, NULL);
+static sgfs_status warn_about_run(const sgfs_draws *draws, const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_job *job = sgfs_summary_open(draws, cfg, err);
     fflush(stdout);
-    if (sgfs_job_run(job, NULL) == SGFS_OK) cli_print_warnings(sgfs_job_result(job), stderr);
+    sgfs_status status = sgfs_job_run(job, err);
+    if (status == SGFS_OK) cli_print_warnings(sgfs_job_result(job), stderr);
     sgfs_job_free(job);
+    return status;
 }
 
 static sgfs_status compare(cli_args *args, sgfs_err *err) {
@@ -31,7 +33,7 @@ static sgfs_status compare(cli_args *args, sgfs_err *err) {
     if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
     else if (status == SGFS_OK) {
         cli_print_compare(sgfs_job_result(job));
-        warn_about_run(draws, args->cfg);
+        status = warn_about_run(draws, args->cfg, err);
     }
     sgfs_job_free(job);
     sgfs_draws_free(draws);

@@ -9,18 +9,29 @@
 static const cli_flag flags[] = {{"overwrite", NULL, "replace an existing file"},
                                  {NULL, NULL, NULL}};
 
+/* Would the export have the run's name? Stan's has one file for each chain: fit_1.stan.csv. */
+static bool replaces(const char *run, const char *out) {
+    char each[4096];
+    size_t length = strlen(out);
+    size_t stem = length > 9 && strcmp(out + length - 9, ".stan.csv") == 0 ? length - 9 : length;
+    snprintf(each, sizeof each, "%.*s_*%s", (int)stem, out, out + stem);
+    return cli_same_file(run, out) || cli_same_file(run, each);
+}
+
 static sgfs_status export_run(cli_args *args, sgfs_err *err) {
     if (args->words != 2) {
         return cli_fail(err, SGFS_EUSAGE,
                         "Name a run and a file: sgfs export fit.run fit.nc (`sgfs list exports`)");
     }
-    if (cli_same_file(args->word[0], args->word[1])) {
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the run itself; give the export another name.",
+    bool overwrite = cli_given(&cmd_export, args, "overwrite") != NULL;
+    if (replaces(args->word[0], args->word[1])) {
+        return cli_fail(err, SGFS_EUSAGE,
+                        "%.300s: would replace the run itself; give the export "
+                        "another name.",
                         args->word[1]);
     }
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
-    bool overwrite = cli_given(&cmd_export, args, "overwrite") != NULL;
     sgfs_status status = sgfs_draws_export(draws, args->word[1], overwrite, err);
     sgfs_draws_shape shape = sgfs_draws_size(draws);
     if (status == SGFS_OK && args->json) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * cmd_optimize.c: sgfs optimize MODEL --data FILE [--out MODE.json]
  */
-#include <signal.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -19,25 +18,13 @@ static cli_borrowed borrowed[] = {{"start", "run.start"},
                                   {"overwrite", "output.overwrite"},
                                   {NULL, NULL}};
 
-/* All or nothing: an interrupt waits until the file has its name. */
-static sgfs_status write_mode(const sgfs_job *job, const char *path, sgfs_err *err) {
-    sigset_t interrupts, before;
-    sigemptyset(&interrupts);
-    sigaddset(&interrupts, SIGINT);
-    sigaddset(&interrupts, SIGTERM);
-    sigprocmask(SIG_BLOCK, &interrupts, &before);
-    sgfs_status status = sgfs_job_save(job, path, err);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return status;
-}
-
 static sgfs_status show(const sgfs_job *job, const char *path, const cli_args *args,
                         sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     if (args->json) status = cli_print_json(job, err);
     else cli_print_mode(sgfs_job_result(job));
     if (path == NULL || status != SGFS_OK) return status;
-    status = write_mode(job, path, err);
+    status = sgfs_job_save(job, path, err);
     if (status == SGFS_OK && !args->quiet) fprintf(stderr, "mode -> %s\n", path);
     return status;
 }
@@ -50,7 +37,7 @@ static sgfs_status optimize(cli_args *args, sgfs_err *err) {
     if (data == NULL) return err->code;
     sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
     sgfs_job *job = sgfs_optimize_open(model, args->cfg, err);
-    sgfs_status status = sgfs_job_run(job, err);
+    sgfs_status status = cli_run_job(job, args, err);
     if (status == SGFS_OK) status = show(job, path, args, err);
     sgfs_job_free(job);
     sgfs_model_free(model);

@@ -68,9 +68,7 @@ static sgfs_status pack(cli_args *args, sgfs_err *err) {
     if (cli_given(&cmd_pack, args, "overwrite") != NULL &&
         sgfs_config_set(args->cfg, "output.overwrite", "true", err) != SGFS_OK)
         return err->code;
-    for (int i = 0; i < args->words; i++) {
-        if (cli_check_out(args, out, args->word[i], err) != SGFS_OK) return err->code;
-    }
+    if (cli_check_out(&cmd_pack, args, out, err) != SGFS_OK) return err->code;
     size_t length = strlen(out);
     if (length < 5 || strcmp(out + length - 4, ".sgd") != 0)
         return cli_fail(err, SGFS_EUSAGE, "%.300s: the name of a packed file must end in .sgd.",

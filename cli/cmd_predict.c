@@ -40,7 +40,7 @@ static void print_labels(const sgfs_prediction *p) {
         const sgfs_predict_label *l = &p->label[k];
         printf("%-*.*s %10lld %10lld %10lld", width, width, l->name, (long long)l->rows,
                (long long)l->predicted, (long long)l->right);
-        print_cell((double)l->rows / (double)p->rows, 10);
+        print_cell((double)l->rows / (double)(p->rows - p->unscored), 10);
         print_cell(l->probability, 10);
         putchar('\n');
     }
@@ -79,7 +79,8 @@ static void print_numbers(const sgfs_prediction *p) {
     printf("\ntargets below the quantile of   5 %%: %.4f   50 %%: %.4f   95 %%: %.4f\n",
            p->under[0], p->under[1], p->under[2]);
     printf("targets by tenths of the predictive distribution (even when it is right)\n ");
-    for (int b = 0; b < 10; b++) printf(" %.4f", (double)p->pit[b] / (double)p->rows);
+    for (int b = 0; b < 10; b++)
+        printf(" %.4f", (double)p->pit[b] / (double)(p->rows - p->unscored));
     putchar('\n');
 }
 
@@ -108,17 +109,28 @@ static const cli_flag flags[] = {
     {"zero-based", NULL, "features of a libsvm file count from 0 (default: as in the run)"},
     {"part", "NAME", "train, validation or test: only rows of this part of the run's --split"},
     {"limit", "K", "only the first rows"},
+    {"na", "error|drop|mean",
+     "rows that lack a value: refuse them, leave their lines empty, or fill in the run's\n"
+     "                               means (default: as in the run)"},
     {"new-words", "refuse|zero", "a word that the run has not seen: zero leaves its columns 0"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-static cli_borrowed borrowed[] = {
-    {"target", "data.target"}, {"delimiter", "data.delimiter"},   {"header", "data.header"},
-    {"seed", "run.seed"},      {"threads", "run.threads"},        {"overwrite", "output.overwrite"},
-    {"labels", "data.labels"}, {"zero-based", "data.zero_based"}, {"part", "data.part"},
-    {"limit", "data.limit"},   {"new-words", "data.new_words"},   {NULL, NULL}};
+static cli_borrowed borrowed[] = {{"target", "data.target"},
+                                  {"delimiter", "data.delimiter"},
+                                  {"header", "data.header"},
+                                  {"seed", "run.seed"},
+                                  {"threads", "run.threads"},
+                                  {"overwrite", "output.overwrite"},
+                                  {"labels", "data.labels"},
+                                  {"zero-based", "data.zero_based"},
+                                  {"part", "data.part"},
+                                  {"limit", "data.limit"},
+                                  {"new-words", "data.new_words"},
+                                  {"na", "data.na"},
+                                  {NULL, NULL}};
 
 static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
     const char *data = cli_given(&cmd_predict, args, "data"),
@@ -128,9 +140,7 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
                         "Name a run and new rows: sgfs predict fit.run --data test.csv");
     }
     if (cli_borrow(&cmd_predict, args, borrowed, err) != SGFS_OK) return err->code;
-    if (cli_check_out(args, out, data, err) != SGFS_OK) return err->code;
-    if (out != NULL && cli_same_file(out, args->word[0]))
-        return cli_fail(err, SGFS_EUSAGE, "%s: is the run; give --out another name.", out);
+    if (cli_check_out(&cmd_predict, args, out, err) != SGFS_OK) return err->code;
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
     sgfs_job *job = sgfs_predict_open(draws, data, out, args->cfg, err);

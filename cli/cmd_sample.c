@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * cmd_sample.c: sgfs sample MODEL --data FILE ... --out RUN
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,14 @@ static void stop(void *work) {
 
 /* Sample, close the file whatever happened, and report the first thing that went wrong. */
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
-    double due = cli_is_terminal() ? 0 : 2; /* seconds until the first line of progress */
-    if (!args->quiet) {
-        fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
-        sgfs_run_on_progress(run, cli_progress, &due);
-    }
+    /* seconds until the first line of progress */
+    double due = args->quiet ? INFINITY : cli_is_terminal() ? 0 : 2;
+    if (!args->quiet) fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
+    sgfs_run_on_progress(run, cli_progress, &due);
     cli_on_interrupt(stop, run);
     cli_on_lost_file(path);
     sgfs_status status = sgfs_run_all(run, err);
+    cli_limit_time(NAN);
     cli_progress_end();
     sgfs_err closing;
     sgfs_status closed = sgfs_run_close(run, &closing);
@@ -58,6 +59,8 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
     cli_short_model(args->word[0], word, sizeof word);
     if (path == NULL) path = cli_free_name(args, word, "run", made);
+    const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
+    cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
     sgfs_data *data = cli_open_data(&cmd_sample, args, path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, path, args, err);

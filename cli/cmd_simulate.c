@@ -31,8 +31,10 @@ static sgfs_status simulate(cli_args *args, sgfs_err *err) {
         return cli_fail(err, SGFS_EUSAGE, "%s: data and truth need two names.", out);
     }
     if (cli_borrow(&cmd_simulate, args, borrowed, err) != SGFS_OK) return err->code;
+    if (cli_check_out(&cmd_simulate, args, out, err) != SGFS_OK) return err->code;
+    if (cli_check_out(&cmd_simulate, args, truth, err) != SGFS_OK) return err->code;
     sgfs_job *job = sgfs_simulate_open(args->word[0], out, truth, args->cfg, err);
-    sgfs_status status = sgfs_job_run(job, err);
+    sgfs_status status = cli_run_job(job, args, err);
     if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
     else if (status == SGFS_OK && !args->quiet) {
         fprintf(stderr, "%s: %s rows, columns x1 to x%s and target y%s%s\n", out,

@@ -7,7 +7,6 @@
  * sample --data rows.csv logistic` is as good as the other order. The library takes several names
  * as one text, one name a line.
  */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,15 +97,4 @@ void cli_data_show(const char *lines, char *out, size_t room) {
     if (strcmp(lines, "-") == 0) snprintf(out, room, "standard input");
     else if (more == 0) snprintf(out, room, "%s", lines);
     else snprintf(out, room, "%.*s and %d more", (int)first, lines, more);
-}
-
-bool cli_data_has(const char *lines, const char *path) {
-    char name[4096];
-    for (const char *s = lines; s != NULL; s = strchr(s, '\n')) {
-        s += *s == '\n';
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(s, "\n"), s);
-        bool fits = is_pattern(name) && fnmatch(name, path, FNM_PATHNAME | FNM_PERIOD) == 0;
-        if (cli_same_file(path, name) || (fits && access(path, F_OK) == 0)) return true;
-    }
-    return false;
 }

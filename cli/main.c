@@ -2,11 +2,12 @@
  * main.c: finds the subcommand, parses its flags, runs it, turns the status into an exit code.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/nearest.h"
@@ -57,6 +58,7 @@ static bool asks_for_help(int argc, char **argv) {
 
 static int run(const cli_command *command, int argc, char **argv) {
     sgfs_err err = {SGFS_OK, ""};
+    cli_listen(command->name);
     cli_args args = {.cfg = sgfs_config_new()};
     if (args.cfg == NULL) {
         fprintf(stderr, "sgfs: out of memory\n");
@@ -76,18 +78,28 @@ static int finish(int code) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     int error = errno;
-    struct stat st; /* no error now: an earlier write met it, and of a pipe that is EPIPE */
-    bool pipe = fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
-    if (error == EPIPE || (error == 0 && pipe)) return code;
+    struct pollfd out = {.fd = STDOUT_FILENO}; /* no error now: an earlier write met it */
+    if (error == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR))) return code;
     fprintf(stderr, "sgfs: writing the results failed: %s\n",
             error != 0 ? strerror(error) : "is the disk full?");
     return code != 0 ? code : exit_code(SGFS_EIO);
 }
 
+/* A file that is opened while one of the first three descriptors is closed would get its number,
+ * and every message would go into it. So they are taken, each in a way that its use still fails. */
+static void take_descriptors(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) != -1) continue;
+        int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (open("/dev/null", mode) != fd && open("/", O_RDONLY) != fd) _exit(-(int)SGFS_EIO);
+    }
+}
+
 int main(int argc, char **argv) {
+    take_descriptors();
+    cli_guard_terminal();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
-    cli_on_lost_file(NULL);
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);

@@ -37,17 +37,20 @@ static void format_time(double seconds, char out[32]) {
     else snprintf(out, 32, "%.1f h", seconds / 3600);
 }
 
-/* user: the second from which on a line is shown; a plain one (stderr is no terminal) every ten. */
+/* user: the second from which on a line is shown (INFINITY: never); a plain one (stderr is no
+ * terminal) every ten. */
 void cli_progress(const sgfs_progress *p, void *user) {
     double *due = user;
-    char eta[32];
+    char eta[32], line[512];
     bool live = cli_is_terminal();
+    format_time(p->eta, eta);
+    snprintf(line, sizeof line, "%-8s %3.0f %%  %s, %s to go", p->what, 100 * p->fraction,
+             p->detail, eta);
+    cli_say_progress(line);
     if (p->seconds < *due) return;
     *due = p->seconds + (live ? 0.1 : 10);
-    format_time(p->eta, eta);
-    fprintf(stderr, "%s%-8s %3.0f %%  %s, %s to go%s", live ? "\r" : "", p->what, 100 * p->fraction,
-            p->detail, eta, live ? "\x1b[K" : "\n");
-    fflush(stderr);
+    if (live) cli_print_over(line);
+    else fprintf(stderr, "%s\n", line);
     line_open = live;
 }
 
@@ -56,9 +59,9 @@ static void stop_job(void *job) {
 }
 
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
-    double due = 2;
+    double due = args->quiet ? INFINITY : 2;
     if (job == NULL) return err->code;
-    if (!args->quiet) sgfs_job_on_progress(job, cli_progress, &due);
+    sgfs_job_on_progress(job, cli_progress, &due);
     cli_on_interrupt(stop_job, job);
     sgfs_status status = sgfs_job_run(job, err);
     cli_on_interrupt(stop_job, NULL);
@@ -69,7 +72,13 @@ sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
 sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err) {
     char *text = sgfs_job_json(job);
     if (text == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the result.");
-    puts(text);
+    /* What terminal.c would replace stands in strings, which have another way to say it. */
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        bool above = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* C1: U+0080 to U+009F */
+        if (above || c[0] == 0x7F) printf("\\u%04x", *(c += above));
+        else putchar(*c);
+    }
+    putchar('\n');
     sgfs_text_free(text);
     return SGFS_OK;
 }
@@ -83,9 +92,9 @@ static int width_of(const char *text) {
     return n;
 }
 
-/* A name comes from a file: what would move the cursor does not get through. */
+/* A name is one line, whatever the file that it comes from holds. */
 static void print_name(const char *name, int width) {
-    for (const char *c = name; *c != '\0'; c++) putchar((unsigned char)*c < 0x20 ? '?' : *c);
+    for (const char *c = name; *c != '\0'; c++) putchar(*c == '\n' || *c == '\t' ? '?' : *c);
     printf("%*s", width > width_of(name) ? width - width_of(name) : 0, "");
 }
 

@@ -8,6 +8,7 @@ An experiment is a module of experiments/evidence with a function `run(lab)`. It
 replaces what stands between its two markers in the page, and draws docs/beyond/NAME.svg:
 
     cost        seconds per effective draw against N = 1e4 .. 1e7, one core
+    rates       effective exact draws a second, with the sampler that is chosen by itself
     mnist       MNIST 7 against 9 against a long HMC run: bias against the step h
     exactness   two parameters, rare events, against integration on a grid
     noise       the noise of sgfs-cv, and the covariance of its draws, against closed forms
@@ -35,7 +36,7 @@ from evidence.measured import Lab  # noqa: E402
 from text import Page  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-DEFAULT = ["cost", "mnist", "exactness", "noise", "audit"]
+DEFAULT = ["cost", "rates", "mnist", "exactness", "noise", "audit"]
 
 
 def parse():

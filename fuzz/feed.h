@@ -398,7 +398,8 @@ static inline void feed_walk(const sgfs_data *d, sgfsi_newdata *rows) {
     block.x = malloc((size_t)(most * d->features + 1) * sizeof *block.x);
     block.y = malloc((size_t)most * sizeof *block.y);
     block.exposure = malloc((size_t)most * sizeof *block.exposure);
-    if (block.x == NULL || block.y == NULL || block.exposure == NULL) FEED_FAIL("no memory");
+    block.lacks = malloc((size_t)most);
+    if (!block.x || !block.y || !block.exposure || !block.lacks) FEED_FAIL("no memory");
     do {
         sgfs_status status = sgfsi_newdata_next(rows, most, &block, &err);
         if (status != SGFS_OK && feed_may_refuse(d, &err)) break;
@@ -411,6 +412,7 @@ static inline void feed_walk(const sgfs_data *d, sgfsi_newdata *rows) {
     free(block.x);
     free(block.y);
     free(block.exposure);
+    free(block.lacks);
 }
 
 /* The rows again, as predict reads them. Names a file has twice cannot be asked for. */

@@ -12,7 +12,7 @@
  *   - A function that can fail returns sgfs_status (0 is ok, negative is an error) or NULL, and
  * fills the caller's sgfs_err (which may be NULL) with a sentence: what, where, what to do.
  *   - A NULL handle handed on fails, too, and leaves err as the call that returned it filled it: a
- * chain of calls needs one check, at its end.
+ * chain of calls needs one check, at its end. What cannot fail gives 0, NULL or "" for it.
  *   - Strings and arrays passed in are copied unless the comment says "borrowed".
  *   - Strings returned as `const char *` belong to the handle they came from; strings returned as
  *     `char *` belong to the caller: give them back with sgfs_text_free.
@@ -139,7 +139,8 @@ SGFS_API void sgfs_data_free(sgfs_data *data);
 typedef struct sgfs_model sgfs_model;
 
 /* `name` is a row of sgfs_list("models"), or the path of a shared object with a model of your own
- * (below): it has a slash, or ends in .so or .dylib. data is borrowed, and outlives the model. */
+ * (below): it has a slash, or ends in .so or .dylib. data is borrowed, and outlives the model. Of
+ * data NULL nothing is made: err->code is SGFS_OK where there is such a model. */
 SGFS_API sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data,
                                      const sgfs_config *cfg, sgfs_err *err);
 SGFS_API int64_t sgfs_model_dim(const sgfs_model *model);
@@ -604,6 +605,8 @@ typedef struct sgfs_prediction {
     double under[3];              /* targets below the 5, 50 and 95 % quantile, a tie for a half */
     int64_t pit[10]; /* targets by tenths of the predictive distribution: even when it is right */
     double seconds;
+    int64_t unpredicted; /* rows that lack a value (--na drop): their lines are empty */
+    int64_t unscored;    /* these, and rows without a target */
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an

@@ -39,7 +39,7 @@ sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_
 }
 
 sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_err *err) {
-    if (model == NULL) return NULL;
+    if (model == NULL) return sgfsi_fail_handle(err, "sgfs_run_open"), NULL;
     if (cfg == NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
     sgfs_run *run = sgfsi_run_open(model, cfg, NULL, err);
@@ -79,7 +79,7 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"readers", (const void *const *)sgfsi_readers},
                   {"backends", (const void *const *)sgfsi_devices},
                   {"exports", (const void *const *)sgfsi_exports}};
-    if (index < 0 || stage == NULL) return false;
+    if (index < 0 || stage == NULL || name == NULL || help == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
     const void *const *kinds = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
@@ -102,7 +102,7 @@ bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
                                        [SGFS_TEXT] = "text",
                                        [SGFS_CHOICE] = "choice"};
     sgfsi_option_set set;
-    for (int64_t i = 0; index >= 0 && sgfsi_option_sets(i, &set); i++) {
+    for (int64_t i = 0; info != NULL && index >= 0 && sgfsi_option_sets(i, &set); i++) {
         for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
             if (index-- > 0) continue;
             *info = (sgfs_option_info){.key = r->key,

@@ -32,6 +32,8 @@ sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err) 
     if (cfg == NULL || path == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_config_load: a config and a path are needed.");
     }
-    return sgfsi_runfile_is(path) ? load_run(cfg, path, err)
-                                  : sgfsi_config_load_json(cfg, path, err);
+    bool run = false;
+    sgfs_status status = sgfsi_runfile_is(path, &run, err);
+    if (status != SGFS_OK) return status;
+    return run ? load_run(cfg, path, err) : sgfsi_config_load_json(cfg, path, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arena.c: one aligned, zeroed allocation per piece, chained. Pieces are few and large
  * (workspaces), so a piece per allocation costs nothing and lets AddressSanitizer see each one's
- * borders.
+ * borders. A piece that could not be made leaves a 1 in the lowest bit of the arena's pointer, which
+ * aligned pieces do not use.
  */
 #include "base/arena.h"
 
@@ -17,38 +18,54 @@ typedef struct sgfsi_piece {
     void *what;
 } sgfsi_piece;
 
+static const uintptr_t FAILED = 1;
+
+static sgfsi_piece *first_of(const sgfsi_arena *arena) {
+    return (sgfsi_piece *)((uintptr_t)arena->head & ~FAILED);
+}
+
+static void set_first(sgfsi_arena *arena, sgfsi_piece *piece, bool failed) {
+    uintptr_t bit = failed || sgfsi_arena_failed(arena) ? FAILED : 0;
+    arena->head = (sgfsi_piece *)((uintptr_t)piece | bit);
+}
+
+bool sgfsi_arena_failed(const sgfsi_arena *arena) {
+    return ((uintptr_t)arena->head & FAILED) != 0;
+}
+
 void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
-    size_t bytes;
-    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
-    if (bytes > SIZE_MAX / 2) return NULL;
+    size_t bytes = 0;
+    bool fits =
+        count >= 0 && !__builtin_mul_overflow((size_t)count, size, &bytes) && bytes <= SIZE_MAX / 2;
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    char *raw = aligned_alloc(ALIGNMENT, rounded + ALIGNMENT); /* link first, then the piece */
-    if (raw == NULL) return NULL;
+    char *raw = fits ? aligned_alloc(ALIGNMENT, rounded + ALIGNMENT) : NULL; /* link, then piece */
+    if (raw == NULL) return set_first(arena, first_of(arena), true), NULL;
     memset(raw, 0, rounded + ALIGNMENT);
     sgfsi_piece *piece = (sgfsi_piece *)(void *)raw;
-    piece->next = arena->head;
-    arena->head = piece;
+    piece->next = first_of(arena);
+    set_first(arena, piece, false);
     return raw + ALIGNMENT;
 }
 
 bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void *what),
                       const void *user, void *what) {
     if (sgfsi_arena_alloc(arena, 0, 1) == NULL) return false;
-    arena->head->release = release;
-    arena->head->user = user;
-    arena->head->what = what;
+    sgfsi_piece *piece = first_of(arena);
+    piece->release = release;
+    piece->user = user;
+    piece->what = what;
     return true;
 }
 
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text) {
-    size_t bytes = strlen(text) + 1;
-    char *copy = sgfsi_arena_alloc(arena, (int64_t)bytes, 1);
+    size_t bytes = text != NULL ? strlen(text) + 1 : 0;
+    char *copy = sgfsi_arena_alloc(arena, text != NULL ? (int64_t)bytes : -1, 1);
     if (copy != NULL) memcpy(copy, text, bytes);
     return copy;
 }
 
 void sgfsi_arena_free(sgfsi_arena *arena) {
-    for (sgfsi_piece *piece = arena->head; piece != NULL;) {
+    for (sgfsi_piece *piece = first_of(arena); piece != NULL;) {
         sgfsi_piece *next = piece->next;
         if (piece->release != NULL) piece->release(piece->user, piece->what);
         free(piece);
@@ -62,7 +79,7 @@ bool sgfsi_resize(void *array, int64_t count, size_t size) {
     void *old, *other;
     memcpy(&old, array, sizeof old);
     if (__builtin_mul_overflow((size_t)count, size, &bytes)) return false;
-    other = realloc(old, bytes);
+    other = realloc(old, bytes > 0 ? bytes : 1); /* of 0 bytes it would free, and return NULL */
     if (other != NULL) memcpy(array, &other, sizeof other);
     return other != NULL;
 }

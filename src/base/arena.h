@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * arena.h: memory that is made piece by piece and freed at once. Every piece is zeroed and
- * aligned to 64 bytes. A stage allocates while opening and never inside the loop.
+ * aligned to 64 bytes. A stage allocates while opening and never inside the loop. The arena remembers
+ * a piece that could not be made, so that many may be asked for, and one question asked at the end.
  */
 #ifndef SGFSI_ARENA_H
 #define SGFSI_ARENA_H
@@ -18,7 +19,9 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size);
 /* The arena's end is to call release(user, what) as well; false when memory is out. */
 bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void *what),
                       const void *user, void *what);
+/* A copy; NULL for text that could not be made before. */
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text);
+bool sgfsi_arena_failed(const sgfsi_arena *arena); /* did any of these return NULL so far? */
 void sgfsi_arena_free(sgfsi_arena *arena);
 
 /* Arrays that grow; array is the address of a pointer from malloc. resize: to count elements. grow:

@@ -25,8 +25,7 @@ struct sgfsi_bytes {
 sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) {
     *in = NULL;
     struct stat st;
-    if (stat(path, &st) != 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(errno));
+    if (stat(path, &st) != 0) return sgfsi_fail_io(err, path, "open it", errno);
     if (S_ISDIR(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give the name of a file.", path);
     if (!S_ISREG(st.st_mode))
@@ -44,7 +43,7 @@ sgfs_status sgfsi_bytes_open(sgfsi_bytes **in, const char *path, sgfs_err *err) 
         int error = errno;
         free(b);
         if (error == 0) return sgfsi_fail_memory(err, "a file");
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(error));
+        return sgfsi_fail_io(err, path, "open it", error);
     }
     gzbuffer(b->gz, SGFSI_BLOCK_BYTES / 8); /* when this fails, zlib's smaller default stands */
     *in = b;
@@ -64,8 +63,7 @@ sgfs_status sgfsi_bytes_read(sgfsi_bytes *in, void *out, size_t room, size_t *go
         switch (code) {
         case Z_OK:
         case Z_STREAM_END: return SGFS_OK;
-        case Z_ERRNO:
-            return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", in->path, strerror(errno));
+        case Z_ERRNO: return sgfsi_fail_io(err, in->path, "read it", errno);
         case Z_MEM_ERROR: return sgfsi_fail_memory(err, "the decompressor");
         case Z_BUF_ERROR:
             return sgfsi_fail(err, SGFS_EDATA,

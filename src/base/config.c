@@ -278,6 +278,7 @@ void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows) {
 }
 
 void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {
+    if (cfg == NULL) return;
     cfg->log.fn = on_message;
     cfg->log.user = user;
 }

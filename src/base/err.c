@@ -7,34 +7,19 @@
  */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at s; 0 where there is none, or one that prints nothing: a control
- * character, C0 or C1 (U+0080 to U+009F). s is zero-terminated, so no byte beyond it is looked
- * at. */
-static size_t character(const unsigned char *s) {
-    if (s[0] < 0x80) return s[0] >= 32 && s[0] != 127;
-    size_t n = s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80) return 0;
-    if (n == 2 && s[0] == 0xC2 && s[1] < 0xA0) return 0;
-    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    bool beyond = (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF4 && s[1] >= 0x90);
-    return overlong || beyond ? 0 : n;
-}
+#include "base/printable.h"
 
 /* Where the text is cut, a character may be: its first bytes become question marks, too. */
 static void format_cut(char *out, size_t room, const char *format, va_list args) {
     out[0] = '\0';
     int wanted = vsnprintf(out, room, format, args);
     if (wanted >= 0 && (size_t)wanted >= room) memcpy(out + room - 4, "...", 4);
-    for (char *s = out; *s != '\0';) {
-        size_t n = character((const unsigned char *)s);
-        if (n == 0) *s = '?';
-        s += n == 0 ? 1 : n;
-    }
+    sgfsi_printable(out);
 }
 
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) {
@@ -52,6 +37,23 @@ sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what) {
     return sgfsi_fail(err, SGFS_ENOMEM, "Out of memory while making room for %s.", what);
 }
 
+sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err) {
+    if (why->code != SGFS_ENOMEM && why->code != SGFS_EIO) return SGFS_OK;
+    if (err != NULL) *err = *why;
+    return why->code;
+}
+
+sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int error) {
+    return sgfsi_fail(err, error == ENOMEM ? SGFS_ENOMEM : SGFS_EIO, "%.300s: cannot %s: %s.", path,
+                      what, strerror(error));
+}
+
+sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call) {
+    if (err != NULL && err->code != SGFS_OK) return err->code;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "%s: the handle is NULL; the call that was to make it has failed.", call);
+}
+
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
     char cell[sizeof err->text];
     va_list arguments;
@@ -59,7 +61,10 @@ sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
     vsnprintf(cell, sizeof cell, what, arguments);
     va_end(arguments);
     return sgfsi_fail(err, SGFS_EDATA,
-                      "%s is not a finite number; remove such rows or fill them in first.", cell);
+                      "%s is not a finite number; where a value is missing, --na drop leaves the "
+                      "row out, and --na "
+                      "mean fills in the mean of the column.",
+                      cell);
 }
 
 void sgfsi_append(char *text, size_t room, const char *format, ...) {

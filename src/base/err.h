@@ -17,6 +17,14 @@
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) SGFSI_PRINTF(3, 4);
 /* The same for running out of memory while making room for `what`. */
 sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
+/* For attempts that may fail: memory that ran out in one, or a file that could not be read, is an
+ * error all the same; other reasons to give it up are none. */
+sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err);
+/* The same for a file: "PATH: cannot WHAT: ...", by errno; out of memory where that says so. */
+sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int error);
+/* The same for a handle that is NULL in a call of the public interface: what the call that should
+ * have made it left in err stays there. */
+sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call);
 /* The same for a cell of the data: "<what> is not a finite number", and what to do about it. */
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) SGFSI_PRINTF(2, 3);
 

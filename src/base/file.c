@@ -22,10 +22,6 @@ static void forget(sgfsi_outfile *out) {
     memset(out, 0, sizeof *out);
 }
 
-static sgfs_status fail_io(const char *what, const char *path, int error, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot %s: %s.", path, what, strerror(error));
-}
-
 static bool give_name(int fd, const char *name) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -87,7 +83,7 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
             unlink(out->temp);
         }
         forget(out);
-        return fail_io("write there", path, error, err);
+        return sgfsi_fail_io(err, path, "write there", error);
     }
     out->fd = want_stream ? fd : -1;
     if (!want_stream) close(fd);
@@ -117,7 +113,7 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     out->f = NULL;
     if (error == 0) error = sgfsi_io_rename(out->temp, out->path);
     if (error != 0) {
-        sgfs_status status = fail_io("write", out->path, error, err);
+        sgfs_status status = sgfsi_fail_io(err, out->path, "write", error);
         sgfsi_outfile_abandon(out);
         return status;
     }
@@ -143,7 +139,7 @@ void sgfsi_outfile_abandon(sgfsi_outfile *out) {
 char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err) {
     FILE *f = fopen(path, "rbe");
     if (f == NULL) {
-        fail_io("open", path, errno, err);
+        sgfsi_fail_io(err, path, "open", errno);
         return NULL;
     }
     /* Twice the room whenever it is full, up to a byte more than is allowed. */
@@ -163,7 +159,7 @@ char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *
     if (text == NULL) {
         sgfsi_fail_memory(err, path);
     } else if (error != 0 || used > limit) {
-        if (error != 0) fail_io("read", path, error, err);
+        if (error != 0) sgfsi_fail_io(err, path, "read", error);
         else
             sgfsi_fail(err, SGFS_EDATA, "%s: larger than the %zu bytes allowed here.", path, limit);
         free(text);

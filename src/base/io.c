@@ -3,7 +3,8 @@
  *
  * A write may be interrupted by a signal or stop short where the disk is full: the loop goes on
  * after the former and reports the latter. Streams are made by fopencookie, so that what an export
- * prints takes the same way; where the system has no such thing they are ordinary ones.
+ * prints takes the same way; where the system has no such thing they are ordinary ones. One into
+ * memory is made so as well: that of the C library does not say when memory is out.
  */
 #ifdef __linux__
 #define _GNU_SOURCE /* O_TMPFILE, fopencookie */
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/arena.h"
 
 int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at) {
     const char *from = bytes;
@@ -77,9 +80,27 @@ FILE *sgfsi_io_stream(int fd) {
     const cookie_io_functions_t calls = {.write = write_stream, .close = close_stream};
     return fopencookie((void *)((intptr_t)fd + 1), "wb", calls);
 }
+
+static ssize_t write_text(void *cookie, const char *bytes, size_t count) {
+    sgfsi_buffer *t = cookie;
+    if (!sgfsi_grow(&t->bytes, &t->room, (int64_t)(t->used + count), 1)) return 0;
+    memcpy(t->bytes + t->used, bytes, count);
+    t->used += count;
+    return (ssize_t)count;
+}
+
+FILE *sgfsi_io_memory(sgfsi_buffer *text) {
+    const cookie_io_functions_t calls = {.write = write_text};
+    return fopencookie(text, "wb", calls);
+}
 #else
 FILE *sgfsi_io_stream(int fd) {
     return fdopen(fd, "wb");
+}
+
+FILE *sgfsi_io_memory(sgfsi_buffer *text) {
+    free(text->bytes);
+    return open_memstream(&text->bytes, &text->used);
 }
 #endif
 

@@ -27,6 +27,14 @@ int sgfsi_io_rename(const char *from, const char *to);
 
 /* A stream over the descriptor, which belongs to it from then on. */
 FILE *sgfsi_io_stream(int fd);
+/* A stream into memory, which is the caller's to free. It is complete after fclose, if there was no
+ * ferror before and fclose did not fail. */
+typedef struct sgfsi_buffer {
+    char *bytes;
+    size_t used;
+    int64_t room;
+} sgfsi_buffer;
+FILE *sgfsi_io_memory(sgfsi_buffer *text);
 
 /* A file in the folder that is gone when it is closed. With `name` it keeps a name, which is the
  * caller's to remove and to free. */

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * json.c: the only file that sees jansson. A sgfsi_json is a json_t under another name.
+ *
+ * An object or array that lost a member for want of memory is marked by a high bit of its count of
+ * references, which nothing else reaches; jansson has no other room. A marked value, or one that
+ * holds such a one, has no text. The bits are taken away before it is freed.
  */
 #include "base/json.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -25,22 +30,46 @@ sgfsi_json *sgfsi_json_array(void) {
     return wrapped(json_array());
 }
 
+static const size_t MARK = (size_t)1 << (8 * sizeof(size_t) - 2);
+
+/* Is v marked, or anything in it? With `clear` the marks are taken away. */
+static bool marked(json_t *v, bool clear) {
+    if (!json_is_object(v) && !json_is_array(v)) return false;
+    bool found = (v->refcount & MARK) != 0;
+    if (clear) v->refcount &= ~MARK;
+    size_t n = json_array_size(v);
+    for (size_t i = 0; i < n; i++) found |= marked(json_array_get(v, i), clear);
+    for (void *at = json_object_iter(v); at != NULL; at = json_object_iter_next(v, at))
+        found |= marked(json_object_iter_value(at), clear);
+    return found;
+}
+
+bool sgfsi_json_whole(const sgfsi_json *v) {
+    return v != NULL && !marked(plain(v), false);
+}
+
 sgfsi_json *sgfsi_json_copy(const sgfsi_json *v) {
-    return wrapped(json_deep_copy(plain(v)));
+    return sgfsi_json_whole(v) ? wrapped(json_deep_copy(plain(v))) : NULL;
 }
 
 void sgfsi_json_free(sgfsi_json *v) {
+    (void)marked(plain(v), true);
     json_decref(plain(v));
 }
 
-/* Put v into its parent, which takes NULL for either; false: it is left out, for want of memory. */
+/* Put v into its parent, either of which may be NULL; false: for want of memory it is left out, and
+ * the parent is marked. */
 static bool put(sgfsi_json *in, const char *key, json_t *v) {
-    if (key == NULL) return json_array_append_new(plain(in), v) == 0;
-    return json_object_set_new(plain(in), key, v) == 0;
+    int failed =
+        key == NULL ? json_array_append_new(plain(in), v) : json_object_set_new(plain(in), key, v);
+    if (failed != 0 && in != NULL) plain(in)->refcount |= MARK;
+    return failed == 0;
 }
 
 void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v) {
+    bool lost = marked(plain(v), true); /* the parent remembers it from here on */
     (void)put(in, key, plain(v));
+    if (lost && in != NULL) plain(in)->refcount |= MARK;
 }
 
 sgfsi_json *sgfsi_json_object_in(sgfsi_json *in, const char *key) {
@@ -103,6 +132,7 @@ void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...)
 }
 
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
+    if (!sgfsi_json_whole(v)) return NULL;
     return json_dumps(plain(v),
                       (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
 }
@@ -115,8 +145,11 @@ char *sgfsi_json_finish(sgfsi_json *v) {
 
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
     json_error_t where;
+    errno = 0;
     json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (v == NULL)
+    bool memory = errno == ENOMEM; /* jansson itself calls it an invalid token in most places */
+    if (v == NULL && memory) sgfsi_fail_memory(err, what);
+    if (v == NULL && !memory)
         sgfsi_fail(err, SGFS_EDATA, "%s:%d:%d: not valid JSON: %s.", what, where.line, where.column,
                    where.text);
     return wrapped(v);
@@ -159,6 +192,10 @@ bool sgfsi_json_as_flag(const sgfsi_json *v, bool *out) {
     if (v == NULL || !json_is_boolean(plain(v))) return false;
     *out = json_is_true(plain(v));
     return true;
+}
+
+bool sgfsi_json_equal(const sgfsi_json *a, const sgfsi_json *b) {
+    return (a == NULL && b == NULL) || json_equal(plain(a), plain(b)) != 0;
 }
 
 bool sgfsi_json_is_object(const sgfsi_json *v) {

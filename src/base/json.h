@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * json.h: the little JSON we need, over jansson, so that its header appears in one file.
- * Builders never fail visibly: what found no memory is left out, and sgfsi_json_dump may return
- * NULL.
+ * Builders never fail visibly, and take NULL for a value that could not be made: a value that lost
+ * a member for want of memory remembers it. It has no text and no copy (NULL), and is not whole.
  */
 #ifndef SGFSI_JSON_H
 #define SGFSI_JSON_H
@@ -17,6 +17,7 @@ sgfsi_json *sgfsi_json_array(void);
 sgfsi_json *sgfsi_json_object_in(sgfsi_json *in, const char *key);
 sgfsi_json *sgfsi_json_array_in(sgfsi_json *in, const char *key);
 sgfsi_json *sgfsi_json_copy(const sgfsi_json *v); /* caller's; shares nothing that changes */
+bool sgfsi_json_whole(const sgfsi_json *v);       /* false: NULL, or something is missing */
 void sgfsi_json_free(sgfsi_json *v);
 
 /* Set a member of an object, or append to an array (key NULL). NaN and infinities become null. */
@@ -77,6 +78,7 @@ bool sgfsi_json_as_num(const sgfsi_json *v,
 bool sgfsi_json_as_int(const sgfsi_json *v, int64_t *out);
 bool sgfsi_json_as_flag(const sgfsi_json *v, bool *out); /* false: neither true nor false */
 bool sgfsi_json_is_object(const sgfsi_json *v);
+bool sgfsi_json_equal(const sgfsi_json *a, const sgfsi_json *b); /* NULL equals NULL */
 /* Walk the members of an object: *at starts as NULL; NULL past the last. */
 const sgfsi_json *sgfsi_json_next(const sgfsi_json *object, void **at, const char **key);
 

@@ -13,11 +13,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* The errno that the loader's sentence ends with; 0: it has another reason. The file was there just
+ * now: one that is not found any more could not be looked for, which needs memory. */
+static int reason_of(const char *why) {
+    size_t length = strlen(why);
+    if (strcmp(why, "cannot open shared object file") == 0) return ENOMEM;
+    for (int error = 1; error < 134; error++) {
+        const char *text = strerror(error);
+        size_t n = strlen(text);
+        if (length > n && strcmp(why + length - n, text) == 0)
+            return error == ENOENT ? ENOMEM : error;
+    }
+    return 0;
+}
+
 sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     char exact[PATH_MAX];
     struct stat st;
     if (stat(path, &st) != 0) {
-        sgfsi_fail(err, SGFS_EDATA, "%.300s: cannot be opened: %s.", path, strerror(errno));
+        if (errno != ENOENT && errno != ENOTDIR) sgfsi_fail_io(err, path, "open it", errno);
+        else sgfsi_fail(err, SGFS_EDATA, "%.300s: cannot be opened: %s.", path, strerror(errno));
         return NULL;
     }
     if (!S_ISREG(st.st_mode)) {
@@ -30,9 +45,13 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     if (handle != NULL) return (sgfsi_library *)handle; /* kept apart from other pointers */
     const char *why = dlerror();                        /* "PATH: reason" */
     if (why == NULL) why = "no reason is known";
-    if (strncmp(why, exact, (size_t)n) == 0 && strncmp(why + n, ": ", 2) == 0) why += n + 2;
-    sgfsi_fail(err, SGFS_EDATA, "%.200s: is not a shared object that can be loaded here: %.220s.",
-               path, why);
+    bool itself = strncmp(why, exact, (size_t)n) == 0 && strncmp(why + n, ": ", 2) == 0;
+    if (itself) why += n + 2;
+    int error = itself ? reason_of(why) : 0;
+    if (error != 0) sgfsi_fail_io(err, path, "load it", error);
+    else
+        sgfsi_fail(err, SGFS_EDATA,
+                   "%.200s: is not a shared object that can be loaded here: %.220s.", path, why);
     return NULL;
 }
 

@@ -69,8 +69,7 @@ sgfs_status sgfsi_scratch_open(sgfsi_scratch *s, const char *beside, int64_t blo
     if (s->folder == NULL) return sgfsi_fail_memory(err, beside);
     s->fd = sgfsi_io_temporary(s->folder, NULL);
     if (s->fd < 0) {
-        sgfs_status status = sgfsi_fail(err, SGFS_EIO, "%s: cannot write temporary data there: %s.",
-                                        s->folder, strerror(errno));
+        sgfs_status status = sgfsi_fail_io(err, s->folder, "write temporary data there", errno);
         sgfsi_scratch_close(s);
         return status;
     }
@@ -94,8 +93,7 @@ sgfs_status sgfsi_scratch_put(sgfsi_scratch *s, int64_t bytes, const void *data,
     int error = sgfsi_io_write(s->fd, data, (size_t)bytes, *block * s->stride);
     if (error == 0) return SGFS_OK;
     if (error != ENOSPC && error != EDQUOT)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot write temporary data: %s.", s->folder,
-                          strerror(error));
+        return sgfsi_fail_io(err, s->folder, "write temporary data", error);
     return sgfsi_fail(
         err, SGFS_EIO,
         "%s: the disk is full after %s of temporary data, %s free; make room or write "

@@ -17,7 +17,8 @@
  *     hmc      30 passes of two products         30: measured on tables that pairs fail on
  *
  * Neither rows nor pairs are taken where the density 3 sd out along some parameter is e times the
- * Gaussian's: a chain would stay in such a tail, and a run of few draws would not see it.
+ * Gaussian's: a chain would stay in such a tail, and a run of few draws would not see it. Looking
+ * costs a pass for 64 parameters, next to an anchor that takes several with as many products.
  *
  * R is the number of predictors a row has (classes of a softmax, else 1) and c = D^2 + 30,000. A
  * row that is drawn and asked by itself takes as long as a hundred that go through a product (0.2
@@ -85,6 +86,7 @@ typedef struct field {
     const sgfs_option *unread[CANDIDATES]; /* the first that is not read; NULL: all are */
     sgfs_err err[CANDIDATES];              /* why not */
     const char *no_anchor;                 /* NULL: the model has one */
+    bool heavy;                            /* tails that independent proposals would not reach */
     double cost[CANDIDATES]; /* multiplications for an effective draw; INFINITY: not known */
 } field;
 
@@ -137,7 +139,8 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
         f.cost[i] = INFINITY;
         if (exact && i >= FIRST_APPROXIMATE) continue;
         if (f.no_anchor != NULL && (i == ROWS || i == CONTROL)) continue;
-        if (m->kind->redundant && i != TREES && i != SCORING && !exact) continue; /* networks */
+        /* networks: chains that begin at one mode would agree, whatever others there are */
+        if (m->kind->redundant && i != TREES && i != SCORING) continue;
         if (i == TREES && !exact && tunes(cfg)) continue;
         try_candidate(&f, i);
     }
@@ -230,19 +233,23 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     }
     /* of many rows few will do; a trial would see them all */
     bool few = f->cost[ROWS] < one && plan->anchor == NULL;
-    if (!f->usable[PAIRS] || few || enough * one > most_work) return SGFS_OK;
+    if (few && m->kind->whole != NULL) return SGFS_OK; /* it asks none */
+    if (!few && (!f->usable[PAIRS] || enough * one > most_work)) return SGFS_OK;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
     if (f->no_anchor == NULL) status = find_anchor(f, how, err);
     if (status != SGFS_OK) return status;
-    status = f->no_anchor == NULL
-                 ? sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err)
-                 : sgfsi_hill_find(h, m, how.threads, &plan->found, err);
+    if (few) status = sgfsi_hill_probe(h, m, plan->anchor, how.threads, &plan->found, err);
+    else if (f->no_anchor == NULL)
+        status = sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err);
+    else status = sgfsi_hill_find(h, m, how.threads, &plan->found, err);
     if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
-    plan->hill = h;
-    if (h->accept >= least_accepted && h->excess < most_excess) f->cost[PAIRS] = h->tau * one;
-    if (h->excess >= most_excess) f->cost[ROWS] = INFINITY; /* its proposals are the same */
+    f->heavy = h->excess >= most_excess;
+    if (!few) plan->hill = h;
+    if (h->accept >= least_accepted && !f->heavy) f->cost[PAIRS] = h->tau * one;
+    /* its proposals are the same; still it is better than any approximation */
+    if (f->heavy && enough * f->cost[LOCKSTEP] <= most_work) f->cost[ROWS] = INFINITY;
     return SGFS_OK;
 }
 
@@ -270,26 +277,33 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
         roughly(ahead->rows, rows, sizeof rows);
         if (ahead->rows == 0) snprintf(rows, sizeof rows, "no");
         bool one = strcmp(rows, "less than 1") == 0 || strcmp(rows, "about 1") == 0;
-        snprintf(out->text, sizeof out->text, "Sampler %s (%s row%s a draw of %s; no bias).", name,
-                 rows, one ? "" : "s", all);
+        snprintf(out->text, sizeof out->text, "Sampler %s (%s row%s a draw of %s; no bias).%s",
+                 name, rows, one ? "" : "s", all,
+                 f->heavy ? " The posterior has heavy tails, which it may take long to reach: "
+                            "compare with --sampler exact-hmc."
+                          : "");
     } else if (best == PAIRS) {
         snprintf(out->text, sizeof out->text,
                  "Sampler %s (all %s rows, hundreds of proposals at once, %.0f %% accepted; no "
                  "bias).",
                  name, all, 100 * h->accept);
+    } else if (f->heavy && (h == NULL || h->accept >= least_accepted)) {
+        snprintf(out->text, sizeof out->text,
+                 "Sampler %s (all %s rows; no bias), because the posterior has heavier tails than "
+                 "independent proposals.",
+                 name, all);
     } else if (h != NULL) {
         char share[32] = "less than 1";
         if (h->accept >= 0.01) snprintf(share, sizeof share, "about %.0f", 100 * h->accept);
-        if (h->accept >= least_accepted)
-            snprintf(out->text, sizeof out->text,
-                     "Sampler %s (all %s rows; no bias), because the posterior has heavier tails "
-                     "than independent proposals.",
-                     name, all);
-        else
-            snprintf(out->text, sizeof out->text,
-                     "Sampler %s (all %s rows; no bias), because %s %% of independent proposals "
-                     "would be accepted.",
-                     name, all, share);
+        snprintf(out->text, sizeof out->text,
+                 "Sampler %s (all %s rows; no bias), because %s %% of independent proposals would "
+                 "be accepted.",
+                 name, all, share);
+    } else if (f->model->kind->redundant) {
+        snprintf(out->text, sizeof out->text,
+                 "Sampler %s (all %s rows; exact around the modes that its chains find, of which a "
+                 "network has many).",
+                 name, all);
     } else {
         snprintf(out->text, sizeof out->text, "Sampler %s (all %s rows; no bias).", name, all);
     }

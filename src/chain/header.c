@@ -68,9 +68,9 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
 }
 
 static void add_all(sgfsi_json *to, const sgfsi_json *from) {
-    for (int64_t i = 0; i < sgfsi_json_length(from); i++) {
+    if (!sgfsi_json_whole(from)) sgfsi_json_put(to, NULL, NULL); /* and so `to` is not whole */
+    for (int64_t i = 0; i < sgfsi_json_length(from); i++)
         sgfsi_json_text(to, NULL, sgfsi_json_as_text(sgfsi_json_at(from, i)));
-    }
 }
 
 static void put_cautions(sgfsi_json *o, const sgfs_run *run) {

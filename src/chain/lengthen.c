@@ -4,7 +4,8 @@
  *
  * What is looked at is what `sgfs summary` will show: the smallest of the bulk and tail ESS of the
  * kept draws of all chains together (rank-normalised, split chains; diagnostics/ess.c), so that
- * chains which disagree count as few draws. Thinned draws have at most the ESS of all iterations: a
+ * chains which disagree count as few draws, and the largest R-hat, which also sees a chain that
+ * alone has found a tail. Thinned draws have at most the ESS of all iterations: a
  * run may become a little longer than it must, never shorter. The estimate has a standard error of
  * its own, and stopping when it first reaches the target favours a lucky one: with doublings there
  * are at most five looks, the target is exceeded on average, and means and variances are not
@@ -16,28 +17,38 @@
 #include "chain/lengthen.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "diagnostics/ess.h"
-#include "diagnostics/moments.h"
+#include "diagnostics/trust.h"
 
-static void take_ess(void *user, int64_t i, sgfsi_trace *t) {
-    double *ess = user;
-    ess[i] = fmin(sgfsi_ess_bulk(t), sgfsi_ess_tail(t)); /* passes over NaN */
+static const double enough = 400;
+
+typedef struct measured {
+    double ess, rhat;
+} measured;
+
+static void measure(void *user, int64_t i, sgfsi_trace *t) {
+    measured *of = user;
+    double bulk = sgfsi_ess_bulk(t), tail = sgfsi_ess_tail(t);
+    of[i] = (measured){fmin(bulk, tail), sgfsi_rhat(t)}; /* fmin passes over NaN */
 }
 
 /* NaN: not known (draws that cannot be read back, or parameters that never move). */
-static double smallest_ess(const sgfs_run *run) {
+static measured find_worst(const sgfs_run *run) {
     sgfs_draws *read = run->out.file != NULL ? sgfsi_runfile_read(run->path, NULL) : NULL;
     const sgfs_draws *draws = run->out.file != NULL ? read : run->out.memory;
     sgfsi_arena arena = {NULL};
     sgfsi_used used;
-    double least = NAN, *ess = draws != NULL ? SGFSI_DOUBLES(&arena, draws->D) : NULL;
-    bool known = ess != NULL && sgfsi_used_of(draws, &arena, &used, NULL) == SGFS_OK &&
-                 sgfsi_trace_each(draws, &used, run->model->ctx.threads, take_ess, ess);
-    for (int64_t i = 0; known && i < draws->D; i++) least = fmin(least, ess[i]);
+    measured worst = {NAN, NAN},
+             *of = draws != NULL ? sgfsi_arena_alloc(&arena, draws->D, sizeof *of) : NULL;
+    bool known = of != NULL && sgfsi_used_of(draws, &arena, &used, NULL) == SGFS_OK &&
+                 sgfsi_trace_each(draws, &used, run->model->ctx.threads, measure, of);
+    for (int64_t i = 0; known && i < draws->D; i++)
+        worst = (measured){fmin(worst.ess, of[i].ess), fmax(worst.rhat, of[i].rhat)};
     sgfsi_arena_free(&arena);
     sgfs_draws_free(read);
-    return least;
+    return worst;
 }
 
 sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
@@ -45,25 +56,31 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_run_flush(run, err);
     const sgfsi_comm *comm = run->model->ctx.comm;
     bool stopping = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
-    double ess = comm->rank == 0 && status == SGFS_OK && !stopping ? smallest_ess(run) : NAN;
+    measured worst = {NAN, NAN};
+    if (comm->rank == 0 && status == SGFS_OK && !stopping) worst = find_worst(run);
     status = sgfsi_comm_agree(comm, status, err);
-    if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof ess, &ess, err);
-    if (status != SGFS_OK || !(ess < run->plan.ess)) return status;
+    if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
+    /* who asked for fewer effective draws asked for chains that agree less */
+    bool apart = run->plan.ess >= enough && worst.rhat > SGFSI_RHAT_CARE;
+    if (status != SGFS_OK || !(worst.ess < run->plan.ess || apart)) return status;
     bool further = run->plan.draws < SGFSI_MOST_LENGTHS * run->planned;
     const sgfsi_log *log = sgfsi_config_log(run->cfg);
     long long draws = run->plan.draws;
     if (!further) {
         sgfsi_say(log, SGFS_NOTE,
-                  "The smallest effective sample size is %.0f after %lld draws a chain, %d times "
-                  "what was planned, and stays below %.4g: the run ends here. --draws gives it "
-                  "more.",
-                  ess, draws, SGFSI_MOST_LENGTHS, run->plan.ess);
+                  "The smallest effective sample size is %.0f of %.4g, and the largest R-hat %.3f, "
+                  "after %lld draws a chain, %d times what was planned: the run ends here. --draws "
+                  "gives it more.",
+                  worst.ess, run->plan.ess, worst.rhat, draws, SGFSI_MOST_LENGTHS);
         return SGFS_OK;
     }
-    sgfsi_say(log, SGFS_NOTE,
-              "After %lld draws a chain the smallest effective sample size is %.0f of %.4g: going "
-              "on to %lld.",
-              draws, ess, run->plan.ess, 2 * draws);
+    char rhat[40] = "";
+    if (apart) snprintf(rhat, sizeof rhat, ", R-hat is %.3f", worst.rhat);
+    sgfsi_say(
+        log, SGFS_NOTE,
+        "After %lld draws a chain the smallest effective sample size is %.0f of %.4g%s: going "
+        "on to %lld.",
+        draws, worst.ess, run->plan.ess, rhat, 2 * draws);
     run->plan.draws *= 2;
     return SGFS_OK;
 }

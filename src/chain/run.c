@@ -113,13 +113,8 @@ sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows validation, 
     return status;
 }
 
-/* A handle that was never opened: err says already why. */
-static sgfs_status no_handle(const sgfs_err *err) {
-    return err != NULL && err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
-}
-
 sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
-    if (run == NULL) return no_handle(err);
+    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_attach");
     if (path == NULL || run->closed || run->out.file != NULL || run->chain[0].t > 0) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_run_attach: attach one file, before the first step.");
@@ -143,6 +138,7 @@ void sgfs_run_free(sgfs_run *run) {
     if (run->out.file != NULL) (void)sgfsi_runfile_close(run->out.file, NULL);
     close_chains(run);
     free(run->path);
+    free(run->watch.seen);
     sgfsi_plan_free(&run->plan);
     if (run->validation.free != NULL) run->validation.free(run->validation.owner);
     free(run->describe);
@@ -201,7 +197,7 @@ static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count, int64_t it
 }
 
 sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
-    if (run == NULL) return no_handle(err);
+    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_step");
     if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
     int64_t chains = run->plan.chains, side = is_together(run) ? chains : 1;
     double before = sgfsi_now();
@@ -291,7 +287,7 @@ static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
 }
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
-    if (run == NULL) return no_handle(err);
+    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_all");
     const sgfsi_comm *comm = run->model->ctx.comm;
     double noted = 0;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
@@ -299,6 +295,8 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         double before = run->seconds;
         sgfs_status status = sgfs_run_step(run, stretch, err);
         if (status == SGFS_OK) status = note_costs(run, &noted, err);
+        if (status == SGFS_OK)
+            status = sgfsi_watch_look(&run->watch, run->model->data, sgfs_run_done(run), err);
         report(run);
         if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
         bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
@@ -330,9 +328,10 @@ static const char *state_of(sgfs_run *run, char room[600]) {
 }
 
 /* At the mean over all chains, where there is one. sd: D. */
-static bool predict_spread(const sgfs_run *run, double *sd) {
+static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
+    if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
     for (int64_t c = 0; sampled && c < chains; c++) {
@@ -340,7 +339,7 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
         sampled = w->status == SGFS_OK && w->meant > 0;
         for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
     }
-    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd);
+    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd, why);
     free(mean);
     return predicted;
 }
@@ -350,8 +349,11 @@ static bool predict_spread(const sgfs_run *run, double *sd) {
 static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_run_flush(run, err);
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    sgfs_err why = {SGFS_OK, ""};
+    if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
     bool predicted =
-        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd);
+        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd, &why);
+    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
     }
@@ -361,7 +363,7 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
 
 sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     char room[600];
-    if (run == NULL) return no_handle(err);
+    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_close");
     if (run->closed) return SGFS_OK;
     run->closed = true;
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
@@ -381,7 +383,7 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
 }
 
 sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
-    if (run == NULL) return NULL;
+    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_draws"), NULL;
     if (run->filed) {
         sgfsi_fail(err, SGFS_EUSAGE,
                    "The draws of this run are in its file: open that with "

@@ -8,6 +8,7 @@
 
 #include "chain/chain.h"
 #include "chain/choose.h"
+#include "rows/fingerprint.h"
 
 struct sgfs_run {
     const sgfs_model *model;
@@ -25,6 +26,7 @@ struct sgfs_run {
     bool ended;      /* all processes know that it stopped or failed */
     sgfs_progress_fn on_progress;
     void *progress_user;
+    sgfsi_watch watch;  /* over the files of the data */
     double seconds;     /* wall clock inside sgfs_run_step */
     bool closed, filed; /* a file was attached */
 };

@@ -79,13 +79,13 @@ static bool is_large(const sgfs_data *d) {
 
 /* A of all rows from ENOUGH_ROWS of them: A = P + N/n (A_n - P), P the prior's share. */
 static bool curvature_of_some(const sgfs_model *m, const double *theta, double *G, double *A,
-                              sgfsi_arena *arena) {
+                              sgfsi_arena *arena, sgfs_err *why) {
     int64_t D = m->D;
     double lp, *P = SGFSI_DOUBLES(arena, D * D), ratio = m->data->total / ENOUGH_ROWS;
-    sgfs_data *some = sgfsi_data_view_fair(m->data, ENOUGH_ROWS, SGFSI_SAME_SCALE, NULL);
+    sgfs_data *some = sgfsi_data_view_fair(m->data, ENOUGH_ROWS, SGFSI_SAME_SCALE, why);
     if (some == NULL || P == NULL) return sgfs_data_free(some), false;
     const sgfs_model part = sgfsi_model_on(m, some);
-    sgfs_status status = sgfsi_posterior_full(&part, theta, &lp, G, A, NULL);
+    sgfs_status status = sgfsi_posterior_full(&part, theta, &lp, G, A, why);
     sgfs_data_free(some);
     if (status != SGFS_OK) return false;
     sgfsi_prior_add_curvature(m, theta, P);
@@ -96,12 +96,13 @@ static bool curvature_of_some(const sgfs_model *m, const double *theta, double *
     return true;
 }
 
-static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_arena *arena) {
+static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_arena *arena,
+                 sgfs_err *why) {
     int64_t D = m->D;
     double lp, *A = SGFSI_DOUBLES(arena, D * D), *G = SGFSI_DOUBLES(arena, D);
     if (A == NULL || G == NULL) return false;
-    bool known = is_large(m->data) ? curvature_of_some(m, theta, G, A, arena)
-                                   : sgfsi_posterior_full(m, theta, &lp, G, A, NULL) == SGFS_OK;
+    bool known = is_large(m->data) ? curvature_of_some(m, theta, G, A, arena, why)
+                                   : sgfsi_posterior_full(m, theta, &lp, G, A, why) == SGFS_OK;
     if (!known || sgfsi_potrf(m->ctx.near, D, A) != 0) return false;
     const double *W = whiten(m, theta, A, arena);
     for (int64_t i = 0; W != NULL && i < D; i++) {
@@ -110,14 +111,15 @@ static bool fill(const sgfs_model *m, const double *theta, double *sd, sgfsi_are
     return W != NULL;
 }
 
-bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd) {
+bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd, sgfs_err *why) {
     sgfsi_arena arena = {NULL};
     double rows = is_large(m->data) ? ENOUGH_ROWS : (double)m->data->N;
     double D = (double)m->D, work = rows * D * D;
     if (m->outcomes > 1) work *= (double)m->outcomes;
     if (m->kind->curvature == NULL || m->D > MOST_PARAMETERS || work > most_work) return false;
     if (!sgfsi_prior_is_smooth(m)) return false; /* what a kink does to the spread is not in A */
-    bool filled = fill(m, theta, sd, &arena);
+    bool filled = fill(m, theta, sd, &arena, why);
+    if (sgfsi_arena_failed(&arena)) sgfsi_fail_memory(why, "the curvature");
     sgfsi_arena_free(&arena);
     return filled;
 }

@@ -60,12 +60,11 @@ static sgfs_status take_run(const sgfsi_naming *j, const sgfs_draws *d, int64_t 
 
 static sgfs_status read_point(const sgfsi_naming *j, double *user) {
     int first = sgfsi_first_byte(j->path);
-    if (first < 0) {
-        return sgfsi_fail(j->err, SGFS_EIO, "--start %s: cannot open: %s.", j->path,
-                          strerror(errno));
-    }
-    bool json = first == '{';
-    if (!json && !sgfsi_runfile_is(j->path)) return sgfsi_vector_read(user, j->path, j->D, j->err);
+    if (first < 0) return sgfsi_fail_io(j->err, j->path, "open it (--start)", errno);
+    bool json = first == '{', is_run = false;
+    sgfs_status seen = sgfsi_runfile_is(j->path, &is_run, j->err);
+    if (seen != SGFS_OK) return seen;
+    if (!json && !is_run) return sgfsi_vector_read(user, j->path, j->D, j->err);
     /* numbers with names: in the order of the model's */
     int64_t *order = sgfsi_arena_alloc(j->arena, j->D, sizeof *order);
     if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");

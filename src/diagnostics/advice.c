@@ -197,7 +197,7 @@ static void judge_ess(list *out) {
 /* More draws bring no chain's hidden units into the order of another's: of these models only the
  * fit to the rows is judged, which does not change with their order. */
 static void judge_density(list *out) {
-    double rhat = sgfsi_fit_rhat(out->draws, out->used);
+    double rhat = sgfsi_fit_rhat(out->draws, out->used, out->arena);
     if (!(rhat > SGFSI_RHAT_AGREES)) return;
     warn(out,
          "R-hat of the fit to the rows is %s: some chains fit better than others, or have not "
@@ -333,5 +333,5 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
         if (copy == NULL) out.full = true;
         else summary->warning[summary->warnings++] = copy;
     }
-    return out.full ? sgfsi_fail_memory(err, "the warnings") : SGFS_OK;
+    return out.full || sgfsi_arena_failed(arena) ? sgfsi_fail_memory(err, "the warnings") : SGFS_OK;
 }

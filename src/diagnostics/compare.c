@@ -98,10 +98,13 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     if (!want_cov) return SGFS_OK;
     /* covariances, and the noise of both of them */
     int64_t step = s->run.every_iteration || s->draws->thin < 1 ? 1 : s->draws->thin;
-    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step);
+    double v = s->ref.v + sgfsi_reference_noise(s->summary, s->run.count, step, work);
     shown->E2 = sgfsi_measure_E2(D, s->run.cov, s->ref.cov);
     shown->E2_noise = sgfsi_noise_E2(D, s->ref.cov, v);
-    shown->trR = sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch);
+    /* The inverse of a covariance of n draws is too large, by n/(n - D - 1) on average. */
+    double inverse = 1 - s->ref.v * (double)(D + 1);
+    shown->trR =
+        inverse > 0 ? inverse * sgfsi_measure_trR(D, s->run.cov, s->ref.cov, scratch) : NAN;
     shown->trR_noise = sgfsi_noise_trR(D, v);
     sgfsi_gaussians g = {D, s->run.mean, s->run.cov, s->ref.mean, s->ref.cov};
     sgfsi_pair_extremes(&g, shown->best, shown->worst);
@@ -124,6 +127,8 @@ sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, 
         s.summary = sgfsi_summary_new(draws, threads, err);
         status = s.summary == NULL ? SGFS_EDATA : fill(&s, &work, out, err);
     }
+    if (status == SGFS_OK && sgfsi_arena_failed(&work))
+        status = sgfsi_fail_memory(err, "the comparison");
     sgfsi_summary_free(s.summary);
     sgfsi_arena_free(&work);
     if (status == SGFS_OK) return &out->shown;

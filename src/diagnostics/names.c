@@ -6,6 +6,7 @@
  */
 #include "diagnostics/names.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,8 @@ int sgfsi_first_byte(const char *path) {
     do {
         c = fgetc(f);
     } while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
+    int error = ferror(f) ? errno : 0;
     fclose(f);
-    return c == EOF ? 0 : c;
+    errno = error;
+    return error != 0 ? -1 : c == EOF ? 0 : c;
 }

@@ -92,15 +92,15 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t step) {
-    double *tau = malloc((size_t)summary->dim * sizeof *tau);
+double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t step,
+                             sgfsi_arena *work) {
+    double *tau = SGFSI_DOUBLES(work, summary->dim);
     if (tau == NULL) return NAN;
     int64_t n = 0;
     for (int64_t i = 0; i < summary->dim; i++)
         if (isfinite(summary->row[i].tau)) tau[n++] = summary->row[i].tau / (double)step;
     if (n > 0) qsort(tau, (size_t)n, sizeof *tau, by_size);
     double median = n > 0 ? 0.5 * (tau[(n - 1) / 2] + tau[n / 2]) : NAN;
-    free(tau);
     return sgfsi_measure_tau2(median) / (double)count;
 }
 
@@ -122,8 +122,8 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
         out->error[i] = summary->row[order[i]].mcse;
         for (int64_t k = 0; k < D; k++) out->cov[i * D + k] = m.cov[order[i] * D + order[k]];
     }
-    out->v =
-        sgfsi_reference_noise(summary, m.count, m.every_iteration || d->thin < 1 ? 1 : d->thin);
+    int64_t step = m.every_iteration || d->thin < 1 ? 1 : d->thin;
+    out->v = sgfsi_reference_noise(summary, m.count, step, j->arena);
     sgfsi_summary_free(summary);
     return SGFS_OK;
 }
@@ -142,7 +142,7 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
     out->error = SGFSI_DOUBLES(arena, D);
     if (out->mean == NULL || out->error == NULL) return sgfsi_fail_memory(err, "the reference");
     int first = sgfsi_first_byte(path);
-    if (first < 0) return sgfsi_fail(err, SGFS_EIO, "%s: cannot open: %s.", path, strerror(errno));
+    if (first < 0) return sgfsi_fail_io(err, path, "open", errno);
     if (first == '{') {
         sgfsi_json *json = NULL;
         sgfs_status status = sgfsi_naming_file(&j, &json);

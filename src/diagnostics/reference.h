@@ -23,6 +23,7 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
                                  sgfsi_arena *arena, sgfsi_reference *out, sgfs_err *err);
 /* tau2 / T of the moments of a run: what its covariance is worth, by its median tau. count: thetas
  * in the moments; step: iterations between them. */
-double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t step);
+double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t step,
+                             sgfsi_arena *work);
 
 #endif

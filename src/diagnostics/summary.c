@@ -11,7 +11,9 @@
  *     inv_atuc   1 / (largest tau x seconds per iteration of one chain); Ahn et al. (2012), 5.1
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "diagnostics/advice.h"
@@ -118,13 +120,18 @@ static void fill_costs(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary
     s->inv_atuc = seconds > 0.0 ? iterations / (s->tau_max * seconds) : NAN;
 }
 
-/* The header's own title, or what it says of model, sampler and data: "logistic, sgfs,
- * flights.csv". */
-static const char *title_of(const sgfs_draws *d, sgfsi_arena *arena) {
+/* The header's own title, in which the draws that were planned become those that were made, or what
+ * it says of model, sampler and data: "logistic, sgfs, flights.csv". */
+static const char *title_of(const sgfs_draws *d, const sgfs_summary *s, sgfsi_arena *arena) {
     static const char *const part[] = {"model", "sampler", "data"};
-    char text[512] = "";
+    char text[1100] = "", planned[48];
     const char *title = sgfsi_json_get_text(d->header, "title", NULL);
-    if (title != NULL) return sgfsi_arena_text(arena, title);
+    snprintf(planned, sizeof planned, " + %lld draws", (long long)s->planned);
+    const char *at = title != NULL && s->made > s->planned ? strstr(title, planned) : NULL;
+    if (at != NULL)
+        snprintf(text, sizeof text, "%.*s + %lld draws%s", (int)(at - title), title,
+                 (long long)s->made, at + strlen(planned));
+    if (title != NULL) return sgfsi_arena_text(arena, at != NULL ? text : title);
     for (int i = 0; i < 3; i++) {
         const sgfsi_json *value = sgfsi_json_get(d->header, part[i]);
         const char *word = sgfsi_json_as_text(value);
@@ -208,7 +215,13 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     out->dim = d->D;
     out->chains = used.chains;
     out->draws = used.draws;
-    out->title = title_of(d, &s->arena);
+    /* how long the run was meant to be and is */
+    out->planned = sgfsi_json_get_int(d->header, "draws", 0);
+    for (int64_t c = 0; c < used.chains; c++) {
+        int64_t made = d->chain[used.chain[c]].info.iterations;
+        out->made = made > out->made ? made : out->made;
+    }
+    out->title = title_of(d, out, &s->arena);
     out->state = sgfsi_arena_text(&s->arena, d->state != NULL ? d->state : "unfinished");
     out->chosen = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "chosen", ""));
     out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
@@ -222,12 +235,7 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     if (status == SGFS_OK) status = fill_curve(d, &used, s, err);
     if (status == SGFS_OK) status = fill_audit(d, s, err);
     if (status != SGFS_OK) return status;
-    /* how long the run was meant to be and is, and which ways its sampler took */
-    out->planned = sgfsi_json_get_int(d->header, "draws", 0);
-    for (int64_t c = 0; c < used.chains; c++) {
-        int64_t made = d->chain[used.chain[c]].info.iterations;
-        out->made = made > out->made ? made : out->made;
-    }
+    /* which ways its sampler took */
     out->fallbacks = sgfsi_json_get_int(sgfsi_json_get(d->header, "sampler_info"), "fallbacks", 0);
     out->gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
     out->langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trust.c: the first line of a summary: "Trust", "Trust, with care", "Do not trust" or "Do not
- * trust", why, and what to type next. docs/trust.md has the rules with their reasons.
+ * trust.c: the first line of a summary: "Trust", "Trust, with care", "Do not trust as draws" or "Do
+ * not trust", why, and what to type next. docs/trust.md has the rules with their reasons.
  *
  * Each check looks at one thing that can be wrong and reports a grade with a sentence. The worst
  * grade is the summary's. Of reasons for care all are said, of reasons not to trust the first: the
@@ -129,20 +129,15 @@ static double *fits_of(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena 
     return fit;
 }
 
-double sgfsi_fit_rhat(const sgfs_draws *d, const sgfsi_used *used) {
-    sgfsi_arena work = {0};
+double sgfsi_fit_rhat(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work) {
     int64_t free;
-    const double *fit = fits_of(d, used, &work, &free);
-    sgfsi_trace *t = fit != NULL ? sgfsi_trace_new(&work, used->chains, used->draws) : NULL;
-    const double **column = sgfsi_arena_alloc(&work, used->chains, sizeof *column);
-    double rhat = NAN;
-    if (t != NULL && column != NULL) {
-        for (int64_t c = 0; c < used->chains; c++) column[c] = fit + c * used->draws;
-        sgfsi_trace_load(t, column, 1);
-        rhat = sgfsi_rhat(t);
-    }
-    sgfsi_arena_free(&work);
-    return rhat;
+    const double *fit = fits_of(d, used, work, &free);
+    sgfsi_trace *t = fit != NULL ? sgfsi_trace_new(work, used->chains, used->draws) : NULL;
+    const double **column = sgfsi_arena_alloc(work, used->chains, sizeof *column);
+    if (t == NULL || column == NULL) return NAN;
+    for (int64_t c = 0; c < used->chains; c++) column[c] = fit + c * used->draws;
+    sgfsi_trace_load(t, column, 1);
+    return sgfsi_rhat(t);
 }
 
 static double ess_of(const sgfs_summary_row *row) {
@@ -374,7 +369,7 @@ static void check_fits(judge *j, sgfsi_arena *work) {
              "the same has about %s",
              (long long)j->used->chain[worst] + 1, SGFSI_DIGITS(least * rows, 3),
              SGFSI_DIGITS(constant, 3));
-    double rhat = sgfsi_fit_rhat(j->d, j->used);
+    double rhat = sgfsi_fit_rhat(j->d, j->used, work);
     if (rhat > SGFSI_RHAT_APART && best - least > FIT_MOST)
         find(j, SGFS_GRADE_SHORT, WARM_UP,
              "chain %lld fits the rows worse than the best one does, by %s nats a row, and so do "
@@ -415,7 +410,9 @@ static void other_sampler(const judge *j, char *out, size_t room) {
     const char *sampler = sgfsi_json_get_text(header, "sampler", "");
     const char *prior = sgfsi_json_get_text(sgfsi_json_get(header, "config"), "prior.kind", "");
     bool kink = strcmp(prior, "laplace") == 0 || strcmp(prior, "student-t") == 0;
+    bool whole = strcmp(sampler, "exact-pairs") == 0 || strcmp(sampler, "exact-rows") == 0;
     if (!j->exact && is_regression(j) && !kink) snprintf(out, room, "--sampler exact");
+    else if (whole) snprintf(out, room, "--sampler exact-hmc");
     else if (strcmp(sampler, "nuts") != 0) snprintf(out, room, "--sampler nuts");
     else
         snprintf(out, room, "%s--warmup %lld",
@@ -423,15 +420,36 @@ static void other_sampler(const judge *j, char *out, size_t room) {
                  (long long)(2 * sgfsi_json_get_int(header, "warmup", 1000)));
 }
 
-/* The file may come from anywhere, and what is pasted must do no harm. */
-static bool is_plain(const char *word) {
-    static const char letters[] =
+/* A word to be pasted, in quotes where the shell would take it apart. The file may come from
+ * anywhere, and what is pasted must do no harm: false where quotes do not help. */
+static bool quote(const char *word, char *out, size_t room) {
+    static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
-    return word[0] != '\0' && word[0] != '-' && strspn(word, letters) == strlen(word);
+    if (word[0] == '\0' || word[0] == '-' || strlen(word) + 3 > room) return false;
+    for (const char *c = word; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 127 || *c == '\'') return false;
+    const char *mark = strspn(word, plain) == strlen(word) ? "" : "'";
+    snprintf(out, room, "%s%s%s", mark, word, mark);
+    return true;
+}
+
+/* Rows and target of the run by name, where nothing else was asked of the data or the model: a
+ * command that does without the run's settings. */
+static bool name_data(const judge *j, char *out, size_t room) {
+    const sgfsi_json *data = sgfsi_json_get(j->d->header, "data");
+    const char *target = sgfsi_json_get_text(data, "target", "");
+    char file[200], column[100] = "";
+    bool more = was_given(j, "data.", "data.target") || was_given(j, "prior.", "") ||
+                was_given(j, "model.", "") || sgfsi_json_get(data, "files") != NULL;
+    bool named = was_given(j, "data.target", "");
+    if (more || !quote(sgfsi_json_get_text(data, "path", ""), file, sizeof file)) return false;
+    if (named && !quote(target, column, sizeof column)) return false;
+    snprintf(out, room, "--data %s%s%s", file, named ? " --target " : "", column);
+    return true;
 }
 
 /* The command; RUN stands for the run file. What was set for this sampler's steps would be refused
- * for another one: there the user names the rest. */
+ * for another one: there the rows are named, and the user adds what else was said of them. */
 static void write_next(const judge *j, char *out, size_t room) {
     char more[128] = "";
     const sgfsi_json *header = j->d->header;
@@ -462,9 +480,11 @@ static void write_next(const judge *j, char *out, size_t room) {
     bool another = strstr(more, "--sampler") != NULL;
     bool steps = was_given(j, "sampler.", "sampler.kind") || was_given(j, "fisher.", "") ||
                  was_given(j, "run.batch", "");
-    const char *model = sgfsi_json_get_text(header, "model", "MODEL");
-    snprintf(out, room, "sgfs sample %.200s %s %s%s%s", is_plain(model) ? model : "MODEL",
-             another && steps ? "--data FILE ..." : "--config RUN", more,
+    char model[200] = "MODEL", from[340] = "--config RUN";
+    quote(sgfsi_json_get_text(header, "model", ""), model, sizeof model);
+    if (another && steps && !name_data(j, from, sizeof from))
+        snprintf(from, sizeof from, "--data FILE ...");
+    snprintf(out, room, "sgfs sample %s %s %s%s%s", model, from, more,
              another && !steps && was_given(j, "run.draws", "") ? " --draws auto" : "",
              another && !steps && was_given(j, "run.warmup", "") ? " --warmup auto" : "");
 }
@@ -531,6 +551,8 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
             find(&j, SGFS_GRADE_CARE, NOTHING,
                  "there is one chain only, and another might end elsewhere");
     }
+    if (status == SGFS_OK && sgfsi_arena_failed(&work))
+        status = sgfsi_fail_memory(err, "the verdict");
     sgfsi_arena_free(&work);
     if (status != SGFS_OK) return status;
     write_verdict(&j, verdict, sizeof verdict);

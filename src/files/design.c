@@ -10,7 +10,7 @@
 #include "files/collect.h"
 #include "files/columns.h"
 #include "files/transform/transform.h"
-#include "rows/data.h"
+#include "rows/fingerprint.h"
 
 const sgfs_option sgfsi_data_options[] = {
     {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
@@ -27,6 +27,8 @@ const sgfs_option sgfsi_data_options[] = {
      "does the CSV file start with column names?"},
     {"data.storage", "storage", SGFS_CHOICE, "f64", 1, 0, "f64|f32",
      "how numbers of CSV and packed files are kept; f32 halves them"},
+    {"data.na", "na", SGFS_CHOICE, "error", 1, 0, "error|drop|mean",
+     "missing values: refuse them, leave their rows out, or fill in the mean of their column"},
     {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
      "file with the targets, where the data are in another: labels.idx beside images.idx"},
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
@@ -66,23 +68,25 @@ const sgfs_option sgfsi_data_options[] = {
 
 static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
     enum { NAMED = 4 };
-    const char *but = d->intercept ? " that the intercept does not say" : "";
     const char *name[NAMED] = {NULL};
     int64_t count = 0;
-    if (d->N < 2) return; /* in one row everything is constant */
-    for (int64_t j = 0; j < d->features; j++) {
-        if (d->feature[j].sd == 0 && count++ < NAMED) name[count - 1] = d->feature[j].name;
+    if (d->N < 2) return;                       /* in one row everything is constant */
+    for (int64_t j = 0; j < d->features; j++) { /* without an intercept, it may stand for one */
+        bool constant = d->feature[j].sd == 0 && (d->intercept || d->feature[j].mean == 0);
+        if (constant && count++ < NAMED) name[count - 1] = d->feature[j].name;
     }
     /* Each constant column is named; of many (images have margins) only the first. */
     for (int64_t k = 0; count <= NAMED && k < count; k++) {
-        sgfsi_warn(d->warnings, log, "Column \"%s\" is constant: the data say nothing about it%s.",
-                   name[k], but);
+        sgfsi_warn(d->warnings, log, "Column \"%s\" is %s.", name[k],
+                   d->intercept ? "constant: the data say nothing about it that the intercept does "
+                                  "not say"
+                                : "0 in every row: the data say nothing about it");
     }
     if (count > NAMED)
         sgfsi_warn(d->warnings, log,
-                   "%lld columns (the first is \"%s\") are constant: the data say nothing about "
-                   "them%s.",
-                   (long long)count, name[0], but);
+                   "%lld columns (the first is \"%s\") are %s: the data say nothing about them%s.",
+                   (long long)count, name[0], d->intercept ? "constant" : "0 in every row",
+                   d->intercept ? " that the intercept does not say" : "");
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
@@ -135,7 +139,7 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
                              const double **exposure, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
-    const sgfsi_beside beside = {d->y, *weights};
+    const sgfsi_beside beside = {d->y, *weights, *exposure};
     sgfsi_transformed done = {NULL, d->N, false};
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
     if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
@@ -157,7 +161,9 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     d->recipe = sgfsi_recipe_describe(*r, d->table.recipe);
     sgfsi_recipe_brief(*r, brief, sizeof brief);
     d->brief = sgfsi_arena_text(&d->arena, brief);
-    return SGFS_OK;
+    return sgfsi_json_whole(d->recipe) && d->brief != NULL
+               ? SGFS_OK
+               : sgfsi_fail_memory(err, "the transforms");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -221,13 +227,21 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     /* What the files are called, for messages and the run's header. */
     d->path = sgfsi_arena_text(&d->arena, files.shown);
     d->file = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->file);
-    bool made = d->path != NULL && d->file != NULL;
+    d->print = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->print);
+    sgfsi_stamp *stamp = calloc((size_t)files.count, sizeof *stamp);
+    bool made = d->path != NULL && d->file != NULL && d->print != NULL && stamp != NULL;
     for (; made && d->files < files.count; d->files++) {
         d->file[d->files] = sgfsi_arena_text(&d->arena, files.name[d->files]);
         made = d->file[d->files] != NULL;
+        (void)sgfsi_stamp_take(files.path[d->files], &stamp[d->files]);
     }
     status = made ? sgfsi_files_read(&files, &options, &d->table, err)
                   : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
+        bool kept = strcmp(files.path[i], files.name[i]) == 0; /* not a copy of what a pipe gave */
+        status = sgfsi_fingerprint_add(d, i, files.path[i], kept, &stamp[i], err);
+    }
+    free(stamp);
     sgfsi_files_close(&files);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
@@ -272,7 +286,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
     return d;
 }
 
-static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
+static sgfs_status check_csr(const sgfs_arrays *a, bool gaps, sgfs_err *err) {
     int64_t before = -1;
     if (a->csr_start[0] != 0) {
         return sgfsi_fail(err, SGFS_EDATA, "(arrays): csr_start must begin with 0.");
@@ -298,7 +312,7 @@ static sgfs_status check_csr(const sgfs_arrays *a, sgfs_err *err) {
                               (long long)i + 1, (long long)k, (long long)col,
                               (long long)a->cols - 1);
         }
-        if (!isfinite(a->csr_value[k])) {
+        if (!isfinite(a->csr_value[k]) && !(gaps && isnan(a->csr_value[k]))) {
             return sgfsi_fail_finite(err, "(arrays): row %lld, csr_value[%lld]", (long long)i + 1,
                                      (long long)k);
         }
@@ -322,7 +336,8 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     t->type = a->x != NULL ? SGFSI_F64 : a->x32 != NULL ? SGFSI_F32 : SGFSI_CSR;
     t->cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
     t->csr = (sgfs_csr){.start = a->csr_start, .col = a->csr_col, .value = a->csr_value};
-    sgfs_status status = t->type == SGFSI_CSR ? check_csr(a, err) : SGFS_OK;
+    sgfs_status status =
+        t->type == SGFSI_CSR ? check_csr(a, sgfsi_na_of(cfg) != SGFSI_NA_ERROR, err) : SGFS_OK;
     if (status != SGFS_OK) return status;
     d->y = a->y;
     d->has_target = a->y != NULL;

@@ -136,8 +136,7 @@ static sgfs_status add_pipe_at(gatherer *g, const char *path, const struct stat 
     else if (numbered) snprintf(called, sizeof called, "pipe %s", strrchr(path, '/') + 1);
     else snprintf(called, sizeof called, "%s", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", called, strerror(errno));
+    if (fd < 0) return sgfsi_fail_io(err, called, "open it", errno);
     sgfs_status status = add_pipe(g, fd, called, st, err);
     close(fd);
     return status;
@@ -147,8 +146,7 @@ static sgfs_status add_pipe_at(gatherer *g, const char *path, const struct stat 
 
 static sgfs_status add_file(gatherer *g, const char *path, sgfs_err *err) {
     struct stat st;
-    if (stat(path, &st) != 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", path, strerror(errno));
+    if (stat(path, &st) != 0) return sgfsi_fail_io(err, path, "open it", errno);
     if (S_ISDIR(st.st_mode)) {
         int length = (int)strlen(path);
         while (length > 1 && path[length - 1] == '/') length--;

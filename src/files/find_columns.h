@@ -23,6 +23,7 @@ typedef struct sgfsi_wanted {
     int64_t levels;             /* texts of the target; 0: it is numbers */
     const char *const *level;   /* levels: cell level[k] is read as k */
     const sgfsi_json *recipe; /* how the features came about (transform.h); NULL: as in the file */
+    sgfsi_na na;              /* of new rows; filling in is the recipe's business */
     bool zero_words;          /* a word the run does not know has 0 in all its columns */
     const char *part;         /* of the run's --split; NULL: all rows */
     int64_t limit;            /* rows at most; 0: all */

@@ -231,6 +231,7 @@ static sgfs_status translate(const joined *j, const sgfsi_table *head, int64_t k
     for (int64_t i = 0; i < block->n; i++) {
         int64_t at = i * j->first.wanted + k;
         double x = sgfsi_table_cell(head->type, block->cells, at);
+        if (isnan(x) && j->sources.options.na != SGFSI_NA_ERROR) continue;
         if (!(x >= 0 && x < (double)l->known)) {
             return sgfsi_fail(err, SGFS_EDATA,
                               "%.150s: row %lld holds a number that stands for none of its words: "
@@ -348,7 +349,8 @@ static sgfs_status take_block(sgfsi_flow *flow, joined *j, int64_t most, sgfsi_f
     bool floats = head->type == SGFSI_F64 || head->type == SGFSI_F32;
     bool checked = j->sources.options.whole || j->sources.reader[j->at]->text || !floats;
     for (int64_t i = 0; status == SGFS_OK && !checked && i < block->n * head->cols; i++) {
-        if (isfinite(sgfsi_table_cell(head->type, block->cells, i))) continue;
+        double x = sgfsi_table_cell(head->type, block->cells, i);
+        if (isfinite(x) || (isnan(x) && j->sources.options.na != SGFSI_NA_ERROR)) continue;
         status = sgfsi_fail_finite(err, "%s: row %lld, column \"%s\"", j->sources.path[j->at],
                                    (long long)(j->taken_here + i / head->cols + 1),
                                    head->names[i % head->cols]);
@@ -464,7 +466,12 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
             run != NULL ? sgfsi_run_columns_head(run, head, err) : sgfsi_flow_head(&own, head, err);
     sgfsi_file_columns_free(&own);
     if (status == SGFS_OK) status = sgfsi_file_columns_of(&j->first, j->sources.path[0], head, err);
-    if (status != SGFS_OK) return status;
+    if (status == SGFS_OK) {
+        j->from = calloc((size_t)j->first.wanted + 1, sizeof *j->from);
+        j->words = calloc((size_t)j->first.wanted + 1, sizeof *j->words);
+        if (j->from == NULL || j->words == NULL) status = sgfsi_fail_memory(err, "the columns");
+    }
+    if (status != SGFS_OK) return sgfsi_table_free(head), status; /* its words are its own so far */
     if (j->sources.count > 1) { /* what one file says of its rows is not true of all */
         head->rows = 0;
         head->shuffled = false;
@@ -472,9 +479,6 @@ static sgfs_status make_head(joined *j, sgfsi_table *head, sgfs_err *err) {
         head->stats = NULL;
     }
     head->text_line = 0; /* until its row comes */
-    j->from = calloc((size_t)j->first.wanted + 1, sizeof *j->from);
-    j->words = calloc((size_t)j->first.wanted + 1, sizeof *j->words);
-    if (j->from == NULL || j->words == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t k = 0; k < j->first.wanted; k++) {
         j->words[k].seen = run != NULL ? 0 : -1;
         j->words[k].holds_words = sgfsi_file_columns_words(&j->first, k) != NULL;

@@ -38,7 +38,7 @@ struct sgfsi_flow {
     sgfsi_table head;
     void *self;
     /* At most `most` rows. Every number is finite, unless all rows are kept (the design looks for
-     * itself then). */
+     * itself then); NaN is a missing value, where --na allows it. */
     sgfs_status (*next)(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block, sgfs_err *err);
     double (*fraction)(const sgfsi_flow *flow); /* how much has been taken, 0 to 1 */
     void (*close)(sgfsi_flow *flow); /* what self holds; head is freed by sgfsi_flow_close */

@@ -67,6 +67,7 @@ sgfs_status sgfsi_flow_head(const sgfsi_file_columns *shape, sgfsi_table *head, 
     for (int64_t k = 0; made && t->stats != NULL && k < shape->wanted; k++)
         head->stats[k] = t->stats[shape->col[k]];
     if (t->recipe != NULL) head->recipe = sgfsi_json_copy(t->recipe);
+    made = made && (t->recipe == NULL || head->recipe != NULL);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 

@@ -10,6 +10,7 @@
  */
 #include "files/newdata.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "files/files.h"
 #include "files/flow.h"
 #include "files/packed/packed.h"
+#include "rows/fingerprint.h"
 
 /* Where a row came from. */
 typedef struct origin {
@@ -124,6 +126,7 @@ sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfs
                               .header = options->header,
                               .labels = options->labels,
                               .zero_based = options->zero_based,
+                              .na = wanted->na,
                               .threads = options->threads,
                               .log = d->log};
     /* Files are opened long after the caller's options may be gone. */
@@ -139,6 +142,30 @@ sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfs
     for (int64_t i = 0; i < d->groups && status == SGFS_OK; i++)
         status = open_group(d, &d->group[i], own, err);
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
+    return status;
+}
+
+sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *d, const sgfsi_json *said,
+                                     sgfs_err *err) {
+    char what[256];
+    const sgfsi_files *f = &d->files;
+    const sgfsi_read_options plain = {.target = "", .features = "", .weights = "", .exposure = ""};
+    sgfsi_fingerprint *print = calloc((size_t)f->count, sizeof *print);
+    sgfs_status status = print != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < f->count && status == SGFS_OK; i++) {
+        sgfsi_table table = {0};
+        const sgfs_reader_kind *kind = sgfsi_table_reader(f->path[i], err);
+        if (kind == &sgfs_reader_packed) (void)kind->map(f->path[i], &plain, &table, NULL);
+        status = sgfsi_fingerprint_take(&print[i], f->path[i], &table, err);
+        sgfsi_table_free(&table);
+    }
+    if (status == SGFS_OK &&
+        sgfsi_fingerprints_differ(f->count, print, f->name, said, what) != NULL)
+        status = sgfsi_fail(err, SGFS_EDATA,
+                            "%.150s: --part counts the rows of the files that the run was made "
+                            "with, and these are others: %.200s. Give the old ones.",
+                            f->shown, what);
+    free(print);
     return status;
 }
 
@@ -189,8 +216,9 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
         if (recipe != NULL && !sgfsi_recipe_in_part(recipe, d->read + i)) continue;
         if (recipe != NULL && d->now->target >= 0) {
             double y = d->cells[i * d->now->flow.head.cols + d->now->target];
-            const char *text = d->wanted.levels > 0 ? d->now->flow.head.level[(int64_t)y] : NULL;
-            bool ours = sgfsi_recipe_keeps_class(recipe, y, text);
+            bool words = d->wanted.levels > 0 && !isnan(y);
+            const char *text = words ? d->now->flow.head.level[(int64_t)y] : NULL;
+            bool ours = isnan(y) || sgfsi_recipe_keeps_class(recipe, y, text);
             d->other_class += !ours;
             if (!ours) continue;
         }
@@ -231,9 +259,19 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
     int64_t stride = recipe != NULL ? features : block->stride, bad = -1;
     for (int64_t i = 0; i < n; i++) {
         const double *cell = d->cells + d->at[i] * d->now->flow.head.cols;
+        unsigned char *lacks = &block->lacks[first + i];
         memcpy(to + i * stride, cell, (size_t)features * sizeof *to);
         if (d->now->target >= 0) block->y[first + i] = cell[d->now->target];
         if (d->now->exposure >= 0) block->exposure[first + i] = cell[d->now->exposure];
+        bool target = d->now->target >= 0 && isnan(block->y[first + i]),
+             exposure = d->now->exposure >= 0 && isnan(block->exposure[first + i]);
+        *lacks = target ? SGFSI_LACKS_TARGET : SGFSI_LACKS_NOTHING;
+        if (exposure) *lacks = SGFSI_LACKS_VALUES, block->exposure[first + i] = 1;
+        for (int64_t j = 0; d->wanted.na == SGFSI_NA_DROP && j < features; j++) {
+            if (!isnan(to[i * stride + j])) continue;
+            to[i * stride + j] = 0; /* which every operation takes */
+            *lacks = SGFSI_LACKS_VALUES;
+        }
         d->origin[first + i] = (origin){d->line[d->at[i]], d->file, d->now->flow.lines};
     }
     block->n += n;

@@ -18,6 +18,9 @@ typedef struct sgfsi_newdata sgfsi_newdata;
  * failure *data is to be closed as well. */
 sgfs_status sgfsi_newdata_open(sgfsi_newdata **data, const char *name, const sgfsi_wanted *wanted,
                                const sgfsi_read_options *options, sgfs_err *err);
+/* Are these the files that a header's "data" tells of? SGFS_EDATA where they are not. */
+sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *data, const struct sgfsi_json *said,
+                                     sgfs_err *err);
 void sgfsi_newdata_close(sgfsi_newdata *data); /* takes NULL */
 
 const char *sgfsi_newdata_shown(const sgfsi_newdata *data); /* for people: the files */
@@ -26,16 +29,24 @@ bool sgfsi_newdata_have_target(const sgfsi_newdata *data);
 const char *sgfsi_newdata_target(const sgfsi_newdata *data);
 double sgfsi_newdata_fraction(const sgfsi_newdata *data); /* of the files, read so far */
 
+/* What a row lacks, where --na allows it. */
+enum {
+    SGFSI_LACKS_NOTHING,
+    SGFSI_LACKS_TARGET, /* its y is NaN */
+    SGFSI_LACKS_VALUES  /* that nothing was put in the place of: its x and exposure mean nothing */
+};
+
 /* Room for what the next rows hold. */
 typedef struct sgfsi_newdata_block {
-    int64_t n;        /* rows read */
-    int64_t stride;   /* from one row of x to the next */
-    double *x;        /* most x features, in rows of stride */
-    double *y;        /* most; not touched where there is no target */
-    double *exposure; /* most; not touched where there is none */
+    int64_t n;            /* rows read */
+    int64_t stride;       /* from one row of x to the next */
+    double *x;            /* most x features, in rows of stride */
+    double *y;            /* most; not touched where there is no target */
+    double *exposure;     /* most; not touched where there is none */
+    unsigned char *lacks; /* most */
 } sgfsi_newdata_block;
 /* The next rows, at most `most`; block->n is 0 at the end, and most before it. Every number is
- * finite. Rows of classes that the run left out (--keep-classes) are left out, and a note counts
+ * finite, but for what a row lacks. Rows of classes that the run left out (--keep-classes) are left out, and a note counts
  * them. */
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *data, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err);

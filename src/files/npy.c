@@ -69,7 +69,7 @@ static sgfs_status map_file(npy *a, sgfs_err *err) {
     if (fd < 0 || fstat(fd, &st) != 0) {
         int error = errno;
         if (fd >= 0) close(fd);
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", a->path, strerror(error));
+        return sgfsi_fail_io(err, a->path, "open it", error);
     }
     a->file_bytes = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
     if (a->file_bytes == 0) {
@@ -80,7 +80,7 @@ static sgfs_status map_file(npy *a, sgfs_err *err) {
     int error = errno;
     close(fd);
     if (map == MAP_FAILED) {
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", a->path, strerror(error));
+        return sgfsi_fail_io(err, a->path, "map it", error);
     }
     a->file = map;
     return SGFS_OK;

@@ -17,6 +17,13 @@ const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_
                                                  &sgfs_reader_idx, &sgfs_reader_libsvm,
                                                  &sgfs_reader_csv, NULL};
 
+sgfsi_na sgfsi_na_of(const sgfs_config *cfg) {
+    const char *na = sgfsi_config_text(cfg, "data.na");
+    return strcmp(na, "drop") == 0   ? SGFSI_NA_DROP
+           : strcmp(na, "mean") == 0 ? SGFSI_NA_MEAN
+                                     : SGFSI_NA_ERROR;
+}
+
 sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
     /* The columns of --drop are those of the file, unless --project made others before. */
     bool late = !sgfsi_config_auto(cfg, "data.project") &&
@@ -28,6 +35,7 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .exposure = sgfsi_config_text(cfg, "data.exposure"),
         .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
         .header = sgfsi_config_text(cfg, "data.header"),
+        .na = sgfsi_na_of(cfg),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
         .categorical = sgfsi_config_text(cfg, "data.categorical"),
         .drop = late ? "" : sgfsi_config_text(cfg, "data.drop"),

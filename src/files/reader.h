@@ -14,6 +14,11 @@ enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of 
 /* More words in a column are refused: they are probably names or texts. */
 enum { SGFSI_MAX_LEVELS = 1000 };
 
+/* What becomes of cells without a value (--na): they are refused; or they are NaN in what readers
+ * hand out, and a recipe leaves their rows out or fills them in (transform_missing.c). */
+typedef enum sgfsi_na { SGFSI_NA_ERROR, SGFSI_NA_DROP, SGFSI_NA_MEAN } sgfsi_na;
+sgfsi_na sgfsi_na_of(const sgfs_config *cfg);
+
 /* The first cell of a target that is no number, as a reader met it. */
 typedef struct sgfsi_first_text {
     int64_t row;  /* of the file, from 0; -1: none so far */
@@ -29,8 +34,9 @@ typedef struct sgfsi_read_options {
     const char *exposure;  /* the same */
     const char *delimiter; /* one character, "tab", or "auto" */
     const char *header;    /* "auto", "yes", "no" */
-    bool single;           /* numbers will be stored as float: larger ones are refused */
-    bool whole;            /* all rows will be kept in memory: blocks may be large, sparse rows come
+    sgfsi_na na;
+    bool single; /* numbers will be stored as float: larger ones are refused */
+    bool whole;  /* all rows will be kept in memory: blocks may be large, sparse rows come
                               sparse, and single numbers as floats */
     struct sgfsi_run_columns *run; /* these are new rows for a run, which chooses the columns in
                                       place of the four above (find_columns.h); NULL: they are not */

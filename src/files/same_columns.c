@@ -173,19 +173,9 @@ sgfs_status sgfsi_file_columns_match(const sgfsi_file_columns *first,
 
 /* ---- beside names ---------------------------------------------------------------------------- */
 
-/* "" where there is none: all files without transforms agree. */
-static char *recipe_text(const sgfsi_table *t) {
-    return t->recipe != NULL ? sgfsi_json_dump(t->recipe, false) : strdup("");
-}
-
 sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
                                             const sgfsi_file_columns *next, sgfs_err *err) {
-    char *a = recipe_text(first->table), *b = recipe_text(next->table);
-    bool made = a != NULL && b != NULL, same = made && strcmp(a, b) == 0;
-    free(a);
-    free(b);
-    if (!made) return sgfsi_fail_memory(err, "the transforms");
-    if (same) return SGFS_OK;
+    if (sgfsi_json_equal(first->table->recipe, next->table->recipe)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%.150s: other transforms have made it than %.150s, so that their numbers "
                       "mean different things; pack the files they come from together.",

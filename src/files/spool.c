@@ -37,7 +37,7 @@ static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_lo
         do n = read(from, block, BLOCK);
         while (n < 0 && errno == EINTR);
         if (n < 0) {
-            status = sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", called, strerror(errno));
+            status = sgfsi_fail_io(err, called, "read it", errno);
             break;
         }
         int error = sgfsi_io_write(to, block, (size_t)n, SGFSI_IO_HERE);
@@ -69,9 +69,11 @@ sgfs_status sgfsi_spool(int from, const char *called, const sgfsi_log *log, int 
     *leftover = false;
     *fd = sgfsi_io_temporary(folder(), path);
     if (*fd < 0) {
-        return sgfsi_fail(err, SGFS_EIO,
-                          "%s: cannot be copied to %.200s: %s. TMPDIR may name another folder.",
-                          called, folder(), strerror(errno));
+        char what[300];
+        int error = errno;
+        snprintf(what, sizeof what, "be copied to %.200s (TMPDIR may name another folder)",
+                 folder());
+        return sgfsi_fail_io(err, called, what, error);
     }
     /* Can the file be opened again without a name? */
     snprintf(again, sizeof again, "/proc/self/fd/%d", *fd);

@@ -93,7 +93,7 @@ void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *use
 sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (err == NULL) err = &own;
-    if (job == NULL) return err->code != SGFS_OK ? err->code : SGFS_EUSAGE;
+    if (job == NULL) return sgfsi_fail_handle(err, "sgfs_job_run");
     if (job->ran) return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_run: the job was done already.");
     job->ran = true;
     job->start = sgfsi_now();
@@ -114,8 +114,8 @@ char *sgfs_job_json(const sgfs_job *job) {
 }
 
 sgfs_status sgfs_job_save(const sgfs_job *job, const char *path, sgfs_err *err) {
-    if (job == NULL && err != NULL && err->code != SGFS_OK) return err->code;
-    if (job == NULL || job->result == NULL)
+    if (job == NULL) return sgfsi_fail_handle(err, "sgfs_job_save");
+    if (job->result == NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_save: there is no result to save.");
     if (job->kind->save != NULL) return job->kind->save(job, path, err);
     if (path == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_save: a path is needed.");

@@ -41,6 +41,12 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
     const char *part = sgfsi_config_text(cfg, "data.part");
     bool all = !sgfsi_config_given(cfg, "data.part") || strcmp(part, "all") == 0;
     r->wanted.zero_words = strcmp(sgfsi_config_text(cfg, "data.new_words"), "zero") == 0;
+    const sgfsi_na own = sgfsi_recipe_na(r->wanted.recipe);
+    r->wanted.na = sgfsi_config_given(cfg, "data.na") ? sgfsi_na_of(cfg) : own;
+    if (r->wanted.na == SGFSI_NA_MEAN && own != SGFSI_NA_MEAN)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--na mean: the run was made without it, and has no means to fill in; "
+                          "--na drop leaves the predictions of rows that lack a value empty.");
     r->wanted.part = all ? NULL : part;
     if (!sgfsi_config_auto(cfg, "data.limit"))
         r->wanted.limit = sgfsi_config_int(cfg, "data.limit");
@@ -83,6 +89,8 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (r->data == NULL) return err->code;
     sgfs_status status = fill_wanted(r, origin, cfg, err);
     if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
+    if (status == SGFS_OK && r->wanted.part != NULL)
+        status = sgfsi_newdata_same_files(r->rows, origin->data, err);
     if (status != SGFS_OK) return status;
     r->known = sgfsi_newdata_have_target(r->rows);
     if (!r->known && r->wanted.target != NULL && strcmp(r->wanted.target, "none") != 0)
@@ -123,7 +131,8 @@ sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newro
     block->x = SGFSI_DOUBLES(arena, most * r->data->p);
     block->y = SGFSI_DOUBLES(arena, most);
     block->offset = SGFSI_DOUBLES(arena, most);
-    bool made = block->x != NULL && block->y != NULL && block->offset != NULL;
+    block->lacks = sgfsi_arena_alloc(arena, most, 1);
+    bool made = block->x != NULL && block->y != NULL && block->offset != NULL && block->lacks;
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
@@ -164,8 +173,16 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
     sgfsi_newdata_block raw = {.stride = d->p,
                                .x = block->x + (d->p - d->features),
                                .y = block->y,
-                               .exposure = block->offset};
+                               .exposure = block->offset,
+                               .lacks = block->lacks};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
+    /* A target that is missing is put as one that there may be: nobody will look at it. */
+    const sgfsi_labels *labels = &r->model->labels;
+    for (int64_t i = 0; status == SGFS_OK && r->known && i < raw.n; i++) {
+        if (!isnan(block->y[i])) continue;
+        block->y[i] = labels->count > 0 ? labels->value[0] : 0;
+        if (block->lacks[i] == SGFSI_LACKS_NOTHING) block->lacks[i] = SGFSI_LACKS_TARGET;
+    }
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
     if (status != SGFS_OK) return status;
     for (int64_t i = 0; exposure && i < raw.n; i++) {
@@ -203,9 +220,10 @@ typedef struct validation {
     sgfs_batch rows;
 } validation;
 
-static sgfs_status read_rows(validation *a, sgfs_err *err) {
+static sgfs_status read_rows(validation *a, const sgfsi_log *log, sgfs_err *err) {
     enum { BLOCK = 4096 };
     sgfsi_newrows_block block;
+    int64_t left_out = 0;
     if (!a->source.known)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: has no column \"%.60s\", the target; rows to validate with need it.",
@@ -215,9 +233,18 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
     while (status == SGFS_OK) {
         status = sgfsi_newrows_next(&a->source, BLOCK, &block, err);
         if (status != SGFS_OK || block.batch.n == 0) break;
-        /* One block behind the rows there are. */
-        const sgfs_batch *b = &block.batch;
-        int64_t have = a->rows.n, n = have + b->n;
+        /* The block's whole rows behind those there are. */
+        sgfs_batch *b = &block.batch;
+        int64_t have = a->rows.n, whole = 0;
+        for (int64_t i = 0; i < b->n; i++) {
+            if (block.lacks[i] != SGFSI_LACKS_NOTHING) continue;
+            memmove(block.x + whole * b->p, block.x + i * b->p, (size_t)b->p * sizeof *block.x);
+            block.y[whole] = block.y[i];
+            block.offset[whole++] = block.offset[i];
+        }
+        left_out += b->n - whole;
+        b->n = whole;
+        int64_t n = have + b->n;
         if (!sgfsi_resize(&a->x, n * b->p + 1, sizeof *a->x) ||
             !sgfsi_resize(&a->y, n, sizeof *a->y) ||
             !sgfsi_resize(&a->offset, n, sizeof *a->offset))
@@ -232,6 +259,12 @@ static sgfs_status read_rows(validation *a, sgfs_err *err) {
         a->rows.y = a->y;
         a->rows.offset = b->offset != NULL ? a->offset : NULL;
     }
+    if (status == SGFS_OK && left_out > 0)
+        sgfsi_say(log, SGFS_NOTE, "%s: %lld rows lack a value and are left out.",
+                  sgfsi_newdata_shown(a->source.rows), (long long)left_out);
+    if (status == SGFS_OK && a->rows.n == 0 && left_out > 0)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: each of its rows lacks a value.",
+                          sgfsi_newdata_shown(a->source.rows));
     return status;
 }
 
@@ -259,12 +292,13 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
                                   {"data.part", "all"},
                                   {"data.limit", "auto"}};
     sgfs_config *changed = sgfsi_config_copy(cfg);
-    sgfs_status status = changed == NULL ? sgfsi_fail_memory(err, "the rows kept aside") : SGFS_OK;
+    bool made = changed != NULL && sgfsi_json_whole(a->describe);
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "the rows kept aside");
     for (size_t k = 0; k < sizeof own / sizeof own[0] && status == SGFS_OK; k++)
         status = sgfs_config_set(changed, own[k][0], own[k][1], err);
     if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, changed, err);
     sgfs_config_free(changed);
-    if (status == SGFS_OK) status = read_rows(a, err);
+    if (status == SGFS_OK) status = read_rows(a, sgfsi_config_log(cfg), err);
     if (status != SGFS_OK) {
         free_rows(a);
         return status;

@@ -34,10 +34,11 @@ sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, con
 
 /* Room for one block of `most` rows. */
 typedef struct sgfsi_newrows_block {
-    double *x;        /* most x p */
-    double *y;        /* most */
-    double *offset;   /* most: log exposure */
-    sgfs_batch batch; /* the rows read; y and offset NULL where the file has none */
+    unsigned char *lacks; /* rows: as in newdata.h */
+    double *x;            /* most x p */
+    double *y;            /* most */
+    double *offset;       /* most: log exposure */
+    sgfs_batch batch;     /* the rows read; y and offset NULL where the file has none */
 } sgfsi_newrows_block;
 sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfsi_arena *arena, sgfs_err *err);

@@ -86,7 +86,8 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     o->shown.passes = o->found.passes;
     o->shown.method = o->found.method;
     o->shown.title = sgfsi_arena_text(&job->arena, title);
-    if (o->shown.title == NULL) return sgfsi_fail_memory(err, "the mode");
+    if (o->shown.title == NULL || !sgfsi_json_whole(o->prior))
+        return sgfsi_fail_memory(err, "the mode");
     o->shown.seconds = sgfsi_job_seconds(job);
     job->result = &o->shown;
     return SGFS_OK;

@@ -275,18 +275,13 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
     if (status == SGFS_OK) status = make_room(w, &left, err);
     if (status != SGFS_OK) return status;
     bool shuffle = sgfsi_config_flag(cfg, "pack.shuffle");
-    const sgfsi_json *before = w->first.head.recipe;
-    bool same = before == NULL && sgfsi_recipe_is_empty(w->recipe);
-    sgfsi_json *recipe = same ? NULL : sgfsi_recipe_describe(w->recipe, before);
     const sgfsi_packer_plan plan = {.path = w->path,
                                     .overwrite = sgfsi_config_flag(cfg, "output.overwrite"),
                                     .head = &w->head,
                                     .type = w->type,
                                     .shuffled = shuffle || w->first.head.shuffled,
-                                    .recipe = recipe,
                                     .log = w->options.log};
     status = sgfsi_packer_open(&w->packer, &plan, err);
-    sgfsi_json_free(recipe);
     if (status != SGFS_OK || !shuffle) return status;
     const sgfsi_shuffle_plan order = {.row_bytes =
                                           w->head.cols * (int64_t)sgfsi_dtype_size(w->type),
@@ -337,6 +332,12 @@ static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
         status = sgfsi_shuffle_drain(w->shuffle, take_rows, w, err);
         if (status != SGFS_OK) return status;
         w->pack->info.spilled = sgfsi_shuffle_spilled(w->shuffle);
+    }
+    const sgfsi_json *before = w->first.head.recipe;
+    if (before != NULL || !sgfsi_recipe_is_empty(w->recipe)) { /* which has counted by now */
+        sgfsi_json *recipe = sgfsi_recipe_describe(w->recipe, before);
+        sgfsi_packer_recipe(w->packer, recipe);
+        if (!sgfsi_json_whole(recipe)) return sgfsi_fail_memory(err, "the transforms");
     }
     sgfsi_packer *packer = w->packer;
     w->packer = NULL;

@@ -4,9 +4,8 @@
  * The header has every option and the paths of the files; transforms are applied in the order in
  * which they were given, which is the order of the recipe. Whether the files still hold the same
  * rows is judged by what the header has of them: how many, the names, means and spreads of their
- * columns, the sum of the weights. That finds rows added, removed or changed, columns mixed up and
- * other options; it does not find rows in another order, which is no other posterior, nor targets
- * dealt out anew to the rows.
+ * columns, the sum of the weights, and the fingerprints of the files. Rows that were packed since
+ * have other bytes, and are known by the former alone.
  *
  * A model of the user's own is code that a file names: it is never loaded from here.
  */
@@ -18,6 +17,7 @@
 #include <string.h>
 
 #include "files/transform/transform_kind.h"
+#include "rows/fingerprint.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -174,8 +174,9 @@ static sgfs_status check_scale(const sgfs_data *d, int64_t j, const sgfsi_json *
                       d->path, d->feature[j].name);
 }
 
+/* The statistics come first, because they say more about what differs than a checksum does. */
 static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs_err *err) {
-    char what[128];
+    char what[256];
     int64_t rows = sgfsi_json_get_int(header, "rows", -1);
     double total = sgfsi_json_get_num(header, "total_weight", (double)rows);
     if (rows != d->N) {
@@ -202,10 +203,14 @@ static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs
                          sgfsi_json_get_num(c, "mean", NAN), sgfsi_json_get_num(c, "sd", NAN), err);
         if (status == SGFS_OK) status = check_scale(d, j, c, err);
     }
-    if (status != SGFS_OK || !d->has_target) return status;
-    return check_column(d, &d->target, sgfsi_json_get_text(header, "target", ""),
-                        sgfsi_json_get_num(header, "target_mean", NAN),
-                        sgfsi_json_get_num(header, "target_sd", NAN), err);
+    if (status == SGFS_OK && d->has_target)
+        status = check_column(d, &d->target, sgfsi_json_get_text(header, "target", ""),
+                              sgfsi_json_get_num(header, "target_mean", NAN),
+                              sgfsi_json_get_num(header, "target_sd", NAN), err);
+    if (status == SGFS_OK &&
+        sgfsi_fingerprints_differ(d->files, d->print, d->file, header, what) != NULL)
+        status = fail_other(d, what, err);
+    return status;
 }
 
 sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err) {

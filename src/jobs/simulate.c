@@ -319,6 +319,7 @@ static sgfs_status open_model(simulation *s, const sgfs_config *cfg, sgfsi_arena
     if (status != SGFS_OK) return status;
     s->info = sgfsi_json_object();
     sgfsi_json_int(s->info, "classes", sgfsi_config_int(cfg, "simulate.classes"));
+    if (!sgfsi_json_whole(s->info)) return sgfsi_fail_memory(err, "the simulation");
     sgfs_err cause = {.code = SGFS_EINTERNAL};
     const sgfs_arrays arrays = {.rows = 2, .cols = s->dim, .x = zeros};
     s->data = sgfs_data_wrap(&arrays, s->cfg, &cause);

@@ -205,6 +205,7 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     const sgfs_data *d = m->data;
     int64_t rows = m->block[0].rows, first = d->p - d->features;
     double offset = 0;
+    m->reach = hypot(unit, centre) / (unit > 0 ? unit : 1);
     if (d->scale != NULL || m->restored != NULL) return;
     m->likely = SGFSI_DOUBLES(&m->arena, rows * d->p); /* NULL: a caution less */
     for (int64_t r = 0; m->likely != NULL && r < rows; r++) {

@@ -76,6 +76,7 @@ static sgfs_status look(sgfs_model *m, int64_t most, label *l, int64_t *count, s
     }
     free(value);
     *count = found;
+    if (sgfsi_arena_failed(&m->arena)) return sgfsi_fail_memory(err, "the labels");
     if (found < 2 || found > most) return refuse(m, most, l, found, err);
     if (sgfsi_data_target_is_text(m->data)) qsort(l, (size_t)found, sizeof *l, by_name);
     return SGFS_OK;
@@ -146,26 +147,34 @@ static void count_rows(const sgfs_model *m, double *rows) {
 }
 
 /* The rarest class tells how many rows carry the information about some of the parameters. */
-static void count_events(sgfs_model *m) {
+static sgfs_status count_events(sgfs_model *m, sgfs_err *err) {
     double *rows = calloc((size_t)m->labels.count, sizeof *rows);
-    if (rows != NULL) count_rows(m, rows);
+    if (rows == NULL) return sgfsi_fail_memory(err, "the labels");
+    count_rows(m, rows);
     int64_t rarest = 0;
-    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++) {
+    for (int64_t k = 0; k < m->labels.count; k++) {
         if (rows[k] <= 0 || rows[k] >= m->events) continue;
         m->events = rows[k];
         rarest = k;
     }
     double constant = 0; /* the log likelihood of the labels' shares alone */
-    for (int64_t k = 0; rows != NULL && k < m->labels.count; k++)
+    for (int64_t k = 0; k < m->labels.count; k++)
         if (rows[k] > 0) constant += rows[k] * log(rows[k] / m->data->total);
-    if (rows != NULL && m->kind->redundant) sgfsi_json_num(m->saved, "constant_loglik", constant);
+    if (m->kind->redundant) sgfsi_json_num(m->saved, "constant_loglik", constant);
     if (m->labels.count > 2 && m->events < few && m->restored == NULL) {
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
-                   "Label \"%.60s\" has %g row%s: what minibatches say of so few is rough. "
-                   "Merge rare labels or leave them out, or use --sampler nuts, which is exact.",
+                   "Label \"%.60s\" has %g row%s: its coefficients are the prior's more than the "
+                   "data's, and samplers of minibatches are rough about them. Merge rare labels, "
+                   "or leave them out.",
                    m->labels.name[rarest], m->events, m->events == 1 ? "" : "s");
     }
     free(rows);
+    return SGFS_OK;
+}
+
+double sgfsi_labels_odds(const sgfs_model *m) {
+    double others = m->data->total - m->events;
+    return m->events > 0 && others > 0 ? fabs(log(others / m->events)) : 0;
 }
 
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
@@ -187,6 +196,8 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
         status = look(m, most, l, &count, err);
     }
     if (status == SGFS_OK) status = keep(m, l, count, err);
+    if (status == SGFS_OK && sgfsi_arena_failed(&m->arena))
+        status = sgfsi_fail_memory(err, "the labels");
     free(l);
     if (status != SGFS_OK) return status;
     sgfsi_json *names = sgfsi_json_array_in(m->saved, "labels");
@@ -197,6 +208,5 @@ sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
         sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE, "Target \"%s\": %s counts as 0, %s as 1.",
                   m->data->target.name, name[0], name[1]);
     }
-    if (m->data->has_target) count_events(m);
-    return SGFS_OK;
+    return m->data->has_target ? count_events(m, err) : SGFS_OK;
 }

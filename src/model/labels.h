@@ -29,5 +29,7 @@ static inline int64_t sgfsi_labels_class(const sgfsi_labels *l, double y) {
  * m->restored; or, for data that are yet to be made, number them: "classes" of m->restored) and
  * remember them in m->saved. most: how many there may be. */
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err);
+/* After that: log odds of a row not to have the rarest label; 0 where there are no rows. */
+double sgfsi_labels_odds(const sgfs_model *m);
 
 #endif

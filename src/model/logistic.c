@@ -20,7 +20,7 @@ static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     sgfs_status status = sgfsi_glm_open(m, 1, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status == SGFS_OK) status = sgfsi_labels_open(m, 2, err);
-    if (status == SGFS_OK) sgfsi_glm_judge_prior(m, 1.0, 0.0);
+    if (status == SGFS_OK) sgfsi_glm_judge_prior(m, 1.0, sgfsi_labels_odds(m));
     return status;
 }
 

@@ -28,17 +28,17 @@ typedef struct room {
     double *h;          /* R K */
     double *plus, *minus, *up, *down, *work; /* K each */
     double *own, *base, *rest;               /* rows x K: of a softmax */
-    double *linear;                          /* D */
+    double *linear, *even;                   /* D each: add_linear */
 } room;
 
 static room lay_out(int64_t R, int64_t p, int64_t K, double *scratch, int64_t *size) {
     int64_t width = R * K, rows = ELEMENTS / width;
     rows = rows < 16 ? 16 : rows > MOST_ROWS ? MOST_ROWS : rows;
     room r = {.R = R, .K = K, .rows = rows};
-    double **const at[] = {&r.E,  &r.B,    &r.G,    &r.a,   &r.h,    &r.plus, &r.minus,
-                           &r.up, &r.down, &r.work, &r.own, &r.base, &r.rest, &r.linear};
+    double **const at[] = {&r.E,    &r.B,    &r.G,   &r.a,    &r.h,    &r.plus,   &r.minus, &r.up,
+                           &r.down, &r.work, &r.own, &r.base, &r.rest, &r.linear, &r.even};
     const int64_t sizes[] = {rows * width, width * p, width * p, rows * R, width, K, K, K, K, K,
-                             rows * K,     rows * K,  rows * K,  R * p};
+                             rows * K,     rows * K,  rows * K,  R * p,    R * p};
     *size = 0;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         *at[i] = scratch != NULL ? scratch + *size : NULL;
@@ -60,16 +60,16 @@ static int64_t column_of(const room *r, bool pairs, int64_t k, int64_t q) {
     return pairs ? q * r->K + k : k * r->R + q;
 }
 
-/* B = the coefficients times `scale`; for sparse rows transposed, p x R K. */
-static void arrange(const sgfs_batch *b, const sgfs_places *at, double scale, const room *r) {
+/* B = the coefficients; for sparse rows transposed, p x R K. */
+static void arrange(const sgfs_batch *b, const sgfs_places *at, const room *r) {
     int64_t p = b->p, width = r->R * r->K;
     for (int64_t i = 0; i < width; i++) {
         const double *from = at->theta + i * p;
         int64_t column = column_of(r, at->centre != NULL, i / r->R, i % r->R);
         if (b->sparse == NULL)
-            for (int64_t j = 0; j < p; j++) r->B[column * p + j] = scale * from[j];
+            for (int64_t j = 0; j < p; j++) r->B[column * p + j] = from[j];
         else
-            for (int64_t j = 0; j < p; j++) r->B[j * width + column] = scale * from[j];
+            for (int64_t j = 0; j < p; j++) r->B[j * width + column] = from[j];
     }
 }
 
@@ -122,9 +122,9 @@ static void predict_one(const sgfs_model *m, const double *theta, const sgfs_bat
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* log(2 cosh(x)), whatever x is. */
-static double log_two_cosh(double x) {
-    return fabs(x) + log1p(exp(-2 * fabs(x)));
+/* log(1 + exp(x)), whatever x is. */
+static double log_one_and_exp(double x) {
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
 /* sums[k] -= log of the product of n rows' factors; where that is no number, `safely` makes the
@@ -141,7 +141,8 @@ typedef struct factors {
 static double log_factor(const factors *f, int64_t i, int64_t k, double sign) {
     int64_t R = f->r->R, K = f->r->K;
     const double *a = f->a + i * R, *e = f->E + i * R * K + k;
-    if (f->top == NULL) return log_two_cosh(0.5 * a[0] + sign * e[0]); /* e: half of it */
+    if (f->top == NULL)
+        return log_one_and_exp(a[0] + sign * e[0]) - fmax(a[0], 0) + (sign < 0 ? e[0] : 0);
     double most = f->further ? 0 : -INFINITY, sum = 0;
     for (int64_t q = 0; q < R; q++) most = fmax(most, a[q] + sign * e[q * K]);
     for (int64_t q = 0; q < R; q++) sum += exp(a[q] + sign * e[q * K] - most);
@@ -182,7 +183,9 @@ static void take_group(const factors *f, const sgfs_batch *b, int64_t first,
     }
 }
 
-/* Rows first .. first + n - 1, whose E (half of the directions) and a are made. */
+/* Rows first .. first + n - 1, whose E and a are made. With A = min(1, exp(-a)), B = min(1, exp(a))
+ *     1 + exp(a + e) = (A + B exp(e)) / A      1 + exp(a - e) = (A exp(e) + B) / (A exp(e)) :
+ * one exp for both signs and no division; `even` and `fixed` of the caller have the denominators. */
 static void logit_pairs(const sgfs_model *m, const sgfs_batch *b, int64_t first, int64_t n,
                         const room *r, const sgfs_places *at) {
     int64_t K = r->K, group = b->weight != NULL ? 1 : GROUP;
@@ -191,12 +194,11 @@ static void logit_pairs(const sgfs_model *m, const sgfs_batch *b, int64_t first,
     for (int64_t i = 0; i < n; i += group) {
         int64_t end = n - i < group ? n : i + group;
         for (int64_t j = i; j < end; j++) {
-            double g = exp(0.5 * r->a[j]), inverse = 1 / g;
+            double A = exp(fmin(0, -r->a[j])), B = exp(fmin(0, r->a[j]));
             sgfsi_exp(m->ctx.near, K, r->E + j * K, h);
             for (int64_t k = 0; k < K; k++) {
-                double less = 1 / h[k];
-                plus[k] *= g * h[k] + inverse * less;
-                minus[k] *= g * less + inverse * h[k];
+                plus[k] *= A + B * h[k];
+                minus[k] *= A * h[k] + B;
             }
         }
         const factors f = {.model = m, .r = r, .E = r->E + i * K, .a = r->a + i, .n = end - i};
@@ -209,12 +211,18 @@ static void log_pairs(const sgfs_model *m, const sgfs_batch *b, int64_t first, i
     int64_t K = r->K;
     double *restrict plus = at->loglik, *restrict minus = at->minus, *restrict h = r->h;
     for (int64_t i = 0; i < n; i++) {
-        double mean = weight_of(b, first + i) * exp(r->a[i]);
-        if (weight_of(b, first + i) == 0) continue;
-        sgfsi_exp(m->ctx.near, K, r->E + i * K, h);
-        for (int64_t k = 0; k < K; k++) {
+        const double *e = r->E + i * K, w = weight_of(b, first + i), mean = w * exp(r->a[i]);
+        if (w == 0) continue;
+        sgfsi_exp(m->ctx.near, K, e, h);
+        int fits = mean > smallest && mean < largest;
+        for (int64_t k = 0; k < K; k++) fits &= h[k] > smallest && h[k] < largest;
+        for (int64_t k = 0; k < K && fits; k++) {
             plus[k] -= mean * h[k];
             minus[k] -= mean / h[k];
+        }
+        for (int64_t k = 0; k < K && !fits; k++) { /* a factor may be 0 or infinite by itself */
+            plus[k] -= w * exp(r->a[i] + e[k]);
+            minus[k] -= w * exp(r->a[i] - e[k]);
         }
     }
 }
@@ -263,13 +271,17 @@ static void softmax_pairs(const sgfs_model *m, bool further, const sgfs_batch *b
 }
 
 /* What is linear in the predictors at centre +- theta_k: `fixed` at the centre, linear'theta_k more
- * or less. */
-static void add_linear(const sgfs_model *m, const sgfs_places *at, double fixed, const room *r) {
+ * or less; even'theta_k more at centre - theta_k, if there is such a term. */
+static void add_linear(const sgfs_model *m, const sgfs_places *at, double fixed, const double *even,
+                       const room *r) {
     sgfsi_gemv(m->ctx.near, at->count, m->D, 1.0, at->theta, r->linear, 0.0, r->work);
     for (int64_t k = 0; k < at->count; k++) {
         at->loglik[k] += fixed + r->work[k];
         at->minus[k] += fixed - r->work[k];
     }
+    if (even == NULL) return;
+    sgfsi_gemv(m->ctx.near, at->count, m->D, 1.0, at->theta, even, 0.0, r->work);
+    for (int64_t k = 0; k < at->count; k++) at->minus[k] += r->work[k];
 }
 
 /* ---- places, with their gradients ------------------------------------------------------------ */
@@ -350,8 +362,9 @@ void sgfsi_many_link(const sgfs_model *m, sgfsi_link link, const sgfs_batch *b,
     const room r = lay_out(1, b->p, at->count, at->scratch, &size);
     bool logit = link == SGFSI_LOGIT, pairs = at->centre != NULL;
     double fixed = 0;
-    arrange(b, at, pairs && logit ? 0.5 : 1, &r);
+    arrange(b, at, &r);
     memset(r.linear, 0, (size_t)b->p * sizeof *r.linear);
+    memset(r.even, 0, (size_t)b->p * sizeof *r.even);
     if (at->G != NULL) memset(r.G, 0, (size_t)(at->count * b->p) * sizeof *r.G);
     for (int64_t first = 0; first < b->n; first += r.rows) {
         int64_t n = least(b->n - first, r.rows);
@@ -366,12 +379,14 @@ void sgfsi_many_link(const sgfs_model *m, sgfsi_link link, const sgfs_batch *b,
         else log_pairs(m, b, first, n, &r, at);
         for (int64_t i = 0; i < n; i++) {
             double y = b->y[first + i], w = weight_of(b, first + i);
-            r.own[i] = w * (logit ? (y == m->labels.value[1] ? 0.5 : -0.5) : y);
-            fixed += r.own[i] * r.a[i];
+            r.own[i] = w * (logit ? y == m->labels.value[1] : y);
+            fixed += r.own[i] * r.a[i] - (logit ? w * fmax(r.a[i], 0) : 0);
+            r.base[i] = w;
         }
         sum_rows(m, b, 1, r.own, first, n, r.linear);
+        if (logit) sum_rows(m, b, 1, r.base, first, n, r.even);
     }
-    if (pairs) add_linear(m, at, fixed, &r);
+    if (pairs) add_linear(m, at, fixed, logit ? r.even : NULL, &r);
     else if (at->G != NULL) add_gradients(b, &r, at->G);
 }
 
@@ -381,7 +396,7 @@ void sgfsi_many_softmax(const sgfs_model *m, bool further, const sgfs_batch *b, 
     const room r = lay_out(R, b->p, at->count, at->scratch, &size);
     bool pairs = at->centre != NULL;
     double fixed = 0;
-    arrange(b, at, 1, &r);
+    arrange(b, at, &r);
     memset(r.linear, 0, (size_t)m->D * sizeof *r.linear);
     if (at->G != NULL) memset(r.G, 0, (size_t)(at->count * m->D) * sizeof *r.G);
     for (int64_t first = 0; first < b->n; first += r.rows) {
@@ -405,6 +420,6 @@ void sgfsi_many_softmax(const sgfs_model *m, bool further, const sgfs_batch *b, 
         sum_rows(m, b, R, r.E, first, n, r.linear);
     }
     if (pairs && b->sparse != NULL) turn(R, b->p, r.linear, r.G);
-    if (pairs) add_linear(m, at, fixed, &r);
+    if (pairs) add_linear(m, at, fixed, NULL, &r);
     else if (at->G != NULL) add_gradients(b, &r, at->G);
 }

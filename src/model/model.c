@@ -49,6 +49,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     }
     sgfs_status status = m->kind->open(m, err);
     if (status != SGFS_OK) return status;
+    if (sgfsi_arena_failed(&m->arena) || !sgfsi_json_whole(m->saved))
+        return sgfsi_fail_memory(err, "the model");
     if (m->D < 1 || m->param == NULL) {
         return sgfsi_fail(err, SGFS_EINTERNAL, "Model %s declared no parameters.", m->kind->name);
     }
@@ -69,13 +71,12 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     }
     /* Two parameters of one name could not be told apart in any output. */
     char **sorted = malloc((size_t)m->D * sizeof *sorted);
-    if (sorted == NULL) return sgfsi_fail_memory(err, "the parameter names");
-    status = SGFS_OK;
-    for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {
-        sorted[i] = m->param[i];
-        if (sorted[i] == NULL) status = sgfsi_fail_memory(err, "the parameter names");
+    if (sorted == NULL || sgfsi_arena_failed(&m->arena)) {
+        free(sorted);
+        return sgfsi_fail_memory(err, "the parameter names");
     }
-    if (status == SGFS_OK) qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
+    memcpy(sorted, m->param, (size_t)m->D * sizeof *sorted);
+    qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
     for (int64_t i = 1; i < m->D && status == SGFS_OK; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
         status = sgfsi_fail(
@@ -143,11 +144,11 @@ sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
 }
 
 int64_t sgfs_model_dim(const sgfs_model *model) {
-    return model->D;
+    return model != NULL ? model->D : 0;
 }
 
 const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
-    return index >= 0 && index < model->D ? model->param[index] : NULL;
+    return model != NULL && index >= 0 && index < model->D ? model->param[index] : NULL;
 }
 
 void sgfs_model_free(sgfs_model *model) {

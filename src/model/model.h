@@ -33,6 +33,7 @@ struct sgfs_model {
     double *default_sd;   /* D: of the default prior, on the chain's scale; NULL: not a network */
     unsigned char *layer; /* D, with it: whose weights have a scale in common; 0: none */
     double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
+    double reach;   /* root mean square of the predictor over its spread; 0: not known */
     double events;  /* rows that carry the information; the kind may lower it from N */
     sgfsi_json *warnings;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */

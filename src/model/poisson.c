@@ -77,7 +77,8 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     if (status == SGFS_OK) status = sgfsi_glm_open(m, 1, err);
     if (status == SGFS_OK) status = sgfsi_glm_name(m, err);
     if (status != SGFS_OK) return status;
-    sgfsi_glm_judge_prior(m, 1.0, 0.0);
+    double rate = m->data->target.mean / sgfsi_data_mean_exposure(m->data);
+    sgfsi_glm_judge_prior(m, 1.0, rate > 0 ? log(rate) : 0);
     return SGFS_OK;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * precisions.c: one precision for each parameter, from --prior-precision or --prior-file.
  *
- *     auto                            1; in a prior made for the columns (prior.h) 0.16 for beta,
- *                                     and by layer for networks
+ *     auto                            1; in a prior made for the columns (prior.h) 1/2.5^2 for
+ *                                     beta, and less where there is no place at the columns' means;
+ *                                     by layer for networks
  *     0.5                             all of them
  *     beta=1,log_sigma=0.01           by block; the rest has the default, 1
  *     0.1,beta=1,intercept=0          a number without a name is the rest; a parameter's own number
@@ -209,19 +210,37 @@ static bool recall(const sgfs_model *m, double *precision) {
     return true;
 }
 
+/* The prior made for the columns: 1/2.5^2, with two exceptions. Sparse columns are not centred:
+ * their intercept lies as far out as the columns' means times their coefficients may carry it.
+ * Without an intercept the coefficients have to reach the predictor's middle, and a column that
+ * never changes is what stands for the intercept. */
+static void fit(const sgfs_model *m, double *precision) {
+    const sgfs_data *d = m->data;
+    int64_t p = m->block[0].cols, beta = m->block[0].rows * p;
+    double means = 0; /* squares, in the columns' units of the chain */
+    for (int64_t j = 0; d->intercept && d->scale != NULL && j < d->features; j++) {
+        double mean = (d->feature[j].mean - d->shift[j]) * d->scale[j];
+        means += mean * mean;
+    }
+    for (int64_t i = 0; i < m->D; i++) {
+        const sgfsi_column *c =
+            i % p < p - d->features ? NULL : &d->feature[i % p - p + d->features];
+        double reach = c == NULL ? sqrt(1 + means) : d->intercept ? 1 : fmax(1, m->reach);
+        if (!d->intercept && c != NULL && c->sd == 0 && c->mean != 0) reach /= fabs(c->mean);
+        precision[i] = i < beta ? precision_of_columns / (reach * reach) : rest_by_default;
+    }
+}
+
 sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_err *err) {
     const char *path = sgfsi_config_text(m->cfg, "prior.file");
     if (recall(m, precision)) return SGFS_OK;
     if (path[0] != '\0' && m->restored == NULL) return read_file(m, path, precision, err);
     const char *text = sgfsi_config_text(m->cfg, "prior.precision");
     if (strcmp(text, "auto") == 0) {
-        bool fitted = sgfsi_prior_is_fitted(m);
-        const double *sd = fitted ? m->default_sd : NULL;
-        int64_t beta = fitted ? m->block[0].rows * m->block[0].cols : 0;
+        const double *sd = sgfsi_prior_is_fitted(m) ? m->default_sd : NULL;
         for (int64_t j = 0; j < m->D; j++)
-            precision[j] = sd != NULL ? 1 / (sd[j] * sd[j])
-                           : j < beta ? precision_of_columns
-                                      : rest_by_default;
+            precision[j] = sd != NULL ? 1 / (sd[j] * sd[j]) : rest_by_default;
+        if (sgfsi_prior_is_fitted(m) && sd == NULL) fit(m, precision);
         return SGFS_OK;
     }
     reading r = {.m = m, .precision = precision, .rest = NAN};

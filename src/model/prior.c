@@ -193,15 +193,16 @@ static void tell(sgfs_model *m) {
                   "weights meet (docs/models.md; --prior-precision 1: N(0, 1) for every weight).");
         return;
     }
-    sgfsi_say(
-        sgfsi_config_log(m->cfg), SGFS_NOTE,
-        "Prior: normal with sd 2.5%s/sd(x) for columns of numbers, 2.5%s for columns of 0 and "
-        "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
-        linear ? " sd(y)" : "", linear ? " sd(y)" : "",
-        !d->intercept             ? ""
-        : sgfsi_data_is_sparse(d) ? " and the intercept"
-                                  : " and the intercept at the columns' means",
-        linear && d->intercept ? ", around mean(y)" : "");
+    const char *unit = !linear ? "" : d->intercept ? " sd(y)" : " rms(y)";
+    const char *size = SGFSI_DIGITS(d->intercept || linear ? 2.5 : 2.5 * fmax(1, m->reach), 3);
+    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
+              "Prior: normal with sd %s%s/sd(x) for columns of numbers, %s%s for columns of 0 and "
+              "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
+              size, unit, size, unit,
+              !d->intercept             ? ""
+              : sgfsi_data_is_sparse(d) ? ", wider for the intercept, where all columns are 0"
+                                        : " and the intercept at the columns' means",
+              linear && d->intercept ? ", around mean(y)" : "");
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {

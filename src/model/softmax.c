@@ -92,7 +92,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     m->scratch_per_row = s->rows + 3;
     m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + 3 * s->rows + s->rows * sgfsi_glm_scratch(m);
-    sgfsi_glm_judge_prior(m, 1.0, 0.0);
+    sgfsi_glm_judge_prior(m, 1.0, sgfsi_labels_odds(m));
     if (m->restored != NULL) return SGFS_OK;
     if (s->reference >= 0) {
         sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,

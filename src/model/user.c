@@ -441,9 +441,9 @@ static bool is_taken(const char *name) {
 
 sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *data,
                             const sgfs_config *cfg, sgfs_err *err) {
-    if (data == NULL && err != NULL && err->code != SGFS_OK) return NULL; /* says why already */
-    if (user_model == NULL || data == NULL || cfg == NULL) {
-        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_user: a model, data and a config are needed.");
+    if (data == NULL) return sgfsi_fail_handle(err, "sgfs_model_user"), NULL;
+    if (user_model == NULL || cfg == NULL) {
+        sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_user: a model and a config are needed.");
         return NULL;
     }
     if (check_calls(user_model, "sgfs_model_user", err) != SGFS_OK) return NULL;

@@ -45,10 +45,37 @@ static void judge(int64_t K, const double *W, double *accept, double *tau) {
 
 /* One trial: what the pairs around `centre` are worth, and (step: D) the next shift. */
 typedef struct trial {
+    sgfsi_arena own;
+    int64_t threads;
     sgfsi_places places;
     double *Z, *U, *theta, *G, *lp, *W; /* W: log weights */
-    double *step;
+    double *step, *centre;
 } trial;
+
+/* h, of which D, dev and L are set, around `centre`. */
+static sgfs_status prepare(sgfsi_hill *h, trial *t, const sgfs_model *m, const double *centre,
+                           sgfsi_arena *arena, sgfs_err *err) {
+    int64_t D = h->D;
+    t->Z = SGFSI_DOUBLES(&t->own, PAIRS * D);
+    t->U = SGFSI_DOUBLES(&t->own, PAIRS * D);
+    t->theta = SGFSI_DOUBLES(&t->own, 2 * PAIRS * D);
+    t->G = SGFSI_DOUBLES(&t->own, 2 * PAIRS * D);
+    t->lp = SGFSI_DOUBLES(&t->own, 2 * PAIRS);
+    t->W = SGFSI_DOUBLES(&t->own, PAIRS);
+    t->step = SGFSI_DOUBLES(&t->own, D);
+    t->centre = SGFSI_DOUBLES(&t->own, D);
+    h->centre = SGFSI_DOUBLES(arena, D);
+    h->spread = SGFSI_DOUBLES(arena, D * D);
+    if (t->Z == NULL || t->U == NULL || t->theta == NULL || t->G == NULL || t->lp == NULL ||
+        t->W == NULL || t->step == NULL || t->centre == NULL || h->centre == NULL ||
+        h->spread == NULL)
+        return sgfsi_fail_memory(err, "the proposals");
+    memcpy(t->centre, centre, (size_t)D * sizeof *centre);
+    memcpy(h->centre, centre, (size_t)D * sizeof *centre);
+    sgfsi_invert_triangle(h->dev, D, h->L, h->spread);
+    sgfsi_transpose(h->dev, D, h->spread);
+    return sgfsi_places_open(&t->places, m, 2 * PAIRS, true, t->threads, &t->own, err);
+}
 
 static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, double *accept,
                               double *tau, sgfs_err *err) {
@@ -84,77 +111,57 @@ static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, dou
 static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
     const double far = 3;
     int64_t D = h->D;
-    double *plus = t->lp, *minus = t->lp + PAIRS;
-    memset(t->U, 0, (size_t)D * sizeof *t->U); /* the centre itself */
-    sgfs_status status = sgfsi_places_pairs(&t->places, h->centre, 1, t->U, plus, minus, err);
-    double top = plus[0];
-    h->passes++;
-    for (int64_t first = 0; first < D && status == SGFS_OK; first += PAIRS) {
-        int64_t n = D - first < PAIRS ? D - first : PAIRS;
-        for (int64_t k = 0; k < n; k++) {
+    double *plus = t->lp, *minus = t->lp + PAIRS, top = 0;
+    sgfs_status status = SGFS_OK;
+    for (int64_t at = -1; at < D && status == SGFS_OK; at += PAIRS) { /* -1: the centre itself */
+        int64_t n = D - at < PAIRS ? D - at : PAIRS;
+        memset(t->Z, 0, (size_t)(n * D) * sizeof *t->Z);
+        for (int64_t k = at < 0; k < n; k++) {
             double *z = t->Z + k * D;
-            for (int64_t j = 0; j < D; j++) z[j] = h->spread[j * D + first + k];
+            for (int64_t j = 0; j < D; j++) z[j] = h->spread[j * D + at + k];
             double length = sqrt(sgfsi_dot(h->dev, D, z, z));
             for (int64_t j = 0; j < D; j++) z[j] *= far / length;
         }
         sgfsi_hill_directions(h, n, t->Z, t->U);
         status = sgfsi_places_pairs(&t->places, h->centre, n, t->U, plus, minus, err);
         h->passes++;
-        for (int64_t k = 0; k < n && status == SGFS_OK; k++)
+        if (at < 0) top = plus[0];
+        for (int64_t k = at < 0; k < n && status == SGFS_OK; k++)
             h->excess = fmax(h->excess, fmax(plus[k], minus[k]) + 0.5 * far * far - top);
     }
     return status;
 }
 
-/* The inverse of L, row by row of its transpose. */
-static void invert(sgfsi_hill *h) {
-    int64_t D = h->D;
-    memset(h->spread, 0, (size_t)(D * D) * sizeof *h->spread);
-    for (int64_t j = 0; j < D; j++) {
-        h->spread[j * D + j] = 1;
-        sgfsi_trsv(h->dev, D, h->L, false, h->spread + j * D);
-    }
-    sgfsi_transpose(h->dev, D, h->spread);
+sgfs_status sgfsi_hill_probe(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
+                             int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
+    trial t = {.threads = threads};
+    *h = (sgfsi_hill){.D = m->D, .dev = m->ctx.near, .L = a->L, .tau = INFINITY};
+    sgfs_status status = prepare(h, &t, m, a->theta, arena, err);
+    if (status == SGFS_OK) status = probe_tails(h, &t, err);
+    sgfsi_arena_free(&t.own);
+    return status;
 }
 
 sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
                             int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D;
     double before = sgfsi_now();
+    trial t = {.threads = threads};
     *h = (sgfsi_hill){.D = D, .dev = m->ctx.near, .L = a->L, .tau = INFINITY};
-    sgfsi_arena own = {NULL};
-    trial t = {.Z = SGFSI_DOUBLES(&own, PAIRS * D),
-               .U = SGFSI_DOUBLES(&own, PAIRS * D),
-               .theta = SGFSI_DOUBLES(&own, 2 * PAIRS * D),
-               .G = SGFSI_DOUBLES(&own, 2 * PAIRS * D),
-               .lp = SGFSI_DOUBLES(&own, 2 * PAIRS),
-               .W = SGFSI_DOUBLES(&own, PAIRS),
-               .step = SGFSI_DOUBLES(&own, D)};
-    double *centre = SGFSI_DOUBLES(&own, D);
-    h->centre = SGFSI_DOUBLES(arena, D);
-    h->spread = SGFSI_DOUBLES(arena, D * D);
-    sgfs_status status = SGFS_OK;
-    if (t.Z == NULL || t.U == NULL || t.theta == NULL || t.G == NULL || t.lp == NULL ||
-        t.W == NULL || t.step == NULL || centre == NULL || h->centre == NULL || h->spread == NULL)
-        status = sgfsi_fail_memory(err, "the proposals");
-    if (status == SGFS_OK)
-        status = sgfsi_places_open(&t.places, m, 2 * PAIRS, true, threads, &own, err);
+    sgfs_status status = prepare(h, &t, m, a->theta, arena, err);
     if (status == SGFS_OK) {
         sgfsi_stream stream = sgfsi_stream_at(0, 0, SGFSI_PROBE_PLACE, SGFSI_PROBE);
         sgfsi_normals(&stream, PAIRS * D, t.Z);
-        invert(h);
         sgfsi_hill_directions(h, PAIRS, t.Z, t.U);
-        memcpy(centre, a->theta, (size_t)D * sizeof *centre);
-        memcpy(h->centre, a->theta, (size_t)D * sizeof *centre);
     }
     for (int i = 0; i < TRIED && status == SGFS_OK; i++) {
         double accept, tau;
-        status = try_centre(h, &t, centre, &accept, &tau, err);
+        status = try_centre(h, &t, t.centre, &accept, &tau, err);
         if (status != SGFS_OK || !(tau < h->tau)) break;
-        memcpy(h->centre, centre, (size_t)D * sizeof *centre);
+        memcpy(h->centre, t.centre, (size_t)D * sizeof *t.centre);
         h->accept = accept;
         h->tau = tau;
-        sgfsi_axpy(h->dev, D, 1.0, t.step, centre);
+        sgfsi_axpy(h->dev, D, 1.0, t.step, t.centre);
     }
     if (status == SGFS_OK) status = probe_tails(h, &t, err);
     if (status == SGFS_OK) {
@@ -162,7 +169,7 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
         sgfsi_trmv(h->dev, D, h->L, true, t.step);
         h->shift = sqrt(sgfsi_dot(h->dev, D, t.step, t.step));
     }
-    sgfsi_arena_free(&own);
+    sgfsi_arena_free(&t.own);
     h->seconds = sgfsi_now() - before;
     return status;
 }

@@ -13,7 +13,7 @@
  *
  * Pairs say little of tails that they do not reach. One row of high leverage can leave a coefficient
  * with a tail that only the prior ends, while 64 pairs see a Gaussian. So the density is also looked
- * at three posterior standard deviations out along every parameter, in one pass.
+ * at three posterior standard deviations out along every parameter, 64 of them in a pass.
  *
  * How good proposals are is measured, not guessed: the trial's weights give the acceptance and the
  * autocorrelation time of an independent Metropolis chain on pairs (sampler/exact_pairs.c).
@@ -43,7 +43,10 @@ const char *sgfsi_hill_refuses(const sgfs_model *m);
 /* The anchor's arrays are borrowed. The same bits for any number of threads. */
 sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
                             int64_t threads, sgfsi_arena *arena, sgfs_err *err);
-/* The same without an anchor (sgfsi_anchor_refuses), for models that cannot say their information
+/* No proposals: `excess` alone, around the mode. */
+sgfs_status sgfsi_hill_probe(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
+                             int64_t threads, sgfsi_arena *arena, sgfs_err *err);
+/* Proposals without an anchor (sgfsi_anchor_refuses), for models that cannot say their information
  * and priors with a kink: the mode by L-BFGS where need be, A by differences of gradients, both
  * under a Gaussian prior of the same variance where the prior has a kink. Only the proposals depend
  * on any of this: the densities that are compared are the model's own. */

@@ -16,7 +16,12 @@
  *
  * The squares in G lose half of the digits of X, which shows where columns are nearly collinear.
  * What is lost that way is the accuracy of the steps to the centre and of T, not that of the law:
- * residuals and gradient are taken anew at the centre, by another pass over the rows.
+ * residuals and gradient are taken anew at the centre, by another pass over the rows. Where sigma0
+ * is so small that rounding of G/sigma0^2 hides Lambda, the factor is made in two steps (Fukaya and
+ * others 2020, shifted CholeskyQR): with L1 L1' = A + shift, shift just above the rounding, the
+ * rows of X L1^-T are nearly orthogonal, so that nothing is lost in *their* squares,
+ *     A2 = (X L1^-T)'(X L1^-T)/sigma0^2 + L1^-1 Lambda L1^-T = L2 L2',     L = L1 L2,
+ * and the gradient is taken by these columns, too: by X it would be a difference of large numbers.
  *
  * More columns than rows: only N combinations of the coefficients are seen. In the coefficients
  * y_j = (beta_j - mean_j) sqrt(P_j), whose prior is N(0, I), X_j/sqrt(P_j) = S, the
@@ -56,6 +61,10 @@ typedef struct columns {
     double *residual;  /* N */
     double *gradient;  /* q: X' residual at b */
     double rss;        /* at b */
+    /* where the factor takes two steps; else NULL */
+    double *first, *second; /* q x q, lower: L1, L2 */
+    double *turn;           /* q x q: L1^-T */
+    double *turned;         /* q: (X L1^-T)'residual at b */
 } columns;
 
 const char *sgfsi_least_squares_refuses(const sgfs_model *m) {
@@ -245,6 +254,78 @@ static sgfs_status reduce(columns *c, const double *P, const double *mean, const
     return SGFS_OK;
 }
 
+/* ---- columns that are nearly orthogonal ------------------------------------------------------ */
+
+enum { STRIP = 64 }; /* rows at a time */
+
+typedef struct turning {
+    const columns *c;
+    double sigma2;
+    bool squares;
+    int64_t stride;
+    double *sums, *room; /* a part's (X L1^-T)'r and, behind them, squares; 2 STRIP x q each */
+} turning;
+
+/* `take` of a harvest: n rows times L1^-T, and what they add to the sums of their part. */
+static void turn_rows(void *user, int64_t part, int64_t first, const sgfs_scores *s) {
+    const turning *t = user;
+    const columns *c = t->c;
+    const sgfs_score_block *beta = &s->block[0];
+    const sgfs_csr *sparse = beta->right_sparse;
+    int64_t q = c->s->q;
+    double *sums = t->sums + part * t->stride, *X = t->room + part * 2 * STRIP * q;
+    double *Y = X + STRIP * q, weight[STRIP], residual[STRIP];
+    for (int64_t at = 0; at < s->n; at += STRIP) {
+        int64_t n = s->n - at < STRIP ? s->n - at : STRIP;
+        sgfsi_data_weights(c->m->data, first + at, n, weight);
+        memset(X, 0, (size_t)(n * q) * sizeof *X);
+        for (int64_t i = 0; i < n; i++) {
+            double root = sqrt(weight[i]);
+            residual[i] = root > 0 ? root * t->sigma2 * beta->left[at + i] : 0;
+            for (int64_t j = 0; sparse == NULL && j < q; j++)
+                X[i * q + j] = root * beta->right[(at + i) * q + j];
+            int64_t end = sparse != NULL ? sparse->start[at + i + 1] : 0;
+            for (int64_t k = sparse != NULL ? sparse->start[at + i] : 0; k < end; k++)
+                X[i * q + sparse->col[k]] = root * sparse->value[k];
+        }
+        sgfsi_gemm_nn(c->s->device, n, q, q, 1.0, X, c->turn, 0.0, Y);
+        sgfsi_gemv_t(c->s->device, n, q, 1.0, Y, residual, 1.0, sums);
+        if (t->squares) sgfsi_syrk_t(c->s->device, n, q, 1.0, Y, 1.0, sums + q);
+    }
+}
+
+/* c->turned at the centre and, unless A is NULL, the squares of all rows of X L1^-T there. */
+static sgfs_status turn_columns(columns *c, double *A, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t q = s->q, N = c->m->data->N, parts = c->X == NULL ? c->full.parts : 1;
+    sgfsi_arena own = {NULL};
+    turning t = {.c = c, .squares = A != NULL, .stride = q + (A != NULL ? q * q : 0)};
+    t.sums = SGFSI_DOUBLES(&own, parts * t.stride);
+    t.room = SGFSI_DOUBLES(&own, c->X != NULL ? N * q : parts * 2 * STRIP * q);
+    sgfs_status status = SGFS_OK;
+    if (t.sums == NULL || t.room == NULL) {
+        status = sgfsi_fail_memory(err, "the columns");
+    } else if (c->X != NULL) {
+        sgfsi_gemm_nn(s->device, N, q, q, 1.0, c->X, c->turn, 0.0, t.room);
+        sgfsi_gemv_t(s->device, N, q, 1.0, t.room, c->residual, 0.0, t.sums);
+        if (A != NULL) sgfsi_syrk_t(s->device, N, q, 1.0, t.room, 0.0, t.sums + q);
+    } else {
+        const sgfsi_harvest harvest = {turn_rows, &t};
+        double loglik;
+        memcpy(c->theta, s->centre, (size_t)q * sizeof *s->centre);
+        if (c->m->D > q) c->theta[q] = s->log_sigma0;
+        t.sigma2 = exp(2 * s->log_sigma0);
+        status = sgfsi_full_harvest(&c->full, c->theta, &harvest, &loglik, c->G, err);
+        s->rows += c->full.N;
+    }
+    for (int64_t part = 1; part < parts && status == SGFS_OK; part++) /* in order */
+        sgfsi_axpy(s->device, t.stride, 1.0, t.sums + part * t.stride, t.sums);
+    if (status == SGFS_OK) memcpy(c->turned, t.sums, (size_t)q * sizeof *t.sums);
+    if (status == SGFS_OK && A != NULL) memcpy(A, t.sums + q, (size_t)(q * q) * sizeof *A);
+    sgfsi_arena_free(&own);
+    return status;
+}
+
 /* ---- coordinates ----------------------------------------------------------------------------- */
 
 /* Gradient and residual sum of squares at b. */
@@ -259,20 +340,70 @@ static sgfs_status look(columns *c, const double *b, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* A = gram/sigma0^2 + diag(P) -> L; where a pivot is nothing but rounding there is no posterior. */
-static sgfs_status factor(const columns *c, double *A, sgfs_err *err) {
-    const sgfsi_least_squares *s = c->s;
-    int64_t q = s->q, bad = -1;
-    double scale = exp(-2 * s->log_sigma0), least = 64 * (double)q * DBL_EPSILON;
-    for (int64_t i = 0; i < q; i++) {
-        for (int64_t j = 0; j <= i; j++) A[i * q + j] = scale * c->gram[i * q + j];
-        A[i * q + i] += c->P[i];
+/* A (lower) -> L. The first pivot that has lost half of its digits, or -1. again: the columns have
+ * been turned, the information would be 1, and a pivot must be nothing but rounding. */
+static int64_t factor_once(const columns *c, bool again, double *A) {
+    int64_t q = c->s->q, failed = sgfsi_potrf(c->s->device, q, A);
+    double scale = exp(-2 * c->s->log_sigma0), least = again ? 64 * (double)q * DBL_EPSILON : 1e-8;
+    if (failed != 0) return failed - 1;
+    for (int64_t j = 0; j < q; j++) {
+        double diagonal = again ? 1 : scale * c->gram[j * q + j] + c->P[j];
+        if (!(A[j * q + j] * A[j * q + j] > least * diagonal)) return j;
     }
-    int64_t failed = sgfsi_potrf(s->device, q, A);
-    if (failed != 0) bad = failed - 1;
-    for (int64_t j = 0; j < q && bad < 0; j++) {
-        double pivot = A[j * q + j], diagonal = scale * c->gram[j * q + j] + c->P[j];
-        if (!(pivot * pivot > least * diagonal)) bad = j;
+    return -1;
+}
+
+/* A = gram/sigma0^2 + diag(P), plus a share of its diagonal. */
+static void fill_information(const columns *c, double share, double *A) {
+    int64_t q = c->s->q;
+    double scale = exp(-2 * c->s->log_sigma0);
+    for (int64_t i = 0; i < q; i++) {
+        for (int64_t j = 0; j < q; j++) A[i * q + j] = j <= i ? scale * c->gram[i * q + j] : 0;
+        A[i * q + i] = (A[i * q + i] + c->P[i]) * (1 + share);
+    }
+}
+
+/* L in two steps: c->first, c->second, and A = their product. */
+static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfsi_arena *own,
+                                sgfs_err *err) {
+    const sgfsi_least_squares *s = c->s;
+    int64_t q = s->q;
+    double share = 256 * (double)q * DBL_EPSILON, scale = exp(-2 * s->log_sigma0);
+    if (c->first == NULL) {
+        c->first = SGFSI_DOUBLES(own, q * q);
+        c->second = SGFSI_DOUBLES(own, q * q);
+        c->turn = SGFSI_DOUBLES(own, q * q);
+    }
+    if (c->first == NULL || c->second == NULL || c->turn == NULL)
+        return sgfsi_fail_memory(err, "the coordinates of the regression");
+    fill_information(c, share, c->first);
+    int64_t failed = sgfsi_potrf(s->device, q, c->first);
+    *bad = failed != 0 ? failed - 1 : -1;
+    if (failed != 0) return SGFS_OK;
+    sgfsi_invert_triangle(s->device, q, c->first, c->turn);
+    sgfs_status status = turn_columns(c, c->second, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t j = 0; j < q; j++) { /* A: the rows of L1^-T by the roots of P */
+        double root = sqrt(c->P[j]);
+        for (int64_t k = 0; k < q; k++) A[j * q + k] = root * c->turn[j * q + k];
+    }
+    sgfsi_syrk_t(s->device, q, q, 1.0, A, scale, c->second);
+    *bad = factor_once(c, true, c->second);
+    for (int64_t i = 0; i < q; i++) {
+        for (int64_t j = i + 1; j < q; j++) c->first[i * q + j] = c->second[i * q + j] = 0;
+    }
+    sgfsi_gemm_nn(s->device, q, q, q, 1.0, c->first, c->second, 0.0, A);
+    return SGFS_OK;
+}
+
+/* A -> L; where a pivot is nothing but rounding there is no posterior. */
+static sgfs_status factor(columns *c, double *A, sgfsi_arena *own, sgfs_err *err) {
+    const sgfsi_least_squares *s = c->s;
+    fill_information(c, 0, A);
+    int64_t bad = c->first == NULL ? factor_once(c, false, A) : 0;
+    if (bad >= 0) {
+        sgfs_status status = factor_twice(c, A, &bad, own, err);
+        if (status != SGFS_OK) return status;
     }
     if (bad < 0) return SGFS_OK;
     return sgfsi_fail(
@@ -287,12 +418,18 @@ static sgfs_status factor(const columns *c, double *A, sgfs_err *err) {
 static sgfs_status recentre(columns *c, const double *L, double *step, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     double scale = exp(-2 * s->log_sigma0);
-    for (int64_t j = 0; j < s->q; j++)
-        step[j] = scale * c->gradient[j] + c->P[j] * (c->mean[j] - s->centre[j]);
-    sgfsi_trsv(s->device, s->q, L, false, step);
+    bool twice = c->first != NULL;
+    for (int64_t j = 0; j < s->q; j++) {
+        step[j] = c->P[j] * (c->mean[j] - s->centre[j]);
+        if (!twice) step[j] = scale * c->gradient[j] + step[j];
+    }
+    sgfsi_trsv(s->device, s->q, twice ? c->first : L, false, step);
+    if (twice) sgfsi_axpy(s->device, s->q, scale, c->turned, step);
+    if (twice) sgfsi_trsv(s->device, s->q, c->second, false, step);
     sgfsi_trsv(s->device, s->q, L, true, step);
     sgfsi_axpy(s->device, s->q, 1.0, step, s->centre);
-    return look(c, s->centre, err);
+    sgfs_status status = look(c, s->centre, err);
+    return status == SGFS_OK && twice ? turn_columns(c, NULL, err) : status;
 }
 
 /* s->T from L. nu: q, made anew from T. work: SGFS_EIGEN_WORK(q). */
@@ -313,8 +450,9 @@ static sgfs_status find_coordinates(columns *c, const double *L, double *work, s
     return SGFS_OK;
 }
 
-/* What rows and prior say in these coordinates, at the centre. */
-static void fill_in(columns *c) {
+/* What rows and prior say in these coordinates, at the centre. along: q. */
+static void fill_in(columns *c, double *along) {
+    const double nothing = 1e-12; /* information whose gradient may be rounding */
     sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
     double scale = exp(-2 * s->log_sigma0), explained = 0;
@@ -329,6 +467,12 @@ static void fill_in(columns *c) {
         }
         s->nu[k] = fmin(nu, 1);
         double d = s->d[k] = 1 - s->nu[k];
+        if (c->first != NULL) { /* t'X'r = (L1't)'(X L1^-T)'r */
+            memcpy(along, t, (size_t)q * sizeof *along);
+            sgfsi_trmv(s->device, q, c->first, true, along);
+            gamma = scale * sgfsi_dot(s->device, q, along, c->turned);
+            if (d < nothing) d = s->d[k] = gamma = 0;
+        }
         s->gamma[k] = gamma;
         s->kappa[k] = kappa;
         explained += d > 0 ? gamma * gamma / d : 0;
@@ -354,11 +498,11 @@ static sgfs_status settle(columns *c, const double prior[2], sgfsi_arena *own, s
     if (A == NULL || step == NULL || work == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     for (int round = 0; round < ROUNDS; round++) {
-        sgfs_status status = factor(c, A, err);
+        sgfs_status status = factor(c, A, own, err);
         if (status == SGFS_OK) status = recentre(c, A, step, err);
         if (status == SGFS_OK) status = find_coordinates(c, A, work, err);
         if (status != SGFS_OK) return status;
-        fill_in(c);
+        fill_in(c, step);
         if (s->known) return SGFS_OK;
         s->law.precision = prior[0] / 4;
         s->law.middle = 2 * (s->log_sigma0 - prior[1]);
@@ -376,11 +520,12 @@ static sgfs_status make_room(columns *c, sgfsi_arena *arena, sgfsi_arena *own, s
     double *room = SGFSI_DOUBLES(arena, 6 * q);
     s->T = SGFSI_DOUBLES(arena, q * q);
     c->gram = SGFSI_DOUBLES(own, q * q);
-    c->gradient = SGFSI_DOUBLES(own, 3 * q);
+    c->gradient = SGFSI_DOUBLES(own, 4 * q);
     if (room == NULL || s->T == NULL || c->gram == NULL || c->gradient == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     c->P = c->gradient + q;
     c->mean = c->gradient + 2 * q;
+    c->turned = c->gradient + 3 * q;
     s->centre = room;
     s->d = room + q;
     s->nu = room + 2 * q;

@@ -58,6 +58,6 @@ sgfs_status sgfsi_mode_mean(const sgfs_model *m, const double *mode, const doubl
 typedef struct sgfsi_pilot {
     double stiff, soft;
 } sgfsi_pilot;
-sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m);
+sgfs_status sgfsi_pilot_of(const sgfs_model *m, sgfsi_pilot *out, sgfs_err *err);
 
 #endif

@@ -40,38 +40,42 @@ static double largest(const sgfs_device *dev, int64_t D, const double *L, bool i
     return size;
 }
 
-static bool measure(const sgfs_model *m, sgfsi_pilot *out) {
+/* A mode that is not found leaves `out` as it is; only want of memory is an error. */
+static sgfs_status measure(const sgfs_model *m, sgfsi_pilot *out, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_mode mode;
     const sgfsi_mode_plan plan = {.method = "fisher", .tolerance = 1e-4, .threads = 1};
     double *x = SGFSI_DOUBLES(&arena, m->D), n = m->data->total;
-    bool found = x != NULL && sgfsi_mode_search(m, &plan, &arena, &mode, NULL) == SGFS_OK;
-    if (found) {
-        out->stiff = largest(m->ctx.near, m->D, mode.L, false, x) / n;
-        out->soft = 1 / (largest(m->ctx.near, m->D, mode.L, true, x) * n);
+    sgfs_status status = x != NULL ? sgfsi_mode_search(m, &plan, &arena, &mode, err)
+                                   : sgfsi_fail_memory(err, "a pilot");
+    if (status == SGFS_OK) {
+        double stiff = largest(m->ctx.near, m->D, mode.L, false, x) / n,
+               soft = 1 / (largest(m->ctx.near, m->D, mode.L, true, x) * n);
+        if (isfinite(stiff) && stiff > 0 && soft > 0)
+            *out = (sgfsi_pilot){.stiff = stiff, .soft = soft};
     }
     sgfsi_arena_free(&arena);
-    return found && isfinite(out->stiff) && out->stiff > 0 && out->soft > 0;
+    return status;
 }
 
-sgfsi_pilot sgfsi_pilot_of(const sgfs_model *m) {
-    sgfsi_pilot out = {.stiff = 1, .soft = 1};
-    if (m == NULL || m->kind->curvature == NULL || m->D > MOST_PARAMETERS) return out;
+sgfs_status sgfsi_pilot_of(const sgfs_model *m, sgfsi_pilot *out, sgfs_err *err) {
+    sgfs_err why = {SGFS_OK, ""};
+    *out = (sgfsi_pilot){.stiff = 1, .soft = 1};
+    if (m == NULL || m->kind->curvature == NULL || m->D > MOST_PARAMETERS) return SGFS_OK;
     sgfs_config *own = sgfsi_config_copy(m->cfg);
-    if (own == NULL) return out;
+    if (own == NULL) return sgfsi_fail_memory(err, "a pilot");
     bool smooth = sgfsi_prior_is_smooth(m); /* a mode is climbed to: a Gaussian of that precision */
-    if (!smooth && sgfsi_config_default(own, "prior.kind", "gaussian", NULL) != SGFS_OK) {
+    if (!smooth && sgfsi_config_default(own, "prior.kind", "gaussian", &why) != SGFS_OK) {
         sgfs_config_free(own);
-        return out;
+        return sgfsi_fail_hard(&why, err);
     }
     int64_t n = m->data->N < MOST_ROWS ? m->data->N : MOST_ROWS;
-    sgfs_data *data = sgfsi_data_view_fair(m->data, n, SGFSI_OWN_SCALE, NULL);
+    sgfs_data *data = sgfsi_data_view_fair(m->data, n, SGFSI_OWN_SCALE, &why);
     sgfs_model *small =
-        data != NULL ? sgfsi_model_within(&m->ctx, m->kind, data, own, m->saved, NULL) : NULL;
-    sgfsi_pilot found;
-    if (small != NULL && measure(small, &found)) out = found;
+        data != NULL ? sgfsi_model_within(&m->ctx, m->kind, data, own, m->saved, &why) : NULL;
+    if (small != NULL) (void)measure(small, out, &why);
     sgfs_model_free(small);
     sgfs_data_free(data);
     sgfs_config_free(own);
-    return out;
+    return sgfsi_fail_hard(&why, err);
 }

@@ -15,9 +15,11 @@
 #include "rows/column_stats.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/moments.h"
+#include "base/number.h"
 #include "base/ticker.h"
 #include "rows/pages.h"
 #include "rows/rows.h"
@@ -111,21 +113,29 @@ static int64_t count_bad(int64_t n, const double *x) {
     return bad;
 }
 
-/* Name the first cell of the block that is not finite. first: the block's first row; x may be NULL.
+/* The block that starts with row `first` has cells that are not finite: name the first of them, and
+ * count them here and in all blocks behind. x, y: room for a block, which is filled; x may be NULL.
  */
-static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t n, const double *x,
-                              const double *y, sgfs_err *err) {
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = x != NULL ? 0 : d->features; j <= d->features; j++) {
-            bool is_target = j == d->features;
-            if (isfinite(is_target ? y[i] : x[i * d->features + j])) continue;
-            char where[320];
-            return sgfsi_fail_finite(err, "%s, column \"%s\"",
-                                     sgfsi_data_where(d, first + i, where, sizeof where),
-                                     is_target ? d->target.name : d->feature[j].name);
+static sgfs_status report_bad(const sgfs_data *d, int64_t first, int64_t block, double *x,
+                              double *y, sgfs_err *err) {
+    sgfsi_pages visit = {0};
+    char where[320] = "", more[80] = "";
+    const char *column = "";
+    int64_t cells = 0, features = x != NULL ? d->features : 0;
+    for (; first < d->N; first += block) {
+        int64_t n = d->N - first < block ? d->N - first : block;
+        if (sgfsi_pages_range(&visit, d, first, n, NULL) != SGFS_OK) break;
+        sgfsi_data_rows_range(d, first, n, x, y);
+        for (int64_t k = 0; k < n * (features + 1); k++) {
+            int64_t i = k / (features + 1), j = k % (features + 1);
+            bool is_target = j == features;
+            if (isfinite(is_target ? y[i] : x[i * features + j]) || cells++ > 0) continue;
+            sgfsi_data_where(d, first + i, where, sizeof where);
+            column = is_target ? d->target.name : d->feature[j].name;
         }
     }
-    return SGFS_OK;
+    if (cells > 1) snprintf(more, sizeof more, " (the first of %lld such cells)", (long long)cells);
+    return sgfsi_fail_finite(err, "%s, column \"%s\"%s", where, column, more);
 }
 
 static void add_columns(const sgfs_data *d, sgfsi_column_stats *t, int64_t n, int64_t cols,
@@ -163,7 +173,8 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, doubl
         if (status != SGFS_OK) return status;
         sgfsi_data_rows_range(d, first, n, x, y);
         int64_t cells = x != NULL ? n * d->features : 0;
-        if (count_bad(cells, x) + count_bad(n, y) > 0) return report_bad(d, first, n, x, y, err);
+        if (count_bad(cells, x) + count_bad(n, y) > 0)
+            return report_bad(d, first, block, x, y, err);
         if (d->weight != NULL) sgfsi_data_weights(d, first, n, weight);
         if (x != NULL) add_columns(d, t, n, d->features, x, weight);
         add_columns(d, &t[d->features], n, 1, y, weight);
@@ -225,6 +236,25 @@ static void fill_column(const sgfsi_column_stats *t, sgfsi_column *c) {
     c->binary = sgfsi_column_stats_binary(t);
 }
 
+/* Spreads whose squares, summed over rows and multiplied with each other, are no numbers. */
+static sgfs_status check_spread(const sgfs_data *d, const sgfsi_column *c, sgfs_err *err) {
+    const double most = 1e100;
+    if (c->min == c->max || (c->sd >= 1 / most && c->sd <= most)) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s: column \"%.100s\" reaches from %s to %s, too %s to calculate with squares: "
+        "multiply it by a power of ten, or leave out what stands for missing values.",
+        d->path, c->name, SGFSI_DIGITS(c->min, 4), SGFSI_DIGITS(c->max, 4),
+        c->sd < 1 ? "little" : "far");
+}
+
+static sgfs_status check_spreads(const sgfs_data *d, sgfs_err *err) {
+    sgfs_status status = d->has_target ? check_spread(d, &d->target, err) : SGFS_OK;
+    for (int64_t j = 0; j < d->features && status == SGFS_OK; j++)
+        status = check_spread(d, &d->feature[j], err);
+    return status;
+}
+
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err) {
     bool said =
         d->table.stats != NULL && d->subset == NULL && d->weight == NULL && d->target_col >= 0;
@@ -235,7 +265,7 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
             for (int64_t j = 0; j < d->span[r].count; j++) fill_column(&stats[j], c++);
         }
         fill_column(&d->table.stats[d->target_col], &d->target);
-        return SGFS_OK;
+        return check_spreads(d, err);
     }
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
@@ -260,5 +290,5 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
     }
     free(t);
     free(room);
-    return status;
+    return status == SGFS_OK ? check_spreads(d, err) : status;
 }

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rows/fingerprint.h"
 #include "rows/rows.h"
 
 int64_t sgfs_data_rows(const sgfs_data *data) {
-    return data->N;
+    return data != NULL ? data->N : 0;
 }
 
 void sgfs_data_free(sgfs_data *data) {
@@ -122,6 +123,7 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
         sgfsi_json *files = sgfsi_json_array_in(o, "files");
         for (int64_t i = 0; i < d->files; i++) sgfsi_json_text(files, NULL, d->file[i]);
     }
+    sgfsi_fingerprints_describe(d, o);
     sgfsi_json_int(o, "rows", d->N);
     sgfsi_json_flag(o, "intercept", d->intercept);
     sgfsi_json_flag(o, "standardized", d->scale != NULL);
@@ -133,7 +135,7 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
     if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
     if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
-    /* The means and spreads are the transform, and at the same time the fingerprint of the data. */
+    /* The means and spreads are the transform, and say what differs where other rows are found. */
     sgfsi_json *columns = sgfsi_json_array_in(o, "features");
     for (int64_t j = 0; j < d->features; j++) {
         sgfsi_json *c = sgfsi_json_object_in(columns, NULL);

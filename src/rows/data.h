@@ -26,13 +26,14 @@ typedef struct sgfsi_column {
 
 struct sgfs_data {
     sgfsi_arena arena;
-    sgfs_config *cfg;       /* as it was when the data were opened */
-    sgfsi_json *warnings;   /* sentences for the summary */
-    char *path;             /* "a.csv", "part-*.csv (3 files)", "standard input" or "(arrays)" */
-    int64_t files;          /* 0: arrays */
-    char **file;            /* files: what they are called */
-    int64_t N, p, features; /* p = features + intercept */
-    double total;           /* N, or the sum of the rows' weights */
+    sgfs_config *cfg;     /* as it was when the data were opened */
+    sgfsi_json *warnings; /* sentences for the summary */
+    char *path;           /* "a.csv", "part-*.csv (3 files)", "standard input" or "(arrays)" */
+    int64_t files;        /* 0: arrays */
+    char **file;          /* files: what they are called */
+    struct sgfsi_fingerprint *print; /* files: what they were when they were read; NULL: arrays */
+    int64_t N, p, features;          /* p = features + intercept */
+    double total;                    /* N, or the sum of the rows' weights */
     bool intercept;
     sgfsi_column *feature; /* features */
     double *shift, *scale; /* features; NULL: rows are taken as they are */

@@ -55,7 +55,9 @@ sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double 
         *(is_weights ? &d->weight_name : &d->exposure_name) = d->table.names[j];
     }
     d->weight = weights;
-    for (int64_t i = 0; weights != NULL && i < d->table.rows; i++) {
+    /* Rows that are left out may have anything there. */
+    for (int64_t k = 0; weights != NULL && k < d->N; k++) {
+        int64_t i = sgfsi_data_table_row(d, k);
         if (isfinite(weights[i]) && weights[i] >= 0) continue;
         return refuse(d, i, d->weight_name, weights[i],
                       "a weight says how often the row counts, 0 or more times", err);
@@ -63,7 +65,8 @@ sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double 
     if (exposure == NULL) return SGFS_OK;
     double *offset = SGFSI_DOUBLES(&d->arena, d->table.rows);
     if (offset == NULL) return sgfsi_fail_memory(err, "the exposure");
-    for (int64_t i = 0; i < d->table.rows; i++) {
+    for (int64_t k = 0; k < d->N; k++) {
+        int64_t i = sgfsi_data_table_row(d, k);
         if (!isfinite(exposure[i]) || exposure[i] <= 0)
             return refuse(d, i, d->exposure_name, exposure[i], "an exposure must be above 0", err);
         offset[i] = log(exposure[i]);

@@ -36,10 +36,11 @@ enum { LP, ACCEPTANCE, STEP_SIZE, STEPS, DIVERGING, ENERGY, STATS };
 
 enum {
     CHAINS = 16,
-    WARMUP = 150,
-    DRAWS = 300,
-    FEW = 100,             /* iterations of either where rows and parameters are many */
+    WARMUP = 100,
+    DRAWS = 150,           /* 2,400 of all chains; as many again until the slowest has 400 */
+    FEW = 100,             /* draws where rows and parameters are many */
     MOST_STEPS = 1000,     /* of one trajectory */
+    FIRST_STEPS = 32,      /* the same before the first metric: nobody knows yet what is far */
     MOST_LOST = 30,        /* iterations in a row in which no chain could move */
     MOST_DIFFERENCES = 500 /* parameters up to which a curvature is made of differences */
 };
@@ -101,7 +102,7 @@ static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgf
     }
     ((settings *)plan->settings)->dense = now->D <= SGFSI_MOST_DENSE;
     if (!sgfsi_config_given(plan->cfg, "run.chains")) plan->chains = CHAINS;
-    sgfsi_plan_lengths(plan, brief ? FEW : WARMUP, brief ? FEW : DRAWS, 1);
+    sgfsi_plan_lengths(plan, WARMUP, brief ? FEW : DRAWS, 1);
     return SGFS_OK;
 }
 
@@ -119,16 +120,6 @@ static const char *stan_metric(const sgfsi_plan *plan) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* C = L^-T, so that C C' is the inverse of A = L L'. */
-static void invert(lockstep *a, const double *L) {
-    for (int64_t j = 0; j < a->D; j++) {
-        double *row = a->C + j * a->D;
-        memset(row, 0, (size_t)a->D * sizeof *row);
-        row[j] = 1;
-        sgfsi_trsv(a->dev, a->D, L, false, row);
-    }
-}
-
 /* What is known of the curvature at m: the model's own information, or differences of gradients;
  * where these are not definite, the scale on which the model spreads its chains. */
 static sgfs_status rough_metric(lockstep *a, sgfs_err *err) {
@@ -143,7 +134,7 @@ static sgfs_status rough_metric(lockstep *a, sgfs_err *err) {
         status = sgfsi_places_curvature(&a->places, a->m, A, err);
     if (status != SGFS_OK) return status;
     if (a->dense && sgfsi_potrf(a->dev, D, A) == 0) {
-        invert(a, A);
+        sgfsi_invert_triangle(a->dev, D, A, a->C);
     } else {
         model->kind->start(model, a->room + D, a->room);
         for (int64_t j = 0; j < D; j++) a->C[a->dense ? j * D + j : j] = a->room[j];
@@ -162,7 +153,7 @@ static sgfs_status open_metric(lockstep *a, sgfs_err *err) {
         sgfs_status status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
         if (status != SGFS_OK) return status;
         memcpy(a->m, s->anchor->theta, (size_t)a->D * sizeof *a->m);
-        invert(a, s->anchor->L);
+        sgfsi_invert_triangle(a->dev, a->D, s->anchor->L, a->C);
         return SGFS_OK;
     }
     const sgfsi_mode_plan how = {
@@ -474,8 +465,12 @@ static sgfs_status step_together(sgfs_sampler *first, const sgfs_iteration *now,
     sgfs_status status = a->ready ? SGFS_OK : begin(a, err);
     if (status != SGFS_OK) return status;
     double u = 0.5 + fmod(golden * (double)now->t, 1), time = u * exp(a->path);
-    int64_t steps = (int64_t)fmin(ceil(time / a->eps), MOST_STEPS);
+    int64_t most = window_ends(now->warmup / 5, now->warmup) && now->t <= now->warmup / 5
+                       ? FIRST_STEPS
+                       : MOST_STEPS;
+    int64_t steps = (int64_t)fmin(ceil(time / a->eps), (double)most);
     double eps = fmin(time / (double)steps, a->eps);
+    time = eps * (double)steps;
     status = travel(a, now->t, eps, steps, err);
     if (status != SGFS_OK) return status;
     if (warm) {

@@ -50,7 +50,8 @@ sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_
         return SGFS_OK;
     }
     sgfsi_pilot pilot = {.stiff = 1, .soft = 1};
-    if (power > 0) pilot = sgfsi_pilot_of(now->model);
+    sgfs_status status = power > 0 ? sgfsi_pilot_of(now->model, &pilot, err) : SGFS_OK;
+    if (status != SGFS_OK) return status;
     double h = 2 * excess / now->gamma, slow = fmin(pilot.stiff / pilot.soft, most_slow);
     double draws = fmax(10000, ceil(100 * 2 / h * slow));
     sgfsi_plan_lengths(plan, fmax(1000, ceil(fmin(10 / h * slow, draws / 2))), draws,

@@ -96,7 +96,7 @@ static sgfs_status check_blocks(const sgfs_draws *d, sgfs_err *err) {
 
 sgfs_draws *sgfsi_draws_new(sgfsi_json *header, sgfs_err *err) {
     sgfs_draws *d = calloc(1, sizeof *d);
-    if (d == NULL || header == NULL) {
+    if (d == NULL || !sgfsi_json_whole(header)) {
         sgfsi_json_free(header);
         free(d);
         sgfsi_fail_memory(err, "the draws of a run");
@@ -229,16 +229,17 @@ sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
 }
 
 sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws) {
+    if (draws == NULL) return (sgfs_draws_shape){0, 0, 0};
     sgfsi_used used = sgfsi_draws_used(draws, NULL);
     return (sgfs_draws_shape){used.chains, used.draws, draws->D};
 }
 
 const char *sgfs_draws_param(const sgfs_draws *draws, int64_t index) {
-    return index >= 0 && index < draws->D ? draws->param[index] : NULL;
+    return draws != NULL && index >= 0 && index < draws->D ? draws->param[index] : NULL;
 }
 
 const double *sgfs_draws_chain(const sgfs_draws *draws, int64_t chain) {
-    for (int64_t c = 0; c < draws->chains; c++)
+    for (int64_t c = 0; draws != NULL && c < draws->chains; c++)
         if (draws->chain[c].draws > 0 && chain-- == 0) return draws->chain[c].theta;
     return NULL;
 }
@@ -278,7 +279,9 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     }
     /* The state replaces the one that new draws begin with. */
     char *state = strdup(d->state);
-    if (status == SGFS_OK && state == NULL) status = sgfsi_fail_memory(err, "the draws");
+    copy->audit = sgfsi_json_copy(d->audit);
+    if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL)))
+        status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {
         free(state);
         sgfs_draws_free(copy);
@@ -286,7 +289,6 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     }
     free(copy->state);
     copy->state = state;
-    if (d->audit != NULL) copy->audit = sgfsi_json_copy(d->audit);
     return copy;
 }
 

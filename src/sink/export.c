@@ -68,11 +68,8 @@ static sgfs_status write_files(const sgfs_export_kind *kind, const sgfs_draws *d
 
 sgfs_status sgfs_draws_export(const sgfs_draws *draws, const char *path, bool overwrite,
                               sgfs_err *err) {
-    if (draws == NULL || path == NULL) {
-        bool said = draws == NULL && err != NULL && err->code != SGFS_OK;
-        return said ? err->code
-                    : sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_export: needs draws and a path.");
-    }
+    if (draws == NULL) return sgfsi_fail_handle(err, "sgfs_draws_export");
+    if (path == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_export: a path is needed.");
     const sgfs_export_kind *kind = NULL;
     size_t length = strlen(path), longest = 0;
     char list[128] = "";

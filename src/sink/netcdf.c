@@ -16,20 +16,21 @@
  * Left to itself on a full disk HDF5 leaves files that open and show wrong numbers, and crashes the
  * process when it ends (both seen with 1.10). The price is room for the compressed file in memory.
  *
- * The netCDF and HDF5 libraries are not safe for threads: one lock serialises our use of them.
- * netCDF has switched off HDF5's own printing of errors before we see it.
+ * It is made in a process of its own: netCDF and HDF5 crash or call exit where an allocation fails
+ * (19 of 138 tried), and are not safe for threads. Since nothing but memory can fail there, whatever
+ * goes wrong in that process counts as memory that ran out.
  */
+#include <errno.h>
 #include <math.h>
 #include <netcdf.h>
 #include <netcdf_mem.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/apart.h"
 #include "sink/export.h"
 
 enum { NAME_MAX_BYTES = 200, CHUNK_NUMBERS = 1 << 17 };
-static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct writer {
     const sgfs_draws *d;
@@ -252,9 +253,24 @@ static void put_groups(writer *w) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* In a process of its own: nothing is freed. */
+static sgfsi_made make_image(void *work) {
+    enum { FIRST_BYTES = 1 << 16 }; /* of the image, which grows */
+    writer *w = work;
+    NC_memio image = {0};
+    /* The name given to the library stands nowhere. */
+    if (ok(w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w->file))) put_groups(w);
+    if (w->rc == NC_NOERR) ok(w, nc_close_memio(w->file, &image));
+    if (w->rc == NC_NOERR && image.memory == NULL) w->rc = NC_ENOMEM;
+    return (sgfsi_made){.bytes = image.memory,
+                        .size = image.size,
+                        .code = w->rc < 0   ? -w->rc
+                                : w->rc > 0 ? -NC_EHDFERR
+                                            : 0};
+}
+
 static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
                                 sgfs_err *err) {
-    enum { FIRST_BYTES = 1 << 16 }; /* of the image, which grows */
     writer w = {.d = d, .used = used, .rc = NC_NOERR};
     w.blocks = sgfsi_export_blocks(d, make_name, &w.block_count, err);
     if (w.blocks == NULL) return SGFS_ENOMEM;
@@ -263,24 +279,18 @@ static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FIL
         int64_t size = w.blocks[b].rows * w.blocks[b].cols;
         if (size > widest) widest = size;
     }
-    NC_memio image = {0};
     w.numbers = malloc((size_t)(widest * used->draws) * sizeof(double));
-    if (w.numbers == NULL) w.rc = NC_ENOMEM;
-    /* The whole file is made in memory; the name given to the library stands nowhere. */
-    pthread_mutex_lock(&library_lock);
-    if (w.rc == NC_NOERR && ok(&w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w.file))) {
-        put_groups(&w);
-        ok(&w, nc_close_memio(w.file, &image)); /* also after an error: it frees */
-    }
-    pthread_mutex_unlock(&library_lock);
-    bool made = w.rc == NC_NOERR && image.memory != NULL;
-    if (made) fwrite(image.memory, 1, image.size, f);
-    free(image.memory);
+    int code = w.numbers != NULL ? sgfsi_apart(make_image, &w, f) : -ENOMEM;
     free(w.numbers);
     sgfsi_export_blocks_free(w.blocks, w.block_count);
-    if (made) return SGFS_OK;
-    if (w.rc == NC_ENOMEM) return sgfsi_fail_memory(err, "an export");
-    return sgfsi_fail(err, SGFS_EIO, "The netCDF file cannot be made: %s.", nc_strerror(w.rc));
+    if (code == 0) return SGFS_OK;
+    if (code < -1 && code != -ENOMEM) return sgfsi_fail_io(err, "netCDF", "make the file", -code);
+    return sgfsi_fail(err, SGFS_ENOMEM,
+                      "The netCDF library could not make the file, most likely because memory ran "
+                      "out (%s); a .csv or .npy file needs less.",
+                      code > 0    ? nc_strerror(-code)
+                      : code < -1 ? strerror(-code)
+                                  : "its process ended early");
 }
 
 const sgfs_export_kind sgfs_export_netcdf = {

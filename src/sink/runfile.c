@@ -170,7 +170,7 @@ sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err
 /* ---- creating -------------------------------------------------------------------------------- */
 
 static sgfs_status fail_create(const char *path, int error, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write there: %s.", path, strerror(error));
+    return sgfsi_fail_io(err, path, "write there", error);
 }
 
 static sgfs_status fail_busy(const char *path, sgfs_err *err) {
@@ -179,31 +179,38 @@ static sgfs_status fail_busy(const char *path, sgfs_err *err) {
 }
 
 /* An exclusive lock at once or not at all. */
-static sgfs_status lock_fd(int fd, const char *path, sgfs_err *err) {
+static sgfs_status lock_fd(int fd, const char *path, bool *busy, sgfs_err *err) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return SGFS_OK;
-    if (errno == EWOULDBLOCK) return fail_busy(path, err);
+    *busy = errno == EWOULDBLOCK;
+    if (*busy) return fail_busy(path, err);
     return sgfsi_fail(err, SGFS_EIO, "%s: cannot lock: %s; write the run to a local folder.", path,
                       strerror(errno));
 }
 
 /* path.tmp, ours alone. A stale one of a killed process is taken over; one that was renamed away
- * between our open and our lock belongs to a writer who was faster. */
+ * between our open and our lock belongs to a writer who was faster. What we made and cannot use is
+ * removed. */
 static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
-    f->fd = open(f->temp, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
+    f->fd = open(f->temp, flags | O_CREAT | O_EXCL, 0666);
+    bool made = f->fd >= 0, busy = false;
+    if (!made && errno == EEXIST) f->fd = open(f->temp, flags | O_CREAT, 0666);
     if (f->fd < 0) return fail_create(f->path, errno, err);
-    sgfs_status status = lock_fd(f->fd, f->path, err);
+    sgfs_status status = lock_fd(f->fd, f->path, &busy, err);
     struct stat ours, named;
-    if (status == SGFS_OK && (fstat(f->fd, &ours) != 0 || lstat(f->temp, &named) != 0 ||
-                              ours.st_ino != named.st_ino || ours.st_dev != named.st_dev))
-        status = fail_busy(f->path, err);
-    if (status == SGFS_OK) {
-        int error = S_ISREG(ours.st_mode) ? sgfsi_io_truncate(f->fd, 0) : EINVAL;
-        if (error != 0) status = fail_create(f->path, error, err);
-    }
-    if (status != SGFS_OK) {
-        close(f->fd); /* the file itself is someone else's */
-        f->fd = -1;
-    }
+    int error = 0;
+    if (status == SGFS_OK && (fstat(f->fd, &ours) != 0 || lstat(f->temp, &named) != 0))
+        error = errno;
+    else if (status == SGFS_OK && (ours.st_ino != named.st_ino || ours.st_dev != named.st_dev))
+        busy = true;
+    else if (status == SGFS_OK)
+        error = S_ISREG(ours.st_mode) ? sgfsi_io_truncate(f->fd, 0) : EINVAL;
+    if (status == SGFS_OK && busy) status = fail_busy(f->path, err);
+    if (status == SGFS_OK && error != 0) status = fail_create(f->path, error, err);
+    if (status == SGFS_OK) return SGFS_OK;
+    if (made && !busy) unlink(f->temp);
+    close(f->fd);
+    f->fd = -1;
     return status;
 }
 
@@ -235,7 +242,8 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
         if (errno == EEXIST) return sgfsi_fail_exists(f->path, err);
     }
     int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
-    sgfs_status status = old >= 0 ? lock_fd(old, f->path, err) : SGFS_OK;
+    bool busy;
+    sgfs_status status = old >= 0 ? lock_fd(old, f->path, &busy, err) : SGFS_OK;
     int error = status == SGFS_OK ? sgfsi_io_rename(f->temp, f->path) : 0;
     if (error != 0) status = fail_create(f->path, error, err);
     if (old >= 0) close(old);
@@ -244,9 +252,10 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
 
 /* Sizes from the header, by way of the reader's checks: we never write what we could not read. */
 static sgfs_status take_shape(sgfsi_runfile *f, const char *json, sgfs_err *err) {
-    sgfsi_json *copy = sgfsi_json_parse(json, strlen(json), "run header", err);
-    sgfs_draws *d = copy == NULL ? NULL : sgfsi_draws_new(copy, err);
-    if (d == NULL) return copy == NULL ? SGFS_EDATA : SGFS_ERUNFILE;
+    sgfs_err why = {SGFS_OK, ""};
+    sgfsi_json *copy = sgfsi_json_parse(json, strlen(json), "run header", &why);
+    sgfs_draws *d = copy == NULL ? NULL : sgfsi_draws_new(copy, &why);
+    if (d == NULL) return sgfsi_fail(err, why.code, "%s", why.text);
     f->chains = d->chains;
     f->D = d->D;
     f->S = d->S;
@@ -315,7 +324,7 @@ sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err) {
  * is told that it is there; killed in the middle of it, the file has a torn end again and all of
  * its draws. A run that is still being written is locked by its writer and refused. */
 static sgfs_status fail_note(const char *path, int error, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", path, strerror(error));
+    return sgfsi_fail_io(err, path, "write", error);
 }
 
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {

@@ -31,7 +31,7 @@ sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err); /* fsync, clos
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err);
 
 /* A plain file that begins as run files do? */
-bool sgfsi_runfile_is(const char *path);
+sgfs_status sgfsi_runfile_is(const char *path, bool *is, sgfs_err *err);
 /* Its header only: draws without any, however long the file is. */
 sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err);
 sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err);

@@ -209,7 +209,9 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
         return sgfsi_draws_append(d, b->chain, b->count, theta, theta + b->count * d->D, err);
     }
     case SGFSI_NOTE_AUDIT: {
-        sgfsi_json *audit = sgfsi_json_parse((char *)r->bytes, (size_t)b->bytes, "audit", NULL);
+        sgfs_err why = {SGFS_OK, ""};
+        sgfsi_json *audit = sgfsi_json_parse((char *)r->bytes, (size_t)b->bytes, "audit", &why);
+        if (sgfsi_fail_hard(&why, err) != SGFS_OK) return why.code;
         bool whole = sgfsi_json_is_object(audit);
         sgfsi_json_free(whole ? d->audit : audit);
         if (whole) d->audit = audit; /* the last one counts */
@@ -263,8 +265,7 @@ static sgfs_status open_plain(reader *r, sgfs_err *err) {
     struct stat st;
     r->fd =
         open(r->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* never wait for a pipe's other end */
-    if (r->fd < 0 || fstat(r->fd, &st) != 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open: %s.", r->path, strerror(errno));
+    if (r->fd < 0 || fstat(r->fd, &st) != 0) return sgfsi_fail_io(err, r->path, "open", errno);
     r->size = (int64_t)st.st_size;
     if (S_ISREG(st.st_mode)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs, nor a plain file.", r->path);
@@ -298,12 +299,13 @@ sgfs_draws *sgfsi_runfile_head(const char *path, sgfs_err *err) {
     return r.d; /* NULL unless all of it was read */
 }
 
-bool sgfsi_runfile_is(const char *path) {
+sgfs_status sgfsi_runfile_is(const char *path, bool *is, sgfs_err *err) {
     unsigned char magic[8];
     reader r = {.fd = -1, .path = path};
-    bool is = open_plain(&r, NULL) == SGFS_OK && r.size >= (int64_t)sizeof magic &&
-              read_at(&r, 0, magic, sizeof magic, NULL) == SGFS_OK &&
-              memcmp(magic, sgfsi_run_magic, sizeof magic) == 0;
+    sgfs_err why = {SGFS_OK, ""};
+    *is = open_plain(&r, &why) == SGFS_OK && r.size >= (int64_t)sizeof magic &&
+          read_at(&r, 0, magic, sizeof magic, &why) == SGFS_OK &&
+          memcmp(magic, sgfsi_run_magic, sizeof magic) == 0;
     if (r.fd >= 0) close(r.fd);
-    return is;
+    return sgfsi_fail_hard(&why, err);
 }

@@ -348,6 +348,19 @@ def test_constant_column_runs_and_warns(sgfs):
         assert np.isfinite(draws).all() and draws.shape[:2] == (2, 80)
 
 
+@pytest.mark.parametrize("unit", ["e200", "e-200", "e160", "e-160"])
+@pytest.mark.parametrize("column", ["a", "y"])
+def test_spreads_without_squares_are_named(sgfs, unit, column):
+    x, y = quarters()
+    cells = [f"{a},{b},{c}".split(",") for (a, b), c in zip(x, y)]
+    for row in cells:
+        row["a b y".split().index(column)] += unit
+    write(sgfs.folder / "far.csv", ["a,b,y", *(",".join(row) for row in cells)])
+    done = sgfs("sample", "linear", "--data", "far.csv", "--out", "far.run")
+    assert done.returncode == DATA and f'column "{column}" reaches from ' in done.stderr, done.stderr
+    assert ("too little" if "-" in unit else "too far") in done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_unwritable_folder(site):
     locked = site.folder / "locked"

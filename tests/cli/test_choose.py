@@ -115,6 +115,22 @@ def test_a_tail_that_few_proposals_reach_is_seen(site):
     assert sd[0] / sd[1] == pytest.approx(1, abs=0.09)
 
 
+def test_a_tail_in_one_of_many_rows_is_seen(site):
+    """Of 30,000 rows a draw would ask few, and the pilot of 20,000 may not have the one that matters."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((30000, 3))
+    y = (rng.random(30000) < 1 / (1 + np.exp(-x[:, 1]))).astype(int)
+    plain = Sgfs(site.folder, prior=None)
+    for far in (1, 1000):
+        x[17, 0] = far
+        y[17] = 1
+        save(site.folder / "many.csv", x, y)
+        done = sample(plain, "many.csv", "--draws", "20", "--warmup", "20", "--allow-unconverged")
+        told = header(site)
+        assert done.returncode == 0 and told["sampler"] == ("exact-rows" if far == 1 else "exact-hmc"), told["chosen"]
+        assert ("heavier tails" in told["chosen"]) == (far > 1), told["chosen"]
+
+
 @pytest.mark.parametrize("data", ["small.csv", "wide.csv"])
 def test_exact_draws_can_be_asked_for(site, data):
     """The way is the one that would have been chosen."""
@@ -122,7 +138,9 @@ def test_exact_draws_can_be_asked_for(site, data):
 
 
 def test_a_network_on_a_small_table_is_drawn_exactly(site):
-    assert chosen(site, "small.csv", "--hidden", "2", model="mlp")[0] == "nuts"
+    for words in ((), ("--sampler", "exact")):
+        sampler, why = chosen(site, "small.csv", "--hidden", "2", *words, model="mlp")
+        assert sampler == "nuts" and "exact around the modes that its chains find" in why and "no bias" not in why
     assert chosen(site, "small.csv", "--hidden", "2", "--sampler", "exact", model="mlp")[0] in ("nuts", "exact-hmc")
 
 
@@ -160,7 +178,7 @@ def test_without_an_anchor_regressions_and_small_networks_are_drawn_exactly(site
     sampler, why = chosen(site, "small.csv", "--prior", "laplace")
     assert sampler == "exact-pairs" and why.endswith("no bias).")
     sampler, why = chosen(site, "small.csv", "--hidden", "2", model="mlp")
-    assert sampler == "nuts" and why == "Sampler nuts (all 2,000 rows; no bias)."
+    assert sampler == "nuts" and why.startswith("Sampler nuts (all 2,000 rows; exact around the modes"), why
 
 
 def test_a_larger_network_is_drawn_by_scoring(site):
@@ -290,6 +308,7 @@ def test_draws_until_there_are_enough(site):
     planned, made, kept, ess = lengths(site)
     assert planned == 1000 and made in (4000, 8000) and kept == made and ess >= 400
     assert "going on to 2000." in done.stderr and f"lengthened from 1000 to {made} draws" in done.stdout
+    assert f"warm-up + {made} draws)" in site.ok("summary", "a.run").stdout  # the title, too
     assert header(site)["draws"] == 1000 and header(site)["config"]["run.ess"] == "400"
     assert f"num_samples = {made}" in exported(site, "a.stan.csv")
     assert site.draws("a.run").shape == (4, made, 4)
@@ -324,7 +343,16 @@ def test_there_is_an_end_to_it(site):
     done = sample(site, "small.csv", "--rho", "0.999", "--draws", "100", "--ess", "400")
     planned, made, _, ess = lengths(site)
     assert made == LONGEST * planned and ess < 400
-    assert f"{LONGEST} times what was planned, and stays below 400: the run ends here." in done.stderr
+    assert f"{LONGEST} times what was planned: the run ends here." in done.stderr
+    assert f"The smallest effective sample size is {ess:.0f} of 400, and the largest R-hat" in done.stderr
+
+
+def test_chains_that_do_not_agree_go_on(site):
+    """64 chains have 800 effective draws after 500 each, and an R-hat of 1.07: each has 13."""
+    done = sample(site, "small.csv", "--rho", "0.95", "--chains", "64", "--draws", "500", "--ess", "400", "--threads", "2")
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)
+    assert max(p["r_hat"] for p in told["params"]) <= 1.05
+    assert "of 400, R-hat is 1.0" in done.stderr, done.stderr
 
 
 def test_time_ends_it_too(site):

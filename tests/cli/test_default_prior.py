@@ -82,10 +82,49 @@ def test_numbers_and_columns_of_zeros_and_ones(site, words):
 
 
 def test_sparse_columns_are_not_centred(site):
+    """The intercept is the one at 0, and as wide as the years' mean times their coefficient's sd makes it."""
     A = np.column_stack([np.ones(ROWS), YEAR / 2000, CITY])  # by 2000: Newton's matrix is a good one then
-    t = logistic_mode(A, np.diag([1, YEAR.var(ddof=1) / 2000**2, 1]) / 2.5**2)
+    wide = 1 + (YEAR.mean() / YEAR.std(ddof=1)) ** 2 + CITY.mean() ** 2
+    t = logistic_mode(A, np.diag([1 / wide, YEAR.var(ddof=1) / 2000**2, 1]) / 2.5**2)
     got = mode(site, "logistic", "rows.svm")
     np.testing.assert_allclose(got["mean"], t / [1, 2000, 1], rtol=1e-5)
+    dense = mode(site, "logistic", "both.csv")  # where the data decide the slope, so do they here
+    assert abs(got["mean"][1] / dense["mean"][1] - 1) < 0.1
+
+
+GROUP = np.arange(ROWS) % 3
+
+
+def test_without_an_intercept_groups_keep_their_means(site):
+    """Cell means far from 0: with sd(y) for a scale the prior would pull every mean towards 0."""
+    y = np.array([4e3, 5e3, 5.5e3])[GROUP] + 700 * NOISE + 1e5
+    write(site.folder / "cells.csv", ["a,b,c,y", *(",".join(f"{g == k:d}" for k in range(3)) + f",{v!r}" for g, v in zip(GROUP, map(float, y)))])
+    done = site.ok("sample", "linear", "--data", "cells.csv", "--target", "y", "--no-intercept", "--draws", "4000", "--seed", "5",
+                   "--out", "fit.run", "--overwrite")
+    assert "2.5 rms(y)" in done.stderr and "constant" not in done.stderr
+    rms = np.hypot(y.mean(), y.std(ddof=1))
+    info = header(site)["model_info"]
+    np.testing.assert_allclose(info["prior_sds"], [2.5 * rms] * 3 + [1], rtol=1e-9)
+    draws = site.draws().reshape(-1, 4)
+    for k in range(3):
+        cell = y[GROUP == k]
+        assert abs(draws[:, k].mean() - cell.mean()) < 0.2 * y.std() / np.sqrt(len(cell))
+    pooled = np.sqrt(np.mean([y[GROUP == k].var(ddof=1) for k in range(3)]))
+    assert abs(draws[:, 3].mean() - np.log(pooled)) < 0.05
+
+
+@pytest.mark.parametrize("model,y,reach", [
+    ("logistic", np.arange(ROWS) % 20 == 7, np.log(19)),
+    ("softmax", np.arange(ROWS) % 20 == 7, np.log(19)),
+    ("poisson", np.arange(ROWS) % 3 * 1e5, np.log(1e5)),
+])
+def test_without_an_intercept_the_predictors_middle_is_in_reach(site, model, y, reach):
+    write(site.folder / "cells.csv", ["one,b,y", *(f"3,{g == 1:d},{int(v)}" for g, v in zip(GROUP, y))])
+    done = site.ok("sample", model, "--data", "cells.csv", "--target", "y", "--no-intercept", "--draws", "100", "--allow-unconverged",
+                   "--out", "fit.run", "--overwrite")
+    assert "constant" not in done.stderr, done.stderr
+    s = 2.5 * np.hypot(1, reach)
+    np.testing.assert_allclose(header(site)["model_info"]["prior_sds"], [s / 3, s], rtol=1e-9)
 
 
 def test_linear_in_closed_form(site):

@@ -66,6 +66,16 @@ def test_the_next_command_can_be_pasted(site):
     assert done.returncode == 0 and done.stdout.startswith("Trust"), done.stderr
 
 
+def test_rows_are_named_where_settings_are_in_the_way(site):
+    (site.folder / "my rows.csv").write_bytes((site.folder / "good.csv").read_bytes())
+    plain = Sgfs(site.folder, prior=None)
+    done = plain("sample", "logistic", "--data", "my rows.csv", *STUCK, "--draws", "100", "--out", "a.run", "--overwrite")
+    told = done.stdout.split("\n")[1]
+    assert told.startswith("What to type next: sgfs sample logistic --data 'my rows.csv' --sampler "), told
+    done = plain(*shlex.split(told.removeprefix("What to type next: sgfs ")), "--out", "b.run", "--overwrite")
+    assert done.returncode == 0 and done.stdout.startswith("Trust"), done.stderr
+
+
 def test_an_approximate_sampler_is_to_be_audited(site):
     done = sample(site, "--sampler", "sgfs-cv")
     assert done.returncode == 0 and done.stdout.startswith("Trust, with care: sgfs-cv is approximate")

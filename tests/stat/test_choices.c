@@ -147,7 +147,8 @@ static void test_pilot_knows_the_curvature(void **state) {
         sgfs_data *data = sgfs_data_wrap(&arrays, cfg, NULL);
         sgfs_model *m = sgfs_model_open("linear", data, cfg, NULL);
         double most, least;
-        sgfsi_pilot pilot = sgfsi_pilot_of(m);
+        sgfsi_pilot pilot;
+        assert_int_equal(sgfsi_pilot_of(m, &pilot, NULL), SGFS_OK);
         extremes(q.D, q.A, &most, &least);
         most /= (double)q.N;
         least /= (double)q.N;

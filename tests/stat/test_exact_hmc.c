@@ -130,7 +130,7 @@ static void test_the_law_does_not_depend_on_the_start(void **state) {
                             {NULL, NULL}};
     const setting kink_nuts[] = {{"sampler.kind", "nuts"}, {"prior.kind", "laplace"},
                                  {"run.chains", "2"},      {"run.warmup", "300"},
-                                 {"run.draws", "700"},     {NULL, NULL}};
+                                 {"run.draws", "1000"},    {NULL, NULL}};
     const setting another[] = {{"sampler.kind", "exact-hmc"}, /* or the draws would be alike */
                                {"run.seed", "5"},
                                {"run.draws", "600"},

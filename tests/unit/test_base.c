@@ -180,6 +180,11 @@ static void test_arena_refuses_what_overflows(void **state) {
     assert_null(sgfsi_arena_alloc(&arena, INT64_MAX, 8));
     assert_null(sgfsi_arena_alloc(&arena, INT64_MAX, 2));
     assert_null(sgfsi_arena_alloc(&arena, INT64_MAX / 8 + 2, 16));
+    /* It remembers that, also behind pieces that could be made, until it is freed. */
+    assert_non_null(sgfsi_arena_alloc(&arena, 3, 8));
+    assert_true(sgfsi_arena_failed(&arena));
+    sgfsi_arena_free(&arena);
+    assert_false(sgfsi_arena_failed(&arena));
     assert_null(arena.head);
 }
 

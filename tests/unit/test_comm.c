@@ -56,6 +56,7 @@ static const sgfsi_comm_ops ops = {.gather = gather, .broadcast = broadcast};
 
 typedef struct process {
     sgfsi_comm comm;
+    sgfs_err said[MOST];
     const sgfs_model *m;
     const double *theta;
     double lp, G[P + 1], A[(P + 1) * (P + 1)], took, now;
@@ -87,7 +88,7 @@ static void together(int64_t size, const sgfs_model *m, const double *theta, pro
     for (int64_t k = 0; k < size; k++) {
         p[k] =
             (process){.m = m, .theta = theta, .took = k == 0 ? 0.16 : 0.01, .now = 7.5 - (double)k};
-        p[k].comm = (sgfsi_comm){"test", "", &ops, k, size, &room};
+        p[k].comm = (sgfsi_comm){"test", "", &ops, k, size, &room, p[k].said};
         assert_int_equal(pthread_create(&thread[k], NULL, work, &p[k]), 0);
     }
     for (int64_t k = 0; k < size; k++) pthread_join(thread[k], NULL);
@@ -226,6 +227,7 @@ static const char path[] = "test_comm.run";
 
 typedef struct runner {
     sgfsi_comm comm;
+    sgfs_err said[TOGETHER];
     const bench *b;
     const char *path;
     bool stops;
@@ -264,7 +266,7 @@ static void sample_together(const bench *b, const char *to, int64_t stopper, run
     pthread_barrier_init(&room.barrier, NULL, TOGETHER);
     for (int64_t k = 0; k < TOGETHER; k++) {
         r[k] = (runner){.b = b, .path = to, .stops = k == stopper};
-        r[k].comm = (sgfsi_comm){"test", "", &ops, k, TOGETHER, &room};
+        r[k].comm = (sgfsi_comm){"test", "", &ops, k, TOGETHER, &room, r[k].said};
         assert_int_equal(pthread_create(&thread[k], NULL, sample, &r[k]), 0);
     }
     for (int64_t k = 0; k < TOGETHER; k++) pthread_join(thread[k], NULL);
@@ -356,9 +358,12 @@ static void a_failure_counts_before_a_stop(void **state) {
                {SGFS_EIO, SGFS_ESTOPPED, SGFS_EIO},
                {SGFS_EIO, SGFS_EDATA, SGFS_EIO}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        sgfs_err other = {row[i].theirs, "theirs"};
-        const sgfsi_comm two = {
-            .name = "test", .ops = &(sgfsi_comm_ops){.gather = hear}, .size = 2, .state = &other};
+        sgfs_err other = {row[i].theirs, "theirs"}, said[2];
+        const sgfsi_comm two = {.name = "test",
+                                .ops = &(sgfsi_comm_ops){.gather = hear},
+                                .size = 2,
+                                .state = &other,
+                                .said = said};
         if (row[i].mine != SGFS_OK) sgfsi_fail(&err, row[i].mine, "mine");
         assert_int_equal(sgfsi_comm_agree(&two, row[i].mine, &err), row[i].all);
         if (row[i].all != SGFS_OK)

@@ -29,7 +29,7 @@ static double predicted_sd(int64_t N, const char *lambda) {
     sgfs_model *m = d != NULL ? sgfs_model_open("linear", d, cfg, &err) : NULL;
     if (m == NULL) fail_msg("%s", err.text);
     assert_int_equal(m->D, 1);
-    assert_true(sgfsi_curvature_sd(m, &theta, &sd));
+    assert_true(sgfsi_curvature_sd(m, &theta, &sd, NULL));
     sgfs_model_free(m);
     sgfs_data_free(d);
     sgfs_config_free(cfg);

@@ -11,7 +11,7 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "posterior/posterior.h"
+#include "posterior/places.h"
 #include "tools/check.h"
 #include "tools/unit_prior.h"
 
@@ -239,6 +239,32 @@ static void refuse(const double *y, const char *row, const char *number) {
     close_bench(&b);
 }
 
+/* Predictors past 745, whose exponentials are 0 or infinite, that cancel. */
+static void test_pairs_far_out(void **state) {
+    (void)state;
+    static const double centre[][2] = {{-800, 0}, {800, 0}, {-720, 0}, {710, 0}, {0, 900}};
+    static const double step[][2] = {{800.5, 0}, {801, 0}, {719, 0}, {-709, 0.1}, {0, 900.4}};
+    bench b;
+    open_bench(&b);
+    sgfsi_arena arena = {NULL};
+    sgfsi_places p;
+    assert_int_equal(sgfsi_places_open(&p, b.m, 2, false, 1, &arena, NULL), SGFS_OK);
+    for (int i = 0; i < 5; i++) {
+        double plus, minus, lp, G[2];
+        assert_int_equal(sgfsi_places_pairs(&p, centre[i], 1, step[i], &plus, &minus, NULL),
+                         SGFS_OK);
+        for (int side = 0; side < 2; side++) {
+            double sign = side == 0 ? 1 : -1, got = side == 0 ? plus : minus;
+            double at[2] = {centre[i][0] + sign * step[i][0], centre[i][1] + sign * step[i][1]};
+            sgfs_status status = sgfsi_posterior_full(b.m, at, &lp, G, NULL, NULL);
+            if (status == SGFS_OK) assert_near(got, lp, 1e-12 * fabs(lp), "far out");
+            else assert_true(got == -INFINITY);
+        }
+    }
+    sgfsi_arena_free(&arena);
+    close_bench(&b);
+}
+
 static void test_targets_that_are_no_counts(void **state) {
     (void)state;
     refuse((const double[FEW]){2, 0, -3, 1}, "row 3 ", "is -3;");
@@ -277,6 +303,7 @@ int main(void) {
         cmocka_unit_test(test_random_draws_have_the_distribution),
         cmocka_unit_test(test_log_density_of_counts_of_any_size),
         cmocka_unit_test(test_exposure_is_part_of_the_predictor),
+        cmocka_unit_test(test_pairs_far_out),
         cmocka_unit_test(test_targets_that_are_no_counts),
         cmocka_unit_test(test_a_wild_predictor_is_a_failure),
     };

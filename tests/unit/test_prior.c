@@ -500,7 +500,8 @@ static void test_no_mode_search_on_a_kink(void **state) {
     assert_int_equal(sgfsi_mode_search(b.m, &plan, &arena, &mode, &b.err), SGFS_EUSAGE);
     assert_non_null(strstr(b.err.text, "kink"));
     assert_non_null(strstr(b.err.text, "--sampler nuts"));
-    sgfsi_pilot pilot = sgfsi_pilot_of(b.m); /* measured as with a Gaussian */
+    sgfsi_pilot pilot; /* measured as with a Gaussian */
+    assert_int_equal(sgfsi_pilot_of(b.m, &pilot, &b.err), SGFS_OK);
     assert_true(pilot.stiff > pilot.soft);
     sgfsi_arena_free(&arena);
     close_bench(&b);

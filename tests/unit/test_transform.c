@@ -133,7 +133,7 @@ static void test_blocks_and_tables(void **state) {
         sgfsi_table head = some_table(), t = some_table();
         sgfsi_recipe *of_blocks, *of_t;
         sgfsi_transformed done;
-        const sgfsi_beside beside = {NULL, NULL};
+        const sgfsi_beside beside = {NULL, NULL, NULL};
         for (int64_t n = 1; n <= N; n = 3 * n + 1) {
             assert_int_equal(sgfsi_recipe_new(&of_blocks, cfg, &head, true, &err), SGFS_OK);
             if (in_blocks(of_blocks, cells, n, &a, &err) != SGFS_OK) fail_msg("%s", err.text);

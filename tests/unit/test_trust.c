@@ -137,12 +137,12 @@ static const expected table[] = {
      {.header = EXACT, .shift = 2},
      SGFS_GRADE_WRONG,
      "in different places (R-hat ",
-     "--sampler nuts"},
+     "--sampler exact-hmc"},
     {"never there",
      {.header = EXACT, .shift = 30},
      SGFS_GRADE_WRONG,
      "chain 4 never visits the values of b",
-     "--sampler nuts"},
+     "--sampler exact-hmc"},
     {"never there, and no R-hat above 1.2 needed",
      {.header = NUTS, .shift = 9},
      SGFS_GRADE_WRONG,
@@ -152,7 +152,7 @@ static const expected table[] = {
      {.header = EXACT, .scale = 1e-3},
      SGFS_GRADE_WRONG,
      "chain 4 hardly moves: it covers 0.",
-     "--sampler nuts"},
+     "--sampler exact-hmc"},
     {"exploded",
      {.header = CV, .wide = 103},
      SGFS_GRADE_WRONG,
@@ -167,7 +167,7 @@ static const expected table[] = {
      {.header = EXACT, .far = 1000},
      SGFS_GRADE_WRONG,
      "a few draws of b lie far away from all others",
-     "--sampler nuts"},
+     "--sampler exact-hmc"},
     {"a half too wide",
      {.header = CV, .wide = 1.6},
      SGFS_GRADE_SHORT,
@@ -292,13 +292,47 @@ static void test_every_grade(void **state) {
 /* The model's name comes from a file, and the command is made to be pasted. */
 static void test_a_command_does_no_harm(void **state) {
     (void)state;
-    fault f = {.header = CV, .model = "x; rm y", .shift = 30};
-    sgfs_draws *d = make_run(&f);
-    sgfs_summary *s = sgfsi_summary_new(d, 1, NULL);
-    assert_non_null(s);
-    assert_null(strstr(s->next, "rm y"));
-    sgfsi_summary_free(s);
-    sgfs_draws_free(d);
+    static const char *const model[] = {"x; rm y", "x'; rm y", "-x", "x\\n rm y", "x$(rm y)"};
+    for (size_t i = 0; i < sizeof model / sizeof model[0]; i++) {
+        fault f = {.header = CV, .model = model[i], .shift = 30};
+        sgfs_draws *d = make_run(&f);
+        sgfs_summary *s = sgfsi_summary_new(d, 1, NULL);
+        assert_non_null(s);
+        bool quoted = strstr(s->next, "sample 'x; rm y' ") || strstr(s->next, "'x$(rm y)' ");
+        assert_true(quoted == (i == 0 || i == 4));
+        assert_true(quoted || strstr(s->next, "sgfs sample MODEL --config RUN") == s->next);
+        sgfsi_summary_free(s);
+        sgfs_draws_free(d);
+    }
+}
+
+/* Another sampler, for which nothing that was set for the first is in the way. */
+static void test_another_sampler_is_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *header, *next;
+    } of[] = {
+        {EXACT, "sgfs sample logistic --config RUN --sampler exact-hmc"},
+        {"\"sampler\": \"exact-pairs\", \"exact\": true",
+         "sgfs sample logistic --config RUN --sampler exact-hmc"},
+        {"\"sampler\": \"exact-hmc\", \"exact\": true",
+         "sgfs sample logistic --config RUN --sampler nuts"},
+        {CV ", \"given\": {\"sampler.step\": \"0.3\", \"data.target\": \"y z\"}, \"data\": "
+            "{\"path\": \"a b.csv\", \"target\": \"y z\"}",
+         "sgfs sample logistic --data 'a b.csv' --target 'y z' --sampler exact"},
+        {CV ", \"given\": {\"sampler.step\": \"0.3\", \"prior.kind\": \"flat\"}, \"data\": "
+            "{\"path\": \"a.csv\"}",
+         "sgfs sample logistic --data FILE ... --sampler exact"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        fault f = {.header = of[i].header, .shift = 30};
+        sgfs_draws *d = make_run(&f);
+        sgfs_summary *s = sgfsi_summary_new(d, 1, NULL);
+        assert_non_null(s);
+        assert_string_equal(s->next, of[i].next);
+        sgfsi_summary_free(s);
+        sgfs_draws_free(d);
+    }
 }
 
 static void test_json_has_the_verdict(void **state) {
@@ -319,6 +353,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_grade),
         cmocka_unit_test(test_a_command_does_no_harm),
+        cmocka_unit_test(test_another_sampler_is_named),
         cmocka_unit_test(test_json_has_the_verdict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

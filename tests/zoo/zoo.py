@@ -5,7 +5,7 @@
 posterior mean has to be within 0.15 standard deviations of the reference and every standard deviation
 within 12 %, with an effective sample size of 400; or the data have to be refused, and rightly so. The
 table has the program's seconds beside the processor seconds that NumPyro took for the reference, on
-the machine that made it (reference.py NAME takes them on yours).
+the machine that made it; with --numpyro, NumPyro runs here and now, too (`pip install numpyro` first).
 
 The references are for the default prior of regressions (reference.py has it in numbers). A program
 without that default is asked by `--standardize --prior-file`, which says the same: `--prior explicit`.
@@ -160,6 +160,14 @@ def judge(program, entry, explicit, extra=(), seconds=SECONDS):
     return verdict
 
 
+def take_time_of_numpyro(entry, verdict):
+    """In place of the reference's seconds: those of the same chains on this machine."""
+    from reference import problem_of, sample
+
+    if verdict.reference and not verdict.skipped:
+        verdict.reference = {**verdict.reference, "seconds": round(sample(problem_of(entry))["seconds"], 1)}
+
+
 HEAD = (f"{'set':14}{'model':9}{'rows':>7}{'params':>7}  {'sampler':12}{'seconds':>8}{'numpyro':>9}"
         f"{'mean off':>10}{'sd off':>8}{'ESS':>8}{'R-hat':>7}  verdict")
 
@@ -186,7 +194,11 @@ def main():
     parser.add_argument("--sampler", help="this sampler, in place of the program's choice")
     parser.add_argument("--words", default="", help="more words for the program, in one text")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of a set")
+    parser.add_argument("--numpyro", action="store_true", help="NumPyro's seconds on this machine, not the stored ones")
     args = parser.parse_args()
+    if args.numpyro:
+        from reference import quiet_jax
+        quiet_jax(accelerator=False)
     unknown = set(args.names) - {entry.name for entry in ZOO}
     if unknown:
         parser.error(f"no such set: {', '.join(sorted(unknown))}")
@@ -204,6 +216,8 @@ def main():
             (entry.quick or not args.quick) and args.model in (None, entry.model)
         if wanted:
             verdicts.append(judge(program, entry, explicit, extra, args.seconds))
+            if args.numpyro:
+                take_time_of_numpyro(entry, verdicts[-1])
             print(line(entry, verdicts[-1]), flush=True)
     wrong = sum(bool(v.wrong) for v in verdicts)
     skipped = sum(bool(v.skipped) for v in verdicts)

@@ -41,6 +41,8 @@ struct sgfsi_comm {
     const sgfsi_comm_ops *ops;
     int64_t rank, size; /* which process this is, of how many */
     void *state;
+    sgfs_err *said; /* size: room to agree in. Made while opening, since who cannot make it later
+                     * would leave the others waiting. */
 };
 
 extern const sgfsi_comm sgfs_comm_self;

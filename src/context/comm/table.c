@@ -19,14 +19,20 @@ sgfs_status sgfsi_comm_open(const sgfsi_comm **comm, sgfs_err *err) {
     if (c == NULL) return sgfsi_fail_memory(err, "the communicator");
     *c = **row;
     sgfs_status status = c->ops->open(c, err);
-    if (status == SGFS_OK) *comm = c;
-    else free(c);
+    if (status == SGFS_OK) {
+        c->said = calloc((size_t)c->size, sizeof *c->said);
+        if (c->said != NULL) return *comm = c, SGFS_OK;
+        c->ops->close(c);
+        status = sgfsi_fail_memory(err, "the communicator");
+    }
+    free(c);
     return status;
 }
 
 void sgfsi_comm_close(const sgfsi_comm *c) {
     if (c == NULL || c->ops->close == NULL) return;
     c->ops->close((sgfsi_comm *)c);
+    free(c->said);
     free((sgfsi_comm *)c);
 }
 
@@ -34,8 +40,8 @@ sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *
     sgfs_err own;
     if (c->size == 1) return status;
     if (err == NULL) err = memset(&own, 0, sizeof own);
-    sgfs_err *all = calloc((size_t)c->size, sizeof *all);
-    if (all == NULL) return sgfsi_fail_memory(err, "the communicator");
+    sgfs_err *all = c->said;
+    memset(all, 0, (size_t)c->size * sizeof *all);
     if (status != SGFS_OK) all[c->rank] = *err;
     all[c->rank].code = status;
     int64_t bytes = (int64_t)sizeof *all, first = 0;
@@ -46,7 +52,6 @@ sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *
             first = k;
     }
     if (status == SGFS_OK && all[first].code != SGFS_OK) *err = all[first], status = err->code;
-    free(all);
     return status;
 }
 

@@ -237,6 +237,14 @@ double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A) {
     return sum;
 }
 
+void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X) {
+    memset(X, 0, (size_t)(D * D) * sizeof *X);
+    for (int64_t j = 0; j < D; j++) {
+        X[j * D + j] = 1;
+        sgfsi_trsv(dev, D, L, false, X + j * D);
+    }
+}
+
 void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A) {
     if (dev->ops->transpose != NULL) {
         dev->ops->transpose(dev, D, A);

@@ -311,6 +311,8 @@ void sgfsi_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, double *A)
 void sgfsi_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d);
 double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A);
 void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A);
+/* X = L^-T, both triangles: row j is L^-1 e_j. */
+void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X);
 void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A);
 int64_t sgfsi_eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
 

@@ -34,6 +34,7 @@
 #include "files/flow.h"
 
 enum { PART = SGFSI_BLOCK_BYTES / 16, MOST_PARTS = 512 };
+enum { MOST_LOOKED_AT = 1 << 26 }; /* bytes behind the first text that cannot be used */
 
 typedef struct csv {
     char *path;
@@ -53,7 +54,7 @@ typedef struct csv {
     bool ended;
     /* the file so far */
     int64_t rows, handed;
-    sgfsi_csv_missing missing;
+    sgfsi_csv_faults faults;
     bool restart;
     int64_t text_level; /* of the first text of the target (plan.first), once its row has come */
 } csv;
@@ -168,7 +169,7 @@ static sgfs_status rewind_rows(csv *c, sgfs_err *err) {
     c->block_bytes = c->bytes_before = 0;
     c->ended = c->restart = false;
     c->status = SGFS_OK;
-    memset(&c->missing, 0, sizeof c->missing);
+    sgfsi_csv_faults_clear(&c->faults);
     for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
     sgfsi_text *text = &c->text;
     sgfs_status status = sgfsi_text_open(text, c->path, (size_t)(block_parts(c) * PART), err);
@@ -276,22 +277,11 @@ static sgfs_status settle_block(csv *c, const char *rest) {
     c->block_rows = 0;
     for (int64_t k = 0; k < c->parts && status == SGFS_OK; k++) {
         sgfsi_csv_part *p = &c->part[k];
-        if (!c->restart) settle_words(c, p, before, line);
+        if (!c->restart && p->rows > 0) settle_words(c, p, before, line);
         status = settle_found(c, p, line);
-        const sgfsi_csv_missing *from = &p->missing;
-        sgfsi_csv_missing *m = &c->missing;
-        if (from->cells != 0 && p->missing_row < p->rows) {
-            if (m->cells == 0) {
-                m->col = from->col;
-                m->too_large = from->too_large;
-                memcpy(m->text, from->text, sizeof m->text);
-            }
-            for (int64_t i = 0; i < from->lines && i < SGFSI_SHOWN_LINES; i++) {
-                if (m->lines + i < SGFSI_SHOWN_LINES) m->line[m->lines + i] = line + from->line[i];
-            }
-            m->cells += from->cells;
-            m->lines += from->lines;
-        }
+        if (p->fault_row >= 0 && p->fault_row < p->rows &&
+            !sgfsi_csv_faults_join(&c->faults, &p->faults, line))
+            status = sgfsi_fail_memory(&c->err, "column kinds");
         int64_t target = 0, row = c->plan.first.row - c->rows;
         for (int64_t i = 0; i < p->rows && c->plan.new_rows; i++) p->line[i] += line;
         if (row >= 0 && row < p->rows && !c->restart) {
@@ -399,11 +389,16 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
             const sgfsi_csv_part *p = &c->part[k];
             int64_t from = k == c->at ? c->at_row : 0, left = p->rows - from,
                     take = wanted - n < left ? wanted - n : left;
-            if (p->missing_row >= from && p->missing_row < from + take) {
-                /* To the end, for the number of missing cells. */
-                while (c->status == SGFS_OK && !c->ended && !c->restart) read_block(c);
+            if (p->fault_row >= from && p->fault_row < from + take) {
+                /* To the end, for all that cannot be used; text shows soon enough. */
+                const double enough = c->bytes_before + MOST_LOOKED_AT;
+                while (c->status == SGFS_OK && !c->ended && !c->restart &&
+                       (c->bytes_before < enough || !sgfsi_csv_faults_text(&c->faults)))
+                    read_block(c);
                 if (c->status != SGFS_OK) return fail_here(c, err);
-                return c->restart ? SGFS_OK : sgfsi_csv_fail_missing(&c->plan, &c->missing, err);
+                const sgfsi_csv_asked asked = sgfsi_csv_plan_asked(&c->plan);
+                if (c->restart) return SGFS_OK;
+                return sgfsi_csv_fail_faults(&asked, &c->faults, c->rows, err);
             }
             n += take;
         }
@@ -499,6 +494,7 @@ static void close_flow(sgfsi_flow *flow) {
     sgfsi_text_close(&c->text);
     for (int64_t k = 0; k < c->part_room; k++) sgfsi_csv_part_free(&c->part[k]);
     free(c->part);
+    sgfsi_csv_faults_clear(&c->faults);
     for (int64_t w = 0; w < c->plan.worded; w++) sgfsi_words_free(&c->plan.words[w].known);
     free(c->plan.words);
     free(c->plan.words_of);

@@ -21,10 +21,13 @@ sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
                             sgfsi_csv_format *format, sgfs_err *err);
 
 typedef enum sgfsi_cell_kind {
-    SGFSI_CELL_NUMBER,  /* finite */
-    SGFSI_CELL_MISSING, /* empty, NA, N/A, NaN, infinite */
-    SGFSI_CELL_PERHAPS, /* none, null, ?, ., -, #N/A: missing among numbers, a word among words */
-    SGFSI_CELL_COMMA,   /* 1,5 */
+    SGFSI_CELL_NUMBER,   /* finite */
+    SGFSI_CELL_MISSING,  /* empty, NA, N/A, NaN */
+    SGFSI_CELL_INFINITE, /* a number, but beyond all that can be used */
+    SGFSI_CELL_PERHAPS,  /* ?, null, #N/A, <NA>: missing among numbers, and among words where --na
+                            asks for missing values; else a word */
+    SGFSI_CELL_NONE,     /* none, ., -: missing among numbers, a word among words */
+    SGFSI_CELL_COMMA,    /* 1,5 */
     SGFSI_CELL_TEXT
 } sgfsi_cell_kind;
 /* What a cell holds; *x is the number where it is one. */

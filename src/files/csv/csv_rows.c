@@ -10,10 +10,11 @@
  *
  *     the target                       found: the file is read again with words there
  *     a feature, --categorical auto    the same
- *     anything else                    a fault, and the end of the part
+ *     another feature                  a fault of the column (csv_faults.c)
+ *     anything else                    the end of the part
  *
- * So are ragged rows: the file is then not what the user thinks it is. Missing cells are not: the
- * user wants to know how many there are, and where.
+ * So are ragged rows: the file is then not what the user thinks it is. Faults of columns are not:
+ * the user wants to know which there are, and where.
  *
  * A part does not know how many lines stand above it until a sentence needs to say so.
  */
@@ -49,32 +50,26 @@ static int64_t line_here(const reading *r) {
     return p->block_line + sgfsi_count_lines(p->block, p->begin) + r->records.record_line;
 }
 
-static const char *header_hint(const plan *c, int64_t line) {
-    bool found = strcmp(c->options->header, "auto") == 0;
-    bool doubtful = found && !c->format->header && line == c->format->first_line;
-    return doubtful ? " If this line holds column names, say --header yes." : "";
-}
-
+/* Text in what has to be numbers, and is no feature that could become words: weights, exposure,
+ * and rows for a run. */
 static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *cell, bool comma,
                              sgfs_err *err) {
     const plan *c = r->plan;
     char text[SGFSI_SHOWN_ROOM];
-    int64_t line = line_here(r);
     sgfsi_cell_show(cell, text);
-    const char *advice = "if its words are meant, name it in --categorical; else leave the column "
-                         "out with --features, or code it as numbers.";
-    const char *like = sgfsi_looks_like(text);
-    if (like != NULL) advice = like;
+    const char *advice = "the run had numbers there.";
     if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
     if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
-    if (c->new_rows) advice = "the run had numbers there.";
     if (comma)
         advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
                  "thousands are not understood.";
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", c->path,
-                      (long long)line, (long long)col + 1, c->format->names[col], text, advice,
-                      header_hint(c, line));
+    return sgfsi_fail(
+        err, SGFS_EDATA, "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s", c->path,
+        (long long)line_here(r), (long long)col + 1, c->format->names[col], text, advice);
+}
+
+sgfsi_csv_asked sgfsi_csv_plan_asked(const plan *c) {
+    return (sgfsi_csv_asked){c->path, c->format, c->role, c->options};
 }
 
 sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const char *word,
@@ -107,45 +102,19 @@ static sgfs_status fail_words_here(const reading *r, int64_t col, const sgfsi_ce
     return sgfsi_csv_fail_words(c, col, line_here(r), text, err);
 }
 
-sgfs_status sgfsi_csv_fail_missing(const plan *c, const sgfsi_csv_missing *m, sgfs_err *err) {
-    char lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64];
-    size_t used = 0;
-    int64_t shown = m->lines < SGFSI_SHOWN_LINES ? m->lines : SGFSI_SHOWN_LINES;
-    for (int64_t i = 0; i < shown; i++) {
-        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%lld", i == 0 ? "" : ", ",
-                                 (long long)m->line[i]);
-    }
-    if (m->text[0] == '\0') {
-        snprintf(what, sizeof what, "is empty");
-    } else {
-        snprintf(what, sizeof what, "holds \"%s\", %s", m->text,
-                 m->too_large ? "too large for single precision" : "not a finite number");
-    }
-    return sgfsi_fail(
-        err, SGFS_EDATA,
-        "%s:%lld: column %lld (\"%.40s\") %s; there %s %lld such cell%s, on line%s %s%s: "
-        "fill them in or remove these rows first.%s",
-        c->path, (long long)m->line[0], (long long)m->col + 1, c->format->names[m->col], what,
-        m->cells == 1 ? "is" : "are", (long long)m->cells, m->cells == 1 ? "" : "s",
-        m->lines == 1 ? "" : "s", lines, m->lines > shown ? ", ..." : "",
-        header_hint(c, m->line[0]));
-}
-
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-static void note_missing(reading *r, int64_t col, const sgfsi_cell *cell, bool too_large) {
-    sgfsi_csv_missing *m = &r->part->missing;
-    int64_t line = r->records.record_line,
-            last = m->lines < SGFSI_SHOWN_LINES ? m->lines - 1 : SGFSI_SHOWN_LINES - 1;
-    if (m->cells++ == 0) {
-        m->col = col;
-        m->too_large = too_large;
-        sgfsi_cell_show(cell, m->text);
-        r->part->missing_row = r->part->rows;
-    }
-    if (m->lines > 0 && m->line[last] == line) return;
-    if (m->lines < SGFSI_SHOWN_LINES) m->line[m->lines] = line;
-    m->lines++;
+/* A cell that cannot be used; the rest of the file is looked at before a sentence is made of it. */
+static sgfs_status note_fault(reading *r, int64_t col, const sgfsi_cell *cell, sgfsi_cell_kind kind,
+                              sgfs_err *err) {
+    part *p = r->part;
+    const int64_t cols = r->plan->format->cols, line = r->records.record_line;
+    bool text = kind == SGFSI_CELL_TEXT || kind == SGFSI_CELL_COMMA,
+         too_large = kind == SGFSI_CELL_NUMBER, comma = kind == SGFSI_CELL_COMMA;
+    bool made = text ? sgfsi_csv_fault_text(&p->faults, cols, col, line, cell, comma)
+                     : sgfsi_csv_fault_missing(&p->faults, cols, col, line, cell, too_large);
+    if (p->fault_row < 0) p->fault_row = p->rows;
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "column kinds");
 }
 
 /* A finite double that single precision would turn into infinity. */
@@ -185,9 +154,9 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, d
     if (k < 0) {
         sgfsi_csv_fresh *fresh = &r->part->fresh[w];
         int64_t before = fresh->words.count;
-        k = sgfsi_words_add(&fresh->words, text, length);
-        if (k < 0 || !sgfsi_grow(&fresh->where, &fresh->room, k + 1, sizeof *fresh->where))
-            return sgfsi_fail_memory(err, "the words of a column");
+        bool fits = sgfsi_grow(&fresh->where, &fresh->room, before + 1, sizeof *fresh->where);
+        k = fits ? sgfsi_words_add(&fresh->words, text, length) : -1;
+        if (k < 0) return sgfsi_fail_memory(err, "the words of a column");
         if (k >= before) {
             fresh->where[k][0] = r->part->rows;
             fresh->where[k][1] = r->records.record_line;
@@ -199,24 +168,44 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, d
     return SGFS_OK;
 }
 
+/* A cell without a value. Among words it is one more word where missing values are filled in. No
+ * word can be "NA": that cell would be missing itself. */
+static sgfs_status store_missing(reading *r, int64_t col, const sgfsi_cell *cell, double *to,
+                                 sgfs_err *err) {
+    static const char name[] = "NA";
+    const sgfsi_cell word = {name, name + 2, false};
+    const sgfsi_na na = r->plan->options->na;
+    bool feature = r->plan->role[col] == SGFSI_ROLE_FEATURE, words = r->plan->words_of[col] >= 0;
+    if (na == SGFSI_NA_ERROR) return note_fault(r, col, cell, SGFSI_CELL_MISSING, err);
+    if (na == SGFSI_NA_MEAN && feature && words) return store_word(r, col, &word, to, err);
+    *to = NAN;
+    return SGFS_OK;
+}
+
 /* What a cell stands for, in a column of words or of numbers. */
 static sgfs_status store_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     double x = 0.0, *to = r->to++;
     unsigned char role = r->plan->role[col];
-    bool target = role == SGFSI_ROLE_TARGET, words = r->plan->words_of[col] >= 0;
+    bool target = role == SGFSI_ROLE_TARGET, words = r->plan->words_of[col] >= 0,
+         asked = r->plan->options->na != SGFSI_NA_ERROR;
     sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &x);
     *to = 0.0;
-    if (kind == SGFSI_CELL_PERHAPS && !words) kind = target ? SGFSI_CELL_TEXT : SGFSI_CELL_MISSING;
-    if (kind == SGFSI_CELL_MISSING) return note_missing(r, col, cell, false), SGFS_OK;
-    if (kind == SGFSI_CELL_COMMA && (target || !words)) return fail_text(r, col, cell, true, err);
+    if (kind == SGFSI_CELL_PERHAPS && asked) kind = SGFSI_CELL_MISSING;
+    if (kind == SGFSI_CELL_PERHAPS || kind == SGFSI_CELL_NONE)
+        kind = words || target ? SGFSI_CELL_TEXT : SGFSI_CELL_MISSING;
+    if (kind == SGFSI_CELL_MISSING) return store_missing(r, col, cell, to, err);
+    if (kind == SGFSI_CELL_INFINITE) return note_fault(r, col, cell, kind, err);
+    bool feature = role == SGFSI_ROLE_FEATURE && !r->plan->new_rows;
+    if (kind == SGFSI_CELL_COMMA && (target || !words))
+        return feature || (target && !r->plan->new_rows) ? note_fault(r, col, cell, kind, err)
+                                                         : fail_text(r, col, cell, true, err);
     if (words) return store_word(r, col, cell, to, err);
     if (kind == SGFSI_CELL_NUMBER) {
-        if (overflows(r->plan, x)) note_missing(r, col, cell, true);
         *to = x;
-        return SGFS_OK;
+        return overflows(r->plan, x) ? note_fault(r, col, cell, kind, err) : SGFS_OK;
     }
-    bool found = target || (role == SGFSI_ROLE_FEATURE && r->plan->automatic);
-    return found ? note_found(r, col, cell, err) : fail_text(r, col, cell, false, err);
+    if (target || (feature && r->plan->automatic)) return note_found(r, col, cell, err);
+    return feature ? note_fault(r, col, cell, kind, err) : fail_text(r, col, cell, false, err);
 }
 
 /* A plain finite number from s to a delimiter: the case that has to be fast. NULL for anything
@@ -317,9 +306,9 @@ void sgfsi_csv_part_read(const plan *c, part *p) {
     reading r = {.plan = c, .part = p};
     r.records = sgfsi_records_of(c->format->delimiter, p->begin, p->end, p->last);
     p->rows = p->lines = 0;
-    p->missing_row = p->found_row = p->text_row = -1;
+    p->fault_row = p->found_row = p->text_row = -1;
     p->status = SGFS_OK;
-    memset(&p->missing, 0, sizeof p->missing);
+    sgfsi_csv_faults_clear(&p->faults);
     if (p->found != NULL) memset(p->found, 0, (size_t)c->format->cols);
     for (int64_t w = 0; w < p->freshes; w++) sgfsi_words_free(&p->fresh[w].words);
     if (p->freshes < c->worded) {
@@ -341,6 +330,7 @@ void sgfsi_csv_part_read(const plan *c, part *p) {
         p->rows++;
     }
     p->lines = r.records.line;
+    if (p->status == SGFS_ENOMEM) p->rows = 0; /* their words may be missing */
 }
 
 void sgfsi_csv_part_free(part *p) {
@@ -349,6 +339,7 @@ void sgfsi_csv_part_free(part *p) {
         free(p->fresh[w].where);
     }
     free(p->fresh);
+    sgfsi_csv_faults_clear(&p->faults);
     free(p->found);
     free(p->cells);
     free(p->line);

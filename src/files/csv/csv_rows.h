@@ -6,9 +6,7 @@
 #define SGFSI_CSV_ROWS_H
 
 #include "base/words.h"
-#include "files/csv/csv.h"
-
-enum { SGFSI_SHOWN_LINES = 5 };
+#include "files/csv/csv_faults.h"
 
 /* The words of a column that are known so far. */
 typedef struct sgfsi_csv_words {
@@ -31,15 +29,6 @@ typedef struct sgfsi_csv_plan {
     sgfsi_first_text first; /* of the target, as it was met; its row is -1 before */
 } sgfsi_csv_plan;
 
-/* Cells without a usable number. */
-typedef struct sgfsi_csv_missing {
-    int64_t cells, lines;
-    int64_t line[SGFSI_SHOWN_LINES]; /* the first few lines that have one */
-    int64_t col;                     /* of the very first */
-    char text[SGFSI_SHOWN_ROOM];
-    bool too_large; /* a number, but not in single precision */
-} sgfsi_csv_missing;
-
 /* Words of a column that were not known, in order of first appearance. Cells hold their numbers on
  * top of those known. */
 typedef struct sgfsi_csv_fresh {
@@ -56,12 +45,12 @@ typedef struct sgfsi_csv_part {
     bool last;               /* the file ends at end */
 
     int64_t rows;
-    double *cells;             /* rows x plan->kept */
-    int64_t *line;             /* rows: on which each starts; of rows for a run only */
-    int64_t lines;             /* line ends */
-    int64_t room;              /* rows */
-    sgfsi_csv_missing missing; /* lines of the part */
-    int64_t missing_row;       /* the first row with one, or -1 */
+    double *cells; /* rows x plan->kept; NaN: missing, where --na allows it */
+    int64_t *line; /* rows: on which each starts; of rows for a run only */
+    int64_t lines; /* line ends */
+    int64_t room;  /* rows */
+    sgfsi_csv_faults faults;
+    int64_t fault_row; /* the first row with one, or -1 */
     /* Text where numbers were expected, and a second look with words there is in order: */
     int64_t found_row;    /* the first row with it, or -1. Cells of such columns are void */
     unsigned char *found; /* format->cols: these hold it */
@@ -78,9 +67,8 @@ typedef struct sgfsi_csv_part {
 void sgfsi_csv_part_read(const sgfsi_csv_plan *plan, sgfsi_csv_part *part);
 void sgfsi_csv_part_free(sgfsi_csv_part *part);
 
-/* Sentences that need the whole file. */
-sgfs_status sgfsi_csv_fail_missing(const sgfsi_csv_plan *plan, const sgfsi_csv_missing *m,
-                                   sgfs_err *err);
+sgfsi_csv_asked sgfsi_csv_plan_asked(const sgfsi_csv_plan *plan);
+/* A sentence that needs the whole file. */
 sgfs_status sgfsi_csv_fail_words(const sgfsi_csv_plan *plan, int64_t col, int64_t line,
                                  const char *word, sgfs_err *err);
 

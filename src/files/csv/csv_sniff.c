@@ -50,16 +50,21 @@ static bool is_decimal_comma(const char *s, const char *end) {
 }
 
 sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
-    static const char *const missing[] = {"", "NA", "N/A", NULL};
-    static const char *const perhaps[] = {"?", ".", "-", "null", "none", "#N/A", NULL};
+    static const char *const missing[] = {"",        "NA",      "N/A",      "-NaN", "1.#IND",
+                                          "-1.#IND", "1.#QNAN", "-1.#QNAN", NULL};
+    static const char *const perhaps[] = {"?", "null", "#N/A", "#NA", "#N/A N/A", "<NA>", NULL};
+    static const char *const none[] = {"none", ".", "-", NULL};
     const char *s = cell->begin, *end = cell->end;
     while (s < end && (*s == ' ' || *s == '\t')) s++; /* blanks inside quotes */
     while (end > s && (end[-1] == ' ' || end[-1] == '\t')) end--;
     if (sgfsi_parse_num(s, end, x) == end) {
-        return isfinite(*x) ? SGFSI_CELL_NUMBER : SGFSI_CELL_MISSING;
+        return isfinite(*x) ? SGFSI_CELL_NUMBER
+               : isnan(*x)  ? SGFSI_CELL_MISSING
+                            : SGFSI_CELL_INFINITE;
     }
     if (is_word(s, end, missing)) return SGFSI_CELL_MISSING;
     if (is_word(s, end, perhaps)) return SGFSI_CELL_PERHAPS;
+    if (is_word(s, end, none)) return SGFSI_CELL_NONE;
     return is_decimal_comma(s, end) ? SGFSI_CELL_COMMA : SGFSI_CELL_TEXT;
 }
 

@@ -102,7 +102,7 @@ static sgfs_status put(const sgfsi_libsvm *s, const sgfsi_table *head, void *row
     float *narrow = (float *)row + col;
     if (head->type == SGFSI_F64) return ((double *)row)[col] = v, SGFS_OK;
     *narrow = (float)v;
-    if (isfinite(*narrow)) return SGFS_OK;
+    if (isfinite(*narrow) || isnan(v)) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: %s holds %g, too large for single precision; leave --storage f32 "
                       "out.",

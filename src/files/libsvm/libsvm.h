@@ -14,6 +14,7 @@ typedef struct sgfsi_libsvm {
     int64_t first;   /* index of the first feature: 1, or 0 */
     int64_t cols;    /* features at most; an index beyond is refused, or left out */
     bool given;      /* cols is --columns */
+    bool gaps;       /* a value or label may be NaN: missing */
     bool leave;      /* indices beyond cols are left out */
     sgfsi_text text; /* a block of the file */
     double taken;    /* bytes of lines taken */

@@ -61,6 +61,7 @@ sgfs_status sgfsi_libsvm_open(sgfsi_libsvm *s, const char *path, const sgfsi_rea
                                 : given ? options->columns
                                         : SGFSI_MAX_COLS,
                         .given = given,
+                        .gaps = options->na != SGFSI_NA_ERROR,
                         .leave = leave};
     return sgfsi_text_open(&s->text, path, SGFSI_BLOCK_BYTES, err);
 }
@@ -110,7 +111,10 @@ static sgfs_status refuse_label(const sgfsi_libsvm *s, const place *p, sgfs_err 
                       ", not with a label; rows to predict need one too, for example 0.", err);
     }
     if (sgfsi_parse_num(p->token, p->end, &label) == p->token + length) {
-        return refuse(s, p, "the label ", " is not a finite number; remove such rows.", err);
+        return refuse(s, p, "the label ",
+                      " is not a finite number; --na drop leaves rows out "
+                      "whose label is missing.",
+                      err);
     }
     return refuse(s, p, "the label ", " is not a number; number the labels 0, 1, ...", err);
 }
@@ -122,7 +126,9 @@ static sgfs_status refuse_value(const sgfsi_libsvm *s, const place *p, sgfs_err 
     if (colon + 1 == stop) return refuse(s, p, "in ", " there is no value after the colon.", err);
     if (sgfsi_parse_num(colon + 1, stop, &value) == stop) {
         return refuse(s, p, "the value in ",
-                      " is not a finite number; remove such rows or fill them in first.", err);
+                      " is not a finite number; where it is missing, --na drop leaves the row out, "
+                      "and --na mean fills in the mean of the feature.",
+                      err);
     }
     return refuse(s, p, "the value in ", " is not a number.", err);
 }
@@ -172,6 +178,10 @@ static sgfs_status refuse_token(const sgfsi_libsvm *s, const place *p, int64_t b
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
+static bool is_usable(const sgfsi_libsvm *s, double x) {
+    return isfinite(x) || (s->gaps && isnan(x));
+}
+
 /* One entry at p->token; *after is where it ends, *before its index. */
 static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, const char **after,
                               sgfs_err *err) {
@@ -191,7 +201,7 @@ static sgfs_status take_entry(sgfsi_libsvm *s, const place *p, int64_t *before, 
         *after = at + 1;
     } else {
         *after = sgfsi_parse_num(at, end, &value);
-        if (*after == NULL || !is_end(*after, end) || !isfinite(value))
+        if (*after == NULL || !is_end(*after, end) || !is_usable(s, value))
             return refuse_value(s, p, err);
     }
     if (beyond) {
@@ -222,7 +232,8 @@ static sgfs_status take_row(sgfsi_libsvm *s, const char *begin, const char *at, 
     place p = {begin, at, end};
     int64_t before = s->first - 1;
     const char *stop = sgfsi_parse_num(at, end, &s->label);
-    if (stop == NULL || !is_end(stop, end) || !isfinite(s->label)) return refuse_label(s, &p, err);
+    if (stop == NULL || !is_end(stop, end) || !is_usable(s, s->label))
+        return refuse_label(s, &p, err);
     at = skip_blanks(stop, end);
     if (end - at >= 5 && memcmp(at, "qid:", 4) == 0) {
         for (stop = at + 4; stop < end && is_digit(*stop);) stop++;

@@ -38,6 +38,8 @@ sgfs_status sgfsi_packer_cells(sgfsi_packer *p, int64_t n, const double *cells, 
                                sgfs_err *err);
 /* The same for n rows that are in the file's type already (n x cols cells). */
 sgfs_status sgfsi_packer_add_raw(sgfsi_packer *p, int64_t n, const void *cells, sgfs_err *err);
+/* Another recipe than that of the plan: one that has counted rows. It is taken over. */
+void sgfsi_packer_recipe(sgfsi_packer *p, sgfsi_json *recipe);
 /* Tail, head, fsync, rename: now the file is there. Frees p, whatever happens. */
 sgfs_status sgfsi_packer_commit(sgfsi_packer *p, sgfs_err *err);
 void sgfsi_packer_abandon(sgfsi_packer *p); /* nothing is left of it; takes NULL */

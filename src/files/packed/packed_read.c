@@ -44,7 +44,7 @@ static sgfs_status read_at(const file *f, void *out, size_t count, uint64_t at, 
     int error = sgfsi_io_read(f->fd, out, count, (int64_t)at);
     if (error == 0) return SGFS_OK;
     if (error == SGFSI_IO_SHORT) return damaged(f, "it became shorter while it was read", err);
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", f->path, strerror(error));
+    return sgfsi_fail_io(err, f->path, "read it", error);
 }
 
 /* ---- page 0 ---------------------------------------------------------------------------------- */
@@ -231,7 +231,9 @@ static sgfs_status read_text(const file *f, const sgfsi_read_options *options, s
                                       : sgfsi_fail_memory(err, "the description of the columns");
     if (status == SGFS_OK && sgfsi_crc32(0, text, h->json_bytes) != h->json_crc)
         status = damaged(f, "the checksum of its last part is wrong", err);
-    if (status == SGFS_OK) o = sgfsi_json_parse(text, h->json_bytes, f->path, NULL);
+    sgfs_err why = {SGFS_OK, ""};
+    if (status == SGFS_OK) o = sgfsi_json_parse(text, h->json_bytes, f->path, &why);
+    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     if (status == SGFS_OK && o == NULL)
         status = damaged(f, "the description of its columns cannot be read", err);
     if (status == SGFS_OK) {
@@ -271,8 +273,7 @@ static sgfs_status map_rows(file *f, sgfsi_table *t, sgfs_err *err) {
     if (part->packed->seen == NULL) return sgfsi_fail_memory(err, "the rows");
     /* Rows are read in no order: the kernel need not read ahead, whoever walks says so. */
     void *map = mmap(NULL, (size_t)f->bytes, PROT_READ, MAP_SHARED, part->packed->fd, 0);
-    if (map == MAP_FAILED)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot map it: %s.", f->path, strerror(errno));
+    if (map == MAP_FAILED) return sgfsi_fail_io(err, f->path, "map it", errno);
     part->map = map;
     part->map_bytes = (size_t)f->bytes;
     part->cells = (const char *)map + SGFSI_PAGE;
@@ -288,8 +289,7 @@ static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_
     struct stat st;
     if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
     f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    if (f->fd < 0 || fstat(f->fd, &st) != 0)
-        return sgfsi_fail(err, SGFS_EIO, "%s: cannot open it: %s.", f->path, strerror(errno));
+    if (f->fd < 0 || fstat(f->fd, &st) != 0) return sgfsi_fail_io(err, f->path, "open it", errno);
     if (!S_ISREG(st.st_mode))
         return sgfsi_fail(err, SGFS_EDATA, "%s: is not a regular file.", f->path);
     f->bytes = (uint64_t)st.st_size;

@@ -80,7 +80,7 @@ static sgfs_status write_at(sgfsi_packer *p, const void *bytes, size_t count, in
     int error = sgfsi_io_write(p->out.fd, bytes, count, at);
     if (error == 0) return SGFS_OK;
     p->broken = true;
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot write: %s.", p->out.path, strerror(error));
+    return sgfsi_fail_io(err, p->out.path, "write", error);
 }
 
 static sgfs_status write_buffer(sgfsi_packer *p, sgfs_err *err) {
@@ -347,6 +347,11 @@ static void free_packer(sgfsi_packer *p) {
     free(p->buffer);
     free(p->crc);
     free(p);
+}
+
+void sgfsi_packer_recipe(sgfsi_packer *p, sgfsi_json *recipe) {
+    sgfsi_json_free(p->recipe);
+    p->recipe = recipe;
 }
 
 sgfs_status sgfsi_packer_open(sgfsi_packer **out, const sgfsi_packer_plan *plan, sgfs_err *err) {

@@ -3,7 +3,7 @@
  *
  *     row i of the file -> row steps: does it stay? -> its features -> column steps -> out
  *
- * Row steps look at the row's number and target only, so they are asked first, all of them; column
+ * Row steps look at the row as it is in the file, so they are asked first, all of them; column
  * steps then work on rows that stay. A step that has to look (to learn means, or words) does so in
  * a pass of its own, with the rows that the row steps before it leave over, restricted to the
  * training part; only then are the columns behind it known.
@@ -23,11 +23,10 @@
 #include "files/transform/transform_kind.h"
 
 const sgfsi_transform_kind *const sgfsi_transform_kinds[] = {
-    &sgfsi_transform_columns,      &sgfsi_transform_categorical,
-    &sgfsi_transform_drop,         &sgfsi_transform_log1p,
-    &sgfsi_transform_project,      &sgfsi_transform_standardize,
-    &sgfsi_transform_keep_classes, &sgfsi_transform_limit,
-    &sgfsi_transform_split,        NULL};
+    &sgfsi_transform_columns, &sgfsi_transform_categorical, &sgfsi_transform_complete,
+    &sgfsi_transform_fill,    &sgfsi_transform_drop,        &sgfsi_transform_log1p,
+    &sgfsi_transform_project, &sgfsi_transform_standardize, &sgfsi_transform_keep_classes,
+    &sgfsi_transform_limit,   &sgfsi_transform_split,       NULL};
 enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds };
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
@@ -35,6 +34,8 @@ enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds
 static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
+    if (kind == &sgfsi_transform_complete) return sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
+    if (kind == &sgfsi_transform_fill) return sgfsi_na_of(cfg) == SGFSI_NA_MEAN;
     if (kind == &sgfsi_transform_standardize)
         return sgfsi_config_flag(cfg, kind->key) || sgfsi_standard_all(cfg);
     if (kind != &sgfsi_transform_categorical ||
@@ -47,9 +48,19 @@ static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
     return any;
 }
 
-/* Words come first: no other operation knows what to do with them. */
+/* Words come first: no other operation on columns knows what to do with them; nor with missing
+ * values, which come next. */
 static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
-    return s->kind == &sgfsi_transform_categorical ? -1 : sgfsi_config_order(cfg, s->kind->key);
+    bool missing = s->kind == &sgfsi_transform_complete || s->kind == &sgfsi_transform_fill;
+    int64_t order = sgfsi_config_order(cfg, s->kind->key);
+    if (s->kind == &sgfsi_transform_categorical) return -1;
+    for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; missing && *k != NULL; k++) {
+        bool column = (*k)->keep == NULL && *k != &sgfsi_transform_categorical;
+        if (!column || !is_wanted(*k, cfg, s->head)) continue;
+        int64_t other = sgfsi_config_order(cfg, (*k)->key);
+        order = other < order ? other : order;
+    }
+    return order;
 }
 
 /* A --standardize behind which only rows are chosen is moved to the end. Unless it is kept
@@ -227,6 +238,7 @@ sgfs_status sgfsi_recipe_new(sgfsi_recipe **out, const sgfs_config *cfg, const s
     if (r == NULL) return sgfsi_fail_memory(err, "the transforms");
     r->head = head;
     r->log = sgfsi_config_log(cfg);
+    r->gaps = sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
     sgfs_status status = read_head(r, cfg, err);
     if (status == SGFS_OK) status = open_steps(r, cfg, keep_last, err);
     if (status == SGFS_OK) status = refuse_twins(r, err);
@@ -254,6 +266,11 @@ bool sgfsi_recipe_leaves(const sgfsi_recipe *r, const double **shift, const doub
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
+
+bool sgfsi_beside_lacks(const sgfsi_beside *b, int64_t i) {
+    return (b->y != NULL && isnan(b->y[i])) || (b->weights != NULL && isnan(b->weights[i])) ||
+           (b->exposure != NULL && isnan(b->exposure[i]));
+}
 
 void sgfsi_recipe_rewind(sgfsi_recipe *r) {
     r->at = r->chosen = 0;
@@ -381,11 +398,15 @@ static sgfs_status take_block(sgfsi_recipe *r, int64_t n, const double *cells, i
     for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
         const double *cell = cells + i * r->head->cols;
         double y = beside->y != NULL ? beside->y[r->at + i] : NAN, *x = in + b->n * inputs;
-        sgfsi_row row = {r->at + i, r->target >= 0 ? cell[r->target] : y, learning};
+        sgfsi_row row = {.number = r->at + i,
+                         .y = r->target >= 0 ? cell[r->target] : y,
+                         .learning = learning,
+                         .lacks = r->gaps && sgfsi_beside_lacks(beside, r->at + i),
+                         .x = cell};
         if (!sgfsi_recipe_keep(r, &row, place)) continue;
         for (int64_t j = 0; j < inputs; j++) {
             x[j] = cell[r->input_col[j]];
-            if (!r->unchecked || isfinite(x[j])) continue;
+            if (!r->unchecked || isfinite(x[j]) || (r->gaps && isnan(x[j]))) continue;
             status = sgfsi_fail_finite(err, "row %lld, column \"%s\"", (long long)(r->at + i) + 1,
                                        r->inputs.name[j]);
             break;

@@ -3,8 +3,8 @@
  *
  *     columns of the file -> operations, in the order given -> columns of the data
  *
- * An operation keeps some rows (--keep-classes, --limit, --split) or changes the features
- * (--categorical, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
+ * An operation keeps some rows (--na, --keep-classes, --limit, --split) or changes the features
+ * (--categorical, --na, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
  * through. Some operations have to look at rows before they can work: standardising needs means,
  * a column of words all its words. Each of them is one pass over the rows, in order, and sees what
  * the operations before it make of rows of the training part, whichever part is read.
@@ -18,7 +18,7 @@
 #define SGFSI_TRANSFORM_H
 
 #include "base/json.h"
-#include "rows/table.h"
+#include "files/reader.h"
 
 typedef struct sgfsi_recipe sgfsi_recipe;
 
@@ -55,7 +55,7 @@ sgfs_status sgfsi_recipe_finish(const sgfsi_recipe *r, sgfs_err *err);
 
 /* By row of the table, what is no column of it; NULL: it is, or there is none. */
 typedef struct sgfsi_beside {
-    const double *y, *weights;
+    const double *y, *weights, *exposure;
 } sgfsi_beside;
 
 typedef struct sgfsi_transformed {
@@ -93,6 +93,9 @@ sgfs_status sgfsi_recipe_recall(sgfsi_recipe **r, const sgfsi_json *saved, int64
 /* How many elements of saved (a run's; NULL: none) were done to the columns of a file already,
  * which tells its own: done (NULL: nothing). -1: something else was done to it. */
 int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done);
+
+/* The --na that a saved array was made with; NULL: none. */
+sgfsi_na sgfsi_recipe_na(const sgfsi_json *saved);
 
 /* The columns a recalled recipe needs, and those it makes. Borrowed. */
 int64_t sgfsi_recipe_inputs(const sgfsi_recipe *r, const char *const **name);

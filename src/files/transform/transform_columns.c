@@ -161,6 +161,14 @@ typedef struct words {
     sgfsi_dictionary *dictionary; /* in.cols; count 0: numbers */
 } words;
 
+/* The word without a column, of those that have one: the first that is not the one for missing
+ * values. */
+static int64_t reference_of(const words *w, int64_t j) {
+    const sgfsi_dictionary *d = &w->dictionary[j];
+    if (!w->reference) return -1;
+    return d->count > 1 && strcmp(d->word[0], "NA") == 0;
+}
+
 static int64_t width(const words *w, int64_t j) {
     int64_t count = w->dictionary[j].count;
     return count > 0 && w->onehot ? count - w->reference : 1;
@@ -186,8 +194,8 @@ static void say_words(const sgfsi_transform *s) {
         if (d->count == 0) continue;
         char but[128] = "";
         if (w->reference)
-            snprintf(but, sizeof but, " (\"%.60s\" is the reference: 0%s)", d->word[0],
-                     width(w, j) == 1 ? "" : " in all of them");
+            snprintf(but, sizeof but, " (\"%.60s\" is the reference: 0%s)",
+                     d->word[reference_of(w, j)], width(w, j) == 1 ? "" : " in all of them");
         const bool one = d->count == 1, single = width(w, j) == 1;
         sgfsi_say(s->log, SGFS_NOTE, "Column \"%.60s\": %lld word%s %lld column%s of 0 and 1%s.",
                   s->in.name[j], (long long)d->count, one ? " becomes" : "s become",
@@ -262,16 +270,16 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
     for (int64_t j = 0; status == SGFS_OK && j < s->in.cols; j++) {
         const sgfsi_dictionary *d = &w->dictionary[j];
         bool columns = d->count > 0 && w->onehot; /* one for each word: service=http */
-        int64_t first = columns ? d->count - width(w, j) : 0;
-        for (int64_t k = 0; k < width(w, j); k++, to++) {
+        for (int64_t k = 0; k < (columns ? d->count : 1); k++) {
+            if (columns && k == reference_of(w, j)) continue;
             s->out.origin[to] = s->in.origin[j];
-            s->out.name[to] = s->in.name[j];
+            s->out.name[to++] = s->in.name[j];
             if (!columns) continue;
-            size_t room = strlen(s->in.name[j]) + strlen(d->word[first + k]) + 2;
+            size_t room = strlen(s->in.name[j]) + strlen(d->word[k]) + 2;
             char *name = sgfsi_arena_alloc(s->arena, (int64_t)room, 1);
             if (name == NULL) return sgfsi_fail_memory(err, "the names of words");
-            snprintf(name, room, "%s=%s", s->in.name[j], d->word[first + k]);
-            s->out.name[to] = name;
+            snprintf(name, room, "%s=%s", s->in.name[j], d->word[k]);
+            s->out.name[to - 1] = name;
         }
     }
     return status;
@@ -283,7 +291,7 @@ static sgfs_status apply_words(const sgfsi_transform *s, int64_t n, const double
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < s->in.cols; j++) {
             double x = *in++;
-            int64_t count = w->dictionary[j].count, cols = width(w, j);
+            int64_t count = w->dictionary[j].count;
             if (count > 0 && !(x >= 0 && x < (double)count) && !(w->onehot && w->unseen_zero)) {
                 *bad = i;
                 return sgfsi_fail(err, SGFS_EDATA, "column \"%.60s\" holds an unknown word.",
@@ -293,8 +301,9 @@ static sgfs_status apply_words(const sgfsi_transform *s, int64_t n, const double
                 *out++ = x;
                 continue;
             }
-            int64_t word = (int64_t)x - (count - cols);
-            for (int64_t k = 0; k < cols; k++) *out++ = k == word;
+            const int64_t word = (int64_t)x, left_out = reference_of(w, j);
+            for (int64_t k = 0; k < count; k++)
+                if (k != left_out) *out++ = k == word;
         }
     }
     return SGFS_OK;

@@ -39,11 +39,12 @@ void sgfsi_recipe_brief(const sgfsi_recipe *r, char *out, size_t room) {
     out[0] = '\0';
     for (int64_t i = 0; i < r->steps && used + 1 < room; i++) {
         const sgfsi_transform *s = &r->step[i];
-        char text[80];
+        char text[80] = "";
         if (s == r->learnt) continue;
         if (s->kind->brief != NULL) s->kind->brief(s, text, sizeof text);
         else if (strcmp(s->text, "true") == 0) snprintf(text, sizeof text, "%s", s->kind->op);
         else snprintf(text, sizeof text, "%s %.40s", s->kind->op, s->text);
+        if (text[0] == '\0') continue;
         used += (size_t)snprintf(out + used, room - used, "%s%s", used > 0 ? "; " : "", text);
     }
 }
@@ -76,12 +77,7 @@ int64_t sgfsi_recipe_done(const sgfsi_json *saved, const sgfsi_json *done) {
         while (i < count && chooses_rows(sgfsi_json_at(saved, i))) i++;
         while (k < others && chooses_rows(sgfsi_json_at(done, k))) k++;
         if (k == others || i == count) return k == others ? i : -1;
-        char *a = sgfsi_json_dump(sgfsi_json_at(saved, i), false),
-             *b = sgfsi_json_dump(sgfsi_json_at(done, k), false);
-        bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
-        free(a);
-        free(b);
-        if (!same) return -1;
+        if (!sgfsi_json_equal(sgfsi_json_at(saved, i), sgfsi_json_at(done, k))) return -1;
     }
 }
 

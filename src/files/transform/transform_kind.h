@@ -2,8 +2,8 @@
  * transform_kind.h: one operation of a recipe (transform.h), and the table of the kinds there are.
  *
  * A kind either chooses rows or changes features, never both. Whether a row stays depends on its
- * number in the file and on its target, not on features: so both sorts can be worked off apart,
- * each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and
+ * number in the file, its target and which of its values are missing, not on what others make of
+ * it: so both sorts can be worked off apart, each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and
  * its functions.
  */
 #ifndef SGFSI_TRANSFORM_KIND_H
@@ -33,6 +33,12 @@ typedef struct sgfsi_row {
     int64_t number; /* in the file, from 0 */
     double y;       /* the target; NaN without one */
     bool learning;  /* rows of the training part are wanted, whatever the user reads */
+    bool lacks;     /* what is no column of the head has no value: target, weight or exposure */
+    /* Its cells: as many as the head has columns; or, where col is there, so many entries. NULL:
+     * nobody will look. */
+    const double *x;
+    const int32_t *col;
+    int64_t entries;
 } sgfsi_row;
 
 /* Rows that a step may learn from: n of them, each a list of entries. A dense row is the special
@@ -100,9 +106,9 @@ typedef struct sgfsi_transform_kind {
 } sgfsi_transform_kind;
 
 extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_categorical,
-    sgfsi_transform_drop, sgfsi_transform_log1p, sgfsi_transform_project,
-    sgfsi_transform_standardize, sgfsi_transform_keep_classes, sgfsi_transform_limit,
-    sgfsi_transform_split;
+    sgfsi_transform_complete, sgfsi_transform_fill, sgfsi_transform_drop, sgfsi_transform_log1p,
+    sgfsi_transform_project, sgfsi_transform_standardize, sgfsi_transform_keep_classes,
+    sgfsi_transform_limit, sgfsi_transform_split;
 extern const sgfsi_transform_kind *const sgfsi_transform_kinds[]; /* NULL-terminated */
 
 /* The parts of --split. */
@@ -135,6 +141,7 @@ struct sgfsi_recipe {
     int64_t at;          /* rows that have gone by */
     int64_t chosen;      /* of those, rows that stayed */
     sgfsi_beside beside; /* by row, what is no column of the head */
+    bool gaps;           /* --na: NaN is a missing value */
     bool unchecked;      /* cells may be no finite numbers: those of rows that stay are looked at */
     bool named;          /* the columns that go in have names of their own */
     /* Recalled: */
@@ -156,6 +163,8 @@ static inline const sgfsi_feature_list *sgfsi_recipe_last(const sgfsi_recipe *r)
 static inline bool sgfsi_transform_rows(const sgfsi_transform *s) {
     return s->kind->keep != NULL;
 }
+/* Has row i no target, weight or exposure, though there are such? */
+bool sgfsi_beside_lacks(const sgfsi_beside *beside, int64_t i);
 /* The k-th step that looks; NULL: there is none. */
 sgfsi_transform *sgfsi_recipe_looker(const sgfsi_recipe *r, int64_t k);
 /* Does the row stay, by the row steps before `place`? Where it is wanted to learn from, it must

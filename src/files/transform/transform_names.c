@@ -24,7 +24,12 @@ static sgfs_status hit_base(const sgfsi_transform *s, int64_t b, unsigned char *
     bool any = false;
     for (int64_t j = 0; j < s->in.cols; j++) {
         if (s->in.origin[j] != b) continue;
-        hit[j] = 1;
+        /* Behind --na mean, "age" is age and the column of zeros and ones age=NA: whoever drops it
+         * means both, but the logarithm is that of the numbers. */
+        const size_t length = strlen(base->name[b]);
+        bool marks = strncmp(s->in.name[j], base->name[b], length) == 0 &&
+                     strcmp(s->in.name[j] + length, "=NA") == 0;
+        hit[j] = !marks || s->kind != &sgfsi_transform_log1p;
         any = true;
     }
     if (any) return SGFS_OK;

@@ -94,6 +94,7 @@ bool sgfsi_classes_have(const sgfsi_transform *s, double y, const char *text) {
 
 static bool keep_classes(sgfsi_transform *s, const sgfsi_row *row) {
     classes *c = s->self;
+    if (isnan(row->y)) return false; /* missing */
     class *of = class_of(s, row->y);
     if (of != NULL) return of->met = true;
     bool known = c->others == SHOWN;

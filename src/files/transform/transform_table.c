@@ -40,19 +40,28 @@ typedef struct rows {
 
 /* Rows that stay by the row steps before `place`; list->row is NULL where none is left out. */
 static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list, sgfs_err *err) {
-    int64_t N = w->table->rows, room = 0;
-    bool target = sgfsi_recipe_chooses_classes(w->r);
-    double y[LIST];
-    sgfs_status status = SGFS_OK;
+    int64_t N = w->table->rows, cols = w->table->cols, room = 0;
+    const sgfs_csr *csr = w->table->type == SGFSI_CSR ? &w->table->csr : NULL;
+    bool target = sgfsi_recipe_chooses_classes(w->r), cells = w->r->gaps && csr == NULL;
+    int64_t most = cells && cols > BLOCK_CELLS / LIST ? BLOCK_CELLS / cols + 1 : LIST;
+    double y[LIST], *x = cells ? malloc((size_t)(most * cols + 1) * sizeof *x) : NULL;
+    sgfs_status status = cells && x == NULL ? sgfsi_fail_memory(err, "a block of rows") : SGFS_OK;
     *list = (rows){NULL, 0};
     sgfsi_recipe_rewind(w->r);
-    for (int64_t first = 0; first < N && status == SGFS_OK; first += LIST) {
-        int64_t n = N - first < LIST ? N - first : LIST;
-        if (target) status = sgfsi_pages_range(&w->pages, &w->data, first, n, err);
+    for (int64_t first = 0; first < N && status == SGFS_OK; first += most) {
+        int64_t n = N - first < most ? N - first : most;
+        if (target || cells) status = sgfsi_pages_range(&w->pages, &w->data, first, n, err);
         if (status != SGFS_OK) break;
-        if (target) sgfsi_data_rows_range(&w->data, first, n, NULL, y);
+        if (target || cells) sgfsi_data_rows_range(&w->data, first, n, x, target ? y : NULL);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
-            const sgfsi_row row = {first + i, target ? y[i] : NAN, learning};
+            sgfsi_row row = {.number = first + i, .y = target ? y[i] : NAN, .learning = learning};
+            row.lacks = w->r->gaps && sgfsi_beside_lacks(&w->r->beside, first + i);
+            if (cells) row.x = x + i * cols;
+            if (w->r->gaps && csr != NULL) {
+                row.x = csr->value + csr->start[first + i];
+                row.col = csr->col + csr->start[first + i];
+                row.entries = csr->start[first + i + 1] - csr->start[first + i];
+            }
             if (!sgfsi_recipe_keep(w->r, &row, place)) continue;
             if (sgfsi_grow(&list->row, &room, list->n + 1, sizeof *list->row))
                 list->row[list->n++] = first + i;
@@ -65,6 +74,7 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
         if (!learning && sgfsi_recipe_full(w->r, INT64_MAX)) break;
         sgfsi_tick(&w->ticker, (double)first / (double)N);
     }
+    free(x);
     w->none = status == SGFS_OK && list->n == 0 && N > 0;
     if (w->none)
         status = sgfsi_fail(err, SGFS_EDATA, "no rows are left%s.",

@@ -142,7 +142,7 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const cha
 
 static void close_predict(sgfs_job *job) {
     sgfsi_predict *p = (sgfsi_predict *)job;
-    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) free(p->slot[k].text);
+    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) free(p->slot[k].text.bytes);
     sgfsi_newrows_close(&p->rows);
     sgfsi_user_free(p->kind);
 }
@@ -173,9 +173,12 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
         /* Written and tallied in the order of the file. */
         for (const sgfsi_predict_slot *slot = p->slot; slot < p->slot + used; slot++) {
             if (slot->status != SGFS_OK) return *err = slot->err, slot->status;
-            if (f != NULL && fwrite(slot->text, 1, slot->used, f) != slot->used)
+            if (f != NULL && fwrite(slot->text.bytes, 1, slot->text.used, f) != slot->text.used)
                 break; /* committing the file will say why */
-            for (int64_t i = 0; p->rows.known && i < slot->in.batch.n; i++) {
+            for (int64_t i = 0; i < slot->in.batch.n; i++) {
+                p->result.unpredicted += slot->in.lacks[i] == SGFSI_LACKS_VALUES;
+                p->result.unscored += slot->in.lacks[i] != SGFSI_LACKS_NOTHING;
+                if (slot->in.lacks[i] != SGFSI_LACKS_NOTHING || !p->rows.known) continue;
                 const double *q = p->predictor[0].drawn ? slot->q + i * SGFSI_QUANTILES : NULL;
                 const sgfsi_scored_row row = {.weight = 1,
                                               .y = slot->in.y[i],
@@ -192,6 +195,14 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
                          (double)p->done / sgfsi_job_seconds(&p->job));
     }
     p->result.seconds = sgfsi_job_seconds(&p->job);
+    if (p->result.unpredicted > 0)
+        sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_WARNING,
+                  "%lld of %lld rows lack a value and have no prediction: their lines are empty.",
+                  (long long)p->result.unpredicted, (long long)p->done);
+    if (p->rows.known && p->result.unscored > p->result.unpredicted)
+        sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_NOTE,
+                  "%lld rows have no target: they are predicted, and not scored.",
+                  (long long)(p->result.unscored - p->result.unpredicted));
     return status;
 }
 

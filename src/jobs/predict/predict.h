@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "base/io.h"
 #include "jobs/job.h"
 #include "jobs/newrows.h"
 #include "posterior/predictor.h"
@@ -19,8 +20,7 @@ typedef struct sgfsi_predict_slot {
     double *mean;              /* rows x width */
     double *q;                 /* rows x width x SGFSI_QUANTILES */
     double *log_density, *pit; /* rows */
-    char *text;                /* its lines of the output, `used` bytes; malloc'ed */
-    size_t used;
+    sgfsi_buffer text;         /* its lines of the output */
     sgfs_status status;
     sgfs_err err;
 } sgfsi_predict_slot;

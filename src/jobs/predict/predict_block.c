@@ -7,6 +7,8 @@
  * and for numbers
  *     mean, q5, q50, q95
  * and, where the file has the target, target and log_density. Numbers read back to the same bits.
+ * A row that lacks values has empty cells, so that lines stay beside the rows of the data; one that
+ * lacks its target lacks the last two.
  * Lines are made here, by the threads, and written elsewhere, in order.
  */
 #include <math.h>
@@ -68,6 +70,12 @@ static void put_line(const sgfsi_predict *p, const sgfsi_predict_slot *slot, int
     const sgfsi_labels *labels = &p->rows.model->labels;
     const double *mean = slot->mean + i * p->width, *q = slot->q + i * p->width * SGFSI_QUANTILES;
     bool named = labels->count > 0;
+    if (slot->in.lacks[i] == SGFSI_LACKS_VALUES) {
+        int64_t cells = (named ? 1 : 0) + p->width * (1 + SGFSI_QUANTILES) + 2 * p->rows.known;
+        while (--cells > 0) fputc(',', f);
+        fputc('\n', f);
+        return;
+    }
     if (named) sgfsi_export_cell(f, "", labels->name[sgfsi_tally_best(labels->count, mean)], "");
     for (int64_t k = 0; k < p->width; k++) {
         if (k > 0 || named) fputc(',', f);
@@ -77,7 +85,8 @@ static void put_line(const sgfsi_predict *p, const sgfsi_predict_slot *slot, int
             sgfsi_export_number(f, q[k * SGFSI_QUANTILES + j]);
         }
     }
-    if (p->rows.known) {
+    if (slot->in.lacks[i] == SGFSI_LACKS_TARGET) fputs(",,", f);
+    else if (p->rows.known) {
         double y = slot->in.y[i];
         fputc(',', f);
         if (named) sgfsi_export_cell(f, "", labels->name[sgfsi_labels_class(labels, y)], "");
@@ -103,7 +112,9 @@ static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict
                !isnan(q[(k + 1) * SGFSI_QUANTILES - 1]);
     }
     slot->log_density[i] = p->rows.known ? sgfsi_predictor_log_density(predictor, i) : NAN;
-    return good && !(p->rows.known && isnan(slot->log_density[i]));
+    bool scored = p->rows.known && slot->in.lacks[i] == SGFSI_LACKS_NOTHING;
+    return slot->in.lacks[i] == SGFSI_LACKS_VALUES ||
+           (good && !(scored && isnan(slot->log_density[i])));
 }
 
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot) {
@@ -113,9 +124,8 @@ void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_pre
         if (sgfsi_job_stopping(&p->job)) return;
         slot->status = sgfsi_predictor_add(predictor, &p->draw[s], &slot->err);
     }
-    free(slot->text);
-    slot->text = NULL;
-    FILE *f = p->out != NULL ? open_memstream(&slot->text, &slot->used) : NULL;
+    slot->text.used = 0;
+    FILE *f = p->out != NULL ? sgfsi_io_memory(&slot->text) : NULL;
     if (slot->status == SGFS_OK && p->out != NULL && f == NULL)
         slot->status = sgfsi_fail_memory(&slot->err, "lines of the output");
     for (int64_t i = 0; i < slot->in.batch.n && slot->status == SGFS_OK; i++) {

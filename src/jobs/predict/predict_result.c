@@ -96,7 +96,7 @@ sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
     sgfsi_json *o = sgfsi_json_object();
     sgfsi_json_text(o, "model", r->model);
     sgfsi_json_text(o, "data", sgfsi_newdata_shown(predict->rows.rows));
-    SGFSI_JSON(o, r, rows, draws, state);
+    SGFSI_JSON(o, r, rows, draws, state, unpredicted, unscored);
     sgfsi_json_text(o, "target", r->scored ? r->target : NULL);
     sgfsi_json_num(o, "seconds", r->seconds);
     if (r->scored) SGFSI_JSON(o, r, log_loss, log_loss_se);

@@ -171,7 +171,9 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     char text[2048] = "No setting came through.";
     if (table->winner >= 0) (t->by_error ? say_error : say_loss)(t, row, text, sizeof text);
     table->verdict = sgfsi_arena_text(&t->job.arena, text);
-    return table->verdict != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the table");
+    if (table->verdict != NULL) return SGFS_OK;
+    table->rows = 0; /* there is no table without it */
+    return sgfsi_fail_memory(err, "the table");
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * output.c: may the output have this name? Asked before any row is read.
+ *
+ * --overwrite is leave to replace an old output, never an input of the same command. Inputs are all
+ * files that the command names: words, data and their patterns, and the values of flags and options,
+ * those from --config included. Two names are the same file when device and inode are, so links do
+ * not help. A value that is no file at all (--target y) is compared as well: it costs nothing, and
+ * an option that is new tomorrow is not forgotten.
+ */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static bool is_at(const char *name, const struct stat *file) {
+    struct stat st;
+    return stat(name, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+/* Does the text have the file's name, one a line, or a pattern that fits it? */
+static bool has_name(const char *lines, const struct stat *file) {
+    char name[4096];
+    bool found = false;
+    for (const char *s = lines; s != NULL && !found; s = strchr(s, '\n')) {
+        glob_t some = {.gl_pathc = 0};
+        s += *s == '\n';
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(s, "\n"), s);
+        found = is_at(name, file);
+        if (found || strpbrk(name, "*?[") == NULL) continue;
+        if (glob(name, GLOB_NOSORT, NULL, &some) == 0) {
+            for (size_t i = 0; i < some.gl_pathc && !found; i++)
+                found = is_at(some.gl_pathv[i], file);
+        }
+        globfree(&some);
+    }
+    return found;
+}
+
+bool cli_same_file(const char *a, const char *b) {
+    struct stat st;
+    return strcmp(a, b) == 0 || (stat(a, &st) == 0 && has_name(b, &st));
+}
+
+/* Which input of the command is this file? "" is none. */
+static const char *input_at(const cli_command *command, const cli_args *args, const char *out,
+                            char flag[64]) {
+    struct stat file;
+    sgfs_option_info o;
+    const char *before = sgfs_config_get(args->cfg, "data.path"); /* of the run in --config */
+    if (stat(out, &file) != 0) return "";
+    if (args->lines != NULL ? has_name(args->lines, &file)
+                            : before != NULL && has_name(before, &file))
+        return "the data";
+    for (int i = 0; i < args->words; i++) {
+        bool model = i == 0 && cli_is_model(args->word[0]) && strstr(command->stages, "model");
+        if (args->word[i] == out || model || !has_name(args->word[i], &file)) continue;
+        return command == &cmd_pack ? "the data" : "an input of the same command";
+    }
+    if (args->config != NULL && is_at(args->config, &file)) return "the file of --config";
+    for (int i = 0; command->flags[i].name != NULL; i++) {
+        const char *value = args->given[i];
+        if (value == NULL || value == out || !has_name(value, &file)) continue;
+        snprintf(flag, 64, "the file of --%.40s", command->flags[i].name);
+        return flag;
+    }
+    for (int64_t i = 0; sgfs_option_at(i, &o); i++) {
+        if (strcmp(o.type, "text") != 0 || !has_name(sgfs_config_get(args->cfg, o.key), &file))
+            continue;
+        snprintf(flag, 64, "the file of --%.40s", o.flag);
+        return flag;
+    }
+    return "";
+}
+
+/* The library says what follows, too, but only when all rows have been read and passed over. */
+sgfs_status cli_check_out(const cli_command *command, const cli_args *args, const char *out,
+                          sgfs_err *err) {
+    char folder[4096], flag[64];
+    struct stat st;
+    if (out == NULL) return SGFS_OK;
+    const char *input = input_at(command, args, out, flag);
+    if (input[0] != '\0')
+        return cli_fail(err, SGFS_EUSAGE, "%.300s: is %s; give the output another name.", out,
+                        input);
+    bool there = lstat(out, &st) == 0;
+    if (there && S_ISDIR(st.st_mode))
+        return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", out);
+    if (there && strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") != 0)
+        return cli_fail(err, SGFS_EUSAGE,
+                        "%s: exists already; choose another --out or add --overwrite.", out);
+    const char *slash = strrchr(out, '/');
+    int length = slash == NULL ? 0 : (int)(slash - out) + 1;
+    snprintf(folder, sizeof folder, "%.*s.", length, out);
+    if (access(folder, W_OK | X_OK) != 0)
+        return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", out, strerror(errno));
+    return SGFS_OK;
+}
+
+const char *cli_free_name(const cli_args *args, const char *stem, const char *ending,
+                          char out[256]) {
+    bool overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
+    snprintf(out, 256, "%.220s.%s", stem, ending);
+    for (int k = 2; k < 10000 && !overwrite && access(out, F_OK) == 0; k++)
+        snprintf(out, 256, "%.220s-%d.%s", stem, k, ending);
+    return out;
+}

@@ -1,0 +1,27 @@
+# Mistakes in memory end the program instead of being used against it. Every build with optimisation
+# has these flags as far as the compiler knows them; builds with sanitizers find more by themselves.
+# tests/cli/test_hardening.py reads them back from the program.
+include(CheckCCompilerFlag)
+include(CheckLinkerFlag)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+
+function(sgfs_harden target)
+  if(SGFS_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL Debug)
+    return()
+  endif()
+  target_compile_options(${target} INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full)
+    string(MAKE_C_IDENTIFIER "SGFS_HAS${flag}" known)
+    check_c_compiler_flag(${flag} ${known})
+    if(${known})
+      target_compile_options(${target} INTERFACE ${flag})
+    endif()
+  endforeach()
+  foreach(word relro now noexecstack)
+    check_linker_flag(C "LINKER:-z,${word}" SGFS_HAS_Z_${word})
+    if(SGFS_HAS_Z_${word})
+      target_link_options(${target} INTERFACE LINKER:-z,${word})
+    endif()
+  endforeach()
+endfunction()

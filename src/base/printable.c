@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * printable.c: UTF-8 without control characters.
+ */
+#include "base/printable.h"
+
+#include <stdbool.h>
+
+/* No byte beyond the terminating zero is looked at: it continues no character. */
+size_t sgfsi_printable_character(const unsigned char *s) {
+    if (s[0] < 0x80) return s[0] >= 32 && s[0] != 127;
+    size_t n = s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xC0) != 0x80) return 0;
+    if (n == 2 && s[0] == 0xC2 && s[1] < 0xA0) return 0;
+    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
+    bool beyond = (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF4 && s[1] >= 0x90);
+    return overlong || beyond ? 0 : n;
+}
+
+void sgfsi_printable(char *text) {
+    while (*text != '\0') {
+        size_t n = sgfsi_printable_character((const unsigned char *)text);
+        if (n == 0) *text = '?';
+        text += n == 0 ? 1 : n;
+    }
+}

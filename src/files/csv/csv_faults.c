@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ * csv_faults.c: cells that cannot be used, and what a user can do about them.
+ *
+ *     empty, NA, ?, infinite         --na drop, --na mean
+ *     words                          --categorical
+ *     another word in most rows,     --drop: nothing can be learnt from them as they are
+ *     dates, amounts, 1,5, numbers
+ *     with a few words among them
+ *
+ * One column is told with its line and number; several are told in one sentence, which ends with
+ * the options that make the file readable: a user should not meet them one at a time.
+ */
+#include "files/csv/csv_faults.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/text/looks.h"
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+static sgfsi_csv_fault *column_of(sgfsi_csv_faults *f, int64_t cols, int64_t col) {
+    if (f->column == NULL) f->column = calloc((size_t)cols, sizeof *f->column);
+    f->cols = cols;
+    return f->column != NULL ? &f->column[col] : NULL;
+}
+
+static void add_line(sgfsi_csv_faults *f, int64_t line) {
+    int64_t last = f->lines < SGFSI_SHOWN_LINES ? f->lines - 1 : SGFSI_SHOWN_LINES - 1;
+    if (f->lines > 0 && f->line[last] == line) return;
+    if (f->lines < SGFSI_SHOWN_LINES) f->line[f->lines] = line;
+    f->lines++;
+}
+
+bool sgfsi_csv_fault_missing(sgfsi_csv_faults *f, int64_t cols, int64_t col, int64_t line,
+                             const sgfsi_cell *cell, bool too_large) {
+    sgfsi_csv_fault *c = column_of(f, cols, col);
+    if (c == NULL) return false;
+    if (f->missing++ == 0) f->col = col;
+    if (c->missing++ == 0) {
+        c->missing_line = line;
+        c->too_large = too_large;
+        sgfsi_cell_show(cell, c->missing_shown);
+    }
+    add_line(f, line);
+    return true;
+}
+
+static bool add_word(sgfsi_csv_fault *c, const char *text) {
+    if (c->words.count > SGFSI_MAX_LEVELS) return true;
+    return sgfsi_words_add(&c->words, text, strlen(text)) >= 0;
+}
+
+bool sgfsi_csv_fault_text(sgfsi_csv_faults *f, int64_t cols, int64_t col, int64_t line,
+                          const sgfsi_cell *cell, bool comma) {
+    char text[SGFSI_SHOWN_ROOM]; /* words that begin alike are one here: near enough to judge by */
+    sgfsi_csv_fault *c = column_of(f, cols, col);
+    if (c == NULL) return false;
+    sgfsi_cell_show(cell, text);
+    if (c->text++ == 0) {
+        c->text_line = line;
+        c->comma = comma;
+        memcpy(c->text_shown, text, sizeof text);
+    }
+    return add_word(c, text);
+}
+
+bool sgfsi_csv_faults_join(sgfsi_csv_faults *f, const sgfsi_csv_faults *part, int64_t line) {
+    if (part->column == NULL) return true;
+    if (column_of(f, part->cols, 0) == NULL) return false;
+    if (f->missing == 0) f->col = part->col;
+    for (int64_t i = 0; i < part->lines && i < SGFSI_SHOWN_LINES; i++) {
+        if (f->lines + i < SGFSI_SHOWN_LINES) f->line[f->lines + i] = line + part->line[i];
+    }
+    f->missing += part->missing;
+    f->lines += part->lines;
+    bool made = true;
+    for (int64_t j = 0; made && j < part->cols; j++) {
+        const sgfsi_csv_fault *from = &part->column[j];
+        sgfsi_csv_fault *to = &f->column[j];
+        if (to->missing == 0 && from->missing > 0) {
+            to->missing_line = line + from->missing_line;
+            to->too_large = from->too_large;
+            memcpy(to->missing_shown, from->missing_shown, sizeof to->missing_shown);
+        }
+        if (to->text == 0 && from->text > 0) {
+            to->text_line = line + from->text_line;
+            to->comma = from->comma;
+            memcpy(to->text_shown, from->text_shown, sizeof to->text_shown);
+        }
+        to->missing += from->missing;
+        to->text += from->text;
+        for (int64_t k = 0; made && k < from->words.count; k++)
+            made = add_word(to, from->words.text[k]);
+    }
+    return made;
+}
+
+void sgfsi_csv_faults_clear(sgfsi_csv_faults *f) {
+    for (int64_t j = 0; f->column != NULL && j < f->cols; j++)
+        sgfsi_words_free(&f->column[j].words);
+    free(f->column);
+    memset(f, 0, sizeof *f);
+}
+
+bool sgfsi_csv_faults_text(const sgfsi_csv_faults *f) {
+    bool text = false;
+    for (int64_t j = 0; f->column != NULL && j < f->cols; j++) text = text || f->column[j].text > 0;
+    return text;
+}
+
+/* ---- what a column of text is ---------------------------------------------------------------- */
+
+typedef enum nature { WORDS, NAMES, SIGNS, COMMAS, NUMBERS } nature;
+
+/* By the rules of --categorical auto (transform_columns.c), so that what is called words here is
+ * taken there. */
+static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
+    enum { FEW = 10 };
+    bool many = c->words.count > FEW;
+    if (c->comma) return COMMAS;
+    if (many && sgfsi_words_look_like(c->words.count, c->words.text) != NULL) return SIGNS;
+    if (2 * (c->text + c->missing) < rows) return NUMBERS;
+    return many && (c->words.count > SGFSI_MAX_LEVELS || 2 * c->words.count > rows) ? NAMES : WORDS;
+}
+
+/* ---- options that would help ----------------------------------------------------------------- */
+
+enum { OPTIONS_ROOM = 224 };
+
+/* The columns of the file that were asked for already, and those of one nature (drop: all but
+ * words), by name; by number where a name has a comma in it or `numbers` says so. */
+static void list_columns(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
+                         bool drop, bool numbers, char out[OPTIONS_ROOM]) {
+    const char *before = drop ? a->options->drop : a->options->categorical;
+    out[0] = '\0';
+    if (before != NULL) sgfsi_append(out, OPTIONS_ROOM, "%.100s", before);
+    for (int64_t j = 0; j < f->cols; j++) {
+        const char *name = a->format->names[j], *comma = out[0] != '\0' ? "," : "";
+        if (f->column[j].text == 0 || (judge(&f->column[j], rows) != WORDS) != drop) continue;
+        if (numbers || strchr(name, ',') != NULL)
+            sgfsi_append(out, OPTIONS_ROOM, "%s%lld", comma, (long long)j + 1);
+        else sgfsi_append(out, OPTIONS_ROOM, "%s%s", comma, name);
+    }
+}
+
+static void add_option(char out[OPTIONS_ROOM], const char *flag, const char *value) {
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,=+-";
+    const char *quote = value[strspn(value, plain)] != '\0' ? "'" : "";
+    sgfsi_append(out, OPTIONS_ROOM, "%s--%s %s%s%s", out[0] != '\0' ? " " : "", flag, quote, value,
+                 quote);
+}
+
+static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
+                         char out[OPTIONS_ROOM]) {
+    const char *named = a->options->categorical;
+    char list[OPTIONS_ROOM];
+    bool words = false, others = false, missing = false;
+    out[0] = '\0';
+    for (int64_t j = 0; j < f->cols; j++) {
+        const sgfsi_csv_fault *c = &f->column[j];
+        bool use = c->text == 0 || judge(c, rows) == WORDS;
+        words = words || (c->text > 0 && use);
+        others = others || !use;
+        missing = missing || (c->missing > 0 && use);
+    }
+    if (words && (named == NULL || named[0] == '\0')) add_option(out, "categorical", "auto");
+    else if (words) {
+        list_columns(a, f, rows, false, false, list);
+        add_option(out, "categorical", list);
+    }
+    if (others) {
+        list_columns(a, f, rows, true, false, list);
+        if (strlen(list) > 100) list_columns(a, f, rows, true, true, list);
+        add_option(out, "drop", list);
+    }
+    if (missing && a->options->na == SGFSI_NA_ERROR) add_option(out, "na", "drop");
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+static const char *header_hint(const sgfsi_csv_asked *a, int64_t line) {
+    bool doubtful = !a->format->header && line == a->format->first_line;
+    return !doubtful                                 ? ""
+           : strcmp(a->options->header, "auto") == 0 ? " If this line holds column names, say "
+                                                       "--header yes."
+                                                     : " Is --header no right?";
+}
+
+/* What --na can do: a missing target cannot be filled in, and a number is not missing. */
+static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) {
+    bool features = false;
+    for (int64_t j = 0; j < f->cols; j++)
+        features = features || (f->column[j].missing > 0 && a->role[j] == SGFSI_ROLE_FEATURE);
+    if (a->options->na != SGFSI_NA_ERROR)
+        return "--na is for values that are not there: write NA in their place.";
+    if (a->options->run != NULL)
+        return "fill them in, or say --na drop, which leaves the predictions of such rows empty.";
+    return features ? "--na drop leaves such rows out, --na mean fills in the mean of the column; "
+                      "--na error, the default, refuses them."
+                    : "--na drop leaves such rows out; --na error, the default, refuses them.";
+}
+
+static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f,
+                                sgfs_err *err) {
+    char lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64], by[160] = "";
+    int64_t shown = f->lines < SGFSI_SHOWN_LINES ? f->lines : SGFSI_SHOWN_LINES, columns = 0;
+    const sgfsi_csv_fault *first = &f->column[f->col];
+    for (int64_t i = 0; i < shown; i++)
+        sgfsi_append(lines, sizeof lines, "%s%lld", i == 0 ? "" : ", ", (long long)f->line[i]);
+    if (first->missing_shown[0] == '\0') snprintf(what, sizeof what, "is empty");
+    else
+        snprintf(what, sizeof what, "holds \"%s\", %s", first->missing_shown,
+                 first->too_large ? "too large for single precision" : "not a finite number");
+    for (int64_t j = 0; first->missing < f->missing && j < f->cols; j++) {
+        if (f->column[j].missing == 0) continue;
+        if (columns++ < 4)
+            sgfsi_append(by, sizeof by, "%s\"%.24s\" %lld", columns == 1 ? " " : ", ",
+                         a->format->names[j], (long long)f->column[j].missing);
+    }
+    if (columns > 4) sgfsi_append(by, sizeof by, " and %lld more", (long long)columns - 4);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: column %lld (\"%.40s\") %s; there %s %lld such cell%s, on line%s "
+                      "%s%s:%s%s %s%s",
+                      a->path, (long long)f->line[0], (long long)f->col + 1,
+                      a->format->names[f->col], what, f->missing == 1 ? "is" : "are",
+                      (long long)f->missing, f->missing == 1 ? "" : "s", f->lines == 1 ? "" : "s",
+                      lines, f->lines > shown ? ", ..." : "", by, columns > 0 ? ";" : "",
+                      na_hint(a, f), header_hint(a, f->line[0]));
+}
+
+/* One column of text, and nothing else. */
+static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t col,
+                             int64_t rows, sgfs_err *err) {
+    const sgfsi_csv_fault *c = &f->column[col];
+    char advice[256];
+    const char *like = sgfsi_looks_like(c->text_shown);
+    if (c->comma)
+        snprintf(advice, sizeof advice,
+                 "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
+                 "thousands are not understood.");
+    else if (like != NULL) snprintf(advice, sizeof advice, "%s", like);
+    else if (judge(c, rows) == NAMES)
+        snprintf(advice, sizeof advice,
+                 "it has another word in most rows: leave the column out with --drop.");
+    else if (judge(c, rows) == NUMBERS)
+        snprintf(advice, sizeof advice,
+                 "%s: write NA there and see --na; if words are meant, name it in --categorical; "
+                 "else leave the column out with --drop or --features.",
+                 c->text == 1 ? "it is the only one" : "most of its cells are numbers");
+    else
+        snprintf(advice, sizeof advice,
+                 "if its words are meant, name it in --categorical (or say --categorical auto); "
+                 "else leave the column out with --drop or --features.");
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", a->path,
+                      (long long)c->text_line, (long long)col + 1, a->format->names[col],
+                      c->text_shown, advice, header_hint(a, c->text_line));
+}
+
+static void add_column(const sgfsi_csv_asked *a, const sgfsi_csv_fault *c, int64_t col,
+                       int64_t rows, char *out, size_t room) {
+    static const char *const is[] = {[WORDS] = "holds words",
+                                     [NAMES] = "has another word in most rows",
+                                     [SIGNS] = "holds dates or amounts",
+                                     [COMMAS] = "has commas in numbers",
+                                     [NUMBERS] = "holds words among numbers"};
+    out[0] = '\0';
+    sgfsi_append(out, room, "\"%.24s\" ", a->format->names[col]);
+    if (c->text > 0)
+        sgfsi_append(out, room, "%s (line %lld: \"%.20s\")", is[judge(c, rows)],
+                     (long long)c->text_line, c->text_shown);
+    if (c->missing > 0)
+        sgfsi_append(out, room, "%slacks %lld value%s (line %lld)", c->text > 0 ? " and " : "",
+                     (long long)c->missing, c->missing == 1 ? "" : "s", (long long)c->missing_line);
+}
+
+sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
+                                  sgfs_err *err) {
+    int64_t bad = 0, text = 0, col = -1, told = 0, first = INT64_MAX;
+    bool target = false, names = true; /* the target, which no option mends; words in line 1 only */
+    for (int64_t j = 0; j < f->cols; j++) {
+        const sgfsi_csv_fault *c = &f->column[j];
+        bad += c->text > 0 || c->missing > 0;
+        text += c->text > 0;
+        if (c->text > 0 && col < 0) col = j;
+        names = names && (c->text == 0 || (c->text == 1 && c->text_line == a->format->first_line));
+        target = target || (c->text > 0 && a->role[j] == SGFSI_ROLE_TARGET);
+        if (c->text > 0 && c->text_line < first) first = c->text_line;
+        if (c->missing > 0 && c->missing_line < first) first = c->missing_line;
+    }
+    if (text == 0) return fail_missing(a, f, err);
+    if (target || names || (bad == 1 && f->missing == 0)) return fail_text(a, f, col, rows, err);
+    /* The options are what matters: the columns get the room that these leave. */
+    char options[OPTIONS_ROOM], columns[320] = "", one[160];
+    make_options(a, f, rows, options);
+    const char *hint = header_hint(a, first);
+    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(hint) + 130;
+    size_t room = fixed < sizeof err->text - 80 ? sizeof err->text - fixed : 80;
+    room = room < sizeof columns ? room : sizeof columns;
+    for (int64_t j = 0; j < f->cols; j++) {
+        const sgfsi_csv_fault *c = &f->column[j];
+        if (c->text == 0 && c->missing == 0) continue;
+        add_column(a, c, j, rows, one, sizeof one);
+        if (told > 0 && strlen(columns) + strlen(one) + 3 > room) break;
+        sgfsi_append(columns, room, "%s%s", told++ > 0 ? "; " : "", one);
+    }
+    if (told < bad)
+        sgfsi_append(columns, sizeof columns, "; and %lld more", (long long)(bad - told));
+    bool missing = strstr(options, "--na drop") != NULL;
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%.120s:%lld: %lld columns cannot be used as they are: %s. With these options "
+        "they can be: %s%s%s",
+        a->path, (long long)first, (long long)bad, columns, options,
+        missing ? " (or --na mean)" : "", hint);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ * fingerprint.c: are the files of the data still what they were?
+ *
+ * The system's own stamp (length, time of the last change, number of the file) is compared first,
+ * since that costs a microsecond. Where it is another one the contents decide: all bytes are read
+ * again, but for packed files, which list the checksums of their chunks. There the list is
+ * compared, and every chunk counts as not yet looked at (pages.c).
+ *
+ * A file that was removed while its rows are mapped or in memory changes nothing for the run at
+ * hand, and is passed over.
+ */
+#include "rows/fingerprint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/ticker.h"
+
+bool sgfsi_stamp_take(const char *path, sgfsi_stamp *stamp) {
+    struct stat st;
+    if (stat(path, &st) != 0) return false;
+    *stamp = (sgfsi_stamp){st.st_dev, st.st_ino, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                           (int64_t)st.st_mtim.tv_nsec};
+    return true;
+}
+
+static bool is_same(const sgfsi_stamp *a, const sgfsi_stamp *b) {
+    return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
+           a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
+}
+
+static sgfs_status file_crc(const char *path, uint32_t *crc, sgfs_err *err) {
+    enum { PIECE = 1 << 18 };
+    char *piece = malloc(PIECE);
+    if (piece == NULL) return sgfsi_fail_memory(err, "a checksum");
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t got = -1;
+    *crc = 0;
+    while (fd >= 0 && (got = read(fd, piece, PIECE)) != 0) {
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) break;
+        *crc = sgfsi_crc32(*crc, piece, (size_t)got);
+    }
+    int error = errno;
+    if (fd >= 0) close(fd);
+    free(piece);
+    if (got == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", path, strerror(error));
+}
+
+static uint32_t crc_of_list(const sgfsi_part *part) {
+    const sgfsi_packed *k = part->packed;
+    return sgfsi_crc32(0, k->crc, (size_t)k->chunks * sizeof *k->crc);
+}
+
+static sgfs_status fail_changed(const char *path, const char *when, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EIO,
+                      "%.300s: was changed while %s: its rows are no longer those that were read. "
+                      "Leave data files alone while they are in use.",
+                      path, when);
+}
+
+/* ---- when rows are read ---------------------------------------------------------------------- */
+
+static const sgfsi_part *packed_part(const sgfsi_table *table, const char *path) {
+    for (int64_t k = 0; k < table->parts; k++) {
+        const sgfsi_part *part = &table->part[k];
+        if (part->packed != NULL && strcmp(part->path, path) == 0) return part;
+    }
+    return NULL;
+}
+
+sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const sgfsi_table *table,
+                                   sgfs_err *err) {
+    const sgfsi_part *part = packed_part(table, path);
+    *f = (sgfsi_fingerprint){.packed = part != NULL};
+    (void)sgfsi_stamp_take(path, &f->stamp);
+    if (part == NULL) return file_crc(path, &f->crc, err);
+    f->crc = crc_of_list(part);
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, bool kept,
+                                  const sgfsi_stamp *before, sgfs_err *err) {
+    sgfsi_fingerprint *f = &d->print[file];
+    sgfs_status status = sgfsi_fingerprint_take(f, path, &d->table, err);
+    if (status == SGFS_OK && kept && !is_same(&f->stamp, before))
+        status = fail_changed(path, "it was read", err);
+    if (status != SGFS_OK || !kept) return status;
+    f->path = sgfsi_arena_text(&d->arena, path);
+    return f->path != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+}
+
+/* ---- in the header --------------------------------------------------------------------------- */
+
+void sgfsi_fingerprints_describe(const sgfs_data *d, sgfsi_json *o) {
+    if (d->print == NULL) return;
+    sgfsi_json *list = sgfsi_json_array_in(o, "fingerprint");
+    for (int64_t i = 0; i < d->files; i++) {
+        const sgfsi_fingerprint *f = &d->print[i];
+        sgfsi_json *one = sgfsi_json_object_in(list, NULL);
+        sgfsi_json_int(one, "bytes", f->stamp.bytes);
+        if (f->path != NULL) {
+            sgfsi_json_int(one, "modified", f->stamp.seconds);
+            sgfsi_json_int(one, "modified_ns", f->stamp.nanoseconds);
+        }
+        sgfsi_json_flag(one, "packed", f->packed);
+        sgfsi_json_int(one, "crc32", f->crc);
+    }
+}
+
+const char *sgfsi_fingerprints_differ(int64_t files, const sgfsi_fingerprint *print,
+                                      char *const *name, const sgfsi_json *said, char what[256]) {
+    const sgfsi_json *list = sgfsi_json_get(said, "fingerprint");
+    if (print == NULL || sgfsi_json_length(list) != files) return NULL;
+    for (int64_t i = 0; i < files; i++) {
+        const sgfsi_json *then = sgfsi_json_at(list, i);
+        const sgfsi_fingerprint *now = &print[i];
+        if (sgfsi_json_get_flag(then, "packed") != now->packed) continue;
+        int64_t bytes = sgfsi_json_get_int(then, "bytes", -1);
+        if (bytes != now->stamp.bytes) {
+            snprintf(what, 256, "%.100s has %lld bytes, and had %lld", name[i],
+                     (long long)now->stamp.bytes, (long long)bytes);
+            return what;
+        }
+        if (sgfsi_json_get_int(then, "crc32", -1) == (int64_t)now->crc) continue;
+        snprintf(what, 256, "the checksum of %.100s is another one", name[i]);
+        return what;
+    }
+    return NULL;
+}
+
+/* ---- while a run moves ----------------------------------------------------------------------- */
+
+/* The stamp is another one: are the contents? Of a packed file whose rows are in memory nobody
+ * knows the list any more. */
+static sgfs_status look_inside(const sgfsi_fingerprint *f, const sgfsi_table *table,
+                               const sgfsi_stamp *now, sgfs_err *err) {
+    const sgfsi_part *part = f->packed ? packed_part(table, f->path) : NULL;
+    uint32_t crc = f->crc + 1;
+    sgfs_status status = SGFS_OK;
+    if (!f->packed && now->bytes == f->stamp.bytes) status = file_crc(f->path, &crc, err);
+    bool mapped = part != NULL && now->bytes == f->stamp.bytes && now->inode == f->stamp.inode &&
+                  now->device == f->stamp.device;
+    if (mapped) crc = crc_of_list(part);
+    if (status == SGFS_OK && crc != f->crc)
+        return fail_changed(f->path, "the run was using it", err);
+    for (int64_t b = 0; mapped && b < (part->packed->chunks + 7) / 8; b++)
+        atomic_store_explicit(&part->packed->seen[b], 0, memory_order_relaxed);
+    return status;
+}
+
+sgfs_status sgfsi_watch_look(sgfsi_watch *w, const sgfs_data *d, bool now, sgfs_err *err) {
+    const double apart = 0.5, share = 0.01; /* seconds; of the time, where files are many */
+    double begin = sgfsi_now();
+    if (d->print == NULL || (!now && begin < w->next)) return SGFS_OK;
+    if (w->seen == NULL) {
+        w->seen = malloc((size_t)d->files * sizeof *w->seen);
+        if (w->seen == NULL) return sgfsi_fail_memory(err, "the list of files");
+        for (int64_t i = 0; i < d->files; i++) w->seen[i] = d->print[i].stamp;
+    }
+    for (int64_t i = 0; i < d->files; i++) {
+        sgfsi_stamp stamp;
+        const char *path = d->print[i].path;
+        if (path == NULL || !sgfsi_stamp_take(path, &stamp) || is_same(&stamp, &w->seen[i]))
+            continue;
+        sgfs_status status = look_inside(&d->print[i], &d->table, &stamp, err);
+        if (status != SGFS_OK) return status;
+        w->seen[i] = stamp;
+    }
+    double end = sgfsi_now(), pause = (end - begin) / share;
+    w->next = end + (pause > apart ? pause : apart);
+    return SGFS_OK;
+}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""The commands that are made to fail, and the small files that they read.
+
+A command runs in an empty folder and finds its inputs in IN. `outputs` are the names of the files that it writes;
+with `--overwrite` an older file of that name is there before. Data are as small as each reader, sampler and export
+allows: what counts is how many different calls are made, not how often."""
+import gzip
+import os
+import struct
+import subprocess
+from dataclasses import dataclass
+
+import numpy as np
+
+IN = "../../in"
+SHORT = "--warmup 12 --draws 16 --chains 2 --seed 3 --threads 1"
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    words: str
+    outputs: tuple = ()
+    stdin: str = ""  # a file of IN
+
+    @property
+    def overwrites(self):
+        return "--overwrite" in self.words
+
+
+def sample(name, words, out="fit.run", short=SHORT, **rest):
+    return Command(name, f"sample --allow-unconverged {words} {short} --out {out}", (out,), **rest)
+
+
+CSV = f"--data {IN}/words.csv"
+COMMANDS = [
+    # Every family of samplers.
+    sample("sgfs-f", f"logistic {CSV} --features 2-4 --sampler sgfs-f --batch 8 --overwrite"),
+    sample("sgfs-d", f"softmax --data {IN}/classes.csv --sampler sgfs-d --batch 8 --verbose"),
+    sample("sgfs-b", f"linear --data {IN}/numbers.npy --sampler sgfs-b --block-size 2 --batch 8"),
+    sample("sgfs-inverse", f"linear --data {IN}/numbers.npy --sampler sgfs "
+           "--fisher inverse --alpha 0 --warmup-alpha 0 --batch 8"),
+    sample("exact", f"logistic --data {IN}/packed.sgd"),
+    sample("exact-rows", f"logistic --data {IN}/rows.svm --sampler exact-rows"),
+    sample("exact-pairs", f"poisson --data {IN}/counts.csv --exposure time --sampler exact-pairs"),
+    sample("exact-hmc", f"logistic --data {IN}/packed.sgd --sampler exact-hmc"),
+    sample("exact-linear", f"linear --data {IN}/numbers.npy --sampler exact-linear"),
+    sample("sgfs-cv", f"logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8"),
+    sample("nuts", f"logistic --data {IN}/packed.sgd --sampler nuts --json"),
+    sample("hmc", f"linear --data {IN}/numbers.npy --sampler hmc --standardize"),
+    sample("laplace", f"softmax --data {IN}/classes.csv --sampler laplace --json"),
+    sample("sgld", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8"),
+    sample("psgld", f"mlp --data {IN}/classes.csv --hidden 2 --sampler psgld --batch 8"),
+    sample("sghmc", f"drbm --data {IN}/images.idx --labels {IN}/labels.idx.gz --hidden 2 --sampler sghmc --batch 8"),
+    sample("sgnht", f"linear --data {IN}/numbers.npy --sampler sgnht --batch 8"),
+    sample("gauss", f"linear --data {IN}/numbers.npy --sampler gauss"),
+    sample("automatic", f"logistic --data {IN}/numbers.npy --target 1", short="--chains 2 --threads 1"),
+    # Every reader and transform, and what is beside the data.
+    sample("transforms", f"logistic {CSV} --target y --categorical auto --drop c --log1p b --standardize "
+           "--split 0.8,0.1,0.1 --sampler sgld --batch 8"),
+    sample("many files", f"linear --data {IN}/part-1.csv.gz {IN}/part-2.csv.gz --sampler sgld --batch 8 --project 2"),
+    sample("a pipe", "logistic --data - --sampler sgld --batch 8 --quiet", stdin="numbers.csv"),
+    sample("weights", f"poisson --data {IN}/counts.csv --weights time --sampler sgld --batch 8 --quiet"),
+    sample("validate", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --validate {IN}/packed.sgd"),
+    sample("start", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --start {IN}/mode.json "
+           f"--prior-file {IN}/prior.txt --prior gaussian"),
+    sample("config", f"logistic --data {IN}/packed.sgd --config {IN}/fit.run --quiet --overwrite"),
+    sample("a model of one's own", f"{IN}/student_t.so --data {IN}/numbers.npy --sampler sgld --batch 8 --quiet"),
+    sample("two threads", f"logistic --data {IN}/packed.sgd --sampler sgfs-f --batch 8 --quiet",
+           short=SHORT.replace("--threads 1", "--threads 2")),
+    # What is done with a run.
+    Command("summary", f"summary {IN}/fit.run --verbose"),
+    Command("summary json", f"summary {IN}/words.run --json"),
+    Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
+    Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
+    Command("predict", f"predict {IN}/words.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
+    Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
+    Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
+    Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
+    Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
+    Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
+    Command("export npy", f"export {IN}/fit.run fit.npy", ("fit.npy",)),
+    Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
+    # What makes or looks at data and models.
+    Command("tune", f"tune logistic --data {IN}/packed.sgd --sampler sgld --grid epsilon=1e-2,1e-3 --batch 8 "
+            "--warmup 12 --draws 16 --chains 1 --threads 1 --out best.json --overwrite", ("best.json",)),
+    Command("tune by error", f"tune linear --data {IN}/numbers.npy --sampler sgfs-d --by error --batch 8 --grid "
+            f"alpha=1,2 --reference {IN}/linear.json --warmup 12 --draws 16 --threads 1 --out best.json --json",
+            ("best.json",)),
+    Command("optimize", f"optimize softmax --data {IN}/classes.csv --threads 1 --out mode.json", ("mode.json",)),
+    Command("check-grad", f"check-grad logistic --data {IN}/packed.sgd --threads 1 --points 2"),
+    Command("check-grad wide", f"check-grad mlp --hidden 2 --data {IN}/classes.csv --threads 1 --points 1 --json"),
+    Command("simulate", "simulate logistic --rows 40 --dim 2 --out d.npy --truth t.json", ("d.npy", "t.json")),
+    Command("simulate csv", "simulate softmax --rows 40 --dim 2 --out d.csv --overwrite", ("d.csv",)),
+    Command("simulate packed", "simulate linear --rows 40 --dim 2 --out d.sgd", ("d.sgd",)),
+    Command("pack", f"pack {IN}/words.csv --target y --categorical auto --out d.sgd", ("d.sgd",)),
+    Command("pack on disk", f"pack {IN}/long.npy --memory 5M --out d.sgd --overwrite", ("d.sgd",)),
+    Command("pack check", f"pack --check {IN}/packed.sgd"),
+    Command("list", "list"),
+    Command("help", "help sample"),
+    Command("version", "--version"),
+]
+
+
+def make_inputs(folder, program, model):
+    """The files of IN, with the program itself for runs and packed rows."""
+    rng = np.random.default_rng(2385)
+    n = 40
+    x = rng.integers(-8, 9, (n, 3)) / 4
+    y = (rng.random(n) < 1 / (1 + np.exp(-x[:, 0]))).astype(int)
+    y[:2] = 0, 1
+
+    def write(name, rows):
+        text = "\n".join(",".join(str(cell) for cell in row) for row in rows) + "\n"
+        packed = gzip.compress(text.encode(), mtime=0) if name.endswith(".gz") else text.encode()
+        (folder / name).write_bytes(packed)
+
+    names = ("a", "b", "c", "y")
+    animals, words = ("ape", "bee", "cat"), ("no", "yes")
+    write("words.csv", [("animal", *names)] + [(animals[i % 3], row[0], abs(row[1]), row[2], words[label])
+                                               for i, (row, label) in enumerate(zip(x, y))])
+    write("numbers.csv", [names] + [(*row, label) for row, label in zip(x, y)])
+    write("classes.csv", [names] + [(*row, animals[(i + label) % 3]) for i, (row, label) in enumerate(zip(x, y))])
+    write("counts.csv", [("a", "time", "count")] + [(row[0], 1 + i % 3, label + i % 4)
+                                                    for i, (row, label) in enumerate(zip(x, y))])
+    np.save(folder / "long.npy", rng.normal(size=(200000, 4)))
+    for part in (1, 2):
+        write(f"part-{part}.csv.gz", [names] + [(*row, row[0] / 2 + i % 3) for i, row in enumerate(x)])
+    write("rows.svm", [(" ".join([str(2 * label - 1), *(f"{j + 1}:{v}" for j, v in enumerate(row) if v)]),)
+                       for row, label in zip(x, y)])
+    write("prior.txt", [(v,) for v in (0.5, 1, 2, 1.5)])
+    np.save(folder / "numbers.npy", np.column_stack([y, x[:, 1:], x[:, 1] + rng.normal(size=n)]))
+    (folder / "images.idx").write_bytes(bytes((0, 0, 8, 3)) + struct.pack(">3I", n, 2, 2)
+                                        + rng.integers(0, 255, (n, 4)).astype(np.uint8).tobytes())
+    (folder / "labels.idx.gz").write_bytes(gzip.compress(
+        bytes((0, 0, 8, 1)) + struct.pack(">I", n) + y.astype(np.uint8).tobytes(), mtime=0))
+    if model:
+        (folder / "student_t.so").symlink_to(model)
+
+    work = folder.parent / "work" / "0"
+    work.mkdir(parents=True, exist_ok=True)
+    for words in (
+            f"pack {IN}/numbers.csv --out {IN}/packed.sgd",
+            f"sample logistic --data {IN}/packed.sgd --sampler sgfs-f --batch 8 {SHORT} --out {IN}/fit.run",
+            f"sample logistic --data {IN}/words.csv --target y --categorical auto --sampler nuts {SHORT} "
+            f"--out {IN}/words.run",
+            f"sample logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8 {SHORT} --out {IN}/cv.run",
+            f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 {SHORT} --validate {IN}/packed.sgd "
+            f"--out {IN}/curve.run",
+            f"optimize logistic --data {IN}/packed.sgd --out {IN}/mode.json",
+            f"optimize linear --data {IN}/numbers.npy --out {IN}/linear.json"):
+        words = words.replace("sample ", "sample --allow-unconverged ")
+        subprocess.run([program, *words.split()], cwd=work, check=True, capture_output=True, env=dict(os.environ))
