@@ -168,21 +168,36 @@ static void remember_file(cli_args *args, const char *path) {
     }
 }
 
-/* The file of --config comes first, wherever it stands: flags override it. A value never begins
- * with "--" (see value_of), so the word is the flag. */
+/* The options of a run that goes on, but for its limit of time, which has been used up. */
+static sgfs_status load_resumed(cli_args *args, const char *path, sgfs_err *err) {
+    if (access(path, F_OK) != 0)
+        return cli_fail(err, SGFS_EUSAGE, "%.300s: there is no such run to go on with.", path);
+    if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
+    if (sgfs_config_get(args->cfg, "data.path") == NULL)
+        return cli_fail(err, SGFS_ERUNFILE, "%.300s: not a run file of sgfs.", path);
+    return sgfs_config_set(args->cfg, "run.max_time", "auto", err);
+}
+
+/* The file of --config or --resume comes first, wherever it stands: flags override it. A value
+ * never begins with "--" (see value_of), so the word is the flag. */
 static sgfs_status load_config(const cli_command *command, int argc, char **argv, cli_args *args,
                                sgfs_err *err) {
     if (!cli_takes_config(command)) return SGFS_OK;
     bool loaded = false;
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        bool equals = strncmp(argv[i], "--config=", 9) == 0;
-        if (!equals && strcmp(argv[i], "--config") != 0) continue;
-        const char *path = value_of(equals ? argv[i] + 8 : NULL, argc, argv, &i);
+        char *behind = strchr(argv[i], '=');
+        size_t n = behind != NULL ? (size_t)(behind - argv[i]) : strlen(argv[i]);
+        bool resume = find_own(command, "resume") >= 0 && n == strlen("--resume") &&
+                      strncmp(argv[i], "--resume", n) == 0;
+        if (!resume && (n != strlen("--config") || strncmp(argv[i], "--config", n) != 0)) continue;
+        const char *path = value_of(behind, argc, argv, &i), *flag = resume ? "resume" : "config";
         if (path == NULL || path[0] == '\0')
-            return cli_fail(err, SGFS_EUSAGE, "--config needs a value.");
-        if (loaded) return cli_fail(err, SGFS_EUSAGE, "--config may be given once.");
+            return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", flag);
+        if (loaded) return cli_fail(err, SGFS_EUSAGE, "--config or --resume may be given once.");
         loaded = true;
-        if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
+        if ((resume ? load_resumed(args, path, err) : sgfs_config_load(args->cfg, path, err)) !=
+            SGFS_OK)
+            return err->code;
         remember_file(args, path);
     }
     return SGFS_OK;
@@ -341,6 +356,7 @@ sgfs_status cli_parse(const cli_command *command, int argc, char **argv, cli_arg
     int data = find_own(command, "data");
     if (status == SGFS_OK && data >= 0)
         status = cli_data_settle(command, args, &args->given[data], err);
-    if (status == SGFS_OK) status = settle_lengths(args, err);
+    bool resumed = cli_given(command, args, "resume") != NULL; /* which keeps all but --draws */
+    if (status == SGFS_OK && !resumed) status = settle_lengths(args, err);
     return status == SGFS_OK ? check_config(args, err) : status;
 }

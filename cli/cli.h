@@ -38,6 +38,7 @@ typedef struct cli_args {
     int datas;
     cli_data *data; /* all names of --data; malloc'ed */
     char *lines;    /* the same as one text, one name a line; malloc'ed */
+    char *command;  /* that goes on with what was interrupted, to paste; malloc'ed; or NULL */
 } cli_args;
 
 typedef struct cli_command {

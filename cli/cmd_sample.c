@@ -12,6 +12,38 @@ static void stop(void *work) {
     sgfs_run_stop(work);
 }
 
+/* A word as a shell takes it, behind `to`, which has room for it. */
+static char *quote(char *to, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,+@%";
+    if (word[0] == '-') to += sprintf(to, "./");
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') return to + sprintf(to, "%s", word);
+    *to++ = '\'';
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') to += sprintf(to, "'\\''");
+        else *to++ = *word;
+    }
+    return to + sprintf(to, "'");
+}
+
+/* The command to paste, malloc'ed; NULL when memory is out. Rows that came through a pipe have to be
+ * given once more, and a model of the user's own is never opened because a file says so. */
+static char *command_to_go_on(const cli_args *args, const char *path) {
+    const char *model = args->words > 0 && !cli_is_model(args->word[0]) ? args->word[0] : NULL;
+    const char *data = cli_given(&cmd_sample, args, "data");
+    bool piped = data != NULL && strcmp(data, "-") == 0;
+    char *text = malloc(64 + 4 * (strlen(path) + (model != NULL ? strlen(model) : 0)));
+    if (text == NULL) return NULL;
+    char *at = text + sprintf(text, "sgfs sample ");
+    if (model != NULL) {
+        at = quote(at, model);
+        *at++ = ' ';
+    }
+    at = quote(at + sprintf(at, "--resume "), path);
+    if (piped) sprintf(at, " --data -   # with the same rows");
+    return text;
+}
+
 /* Sample, close the file whatever happened, and report the first thing that went wrong. */
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
     /* seconds until the first line of progress */
@@ -31,15 +63,21 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
         const sgfs_err stopped = *err;
         cli_fail(err, status, "%.200s The run is in %.250s (`sgfs summary`).", stopped.text, path);
     }
-    return status != SGFS_OK ? status : closed;
+    status = status != SGFS_OK ? status : closed;
+    if (status == SGFS_ESTOPPED || status == SGFS_EIO) args->command = command_to_go_on(args, path);
+    return status;
 }
 
-static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args *args,
-                              sgfs_err *err) {
-    sgfs_model *model = sgfs_model_open(args->word[0], data, args->cfg, err);
+static sgfs_status with_model(const sgfs_data *data, const char *name, const char *path,
+                              cli_args *args, sgfs_err *err) {
+    sgfs_model *model = sgfs_model_open(name, data, args->cfg, err);
     if (model == NULL) return err->code;
-    sgfs_run *run = sgfs_run_open(model, args->cfg, err);
-    sgfs_status status = run != NULL ? sgfs_run_attach(run, path, err) : err->code;
+    bool resumed = cli_given(&cmd_sample, args, "resume") != NULL;
+    sgfs_run *run = resumed ? sgfs_run_resume(model, path, args->cfg, err)
+                            : sgfs_run_open(model, args->cfg, err);
+    sgfs_status status = run == NULL ? err->code
+                         : resumed   ? SGFS_OK
+                                     : sgfs_run_attach(run, path, err);
     if (status == SGFS_OK) status = walk(run, path, args, err);
     sgfs_run_free(run);
     sgfs_model_free(model);
@@ -49,21 +87,48 @@ static sgfs_status with_model(const sgfs_data *data, const char *path, cli_args 
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
+    {"resume", "RUN", "go on with a run that was interrupted, or make a complete one longer"},
     {"verbose", NULL, CLI_VERBOSE_HELP},
     {"allow-unconverged", NULL, "exit code 0 (not 7) where the draws are not to be trusted"},
     {NULL, NULL, NULL}};
 
+/* The model of the run; named again it has to be the same, and one of the user's own has to be. */
+static sgfs_status resumed_model(const cli_args *args, const char *path, const char **name,
+                                 sgfs_err *err) {
+    const char *then = sgfs_config_get(args->cfg, "model.name"), *out;
+    if ((out = cli_given(&cmd_sample, args, "out")) != NULL && strcmp(out, path) != 0)
+        return cli_fail(err, SGFS_EUSAGE, "--resume appends to its own file: leave out --out.");
+    if (strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0)
+        return cli_fail(err, SGFS_EUSAGE, "--resume goes on with a file: leave out --overwrite.");
+    if (args->words > 0 && cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
+    *name = args->words > 0 ? args->word[0] : then;
+    if (cli_is_model(then) && strcmp(*name, then) != 0)
+        return cli_fail(err, SGFS_EUSAGE, "The run is of model %.100s, not %.100s.", then, *name);
+    if (!cli_is_model(then) && args->words == 0)
+        return cli_fail(err, SGFS_EUSAGE,
+                        "The run is of a model of your own, %.100s: sgfs sample FILE.so --resume "
+                        "%.200s",
+                        then, path);
+    return SGFS_OK;
+}
+
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256], word[128];
-    const char *path = cli_given(&cmd_sample, args, "out");
-    if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
-    cli_short_model(args->word[0], word, sizeof word);
-    if (path == NULL) path = cli_free_name(args, word, "run", made);
+    const char *path = cli_given(&cmd_sample, args, "resume"), *model = args->word[0];
+    bool resumed = path != NULL;
+    if (resumed) {
+        if (resumed_model(args, path, &model, err) != SGFS_OK) return err->code;
+    } else {
+        path = cli_given(&cmd_sample, args, "out");
+        if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
+        cli_short_model(args->word[0], word, sizeof word);
+        if (path == NULL) path = cli_free_name(args, word, "run", made);
+    }
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
-    sgfs_data *data = cli_open_data(&cmd_sample, args, path, err);
+    sgfs_data *data = cli_open_data(&cmd_sample, args, resumed ? NULL : path, err);
     if (data == NULL) return err->code;
-    sgfs_status status = with_model(data, path, args, err);
+    sgfs_status status = with_model(data, model, path, args, err);
     sgfs_data_free(data);
     return status == SGFS_OK ? cli_show_run(&cmd_sample, args, path, err) : status;
 }
@@ -71,13 +136,14 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
 const cli_command cmd_sample = {
     .name = "sample",
     .brief = "draw from the posterior of a model given data",
-    .usage = "MODEL --data FILE [options] [--out RUN]",
+    .usage = "MODEL --data FILE [options] [--out RUN], or --resume RUN",
     .examples =
         "  sgfs sample logistic --data data.npy\n"
         "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
         "  sgfs sample logistic --data 'part-*.sgd'       # several files as one; in quotes\n"
         "  zcat rows.csv.gz | sgfs sample logistic --data -\n"
         "  sgfs sample ./mymodel.so --data house.csv      # a model of your own\n"
+        "  sgfs sample --resume fit.run                   # go on after an interruption\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
     .stages = "run data prior fisher model sampler",

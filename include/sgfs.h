@@ -97,8 +97,8 @@ SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const ch
  * what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. After a run file was loaded,
- * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files); otherwise
- * NULL. */
+ * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files), and
+ * "model.name" what sgfs_model_open takes; otherwise NULL. */
 SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
@@ -233,6 +233,14 @@ SGFS_API const char *sgfs_run_describe(const sgfs_run *run);
 /* Append every kept draw to a run file as it is made. An existing file is refused unless
  * the option "output.overwrite" is set. Without it draws are kept in memory. */
 SGFS_API sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err);
+/* A run that was killed, stopped, or ended by a full disk goes on to exactly the draws it would have
+ * made; a complete one becomes longer where cfg asks for more draws or a higher ESS. path: its file,
+ * to which draws are appended. model (borrowed) and cfg: as when it was opened; sgfs_config_load
+ * reads the options from the file. "run.threads", "run.max_time" (which counts anew) and
+ * "run.checkpoint" may be others. SGFS_EUSAGE names each option that may not; SGFS_ERUNFILE where
+ * data, model, arithmetic or the saved states are no longer what they were. */
+SGFS_API sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path,
+                                   const sgfs_config *cfg, sgfs_err *err);
 SGFS_API void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user);
 /* Advance every chain by at most `iterations`; for callers who own the loop. */
 SGFS_API sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err);

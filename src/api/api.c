@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/options.h"
-#include "chain/run.h"
+#include "chain/resume.h"
 #include "files/reader.h"
 #include "jobs/newrows.h"
 #include "model/user.h"
@@ -49,6 +49,32 @@ sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_er
     sgfs_status status = sgfsi_validation_rows_open(&aside, path, model, run->cfg, err);
     if (status == SGFS_OK) status = sgfsi_run_validate(run, aside, err);
     if (status == SGFS_OK) return run;
+    sgfs_run_free(run);
+    return NULL;
+}
+
+sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path, const sgfs_config *cfg,
+                          sgfs_err *err) {
+    sgfs_err own;
+    sgfsi_resumption from;
+    sgfs_run *run = NULL;
+    if (err == NULL) err = &own;
+    if (model == NULL || path == NULL || cfg == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_run_resume: a model, a path and a config are needed."),
+               NULL;
+    sgfsi_runfile *file = sgfsi_runfile_resume(path, &from, err);
+    if (file == NULL) return NULL;
+    sgfs_config *options = sgfsi_config_copy(cfg);
+    sgfs_status status = options != NULL ? sgfsi_resume_options(options, from.run->header, err)
+                                         : sgfsi_fail_memory(err, "the options");
+    if (status == SGFS_OK) run = sgfs_run_open(model, options, err);
+    status = run != NULL ? sgfsi_run_take_up(run, path, file, &from, err) : err->code;
+    sgfs_config_free(options);
+    sgfs_draws_free(from.run);
+    free(from.state);
+    if (status == SGFS_OK) return run;
+    (void)sgfsi_runfile_close(file, NULL);
     sgfs_run_free(run);
     return NULL;
 }

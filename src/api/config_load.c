@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * config_load.c: options from a file: a config (base/config_file.c), or the header of a run.
  */
+#include <stdlib.h>
+#include <string.h>
 
 #include "jobs/reopen.h"
 #include "sink/runfile.h"
@@ -19,11 +21,11 @@ static sgfs_status load_run(sgfs_config *cfg, const char *path, sgfs_err *err) {
     if (status == SGFS_OK) status = sgfsi_config_take(cfg, run->header, path, err);
     if (status == SGFS_EUSAGE) status = err->code = SGFS_ERUNFILE;
     char *rows = status == SGFS_OK ? sgfsi_reopen_path(run->header) : NULL;
+    char *model = rows != NULL ? strdup(sgfsi_json_get_text(run->header, "model", "")) : NULL;
     sgfs_draws_free(run);
-    if (status != SGFS_OK) return status;
-    if (rows == NULL) return sgfsi_fail_memory(err, path);
-    sgfsi_config_keep_rows(cfg, rows);
-    return SGFS_OK;
+    if (model != NULL) return sgfsi_config_keep_origin(cfg, rows, model), SGFS_OK;
+    free(rows);
+    return status != SGFS_OK ? status : sgfsi_fail_memory(err, path);
 }
 
 sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err) {

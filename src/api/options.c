@@ -25,7 +25,8 @@ static const sgfs_option minibatch_options[] = {
     SGFSI_OPTIONS_END};
 
 static const sgfs_option run_options[] = {
-    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL, "independent chains (exact-hmc: 16)"},
+    {"run.chains", "chains", SGFS_INTEGER, "4", 1, 65536, NULL,
+     "independent chains (exact-hmc: 16)"},
     {"run.warmup", "warmup", SGFS_INTEGER, "auto", 0, 1e15, NULL,
      "iterations before draws are kept (auto: 10 N/n, more for small steps, at least 1000)"},
     {"run.draws", "draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
@@ -42,7 +43,9 @@ static const sgfs_option run_options[] = {
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
      "threads (auto: OMP_NUM_THREADS, else the cores this process may use)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
-     "stop after this many seconds and keep what there is"},
+     "stop after this many seconds and keep what there is; --resume goes on"},
+    {"run.checkpoint", "checkpoint", SGFS_NUMBER, "auto", 0, 1e9, NULL,
+     "save the run's state every so many seconds (auto: 1 to 10, under 1 % of the time)"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
      "file with rows kept aside: follow the error of the averaged prediction"},
     {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,

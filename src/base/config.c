@@ -27,8 +27,8 @@ struct sgfs_config {
     sgfsi_option_source source;
     int64_t entries;
     entry *entry;
-    int64_t orders; /* values given so far */
-    char *rows;     /* of the run file that was loaded; NULL: none was */
+    int64_t orders;     /* values given so far */
+    char *rows, *model; /* of the run file that was loaded; NULL: none was */
     sgfsi_log log;
 };
 
@@ -70,6 +70,7 @@ void sgfs_config_free(sgfs_config *cfg) {
     for (int64_t i = 0; i < cfg->entries; i++) free(cfg->entry[i].value);
     free(cfg->entry);
     free(cfg->rows);
+    free(cfg->model);
     free(cfg);
 }
 
@@ -211,7 +212,8 @@ sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *
 const char *sgfs_config_get(const sgfs_config *cfg, const char *key) {
     if (cfg == NULL || key == NULL) return NULL;
     const entry *e = find(cfg, key);
-    if (e == NULL) return strcmp(key, "data.path") == 0 ? cfg->rows : NULL;
+    if (e == NULL && strcmp(key, "data.path") == 0) return cfg->rows;
+    if (e == NULL) return strcmp(key, "model.name") == 0 ? cfg->model : NULL;
     return e->value != NULL ? e->value : e->row->value;
 }
 
@@ -272,9 +274,11 @@ const sgfs_option *sgfsi_config_at(const sgfs_config *cfg, int64_t index) {
     return index < cfg->entries ? cfg->entry[index].row : NULL;
 }
 
-void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows) {
+void sgfsi_config_keep_origin(sgfs_config *cfg, char *rows, char *model) {
     free(cfg->rows);
+    free(cfg->model);
     cfg->rows = rows;
+    cfg->model = model;
 }
 
 void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user) {

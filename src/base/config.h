@@ -96,14 +96,14 @@ sgfs_status sgfsi_config_set_num(sgfs_config *cfg, const char *key, double value
 /* Another default for this config: the value is not marked as given by the caller, nor checked. */
 sgfs_status sgfsi_config_default(sgfs_config *cfg, const char *key, const char *value,
                                  sgfs_err *err);
-sgfs_config *sgfsi_config_copy(const sgfs_config *cfg); /* less "data.path" */
+sgfs_config *sgfsi_config_copy(const sgfs_config *cfg); /* less what keep_origin says */
 
 /* config_file.c: every option of a JSON file, or of the JSON value `all` that was read from
  * path. */
 sgfs_status sgfsi_config_load_json(sgfs_config *cfg, const char *path, sgfs_err *err);
 sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const char *path,
                               sgfs_err *err);
-/* What "data.path" says; rows: malloc'ed, taken over. */
-void sgfsi_config_keep_rows(sgfs_config *cfg, char *rows);
+/* What "data.path" and "model.name" say; both malloc'ed, taken over. */
+void sgfsi_config_keep_origin(sgfs_config *cfg, char *rows, char *model);
 
 #endif

@@ -305,8 +305,8 @@ sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool mom
     const sgfsi_pages full = sgfsi_full_pages(&w->sampler.full);
     const sgfsi_pages none = {.wait = 0},
                       *own = w->sampler.visit != NULL ? w->sampler.visit : &none;
-    info.disk_wait = mini->wait + full.wait + own->wait;
-    info.disk_bytes = mini->bytes + full.bytes + own->bytes;
+    info.disk_wait = w->disk_wait + mini->wait + full.wait + own->wait;
+    info.disk_bytes = w->disk_bytes + mini->bytes + full.bytes + own->bytes;
     info.disk_faults = info.disk_bytes > 0 ? w->faults : 0;
     if (moments && w->moments.count > 1) {
         sgfs_status status = finish_moments(w, &info, err);

@@ -31,10 +31,11 @@ typedef struct sgfsi_chain {
     int64_t waiting, room, written; /* kept draws in the buffer, its size, draws handed over */
     double *draws_buffer, *stats_buffer;
     double warmup_seconds, sample_seconds;
-    double faults;              /* major page faults while moving */
-    double since;               /* when the stretch at hand began */
-    sgfsi_validator *validator; /* NULL without --validate */
-    double validating;          /* seconds of the stretch that are not the chain's */
+    double faults;                /* major page faults while moving */
+    double disk_wait, disk_bytes; /* before the run was taken up again */
+    double since;                 /* when the stretch at hand began */
+    sgfsi_validator *validator;   /* NULL without --validate */
+    double validating;            /* seconds of the stretch that are not the chain's */
     sgfs_status status;
     sgfs_err err;
 } sgfsi_chain;

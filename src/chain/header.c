@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/number.h"
-#include "chain/run.h"
+#include "chain/state.h"
 #include "model/prior.h"
 
 static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
@@ -67,6 +67,20 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     return given;
 }
 
+/* Checksums of the files that options name, beside the data. */
+static void put_inputs(sgfsi_json *o, const sgfs_run *run) {
+    static const char *const keys[] = {
+        "data.labels",         "prior.file",     "run.start",          "run.validate",
+        "run.validate_labels", "sampler.b_file", "sampler.gauss_mean", "sampler.gauss_precision"};
+    sgfsi_json *inputs = sgfsi_json_object_in(o, "inputs");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        uint32_t crc;
+        const char *path = sgfsi_json_get_text(run->config, keys[i], "");
+        if (path[0] != '\0' && sgfsi_file_crc(path, &crc, NULL) == SGFS_OK)
+            sgfsi_json_int(inputs, keys[i], crc);
+    }
+}
+
 static void add_all(sgfsi_json *to, const sgfsi_json *from) {
     if (!sgfsi_json_whole(from)) sgfsi_json_put(to, NULL, NULL); /* and so `to` is not whole */
     for (int64_t i = 0; i < sgfsi_json_length(from); i++)
@@ -101,6 +115,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
     sgfsi_json_int(o, "format", 1);
     sgfsi_json_text(o, "sgfs_version", SGFS_VERSION_TEXT);
+    sgfsi_json_int(o, "arithmetic", SGFSI_ARITHMETIC);
     sgfsi_json_text(o, "created_at", text);
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
@@ -129,6 +144,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
+    put_inputs(o, run);
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->saved));
     /* what the sampler found while opening, and whether another one had to make way for it */
     if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);

@@ -248,6 +248,7 @@ static const sgfsi_setting run_settings[] = {{"sampler.kind", AT(kinds.name), NU
                                              {"run.init", AT(init), NULL, false},
                                              {"run.threads", AT(cores), NULL, false},
                                              {"run.max_time", AT(max_time), NULL, false},
+                                             {"run.checkpoint", AT(checkpoint), NULL, false},
                                              SGFSI_SETTINGS_END};
 
 sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err) {

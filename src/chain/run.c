@@ -15,7 +15,7 @@
 
 #include "base/ticker.h"
 #include "chain/lengthen.h"
-#include "chain/spread_check.h"
+#include "chain/resume.h"
 #include "context/clock.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ static void report(const sgfs_run *run) {
             p.error += run->chain[c].validator->error / (double)run->plan.chains;
     }
     p.fraction = (double)p.done / (double)p.total;
-    if (p.seconds > 0) p.iterations_per_s = (double)p.done / p.seconds;
+    if (p.seconds > 0) p.iterations_per_s = (double)(p.done - run->before) / p.seconds;
     if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
     double turns = is_together(run) ? 1 : (double)run->plan.chains / (double)run->plan.threads;
     double sampling = run->chain[0].sample_seconds * turns;
@@ -275,28 +275,16 @@ static void report(const sgfs_run *run) {
     run->on_progress(&p, run->progress_user);
 }
 
-/* Costs so far go to the file now and then, so that a killed run can tell them. */
-static sgfs_status note_costs(sgfs_run *run, double *last, sgfs_err *err) {
-    sgfs_status status = SGFS_OK;
-    if (run->seconds - *last < 1.0) return SGFS_OK;
-    *last = run->seconds;
-    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_chain_report(&run->chain[c], &run->out, false, NULL, err);
-    }
-    return status;
-}
-
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_all");
     const sgfsi_comm *comm = run->model->ctx.comm;
-    double noted = 0;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
-    while (!sgfs_run_done(run)) {
+    sgfs_status status = SGFS_OK;
+    if (sgfs_run_done(run) && !run->closed) status = sgfsi_run_lengthen(run, err); /* taken up */
+    while (!sgfs_run_done(run) && status == SGFS_OK) {
         double before = run->seconds;
-        sgfs_status status = sgfs_run_step(run, stretch, err);
-        if (status == SGFS_OK) status = note_costs(run, &noted, err);
-        if (status == SGFS_OK)
-            status = sgfsi_watch_look(&run->watch, run->model->data, sgfs_run_done(run), err);
+        status = sgfs_run_step(run, stretch, err);
+        if (status == SGFS_OK) status = sgfsi_run_keep(run, err);
         report(run);
         if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
         bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
@@ -311,75 +299,8 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         if (status == SGFS_OK)
             status = sgfsi_clock_stretch(comm, &stretch, run->seconds - before, INFINITY, err);
         if (status == SGFS_OK && sgfs_run_done(run)) status = sgfsi_run_lengthen(run, err);
-        if (status != SGFS_OK) return status;
     }
-    return SGFS_OK;
-}
-
-/* ---- closing --------------------------------------------------------------------------------- */
-
-static const char *state_of(sgfs_run *run, char room[600]) {
-    for (int64_t c = 0; c < run->plan.chains; c++) {
-        if (run->chain[c].status == SGFS_OK) continue;
-        snprintf(room, 600, "failed: %s", run->chain[c].err.text);
-        return room;
-    }
-    return sgfs_run_done(run) ? "complete" : "stopped early";
-}
-
-/* At the mean over all chains, where there is one. sd: D. */
-static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
-    int64_t D = run->model->D, chains = run->plan.chains;
-    double *mean = calloc((size_t)D, sizeof *mean);
-    if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
-    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
-    bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
-    for (int64_t c = 0; sampled && c < chains; c++) {
-        const sgfsi_chain *w = &run->chain[c];
-        sampled = w->status == SGFS_OK && w->meant > 0;
-        for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
-    }
-    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd, why);
-    free(mean);
-    return predicted;
-}
-
-/* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an
- * end, not another pass over the data. */
-static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
-    sgfs_status status = sgfsi_run_flush(run, err);
-    double *sd = calloc((size_t)run->model->D, sizeof *sd);
-    sgfs_err why = {SGFS_OK, ""};
-    if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
-    bool predicted =
-        status == SGFS_OK && sd != NULL && !is_stopping(run) && predict_spread(run, sd, &why);
-    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
-    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
-    }
-    free(sd);
     return status;
-}
-
-sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
-    char room[600];
-    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_close");
-    if (run->closed) return SGFS_OK;
-    run->closed = true;
-    sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
-    sgfs_status status = hand_over(run, err);
-    sgfsi_context_leave(scope);
-    if (run->out.file == NULL && status == SGFS_OK) {
-        char *state = strdup(state_of(run, room));
-        if (state == NULL) return sgfsi_fail_memory(err, "the run");
-        free(run->out.memory->state);
-        run->out.memory->state = state;
-    }
-    if (run->out.file == NULL) return status;
-    if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
-    sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
-    run->out.file = NULL;
-    return status != SGFS_OK ? status : closed;
 }
 
 sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {

@@ -26,9 +26,13 @@ struct sgfs_run {
     bool ended;      /* all processes know that it stopped or failed */
     sgfs_progress_fn on_progress;
     void *progress_user;
-    sgfsi_watch watch;  /* over the files of the data */
-    double seconds;     /* wall clock inside sgfs_run_step */
-    bool closed, filed; /* a file was attached */
+    sgfsi_watch watch;            /* over the files of the data */
+    double seconds;               /* wall clock inside sgfs_run_step */
+    int64_t before;               /* iterations of all chains when the run was taken up */
+    double next_save, next_costs; /* when a state is due, and what it cost so far */
+    bool unsaved;                 /* a state could not be saved, which has been said */
+    bool closed, filed;           /* a file was attached */
+    sgfs_err spoiled;             /* why what is left since the last state is not to be kept */
 };
 
 /* As sgfs_run_open, but for --validate, with kinds of the caller's own (NULL: chosen). cfg is

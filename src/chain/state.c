@@ -13,9 +13,6 @@ static void list_chain(sgfsi_chain *w, sgfsi_fields *list) {
     SGFSI_FIELD_ARRAY(list, w, mean, w->D);
     SGFSI_FIELD_ARRAY(list, w, theta, w->D);
     SGFSI_FIELD_ARRAY(list, w, user, w->D);
-    SGFSI_FIELD_ONE(list, w, warmup_seconds);
-    SGFSI_FIELD_ONE(list, w, sample_seconds);
-    SGFSI_FIELD_ONE(list, w, faults);
     sgfsi_chain_moments_fields(&w->moments, list);
     sgfsi_sampler_fields(&w->sampler, list);
     if (w->validator != NULL) sgfsi_validator_fields(w->validator, list);
@@ -24,7 +21,6 @@ static void list_chain(sgfsi_chain *w, sgfsi_fields *list) {
 void sgfsi_run_fields(sgfs_run *run, sgfsi_fields *list) {
     sgfsi_fields_enter(list, "run");
     SGFSI_FIELD(list, "draws", &run->plan.draws, 1); /* grows where the run is lengthened */
-    SGFSI_FIELD_ONE(list, run, seconds);
     sgfsi_fields_leave(list);
     for (int64_t c = 0; c < run->plan.chains; c++) {
         char name[32];

@@ -3,13 +3,18 @@
  *
  * A run that is opened with the same rows and options finds again what depends on them alone: plan,
  * anchor, tables, settings. What its iterations have left is listed here, and random numbers have
- * no state (rng.h). So a run is taken up by opening it as always and loading what was saved.
+ * no state (rng.h). So a run is taken up by opening it as always and loading what was saved. Times
+ * are not listed, so that two states of the same iteration have the same bits.
  */
 #ifndef SGFSI_STATE_H
 #define SGFSI_STATE_H
 
 #include "base/fields.h"
 #include "chain/run.h"
+
+/* Which numbers come out of the same options, data and seed: it grows whenever the hashes of
+ * tests/golden change, and a state of another arithmetic is not gone on from. */
+enum { SGFSI_ARITHMETIC = 1 };
 
 /* "run.", then "chain1.", "chain2.", ...: a chain's place, moments, sampler and validator. Kept
  * draws that have not been handed over are not listed (sgfsi_chain_flush hands them over). */

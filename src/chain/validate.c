@@ -96,7 +96,6 @@ void sgfsi_validator_fields(sgfsi_validator *v, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, v, has_point);
     SGFSI_FIELD_ONE(list, v, error);
     SGFSI_FIELD(list, "latest.t", &v->latest.t, 1);
-    SGFSI_FIELD(list, "latest.seconds", &v->latest.seconds, 1);
     sgfsi_predictor_fields(&v->p, list);
     sgfsi_fields_leave(list);
 }

@@ -35,7 +35,7 @@ static bool is_same(const sgfsi_stamp *a, const sgfsi_stamp *b) {
            a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
 }
 
-static sgfs_status file_crc(const char *path, uint32_t *crc, sgfs_err *err) {
+sgfs_status sgfsi_file_crc(const char *path, uint32_t *crc, sgfs_err *err) {
     enum { PIECE = 1 << 18 };
     char *piece = malloc(PIECE);
     if (piece == NULL) return sgfsi_fail_memory(err, "a checksum");
@@ -81,7 +81,7 @@ sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const
     const sgfsi_part *part = packed_part(table, path);
     *f = (sgfsi_fingerprint){.packed = part != NULL};
     (void)sgfsi_stamp_take(path, &f->stamp);
-    if (part == NULL) return file_crc(path, &f->crc, err);
+    if (part == NULL) return sgfsi_file_crc(path, &f->crc, err);
     f->crc = crc_of_list(part);
     return SGFS_OK;
 }
@@ -145,7 +145,7 @@ static sgfs_status look_inside(const sgfsi_fingerprint *f, const sgfsi_table *ta
     const sgfsi_part *part = f->packed ? packed_part(table, f->path) : NULL;
     uint32_t crc = f->crc + 1;
     sgfs_status status = SGFS_OK;
-    if (!f->packed && now->bytes == f->stamp.bytes) status = file_crc(f->path, &crc, err);
+    if (!f->packed && now->bytes == f->stamp.bytes) status = sgfsi_file_crc(f->path, &crc, err);
     bool mapped = part != NULL && now->bytes == f->stamp.bytes && now->inode == f->stamp.inode &&
                   now->device == f->stamp.device;
     if (mapped) crc = crc_of_list(part);

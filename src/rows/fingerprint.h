@@ -29,6 +29,9 @@ typedef struct sgfsi_fingerprint {
 /* False: the file is not there. */
 bool sgfsi_stamp_take(const char *path, sgfsi_stamp *stamp);
 
+/* Of all bytes of a file. SGFS_EIO where it cannot be read. */
+sgfs_status sgfsi_file_crc(const char *path, uint32_t *crc, sgfs_err *err);
+
 /* Stamp and checksum of a file, which is packed if the table has it as a part. SGFS_EIO where it
  * cannot be read. */
 sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const sgfsi_table *table,

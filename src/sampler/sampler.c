@@ -16,8 +16,6 @@ void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, s, interventions);
     SGFSI_FIELD(list, "eval.rows_touched", &s->eval.rows_touched, 1);
     SGFSI_FIELD(list, "full.rows_touched", &s->full.rows_touched, 1);
-    SGFSI_FIELD(list, "disk_wait", &s->eval.batcher.visit.wait, 1);
-    SGFSI_FIELD(list, "disk_bytes", &s->eval.batcher.visit.bytes, 1);
     sgfsi_anchor *a = s->own; /* the shared one is found again when a run is opened again */
     if (a != NULL) {
         sgfsi_fields_enter(list, "anchor");

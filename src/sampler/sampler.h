@@ -33,6 +33,7 @@ typedef struct sgfsi_plan {
     int64_t cores;          /* threads of the whole run */
     double ess;             /* the run goes on until every parameter has it; 0: it does not */
     double init, max_time;  /* max_time: NaN without a limit */
+    double checkpoint;      /* seconds between saved states; NaN: by what they cost */
     int64_t n, chunk;       /* rows of an iteration; rows of a minibatch that are drawn together */
     int64_t threads, inner; /* chains side by side; threads inside each, for passes over all rows */
     double gamma, tau;      /* tau: predicted, 0 when not known */

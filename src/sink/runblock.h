@@ -19,9 +19,14 @@ enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_BLOCK_POINTS = 4 };
 /* Notes: what was found out about the run later. Kinds with this bit have another magic, so that
  * readers that know no notes take them for a torn end; readers that do pass over kinds they do not
- * know. Their payload is JSON. */
+ * know. The payload is JSON, but for states. */
 #define SGFSI_NOTE       0x80000000u
 #define SGFSI_NOTE_AUDIT (SGFSI_NOTE | 1u)
+/* A state that a run can go on from (runstate.c), which is written over in its place: its head
+ * never changes, and readers pass over it whatever its checksum is. Its payload: u64 number, u64
+ * bytes of the state, u64 where the file ended (0: behind this block), the state, zeros. */
+#define SGFSI_NOTE_STATE (SGFSI_NOTE | 2u)
+enum { SGFSI_SAVED_HEAD = 24 };
 /* Flags of an info block: bit k says that the k-th array (sgfsi_info_array) is there. */
 enum { SGFSI_INFO_DISK = 32, SGFSI_INFO_ANCHORS = 64 };
 enum { SGFSI_DISK_NUMBERS = 3 }; /* seconds waited, bytes of pages looked at, major faults */

@@ -13,8 +13,9 @@
  *   - What is written can be read: the header passes through the reader's own checks first, and
  *     each chain's blocks must follow each other without a gap.
  *
- * Not here: reading (runread.c), deciding when to write (the run), fsync per block (a power cut may
- * cost the last seconds; a killed process costs nothing).
+ * Not here: reading (runread.c), states and the order of a complete file (runstate.c), deciding when
+ * to write (the run), fsync per block (a power cut may cost what came after the last state; a killed
+ * process costs nothing).
  */
 #include "sink/runfile.h"
 
@@ -32,18 +33,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
-#include "sink/runblock.h"
-
-struct sgfsi_runfile {
-    int fd;
-    char *path, *temp;
-    pthread_mutex_t lock; /* over all below */
-    int64_t size;         /* bytes up to the end of the last whole block */
-    int64_t chains, D, S;
-    int64_t *next;        /* chains: index of the next draw of each */
-    unsigned char *bytes; /* the block being put together */
-    size_t room;
-};
+#include "sink/runwriter.h"
 
 /* ---- appending ------------------------------------------------------------------------------- */
 
@@ -85,6 +75,7 @@ static sgfs_status end_block(sgfsi_runfile *f, const sgfsi_block *block, sgfs_er
         /* Should this fail, too: the reader cuts the torn block off by itself. */
         (void)sgfsi_io_truncate(f->fd, f->size);
         status = fail_write(f, error, err);
+        f->failed = true;
     }
     pthread_mutex_unlock(&f->lock);
     return status;
@@ -179,7 +170,7 @@ static sgfs_status fail_busy(const char *path, sgfs_err *err) {
 }
 
 /* An exclusive lock at once or not at all. */
-static sgfs_status lock_fd(int fd, const char *path, bool *busy, sgfs_err *err) {
+sgfs_status sgfsi_runwriter_lock(int fd, const char *path, bool *busy, sgfs_err *err) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return SGFS_OK;
     *busy = errno == EWOULDBLOCK;
     if (*busy) return fail_busy(path, err);
@@ -190,13 +181,13 @@ static sgfs_status lock_fd(int fd, const char *path, bool *busy, sgfs_err *err) 
 /* path.tmp, ours alone. A stale one of a killed process is taken over; one that was renamed away
  * between our open and our lock belongs to a writer who was faster. What we made and cannot use is
  * removed. */
-static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
+sgfs_status sgfsi_runwriter_temp(sgfsi_runfile *f, sgfs_err *err) {
     const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
     f->fd = open(f->temp, flags | O_CREAT | O_EXCL, 0666);
     bool made = f->fd >= 0, busy = false;
     if (!made && errno == EEXIST) f->fd = open(f->temp, flags | O_CREAT, 0666);
     if (f->fd < 0) return fail_create(f->path, errno, err);
-    sgfs_status status = lock_fd(f->fd, f->path, &busy, err);
+    sgfs_status status = sgfsi_runwriter_lock(f->fd, f->path, &busy, err);
     struct stat ours, named;
     int error = 0;
     if (status == SGFS_OK && (fstat(f->fd, &ours) != 0 || lstat(f->temp, &named) != 0))
@@ -214,7 +205,7 @@ static sgfs_status open_temp(sgfsi_runfile *f, sgfs_err *err) {
     return status;
 }
 
-static sgfs_status write_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err) {
+sgfs_status sgfsi_runwriter_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err) {
     size_t covered = SGFSI_RUN_PREFIX + length;
     if (length > SGFSI_RUN_JSON_MAX)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: the header is too long.", f->path);
@@ -243,7 +234,7 @@ static sgfs_status take_name(sgfsi_runfile *f, bool overwrite, sgfs_err *err) {
     }
     int old = overwrite ? open(f->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
     bool busy;
-    sgfs_status status = old >= 0 ? lock_fd(old, f->path, &busy, err) : SGFS_OK;
+    sgfs_status status = old >= 0 ? sgfsi_runwriter_lock(old, f->path, &busy, err) : SGFS_OK;
     int error = status == SGFS_OK ? sgfsi_io_rename(f->temp, f->path) : 0;
     if (error != 0) status = fail_create(f->path, error, err);
     if (old >= 0) close(old);
@@ -260,11 +251,11 @@ static sgfs_status take_shape(sgfsi_runfile *f, const char *json, sgfs_err *err)
     f->D = d->D;
     f->S = d->S;
     sgfs_draws_free(d);
-    f->next = calloc((size_t)f->chains, sizeof *f->next);
+    f->next = calloc(2 * (size_t)f->chains, sizeof *f->next);
     return f->next != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a run file");
 }
 
-static void forget(sgfsi_runfile *f) {
+void sgfsi_runwriter_forget(sgfsi_runfile *f) {
     pthread_mutex_destroy(&f->lock);
     free(f->path);
     free(f->temp);
@@ -273,43 +264,54 @@ static void forget(sgfsi_runfile *f) {
     free(f);
 }
 
+sgfsi_runfile *sgfsi_runwriter_new(const char *path, sgfs_err *err) {
+    size_t room = strlen(path) + sizeof ".tmp";
+    sgfsi_runfile *f = calloc(1, sizeof *f);
+    if (f == NULL) return sgfsi_fail_memory(err, "a run file"), NULL;
+    f->fd = f->log = -1;
+    f->path = strdup(path);
+    f->temp = malloc(room);
+    pthread_mutex_init(&f->lock, NULL);
+    if (f->path != NULL && f->temp != NULL) {
+        snprintf(f->temp, room, "%s.tmp", path);
+        return f;
+    }
+    sgfsi_runwriter_forget(f);
+    sgfsi_fail_memory(err, "a run file");
+    return NULL;
+}
+
 sgfsi_runfile *sgfsi_runfile_create(const char *path, bool overwrite, const sgfsi_json *header,
                                     sgfs_err *err) {
     if (sgfsi_outfile_check(path, overwrite, err) != SGFS_OK) return NULL;
     /* The header passes through the reader first; then path.tmp, the lock, and the name. */
-    sgfsi_runfile *f = calloc(1, sizeof *f);
-    if (f == NULL) return sgfsi_fail_memory(err, "a run file"), NULL;
-    size_t room = strlen(path) + sizeof ".tmp";
+    sgfsi_runfile *f = sgfsi_runwriter_new(path, err);
+    if (f == NULL) return NULL;
     char *json = sgfsi_json_dump(header, false);
-    f->fd = -1;
-    f->path = strdup(path);
-    f->temp = malloc(room);
-    pthread_mutex_init(&f->lock, NULL);
-    sgfs_status status = SGFS_OK;
-    if (json == NULL || f->path == NULL || f->temp == NULL)
-        status = sgfsi_fail_memory(err, "a run file");
-    else snprintf(f->temp, room, "%s.tmp", path);
+    sgfs_status status = json != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a run file");
     if (status == SGFS_OK) status = take_shape(f, json, err);
-    if (status == SGFS_OK) status = open_temp(f, err);
+    if (status == SGFS_OK) status = sgfsi_runwriter_temp(f, err);
     if (status == SGFS_OK) {
-        status = write_head(f, json, strlen(json), err);
+        status = sgfsi_runwriter_head(f, json, strlen(json), err);
         if (status == SGFS_OK) status = take_name(f, overwrite, err);
+        f->kept = f->size;
         if (status == SGFS_OK) sgfsi_sync_folder(f->path);
         else unlink(f->temp); /* while the lock is still ours */
     }
     free(json);
     if (status == SGFS_OK) return f;
     if (f->fd >= 0) close(f->fd);
-    forget(f);
+    sgfsi_runwriter_forget(f);
     return NULL;
 }
 
 sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err) {
     if (f == NULL) return SGFS_OK;
+    sgfs_status status = f->log >= 0 ? sgfsi_runwriter_commit(f, err) : SGFS_OK;
     int error = sgfsi_io_sync(f->fd);
     if (close(f->fd) != 0 && error == 0) error = errno;
-    sgfs_status status = error == 0 ? SGFS_OK : fail_write(f, error, err);
-    forget(f);
+    if (status == SGFS_OK && error != 0) status = fail_write(f, error, err);
+    sgfsi_runwriter_forget(f);
     return status;
 }
 

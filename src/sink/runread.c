@@ -32,7 +32,8 @@ typedef struct reader {
     unsigned char *bytes; /* one block's payload and crc */
     size_t room;
     sgfs_draws *d;
-    bool ended; /* an end block was read, and after it nothing but notes */
+    bool ended;       /* an end block was read, and after it nothing but notes */
+    sgfsi_scan *scan; /* draws are counted and states listed; NULL: draws are kept */
 } reader;
 
 /* What stands at r->at. */
@@ -145,6 +146,7 @@ static found read_block(reader *r, sgfsi_block *b, sgfs_err *err) {
         return FOUND_ERROR;
     }
     size_t length = (size_t)b->bytes;
+    if (b->kind == SGFSI_NOTE_STATE) return FOUND_BLOCK; /* it may be torn, which harms nobody */
     if (make_room(r, length + SGFSI_CRC_BYTES, err) != SGFS_OK ||
         read_at(r, r->at + SGFSI_BLOCK_HEAD, r->bytes, length + SGFSI_CRC_BYTES, err) != SGFS_OK)
         return FOUND_ERROR;
@@ -205,6 +207,7 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
         return sgfsi_draws_add_points(d, b->chain, b->count, curve, err);
     }
     case SGFSI_BLOCK_DRAWS: {
+        if (r->scan != NULL) return d->chain[b->chain].draws += b->count, SGFS_OK;
         const double *theta = sgfsi_get_doubles(r->bytes, b->count * (d->D + d->S));
         return sgfsi_draws_append(d, b->chain, b->count, theta, theta + b->count * d->D, err);
     }
@@ -216,6 +219,14 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
         sgfsi_json_free(whole ? d->audit : audit);
         if (whole) d->audit = audit; /* the last one counts */
         return whole ? SGFS_OK : fail_damage(r, "an audit that is no JSON object", err);
+    }
+    case SGFSI_NOTE_STATE: {
+        sgfsi_scan *scan = r->scan;
+        if (scan == NULL) return SGFS_OK;
+        if (!sgfsi_grow(&scan->state, &scan->room, scan->states + 1, sizeof *scan->state))
+            return sgfsi_fail_memory(err, r->path);
+        scan->state[scan->states++] = (sgfsi_saved_place){r->at, (int64_t)b->bytes};
+        return SGFS_OK;
     }
     default: return SGFS_OK; /* a note of a later sgfs */
     }
@@ -271,10 +282,12 @@ static sgfs_status open_plain(reader *r, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "%s: not a run file of sgfs, nor a plain file.", r->path);
 }
 
-sgfs_draws *sgfsi_runfile_read_to(const char *path, int64_t *end, sgfs_err *err) {
-    reader r = {.fd = -1, .path = path};
+/* All of what r says. */
+static sgfs_draws *read_all(reader r, int64_t limit, int64_t *end, sgfs_err *err) {
     sgfs_status status = open_plain(&r, err);
+    if (limit > 0 && limit < r.size) r.size = limit;
     if (status == SGFS_OK) status = read_head(&r, err);
+    if (status == SGFS_OK && r.scan != NULL) r.scan->begin = r.at;
     if (status == SGFS_OK) status = read_blocks(&r, err);
     /* Draws may follow an end block (a run taken up again): then the old state no longer holds. */
     if (status == SGFS_OK && !r.ended) status = take_state(&r, "unfinished", 10, err);
@@ -284,6 +297,15 @@ sgfs_draws *sgfsi_runfile_read_to(const char *path, int64_t *end, sgfs_err *err)
     if (status == SGFS_OK) return r.d;
     sgfs_draws_free(r.d);
     return NULL;
+}
+
+sgfs_draws *sgfsi_runfile_read_to(const char *path, int64_t *end, sgfs_err *err) {
+    return read_all((reader){.fd = -1, .path = path}, 0, end, err);
+}
+
+sgfs_draws *sgfsi_runfile_scan(const char *path, int64_t limit, sgfsi_scan *scan, sgfs_err *err) {
+    *scan = (sgfsi_scan){0};
+    return read_all((reader){.fd = -1, .path = path, .scan = scan}, limit, &scan->end, err);
 }
 
 sgfs_draws *sgfsi_runfile_read(const char *path, sgfs_err *err) {

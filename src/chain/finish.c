@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * finish.c: the end of a run: what is still buffered, every chain's moments and costs, the check of
+ * the spread, and the last block of its file.
+ *
+ * A complete run's file is put in order (sink/runstate.c). One that was stopped or that failed stays
+ * a log with a state in it, to be taken up again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/resume.h"
+#include "chain/spread_check.h"
+#include "chain/state.h"
+
+static const char *state_of(sgfs_run *run, char room[600]) {
+    if (run->spoiled.code != SGFS_OK) {
+        snprintf(room, 600, "failed: %s", run->spoiled.text);
+        return room;
+    }
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        if (run->chain[c].status == SGFS_OK) continue;
+        snprintf(room, 600, "failed: %s", run->chain[c].err.text);
+        return room;
+    }
+    return sgfs_run_done(run) ? "complete" : "stopped early";
+}
+
+/* At the mean over all chains, where there is one. sd: D. */
+static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
+    int64_t D = run->model->D, chains = run->plan.chains;
+    double *mean = calloc((size_t)D, sizeof *mean);
+    if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
+    bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
+    for (int64_t c = 0; sampled && c < chains; c++) {
+        const sgfsi_chain *w = &run->chain[c];
+        sampled = w->status == SGFS_OK && w->meant > 0;
+        for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
+    }
+    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd, why);
+    free(mean);
+    return predicted;
+}
+
+/* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an
+ * end, not another pass over the data. */
+static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = sgfsi_run_flush(run, err);
+    double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    bool stopped = run->ended || (atomic_load_explicit(&run->stop, memory_order_relaxed) != 0 &&
+                                  run->model->ctx.comm->size == 1);
+    sgfs_err why = {SGFS_OK, ""};
+    if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
+    bool predicted = status == SGFS_OK && sd != NULL && !stopped && predict_spread(run, sd, &why);
+    if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
+        status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
+    }
+    free(sd);
+    return status;
+}
+
+/* What a later process needs: of a complete run a file in order, with the state in it; else the
+ * state in the file as it is. */
+static sgfs_status keep_state(sgfs_run *run, sgfs_err *err) {
+    size_t bytes;
+    sgfs_err why = {SGFS_OK, ""};
+    for (int64_t c = 0; c < run->plan.chains; c++)
+        if (run->chain[c].status != SGFS_OK) return SGFS_OK; /* an earlier one is the last */
+    if (!sgfs_run_done(run)) return sgfsi_run_save(run, err);
+    void *state = sgfsi_state_save(run, &bytes, err);
+    if (state == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
+    sgfs_status status = sgfsi_runfile_settle(run->out.file, NULL, state, bytes, false, &why);
+    free(state);
+    if (status == SGFS_OK) return SGFS_OK;
+    sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
+              "%.300s The run is complete; its file could not be put in order, and stays as it "
+              "was written.",
+              why.text);
+    return sgfsi_run_save(run, err);
+}
+
+sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
+    char room[600];
+    if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_close");
+    if (run->closed) return SGFS_OK;
+    run->closed = true;
+    bool spoiled = run->spoiled.code != SGFS_OK && run->out.file != NULL;
+    sgfs_status status = spoiled                 ? sgfsi_runfile_back(run->out.file, err)
+                         : run->out.file != NULL ? keep_state(run, err)
+                                                 : SGFS_OK;
+    sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
+    if (status == SGFS_OK && !spoiled) status = hand_over(run, err);
+    sgfsi_context_leave(scope);
+    if (run->out.file == NULL && status == SGFS_OK) {
+        char *state = strdup(state_of(run, room));
+        if (state == NULL) return sgfsi_fail_memory(err, "the run");
+        free(run->out.memory->state);
+        run->out.memory->state = state;
+    }
+    if (run->out.file == NULL) return status;
+    if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
+    sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
+    run->out.file = NULL;
+    return status != SGFS_OK ? status : closed;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ * resume.c: states on the disk, and a run taken up again from one (docs/reliability.md).
+ *
+ *     open as always -> the same options? data? model? arithmetic? -> load the state -> go on
+ *
+ * Nothing of a plan is stored for later but what the header says of it. A run is opened again from
+ * the options that were given, which makes the same plan, and finds the same anchor, bit for bit;
+ * then everything that the header says is compared with what this run would write there. So a
+ * program or a machine that would choose or compute otherwise is found out before the first
+ * iteration.
+ *
+ * The clock decides when states are saved and how long stretches are, and no number depends on
+ * either. Times themselves are no part of a state: costs stand in blocks of their own, and those
+ * before the state are taken up with it.
+ */
+#include "chain/resume.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ticker.h"
+#include "chain/state.h"
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+/* Costs so far, so that a killed run can tell them. */
+static sgfs_status note_costs(sgfs_run *run, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++)
+        status = sgfsi_chain_report(&run->chain[c], &run->out, false, NULL, err);
+    run->next_costs = sgfsi_now() + 1;
+    return status;
+}
+
+/* At most a hundredth of the time, as long as that loses no more than ten seconds of work; states
+ * that take more than half a second to save may cost a twentieth. */
+static double pause_after(const sgfs_run *run, double cost) {
+    if (!isnan(run->plan.checkpoint)) return run->plan.checkpoint;
+    return fmax(fmin(fmax(100 * cost, 1), 10), 20 * cost);
+}
+
+sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err) {
+    size_t bytes;
+    sgfs_err why = {SGFS_OK, ""};
+    double begin = sgfsi_now();
+    if (run->out.file == NULL || run->model->ctx.comm->size > 1) return SGFS_OK;
+    sgfs_status status = note_costs(run, err);
+    if (status != SGFS_OK) return status;
+    void *state = sgfsi_state_save(run, &bytes, &why);
+    if (state != NULL) status = sgfsi_runfile_save(run->out.file, state, bytes, &why);
+    free(state);
+    if (why.code != SGFS_OK && !run->unsaved) {
+        run->unsaved = true;
+        sgfsi_say(sgfsi_config_log(run->cfg), SGFS_WARNING,
+                  "%.300s The run goes on; if it is interrupted, work since the last state that "
+                  "was saved will be done again.",
+                  why.text);
+    }
+    double end = sgfsi_now();
+    run->next_save = end + pause_after(run, end - begin);
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err) {
+    double now = sgfsi_now();
+    if (run->next_save == 0) run->next_save = now + pause_after(run, 0);
+    bool due = now >= run->next_save, done = sgfs_run_done(run);
+    sgfs_status status = sgfsi_watch_look(&run->watch, run->model->data, due || done, err);
+    if (status == SGFS_EIO && err != NULL) run->spoiled = *err;
+    if (status != SGFS_OK) return status;
+    if (due && !done) return sgfsi_run_save(run, err);
+    return now >= run->next_costs && run->out.file != NULL ? note_costs(run, err) : SGFS_OK;
+}
+
+/* ---- is everything as it was? ---------------------------------------------------------------- */
+
+/* Any value as text, malloc'ed; NULL when memory is out. */
+static char *text_of(const sgfsi_json *v) {
+    sgfsi_json *list = sgfsi_json_array();
+    sgfsi_json_put(list, NULL, sgfsi_json_copy(v));
+    char *text = sgfsi_json_dump(list, false);
+    sgfsi_json_free(list);
+    return text;
+}
+
+static bool is_same(const sgfsi_json *a, const sgfsi_json *b) {
+    if (a == NULL || b == NULL) return a == b;
+    char *one = text_of(a), *other = text_of(b);
+    bool same = one != NULL && other != NULL && strcmp(one, other) == 0;
+    free(one);
+    free(other);
+    return same;
+}
+
+/* The same, but for how long things took. */
+static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b) {
+    const char *key;
+    void *at = NULL;
+    bool same = sgfsi_json_is_object(a) && sgfsi_json_is_object(b);
+    if (!same) return is_same(a, b);
+    for (const sgfsi_json *v; same && (v = sgfsi_json_next(a, &at, &key)) != NULL;)
+        same = strcmp(key, "seconds") == 0 || is_same_work(v, sgfsi_json_get(b, key));
+    return same;
+}
+
+/* These change nothing of the draws; how many there are is looked at apart. */
+static bool may_change(const char *key) {
+    static const char *const keys[] = {"run.threads", "run.max_time", "run.checkpoint", "run.draws",
+                                       "run.ess"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return strncmp(key, "output.", 7) == 0;
+}
+
+static sgfs_status fail_options(const char *path, const char *others, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "A run that goes on keeps its options, and %.120s has others: %.500s. Only "
+                      "--threads, --max-time, --checkpoint, more --draws and a higher --ess may "
+                      "change.",
+                      path, others);
+}
+
+/* Lists all that differ, by name. */
+static sgfs_status compare_options(const sgfs_run *run, const char *path, const sgfsi_json *header,
+                                   sgfs_err *err) {
+    char others[512] = "";
+    const sgfsi_json *config = sgfsi_json_get(header, "config");
+    const sgfs_option *row;
+    for (int64_t i = 0; (row = sgfsi_config_at(run->cfg, i)) != NULL; i++) {
+        const char *then = sgfsi_json_get_text(config, row->key, NULL);
+        const char *now = sgfsi_json_get_text(run->config, row->key, "");
+        if (then == NULL || may_change(row->key) || strcmp(then, now) == 0) continue;
+        sgfsi_append(others, sizeof others, "%s--%s %.60s (not %.60s)",
+                     others[0] != '\0' ? ", " : "", row->flag, then[0] != '\0' ? then : "none",
+                     now[0] != '\0' ? now : "none");
+    }
+    return others[0] == '\0' ? SGFS_OK : fail_options(path, others, err);
+}
+
+/* *more: the run is to become longer than its header says. */
+static sgfs_status compare_lengths(const sgfs_run *run, const char *path,
+                                   const sgfsi_resumption *from, bool *more, sgfs_err *err) {
+    char others[160] = "";
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
+    int64_t draws = sgfsi_json_get_int(from->run->header, "draws", 0);
+    int64_t reached = draws; /* where it was lengthened */
+    if (from->state != NULL)
+        reached = sgfsi_fields_saved_int(from->state, from->bytes, "run.draws", draws);
+    double ess = sgfsi_draws_option(from->run, "run.ess", 0);
+    bool other = run->planned != draws;
+    *more = other || run->plan.ess > ess;
+    if (other && run->planned < reached)
+        snprintf(others, sizeof others, "--draws %lld, of which there may not be fewer",
+                 (long long)reached);
+    else if (other && kind->fixed_length != NULL && kind->fixed_length(&run->plan))
+        snprintf(others, sizeof others, "--draws %lld, which its steps follow", (long long)draws);
+    else if (!other && run->plan.ess < ess)
+        snprintf(others, sizeof others, "--ess %.6g, which may not fall", ess);
+    return others[0] == '\0' ? SGFS_OK : fail_options(path, others, err);
+}
+
+static sgfs_status fail_other(const char *path, const char *what, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_ERUNFILE,
+                      "%.200s: cannot go on with this run: %.300s. Sample anew, or take up the run "
+                      "where it was made.",
+                      path, what);
+}
+
+/* Names the first thing about the rows that is another one. */
+static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfsi_json *then,
+                                const sgfsi_json *now, sgfs_err *err) {
+    char what[512], changed[256];
+    const char *key, *passed[] = {"path", "files", "fingerprint"};
+    void *at = NULL;
+    const sgfsi_json *prints = sgfsi_json_get(then, "fingerprint");
+    const char *differs = sgfsi_fingerprints_differ(d->files, d->print, d->file, then, changed);
+    if (differs == NULL && d->print != NULL && sgfsi_json_length(prints) != d->files)
+        differs = "there are more files, or fewer";
+    for (int64_t i = 0; differs == NULL && d->print != NULL && i < d->files; i++)
+        if (sgfsi_json_get_flag(sgfsi_json_at(prints, i), "packed") != d->print[i].packed)
+            differs = "they are in a file of another kind";
+    for (const sgfsi_json *v; differs == NULL && (v = sgfsi_json_next(now, &at, &key)) != NULL;) {
+        bool passes = false;
+        for (int i = 0; i < 3; i++) passes = passes || strcmp(key, passed[i]) == 0;
+        if (!passes && !is_same(v, sgfsi_json_get(then, key))) differs = key;
+    }
+    if (differs == NULL) return SGFS_OK;
+    snprintf(what, sizeof what, "the data are not those it was made with (%.200s: %.200s)", d->path,
+             differs);
+    return fail_other(path, what, err);
+}
+
+/* Everything that the header says, but for times, machine and lengths. */
+static sgfs_status compare_headers(const sgfs_run *run, const char *path, const sgfsi_json *then,
+                                   const sgfsi_json *now, sgfs_err *err) {
+    static const char *const keys[] = {"model",  "dim",        "params", "blocks",
+                                       "stats",  "sampler",    "fisher", "chains",
+                                       "warmup", "model_info", "inputs"};
+    char what[400];
+    sgfs_status status = compare_data(run->model->data, path, sgfsi_json_get(then, "data"),
+                                      sgfsi_json_get(now, "data"), err);
+    if (status != SGFS_OK) return status;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (is_same(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]))) continue;
+        snprintf(what, sizeof what, "its \"%s\" is another one", keys[i]);
+        return fail_other(path, what, err);
+    }
+    /* The same bits need the same BLAS; with another one the run goes on all the same. */
+    const sgfsi_json *old = sgfsi_json_get(then, "machine"), *new = sgfsi_json_get(now, "machine");
+    const char *core[2] = {sgfsi_json_get_text(old, "blas_core", ""),
+                           sgfsi_json_get_text(new, "blas_core", "")};
+    const char *blas[2] = {sgfsi_json_get_text(old, "blas", ""),
+                           sgfsi_json_get_text(new, "blas", "")};
+    if (strcmp(core[0], core[1]) != 0 || strcmp(blas[0], blas[1]) != 0) {
+        sgfsi_say(sgfsi_config_log(run->cfg), SGFS_WARNING,
+                  "The run was made with %.80s (%.40s) and goes on with %.80s (%.40s): draws will "
+                  "not be those of one run in every bit.",
+                  blas[0], core[0], blas[1], core[1]);
+        return SGFS_OK;
+    }
+    if (is_same_work(sgfsi_json_get(then, "sampler_info"), sgfsi_json_get(now, "sampler_info")))
+        return SGFS_OK;
+    return fail_other(path, "this program finds other numbers when it opens the run", err);
+}
+
+static sgfs_status compare_arithmetic(const char *path, const sgfsi_json *header, sgfs_err *err) {
+    char what[300];
+    int64_t then = sgfsi_json_get_int(header, "arithmetic", 0);
+    if (then == SGFSI_ARITHMETIC) return SGFS_OK;
+    const char *version = sgfsi_json_get_text(header, "sgfs_version", "?");
+    if (then == 0)
+        snprintf(what, sizeof what, "sgfs %.40s, which made it, saved no state", version);
+    else
+        snprintf(what, sizeof what, "sgfs %.40s, which made it, computes otherwise than sgfs %s",
+                 version, SGFS_VERSION_TEXT);
+    return fail_other(path, what, err);
+}
+
+sgfs_status sgfsi_resume_options(sgfs_config *cfg, const sgfsi_json *header, sgfs_err *err) {
+    const sgfsi_json *config = sgfsi_json_get(header, "config");
+    const char *thin = sgfsi_json_get_text(config, "run.thin", NULL);
+    const sgfsi_json *given = sgfsi_json_get(header, "given");
+    bool draws = sgfsi_config_given(cfg, "run.draws") && !sgfsi_config_auto(cfg, "run.draws");
+    if (!draws || sgfsi_json_get(given, "run.draws") != NULL || thin == NULL ||
+        !sgfsi_config_auto(cfg, "run.thin"))
+        return SGFS_OK;
+    return sgfs_config_set(cfg, "run.thin", thin, err); /* it was chosen for another number */
+}
+
+/* ---- taking up ------------------------------------------------------------------------------- */
+
+/* Chains, and what they had cost. */
+static sgfs_status load(sgfs_run *run, const char *path, sgfsi_runfile *file,
+                        const sgfsi_resumption *from, sgfs_err *err) {
+    if (from->state == NULL) return SGFS_OK;
+    sgfs_status status = sgfsi_state_load(run, from->state, from->bytes, err);
+    if (status != SGFS_OK) return status;
+    if (run->plan.draws < run->planned) run->plan.draws = run->planned;
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        sgfsi_chain *w = &run->chain[c];
+        const sgfsi_chain_info *then = &from->run->chain[c].info;
+        if (w->written != sgfsi_runfile_count(file, c))
+            return fail_other(path, "its state and its draws do not belong together", err);
+        w->warmup_seconds = then->warmup_seconds;
+        w->sample_seconds = then->sample_seconds;
+        w->disk_wait = then->disk_wait;
+        w->disk_bytes = then->disk_bytes;
+        w->faults = then->disk_faults;
+        if (w->validator != NULL)
+            w->validator->latest.seconds = w->warmup_seconds + w->sample_seconds;
+        run->before += w->t;
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *file,
+                              const sgfsi_resumption *from, sgfs_err *err) {
+    bool more = false;
+    const sgfsi_json *then = from->run->header;
+    sgfsi_json *now = sgfsi_run_header(run);
+    sgfs_status status = compare_arithmetic(path, then, err);
+    if (status == SGFS_OK) status = compare_options(run, path, then, err);
+    if (status == SGFS_OK) status = compare_lengths(run, path, from, &more, err);
+    if (status == SGFS_OK) status = compare_headers(run, path, then, now, err);
+    if (status == SGFS_OK) status = load(run, path, file, from, err);
+    if (status == SGFS_OK && from->fell_back)
+        sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
+                  "The last state in %.200s was not whole: going on from the one before.", path);
+    bool idle = from->complete && !more;
+    if (status == SGFS_OK && idle)
+        sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
+                  "%.200s is complete; more --draws or a higher --ess makes it longer.", path);
+    if (status == SGFS_OK && !idle) {
+        run->path = strdup(path);
+        status =
+            run->path != NULL ? sgfsi_runfile_cut(file, err) : sgfsi_fail_memory(err, "the run");
+    }
+    if (status == SGFS_OK && more) { /* the header has to say so, whatever happens next */
+        sgfsi_json_text(now, "created_at", sgfsi_json_get_text(then, "created_at", ""));
+        status = sgfsi_runfile_settle(file, now, from->state, from->bytes, true, err);
+    }
+    sgfsi_json_free(now);
+    if (status != SGFS_OK) return status;
+    run->filed = true;
+    run->closed = idle;
+    if (idle) return (void)sgfsi_runfile_close(file, NULL), SGFS_OK;
+    run->out.file = file;
+    return SGFS_OK;
+}

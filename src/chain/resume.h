@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * resume.h: what a run keeps on the disk to be taken up later, and taking it up.
+ */
+#ifndef SGFSI_RESUME_H
+#define SGFSI_RESUME_H
+
+#include "chain/run.h"
+
+/* Between two stretches: SGFS_EIO where the data have changed; then costs so far once a second, and
+ * a state when it is due. */
+sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err);
+/* A state now. What cannot be saved is said once: a run goes on without states. */
+sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err);
+
+/* Options that a run in `header` has and that would be chosen otherwise for more draws, into cfg,
+ * before the run is opened. */
+sgfs_status sgfsi_resume_options(sgfs_config *cfg, const sgfsi_json *header, sgfs_err *err);
+/* A run that was just opened goes on where the file (taken over on success) has come to.
+ * SGFS_EUSAGE, with the name of each, where options are others; SGFS_ERUNFILE where data, model or
+ * arithmetic are. Of a complete run that is to have no more draws nothing is left to do: it is
+ * closed then. */
+sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *file,
+                              const sgfsi_resumption *from, sgfs_err *err);
+
+#endif
