@@ -398,6 +398,17 @@ def test_what_makes_a_run_another(lab, tmp_path, pretender, monkeypatch):
     assert made == [1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9]
 
 
+@pytest.mark.parametrize("words, resumed", [(["a"], True), (["a", "--max-time", "9"], False)])
+def test_a_run_that_was_interrupted_goes_on(lab, words, resumed):
+    """Unless its time is limited: then how far it comes is what is measured."""
+    one, job = lab(), laboratory.Job("a", words)
+    (one.work / "a.run").write_text("a beginning")
+    (one.work / "a.begun.json").write_text(json.dumps({"key": one._key(job), "time": time.time() - 7}))
+    record, = one.samples([job])
+    assert calls(one) == ["--resume" if resumed else "a"]
+    assert (record["wall"] > 6) == resumed and not (one.work / "a.begun.json").exists()
+
+
 def test_run_files_that_are_not_kept(lab):
     one = lab()
     one.samples([laboratory.Job("a", ["a"], keep=False)])
