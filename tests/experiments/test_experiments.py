@@ -266,7 +266,7 @@ elif words[0] == "sample":
     if code.exists():
         print("something is wrong", file=sys.stderr)
         sys.exit(int(code.read_text()))
-    out = pathlib.Path(words[words.index("--out") + 1])
+    out = pathlib.Path(words[words.index("--resume" if name == "--resume" else "--out") + 1])
     out.write_text(json.dumps({{"value": " ".join(words[:-5]), "params": [1, 2, 3]}}))
     if "--max-time" in words:
         time.sleep(float(words[words.index("--max-time") + 1]))
@@ -398,7 +398,7 @@ def test_what_makes_a_run_another(lab, tmp_path, pretender, monkeypatch):
     assert made == [1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9]
 
 
-@pytest.mark.parametrize("words, resumed", [(["a"], True), (["a", "--max-time", "9"], False)])
+@pytest.mark.parametrize("words, resumed", [(["a"], True), (["a", "--max-time", "0.1"], False)])
 def test_a_run_that_was_interrupted_goes_on(lab, words, resumed):
     """Unless its time is limited: then how far it comes is what is measured."""
     one, job = lab(), laboratory.Job("a", words)
