@@ -21,13 +21,14 @@ static cli_borrowed borrowed[] = {{"chains", "run.chains"},
                                   {NULL, NULL}};
 
 /* A file that cannot be written costs the quotation, not the result. */
-static void store(const sgfs_job *audit, const cli_args *args) {
-    sgfs_err err = {SGFS_OK, ""};
+static sgfs_status store(const sgfs_job *audit, const cli_args *args, sgfs_err *err) {
     const sgfs_audit_report *r = sgfs_job_result(audit);
-    if (!r->needed || cli_given(&cmd_audit, args, "no-store") != NULL) return;
-    if (sgfs_job_save(audit, NULL, &err) == SGFS_OK) return;
+    if (!r->needed || cli_given(&cmd_audit, args, "no-store") != NULL) return SGFS_OK;
+    sgfs_status status = sgfs_job_save(audit, NULL, err);
+    if (status != SGFS_EIO) return status;
     fflush(stdout);
-    fprintf(stderr, "warning: the result is not kept in the run file. %s\n", err.text);
+    fprintf(stderr, "warning: the result is not kept in the run file. %s\n", err->text);
+    return SGFS_OK;
 }
 
 static sgfs_status audit_run(cli_args *args, sgfs_err *err) {
@@ -39,7 +40,7 @@ static sgfs_status audit_run(cli_args *args, sgfs_err *err) {
     sgfs_status status = cli_run_job(audit, args, err);
     if (status == SGFS_OK && args->json) status = cli_print_json(audit, err);
     else if (status == SGFS_OK) cli_print_audit(sgfs_job_result(audit));
-    if (status == SGFS_OK) store(audit, args);
+    if (status == SGFS_OK) status = store(audit, args, err);
     sgfs_job_free(audit);
     return status;
 }

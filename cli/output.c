@@ -17,13 +17,27 @@
 
 #include "cli.h"
 
-static bool is_at(const char *name, const struct stat *file) {
+/* The output, and what went wrong while inputs were compared with it. */
+typedef struct output {
+    dev_t device;
+    ino_t inode;
+    int error;
+} output;
+
+/* Where the file system fails, nobody knows what is there. */
+static bool lacks_answer(int error) {
+    return error == EIO || error == ENOMEM || error == EOVERFLOW;
+}
+
+static bool is_at(const char *name, output *file) {
     struct stat st;
-    return stat(name, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+    if (stat(name, &st) == 0) return st.st_dev == file->device && st.st_ino == file->inode;
+    if (lacks_answer(errno)) file->error = errno;
+    return false;
 }
 
 /* Does the text have the file's name, one a line, or a pattern that fits it? */
-static bool has_name(const char *lines, const struct stat *file) {
+static bool has_name(const char *lines, output *file) {
     char name[4096];
     bool found = false;
     for (const char *s = lines; s != NULL && !found; s = strchr(s, '\n')) {
@@ -43,16 +57,20 @@ static bool has_name(const char *lines, const struct stat *file) {
 
 bool cli_same_file(const char *a, const char *b) {
     struct stat st;
-    return strcmp(a, b) == 0 || (stat(a, &st) == 0 && has_name(b, &st));
+    if (strcmp(a, b) == 0) return true;
+    if (stat(a, &st) != 0) return false;
+    output file = {.device = st.st_dev, .inode = st.st_ino};
+    return has_name(b, &file);
 }
 
 /* Which input of the command is this file? "" is none. */
 static const char *input_at(const cli_command *command, const cli_args *args, const char *out,
-                            char flag[64]) {
-    struct stat file;
+                            char flag[64], int *error) {
+    struct stat st;
     sgfs_option_info o;
     const char *before = sgfs_config_get(args->cfg, "data.path"); /* of the run in --config */
-    if (stat(out, &file) != 0) return "";
+    if (stat(out, &st) != 0) return *error = lacks_answer(errno) ? errno : 0, "";
+    output file = {.device = st.st_dev, .inode = st.st_ino};
     if (args->lines != NULL ? has_name(args->lines, &file)
                             : before != NULL && has_name(before, &file))
         return "the data";
@@ -74,6 +92,7 @@ static const char *input_at(const cli_command *command, const cli_args *args, co
         snprintf(flag, 64, "the file of --%.40s", o.flag);
         return flag;
     }
+    *error = file.error;
     return "";
 }
 
@@ -83,11 +102,15 @@ sgfs_status cli_check_out(const cli_command *command, const cli_args *args, cons
     char folder[4096], flag[64];
     struct stat st;
     if (out == NULL) return SGFS_OK;
-    const char *input = input_at(command, args, out, flag);
+    int error = 0;
+    const char *input = input_at(command, args, out, flag, &error);
     if (input[0] != '\0')
         return cli_fail(err, SGFS_EUSAGE, "%.300s: is %s; give the output another name.", out,
                         input);
     bool there = lstat(out, &st) == 0;
+    if (!there && lacks_answer(errno)) error = errno;
+    if (error != 0)
+        return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", out, strerror(error));
     if (there && S_ISDIR(st.st_mode))
         return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", out);
     if (there && strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") != 0)

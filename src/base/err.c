@@ -14,20 +14,22 @@
 
 #include "base/printable.h"
 
-/* Where the text is cut, a character may be: its first bytes become question marks, too. */
-static void format_cut(char *out, size_t room, const char *format, va_list args) {
-    out[0] = '\0';
+/* Where the text is cut, a character may be: its first bytes become question marks, too. False: a
+ * long list of arguments needs memory in the C library, and there was none. */
+static bool format_cut(char *out, size_t room, const char *format, va_list args) {
     int wanted = vsnprintf(out, room, format, args);
+    if (wanted < 0) snprintf(out, room, "Out of memory, also for a sentence that says more.");
     if (wanted >= 0 && (size_t)wanted >= room) memcpy(out + room - 4, "...", 4);
     sgfsi_printable(out);
+    return wanted >= 0;
 }
 
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) {
     if (err != NULL) {
         va_list args;
         va_start(args, format);
+        if (!format_cut(err->text, sizeof err->text, format, args)) code = SGFS_ENOMEM;
         err->code = code;
-        format_cut(err->text, sizeof err->text, format, args);
         va_end(args);
     }
     return code;

@@ -48,11 +48,16 @@ sgfs_status sgfsi_fail_exists(const char *path, sgfs_err *err) {
 
 sgfs_status sgfsi_outfile_check(const char *path, bool overwrite, sgfs_err *err) {
     struct stat st;
-    if (lstat(path, &st) != 0) return SGFS_OK;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? SGFS_OK
+                                                   : sgfsi_fail_io(err, path, "write there", errno);
     if (S_ISDIR(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", path);
     if (!overwrite) return sgfsi_fail_exists(path, err);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    bool dangling = stat(path, &st) != 0; /* a link to nothing, which is replaced */
+    if (dangling && errno != ENOENT && errno != ENOTDIR)
+        return sgfsi_fail_io(err, path, "write there", errno);
+    if (!dangling && !S_ISREG(st.st_mode))
         return sgfsi_fail(err, SGFS_EIO, "%s: is no plain file and is not replaced.", path);
     return SGFS_OK;
 }

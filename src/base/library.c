@@ -17,7 +17,9 @@
  * now: one that is not found any more could not be looked for, which needs memory. */
 static int reason_of(const char *why) {
     size_t length = strlen(why);
-    if (strcmp(why, "cannot open shared object file") == 0) return ENOMEM;
+    if (strcmp(why, "cannot open shared object file") == 0 || strcmp(why, "out of memory") == 0 ||
+        strcmp(why, "failed to map segment from shared object") == 0)
+        return ENOMEM;
     for (int error = 1; error < 134; error++) {
         const char *text = strerror(error);
         size_t n = strlen(text);

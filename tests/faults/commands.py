@@ -2,7 +2,8 @@
 """The commands that are made to fail, and the small files that they read.
 
 A command runs in an empty folder and finds its inputs in IN. `outputs` are the names of the files that it writes;
-with `--overwrite` an older file of that name is there before. Data are as small as each reader, sampler and export
+with `--overwrite` an older file of that name is there before, and `changes` are copies of files of IN that it changes.
+Data are as small as each reader, sampler and export
 allows: what counts is how many different calls are made, not how often."""
 import gzip
 import os
@@ -22,10 +23,14 @@ class Command:
     words: str
     outputs: tuple = ()
     stdin: str = ""  # a file of IN
+    changes: tuple = ()
+    code: int = 0  # of the undisturbed run
+    warning: str = ""  # that the file of `changes` stayed as it was, which is no failure
 
-    @property
-    def overwrites(self):
-        return "--overwrite" in self.words
+    def before(self, inputs):
+        """The files that are there when it starts, with their contents."""
+        older = {name: b"older\n" for name in self.outputs if "--overwrite" in self.words}
+        return {**older, **{name: (inputs / name).read_bytes() for name in self.changes}}
 
 
 def sample(name, words, out="fit.run", short=SHORT, **rest):
@@ -55,10 +60,13 @@ COMMANDS = [
     sample("sgnht", f"linear --data {IN}/numbers.npy --sampler sgnht --batch 8"),
     sample("gauss", f"linear --data {IN}/numbers.npy --sampler gauss"),
     sample("automatic", f"logistic --data {IN}/numbers.npy --target 1", short="--chains 2 --threads 1"),
+    sample("sgd", f"logistic --data {IN}/packed.sgd --sampler sgd --batch 8 --quiet"),
     # Every reader and transform, and what is beside the data.
     sample("transforms", f"logistic {CSV} --target y --categorical auto --drop c --log1p b --standardize "
            "--split 0.8,0.1,0.1 --sampler sgld --batch 8"),
     sample("many files", f"linear --data {IN}/part-1.csv.gz {IN}/part-2.csv.gz --sampler sgld --batch 8 --project 2"),
+    sample("missing", f"linear --data {IN}/missing.csv --na mean --sampler exact-linear"),
+    sample("missing rows", f"linear --data {IN}/missing.csv --na drop --sampler laplace --quiet"),
     sample("a pipe", "logistic --data - --sampler sgld --batch 8 --quiet", stdin="numbers.csv"),
     sample("weights", f"poisson --data {IN}/counts.csv --weights time --sampler sgld --batch 8 --quiet"),
     sample("validate", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --validate {IN}/packed.sgd"),
@@ -74,16 +82,29 @@ COMMANDS = [
     Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
     Command("predict", f"predict {IN}/words.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
+    Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
+    Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",),
+            warning="warning: the result is not kept in the run file. "),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
     Command("export npy", f"export {IN}/fit.run fit.npy", ("fit.npy",)),
     Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
+    # What is refused.
+    Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",
+            changes=("fit.run",), code=2),
+    Command("an input", "pack numbers.csv --out numbers.csv --overwrite", changes=("numbers.csv",), code=2),
+    Command("an odd row", f"sample logistic --data {IN}/odd.csv", code=3),
+    Command("a lost value", f"sample linear --data {IN}/missing.csv", code=3),
+    Command("another command", "sampel", code=2),
+    Command("an unknown option", f"sample logistic --data {IN}/packed.sgd --epsilo 1", code=2),
+    Command("a damaged run", f"summary {IN}/damaged.run", code=6),
+    Command("no run", f"predict {IN}/numbers.csv --data {IN}/numbers.csv", code=6),
     # What makes or looks at data and models.
     Command("tune", f"tune logistic --data {IN}/packed.sgd --sampler sgld --grid epsilon=1e-2,1e-3 --batch 8 "
-            "--warmup 12 --draws 16 --chains 1 --threads 1 --out best.json --overwrite", ("best.json",)),
+            "--holdout 0.25 --warmup 12 --draws 16 --chains 1 --threads 1 --out best.json --overwrite", ("best.json",)),
     Command("tune by error", f"tune linear --data {IN}/numbers.npy --sampler sgfs-d --by error --batch 8 --grid "
             f"alpha=1,2 --reference {IN}/linear.json --warmup 12 --draws 16 --threads 1 --out best.json --json",
             ("best.json",)),
@@ -120,6 +141,8 @@ def make_inputs(folder, program, model):
     write("words.csv", [("animal", *names)] + [(animals[i % 3], row[0], abs(row[1]), row[2], words[label])
                                                for i, (row, label) in enumerate(zip(x, y))])
     write("numbers.csv", [names] + [(*row, label) for row, label in zip(x, y)])
+    write("missing.csv", [names] + [(row[0], "NA" if i % 7 == 0 else row[1], row[2], label)
+                                    for i, (row, label) in enumerate(zip(x, y))])
     write("classes.csv", [names] + [(*row, animals[(i + label) % 3]) for i, (row, label) in enumerate(zip(x, y))])
     write("counts.csv", [("a", "time", "count")] + [(row[0], 1 + i % 3, label + i % 4)
                                                     for i, (row, label) in enumerate(zip(x, y))])
@@ -134,6 +157,7 @@ def make_inputs(folder, program, model):
                                         + rng.integers(0, 255, (n, 4)).astype(np.uint8).tobytes())
     (folder / "labels.idx.gz").write_bytes(gzip.compress(
         bytes((0, 0, 8, 1)) + struct.pack(">I", n) + y.astype(np.uint8).tobytes(), mtime=0))
+    write("odd.csv", [names, (1, 2, 3, 0), (1, 2, 0)])
     if model:
         (folder / "student_t.so").symlink_to(model)
 
@@ -144,10 +168,14 @@ def make_inputs(folder, program, model):
             f"sample logistic --data {IN}/packed.sgd --sampler sgfs-f --batch 8 {SHORT} --out {IN}/fit.run",
             f"sample logistic --data {IN}/words.csv --target y --categorical auto --sampler nuts {SHORT} "
             f"--out {IN}/words.run",
-            f"sample logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8 {SHORT} --out {IN}/cv.run",
+            f"sample logistic --data {IN}/numbers.csv --sampler sgfs-cv --batch 8 {SHORT} --out {IN}/cv.run",
             f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 {SHORT} --validate {IN}/packed.sgd "
             f"--out {IN}/curve.run",
+            f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
             f"optimize logistic --data {IN}/packed.sgd --out {IN}/mode.json",
             f"optimize linear --data {IN}/numbers.npy --out {IN}/linear.json"):
         words = words.replace("sample ", "sample --allow-unconverged ")
         subprocess.run([program, *words.split()], cwd=work, check=True, capture_output=True, env=dict(os.environ))
+    whole = bytearray((folder / "fit.run").read_bytes())
+    whole[-400] ^= 1
+    (folder / "damaged.run").write_bytes(whole)

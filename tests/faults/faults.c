@@ -70,8 +70,8 @@ static range ranges[256];
 static int n_ranges;
 
 static int judged(const char *path) {
-    static const char *const between[] = {"/libc.so",   "/ld-linux", "faults.so",
-                                          "linux-vdso", "/libgcc_s", "/libm.so"};
+    static const char *const between[] = {"/libc.so", "/ld-linux", "linux-vdso", "/libgcc_s",
+                                          "/libm.so"};
     static const char *const ours[] = {"/libjansson", "/libz.so", "/libsgfs", "/libnetcdf",
                                        "/libhdf5"};
     if (path[0] == '\0') return OURS;
@@ -88,8 +88,10 @@ static int add_range(struct dl_phdr_info *info, size_t size, void *user) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || n_ranges == 256) continue;
         uintptr_t from = info->dlpi_addr + p->p_vaddr;
+        uintptr_t to = from + p->p_memsz, here = (uintptr_t)judged;
+        bool itself = here >= from && here < to;
         ranges[n_ranges++] =
-            (range){from, from + p->p_memsz, info->dlpi_addr, judged(info->dlpi_name)};
+            (range){from, to, info->dlpi_addr, itself ? BETWEEN : judged(info->dlpi_name)};
     }
     return 0;
 }

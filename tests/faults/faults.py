@@ -12,7 +12,7 @@ A command (commands.py) runs once untouched, while faults.so counts its calls of
 call, which fails: alone, and with all that follow. Whatever happens, these must hold:
 
   * it ends by itself, in time, and not by a signal;
-  * exit code 0: the results are those of the untouched run;
+  * exit code 0 (or that of a refusal): the results are those of the untouched run;
   * another exit code is that of the failure (1: memory, 5: files), with a sentence on the standard error;
   * no file is left behind but those that the command was to write, and each of them is complete, or as it was before.
     A run file may hold fewer draws; those are the first ones of the untouched run;
@@ -74,9 +74,9 @@ class Harness:
             work, report = self.folder / "work" / str(place), self.folder / f"report-{place}"
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
-            if command.overwrites:
-                for name in command.outputs:
-                    (work / name).write_bytes(b"older\n")
+            before = command.before(self.folder / "in")
+            for name, content in before.items():
+                (work / name).write_bytes(content)
             with open(report, "wb") as f:
                 f.truncate(HEAD.size + 4 * len(KINDS) * CALLS)
             env = dict(os.environ, LD_PRELOAD=self.library, FAULT=f"{kind} {n} {ERRNO.get(kind, 0)} {how}",
@@ -102,7 +102,7 @@ class Harness:
     def untouched(self, command):
         if command.name not in self.clean:
             run = self.run(command)
-            assert run["code"] == 0, f"{command.name}: {run['err']}"
+            assert run["code"] == command.code, f"{command.name}: {run['code']} {run['err']}"
             self.clean[command.name] = run
         return self.clean[command.name]
 
@@ -149,10 +149,12 @@ class Harness:
             return "it hangs"
         if code < 0:
             return f"signal {-code}"
-        if code == 0:
-            for stream in ("out", "err"):
+        before = command.before(self.folder / "in")
+        spared = bool(command.warning) and command.warning in err
+        if code == command.code:
+            for stream in ("out",) if spared else ("out", "err"):
                 if timeless(run[stream]) != timeless(clean[stream]):
-                    return f"exit 0 with other std{stream}"
+                    return f"exit {code} with other std{stream}"
         elif not run["failed"]:
             return f"exit {code} without a failure"
         elif code not in CODES.get(kind, (5,)):
@@ -162,13 +164,13 @@ class Harness:
         elif kind == "alloc" and "memory" not in err:
             return "a sentence without memory"
         for name, content in run["files"].items():
-            if name not in command.outputs:
+            if name not in clean["files"]:
                 return f"a stray file {name}"
-            if code != 0 and command.overwrites and content == b"older\n":
+            if (code != command.code or spared) and content == before.get(name):
                 continue
-            if not self.same_file(name, content, clean["files"][name], code == 0):
+            if not self.same_file(name, content, clean["files"][name], code == command.code):
                 return f"another {name}"
-        if code == 0 and set(run["files"]) != set(command.outputs):
+        if code == command.code and set(run["files"]) != set(clean["files"]):
             return "a missing file"
         if run["leaked"] > clean["leaked"]:
             return "a leak"

@@ -13,7 +13,7 @@ MODEL = Path(os.environ.get("SGFS_BUILD", ".")) / "examples" / "student_t.so"
 
 @pytest.mark.skipif(not (PROGRAM and LIBRARY), reason="the program or faults.so is not built here")
 def test_a_call_that_fails_loses_nothing(tmp_path):
-    words = ["--program", PROGRAM, "--library", LIBRARY, "--sample", "600", "--jobs", "2"]
+    words = ["--program", PROGRAM, "--library", LIBRARY, "--sample", "480", "--jobs", "2"]
     args = options(words)
     harness = Harness(PROGRAM, LIBRARY, MODEL, tmp_path, args.jobs)
     wrong, failed = [], 0
@@ -22,4 +22,4 @@ def test_a_call_that_fails_loses_nothing(tmp_path):
         if what:
             wrong.append(f"{command.name}: {kind} {n} {how}: {what} {harness.places_of(run['frames'])[:6]}")
     assert not wrong, "\n".join(wrong)
-    assert failed > 500  # the calls that were meant to fail did
+    assert failed > 400  # the calls that were meant to fail did

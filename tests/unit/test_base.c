@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/file.h"
@@ -529,6 +530,25 @@ static void test_json_keeps_text_that_is_not_utf8(void **state) {
     sgfsi_json_free(o);
 }
 
+/* A member that could not be made: its parent remembers it, and so does whatever holds the parent. */
+static void test_json_that_lost_a_member_has_no_text(void **state) {
+    (void)state;
+    sgfsi_json *o = sgfsi_json_object(), *inner = sgfsi_json_object_in(o, "inner"),
+               *other = sgfsi_json_array();
+    sgfsi_json_num(inner, "x", 2.385);
+    assert_true(sgfsi_json_whole(o));
+    sgfsi_json_put(inner, "lost", NULL);
+    sgfsi_json_num(inner, "y", 7.17);
+    assert_false(sgfsi_json_whole(o));
+    assert_null(sgfsi_json_dump(o, true));
+    assert_null(sgfsi_json_copy(o));
+    assert_true(sgfsi_json_get_num(sgfsi_json_get(o, "inner"), "y", 0) == 7.17);
+    sgfsi_json_put(other, NULL, o); /* taken over, with what is known of it */
+    assert_false(sgfsi_json_whole(other));
+    assert_null(sgfsi_json_finish(other));
+    assert_false(sgfsi_json_whole(NULL));
+}
+
 static void test_json_refuses_what_is_not_json(void **state) {
     (void)state;
     static const char *const bad[] = {"",      "{",           "{\"a\": 1,}", "{\"a\": 1, \"a\": 2}",
@@ -752,6 +772,35 @@ static void test_nearest(void **state) {
     assert_null(sgfsi_nearest("draws", 0, NULL));
 }
 
+/* ---- work apart ------------------------------------------------------------------------------ */
+
+static sgfsi_made misbehave(void *work) {
+    static char bytes[100000]; /* more than a pipe holds */
+    switch (*(const int *)work) {
+    case 0: return memset(bytes, 7, sizeof bytes), (sgfsi_made){bytes, sizeof bytes, 0};
+    case 1: raise(SIGSEGV); break;
+    case 2: fflush(NULL), exit(255); /* NOLINT: what is left in the parent's streams stays there */
+    case 3: return (sgfsi_made){NULL, 0, 77};
+    default: break;
+    }
+    return (sgfsi_made){NULL, 0, 0};
+}
+
+static void test_whatever_becomes_of_work_done_apart_is_told(void **state) {
+    (void)state;
+    const int told[] = {0, -1, -1, 77, 0};
+    for (int how = 0; how < 5; how++) {
+        sgfsi_buffer b = {NULL, 0, 0};
+        FILE *f = sgfsi_io_memory(&b);
+        fputc(7, f); /* waits in the stream while the child is made */
+        assert_int_equal(sgfsi_apart(misbehave, &how, f), told[how]);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(b.used, how == 0 ? 100001 : 1);
+        for (size_t i = 0; i < b.used; i++) assert_int_equal(b.bytes[i], 7);
+        free(b.bytes);
+    }
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void) {
@@ -775,6 +824,8 @@ int main(void) {
         cmocka_unit_test(test_json_round_trip),
         cmocka_unit_test(test_json_has_null_for_what_is_not_a_number),
         cmocka_unit_test(test_json_keeps_text_that_is_not_utf8),
+        cmocka_unit_test(test_json_that_lost_a_member_has_no_text),
+        cmocka_unit_test(test_whatever_becomes_of_work_done_apart_is_told),
         cmocka_unit_test(test_json_refuses_what_is_not_json),
         IN_FOLDER(test_a_file_appears_when_it_is_complete),
         IN_FOLDER(test_an_abandoned_file_leaves_nothing),
