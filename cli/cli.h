@@ -113,7 +113,7 @@ void cli_listen(const char *command);
  * nothing to keep, and the program leaves at once. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
 /* Whoever leaves in the middle says that draws are kept in this run file. */
-void cli_on_lost_file(const char *run);
+void cli_on_lost_file(const char *run, const char *command);
 /* Leave when so many seconds are over, by and large, whatever is being done; NAN: no limit. */
 void cli_limit_time(double seconds);
 void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */

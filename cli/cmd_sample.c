@@ -53,7 +53,8 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     if (!args->quiet) fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
     sgfs_run_on_progress(run, cli_progress, &due);
     cli_on_interrupt(stop, run);
-    cli_on_lost_file(path);
+    char *command = command_to_go_on(args, path);
+    cli_on_lost_file(path, command != NULL ? command : "sgfs sample --resume");
     sgfs_status status = sgfs_run_all(run, err);
     cli_limit_time(NAN);
     cli_progress_end();
@@ -66,7 +67,8 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
         cli_fail(err, status, "%.200s The run is in %.250s (`sgfs summary`).", stopped.text, path);
     }
     status = status != SGFS_OK ? status : closed;
-    if (status == SGFS_ESTOPPED || status == SGFS_EIO) args->command = command_to_go_on(args, path);
+    if (status == SGFS_ESTOPPED || status == SGFS_EIO) args->command = command;
+    else free(command);
     return status;
 }
 

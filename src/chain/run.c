@@ -83,10 +83,10 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
         plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
     run->planned = plan->draws;
     run->describe = sgfsi_run_describe(run);
-    run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
+    sgfsi_json *header = sgfsi_run_header(run, err);
+    run->out.memory = header != NULL ? sgfsi_draws_new(header, err) : NULL;
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
-    if (run->out.memory == NULL) return err->code;
-    return SGFS_OK;
+    return run->out.memory != NULL ? SGFS_OK : err->code;
 }
 
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
@@ -126,8 +126,8 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
     if (err == NULL) err = &own;
     if (run->model->ctx.comm->rank == 0) {
         bool overwrite = sgfsi_config_flag(run->cfg, "output.overwrite");
-        sgfsi_json *header = sgfsi_run_header(run);
-        run->out.file = sgfsi_runfile_create(path, overwrite, header, err);
+        sgfsi_json *header = sgfsi_run_header(run, err);
+        if (header != NULL) run->out.file = sgfsi_runfile_create(path, overwrite, header, err);
         sgfsi_json_free(header);
         run->filed = run->out.file != NULL;
         run->path = run->filed ? strdup(path) : NULL;
