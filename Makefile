@@ -13,7 +13,7 @@ PAPER_DEPS := gnuplot-nox
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-faults zoo test-asan fuzz bench beyond paper paper-deps install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan fuzz bench beyond paper paper-deps install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -25,6 +25,7 @@ help:
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
 	@echo "make test-long  the longer tier: ten million rows in a packed file, and the whole zoo"
 	@echo "make test-faults  every allocation and system call of every command fails once (FAULTS='--sites': minutes)"
+	@echo "make networks   networks on real data sets, beside scikit-learn's (NETWORKS='iris --model drbm')"
 	@echo "make zoo        real data sets, beside NumPyro's posteriors and times (ZOO='iris --sampler nuts')"
 	@echo "make bench      speed, as ratios to the bare BLAS calls"
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
@@ -85,6 +86,9 @@ test-long:
 
 zoo: all $(VENV)/ready
 	@$(VENV)/bin/python tests/zoo/zoo.py --program $(BUILD)/sgfs $(ZOO)
+
+networks: all $(VENV)/ready
+	@$(VENV)/bin/python tests/zoo/networks.py --program $(BUILD)/sgfs $(NETWORKS)
 
 # The statistical runs and the zoo are left out here: they repeat the same code a million times.
 test-asan:

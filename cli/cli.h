@@ -112,7 +112,7 @@ void cli_listen(const char *command);
 /* Asked to stop, call stop(work), which must be safe in a signal handler; work NULL: there is
  * nothing to keep, and the program leaves at once. */
 void cli_on_interrupt(void (*stop)(void *work), void *work);
-/* Whoever leaves in the middle says that draws are kept in this run file, and how to go on. */
+/* Whoever leaves in the middle says that draws are kept in this run file. */
 void cli_on_lost_file(const char *run, const char *command);
 /* Leave when so many seconds are over, by and large, whatever is being done; NAN: no limit. */
 void cli_limit_time(double seconds);

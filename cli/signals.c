@@ -30,7 +30,7 @@ static volatile sig_atomic_t interrupts = 0, late = 0;
 /* ---- sentences ------------------------------------------------------------------------------- */
 
 static char begun[64]; /* "sgfs sample: " */
-static char kept[640] = " Nothing is kept; the same command begins anew.";
+static char kept[1600] = " Nothing is kept; the same command begins anew.";
 static char line[2][512]; /* how far the work is; one of them is shown while the other is made */
 static _Atomic int shown = 0;
 static bool terminal = false;
@@ -51,8 +51,8 @@ static void leave(sgfs_status status, const char *why) {
 
 void cli_on_lost_file(const char *run, const char *command) {
     snprintf(kept, sizeof kept,
-             " Draws written so far are kept in %.200s (`sgfs summary`). To go on: %.250s", run,
-             command != NULL ? command : "sgfs sample --resume");
+             " Draws written so far are kept in %.400s (`sgfs summary`). To go on: %.1000s", run,
+             command);
     sgfsi_printable(kept);
 }
 

@@ -202,9 +202,13 @@ class Lab(Program):
         run, key = self.work / f"{job.name}.run", self._key(job)
         words = ["sample", *self._words(job), "--out", run.name, "--overwrite"]
         progress.begin(job)
-        start = time.monotonic()
-        done = self._call([*words, "--quiet", "--allow-unconverged"])  # the measures judge it
-        wall = time.monotonic() - start
+        start, begun = time.monotonic(), self.work / f"{job.name}.begun.json"
+        done, before = self._go_on(job, run, begun, key)
+        if done is None:
+            start, before = time.monotonic(), 0
+            write_whole(begun, json.dumps({"key": key, "time": time.time()}))
+            done = self._call([*words, "--quiet", "--allow-unconverged"])  # the measures judge it
+        wall = before + time.monotonic() - start
         if not self._is_result(job, done.returncode, wall):
             raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
         record = {"key": key, "name": job.name, "command": spelt(words, self.data), "exit": done.returncode, "wall": wall,
@@ -215,10 +219,23 @@ class Lab(Program):
             record["summary"].pop("params", None)
             record["measured"] = job.after(run) if job.after else {}
         write_whole(self.work / f"{job.name}.record.json", json.dumps(record, indent=1))
+        begun.unlink(missing_ok=True)
         if not job.keep and run.exists():
             run.unlink()
         job.record = record
         progress.end(job)
+
+    def _go_on(self, job, run, begun, key):
+        """A run that was interrupted goes on to the draws it would have made: its end, and the seconds before; None, 0
+        where there is none. How far a run with a limit of time comes is what is measured: it begins anew."""
+        try:
+            then = json.loads(begun.read_text())
+            same = then["key"] == key and "--max-time" not in self._words(job)
+            before = max(0.0, run.stat().st_mtime - then["time"])
+        except (FileNotFoundError, ValueError, KeyError):
+            return None, 0
+        done = self._call(["sample", "--resume", run.name, "--quiet", "--allow-unconverged"]) if same else None
+        return (done, before) if done is not None and done.returncode in (0, *job.tolerated) else (None, 0)
 
     def _is_result(self, job, code, wall):
         """75 is a result at the time limit alone: someone else may have stopped the process."""

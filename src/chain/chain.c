@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/ticker.h"
+#include "chain/start.h"
 #include "model/prior.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -112,9 +113,12 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     w->sampler.stats = w->stats;
     double before = sgfsi_now();
     status = kinds->sampler->open(&w->sampler, err);
-    w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     if (status != SGFS_OK) return status;
     place(w, model, plan->init);
+    if (plan->climb > 0)
+        status = sgfsi_start_climb(model, plan->climb, plan->cores, w->theta, &w->climbed, err);
+    if (status != SGFS_OK) return status;
+    w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     widen(w, w->mean);
     memset(w->mean, 0, (size_t)w->D * sizeof *w->mean);
     to_user(w);
@@ -294,8 +298,8 @@ sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool mom
     /* the time that chains spend together is the first one's */
     bool counted = w->sampler.kind->step_together == NULL || w->index == 0;
     sgfsi_chain_info info = {.iterations = w->t > w->plan->warmup ? w->t - w->plan->warmup : 0,
-                             .rows_touched =
-                                 w->sampler.eval.rows_touched + w->sampler.full.rows_touched,
+                             .rows_touched = w->sampler.eval.rows_touched +
+                                             w->sampler.full.rows_touched + w->climbed,
                              .interventions = w->sampler.interventions,
                              .reanchors = w->sampler.reanchors,
                              .warmup_seconds = counted ? w->warmup_seconds : 0,

@@ -23,6 +23,7 @@ typedef struct sgfsi_chain {
     const sgfsi_plan *plan;
     int64_t index, t; /* which chain; iterations done, warm-up included */
     int64_t D, S;
+    int64_t climbed;       /* rows looked at on the way to the start */
     int64_t meant;         /* iterations in the mean: after warm-up, explorations left out */
     double *mean;          /* D: mean of theta over them, on the chain's scale */
     double *theta, *user;  /* D each: the chain's scale and the user's */

@@ -64,14 +64,16 @@ static void roughly(double x, char *out, size_t room) {
 enum { LINEAR, ROWS, PAIRS, LOCKSTEP, TREES, CONTROL, SCORING, CANDIDATES };
 enum { FIRST_APPROXIMATE = CONTROL };
 
-static const double enough = 400;               /* effective draws */
-static const double most_work = 600 * 20e9 / 2; /* multiplications in ten minutes */
+static const double enough = 400;  /* effective draws */
+#define most_work (600 * 20e9 / 2) /* multiplications in ten minutes */
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
 /* A chain that gets to where the density is e times the Gaussian's stays there for long. */
 static const double most_excess = 1;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
-static const double network_passes = 3000;     /* of a network: 8,000 iterations, 127 steps each */
+/* A network's run is fitted into so much work (10 s); its least, 200 iterations of four chains with
+ * 31 steps each, may be two minutes. */
+static const double network_work = most_work / 60, network_least = 4 * 200 * 31;
 static const double scoring_iterations = 8000; /* that make a full matrix, of all chains */
 
 typedef struct field {
@@ -177,6 +179,19 @@ static double pass_cost(const sgfs_model *m) {
     return N * (D + 20 * R) + D * D + 30000;
 }
 
+/* The same of a network: a gradient, with an exponential for each unit and row. Scores that are no
+ * product (drbm's) are made one by one, class by class. */
+static double network_pass(const sgfs_model *m) {
+    double N = (double)m->data->N, D = (double)m->D, units = 0, single = 0;
+    for (int64_t k = 0; k < m->blocks; k++) {
+        const sgfs_block *b = &m->block[k];
+        if (b->form == SGFS_SCORE_DENSE) single += (double)(b->rows * b->cols);
+        else units += (double)b->rows;
+    }
+    if (single > 1) single = 10 * single + 100 * (double)m->outputs;
+    return 2 * (N * (D + 20 * units + single) + 20 * D + 15000);
+}
+
 /* Why there is no anchor, of all rows; SGFS_OK where it is in the plan. */
 static sgfs_status find_anchor(const field *f, sgfsi_anchor_search how, sgfs_err *err) {
     sgfsi_plan *plan = f->plan;
@@ -211,8 +226,11 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
         else if (status != SGFS_ENUMERIC || ahead->pilot == m->data->N) return status;
     }
     if (f->usable[LOCKSTEP]) f->cost[LOCKSTEP] = hmc_passes * 2 * one;
-    if (f->usable[TREES])
-        f->cost[TREES] = (m->kind->redundant ? network_passes : trees_passes) * 2 * one;
+    if (f->usable[TREES]) f->cost[TREES] = trees_passes * 2 * one;
+    if (f->usable[TREES] && m->kind->redundant) {
+        f->cost[TREES] = 5 * network_least * network_pass(m) / enough;
+        if (!f->exact) plan->passes = network_work / network_pass(m);
+    }
     /* of many rows few will do; a trial would see them all */
     bool few = f->cost[ROWS] < one && plan->anchor == NULL;
     if (few && m->kind->whole != NULL) return SGFS_OK; /* it asks none */

@@ -235,6 +235,8 @@ static sgfs_status plan_lengths(sgfsi_plan *plan, const sgfs_model *m, sgfs_err 
 
 /* ---- the whole plan -------------------------------------------------------------------------- */
 
+static const int64_t usual_climb = 100; /* of a network: as far as its rows decide */
+
 #define AT(field) offsetof(sgfsi_plan, field)
 static const sgfsi_setting run_settings[] = {{"sampler.kind", AT(kinds.name), NULL, false},
                                              {"run.batch", AT(batch), NULL, false},
@@ -246,6 +248,7 @@ static const sgfsi_setting run_settings[] = {{"sampler.kind", AT(kinds.name), NU
                                              {"run.thin", AT(thin), NULL, false},
                                              {"run.seed", AT(seed), NULL, false},
                                              {"run.init", AT(init), NULL, false},
+                                             {"run.climb", AT(climb), NULL, false},
                                              {"run.threads", AT(cores), NULL, false},
                                              {"run.max_time", AT(max_time), NULL, false},
                                              {"run.checkpoint", AT(checkpoint), NULL, false},
@@ -308,6 +311,8 @@ sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgf
     if (status == SGFS_OK) status = sgfsi_start_read(model, cfg, &plan->start, err);
     /* at a point that was given chains begin exactly, unless --init says how far around it */
     if (plan->start != NULL && !sgfsi_config_given(cfg, "run.init")) plan->init = 0;
+    bool free_start = model->kind->redundant && choice->automatic && plan->start == NULL;
+    if (plan->climb < 0) plan->climb = free_start ? usual_climb : 0;
     return status;
 }
 

@@ -279,7 +279,8 @@ sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *fi
                               const sgfsi_resumption *from, sgfs_err *err) {
     bool more = false;
     const sgfsi_json *then = from->run->header;
-    sgfsi_json *now = sgfsi_run_header(run);
+    sgfsi_json *now = sgfsi_run_header(run, err);
+    if (now == NULL) return err->code;
     sgfs_status status = compare_arithmetic(path, then, err);
     if (status == SGFS_OK) status = compare_options(run, path, then, err);
     if (status == SGFS_OK) status = compare_lengths(run, path, from, &more, err);

@@ -49,8 +49,8 @@ void sgfsi_run_take_draws(sgfs_run *run,
 sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows validation, sgfs_err *err);
 /* Hand all buffered draws over. */
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
-/* The run file's header (docs/formats.md); the caller's to free. */
-sgfsi_json *sgfsi_run_header(const sgfs_run *run);
+/* The run file's header (docs/formats.md); the caller's to free. NULL: err says why. */
+sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err);
 /* Every option with its value in force, and those that were given; the caller's to free. */
 sgfsi_json *sgfsi_run_config(const sgfs_run *run);
 sgfsi_json *sgfsi_run_given(const sgfs_run *run);

@@ -11,6 +11,9 @@
  * Not the draw of the largest log density either: where that is estimated from minibatches, the
  * largest is the luckiest.
  *
+ * --climb: each chain goes some way uphill from its own start, so that of a network's many hills
+ * chains find different ones.
+ *
  * Numbers are on the scale that results are reported on; kind->from_user brings them to the
  * chain's.
  */
@@ -22,6 +25,7 @@
 
 #include "base/matrix.h"
 #include "diagnostics/names.h"
+#include "posterior/ascent.h"
 #include "sink/draws.h"
 #include "sink/runfile.h"
 
@@ -105,4 +109,33 @@ sgfs_status sgfsi_start_read(const sgfs_model *m, const sgfs_config *cfg, double
     }
     sgfsi_arena_free(&arena);
     return status;
+}
+
+/* ---- uphill ---------------------------------------------------------------------------------- */
+
+enum { CLIMB_ROWS = 20000 }; /* of more, these: it is a start, not a result */
+
+sgfs_status sgfsi_start_climb(const sgfs_model *m, int64_t steps, int64_t threads, double *theta,
+                              int64_t *rows, sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfsi_full full = {.N = 0};
+    sgfsi_ascent a = {.theta = NULL};
+    double distance;
+    bool many = m->data->N > CLIMB_ROWS && m->data->weight == NULL;
+    sgfs_data *some =
+        many ? sgfsi_data_view_fair(m->data, CLIMB_ROWS, SGFSI_SAME_SCALE, err) : NULL;
+    if (many && some == NULL) return err->code;
+    const sgfs_model part = sgfsi_model_on(m, many ? some : m->data);
+    sgfs_status status = sgfsi_full_open(&full, many ? &part : m, threads, false, &arena, err);
+    if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, theta, false, &arena, err);
+    a.most = steps;
+    a.tolerance = 1e-2;
+    if (status == SGFS_OK) status = sgfsi_lbfgs(&a, &arena, &distance, err);
+    /* wherever it got to is higher than where it began */
+    bool climbed = status == SGFS_OK || (status == SGFS_ENUMERIC && a.theta != NULL);
+    if (climbed) memcpy(theta, a.theta, (size_t)m->D * sizeof *theta);
+    *rows = a.passes * full.N;
+    sgfsi_arena_free(&arena);
+    sgfs_data_free(some);
+    return status == SGFS_ENUMERIC ? SGFS_OK : status;
 }

@@ -195,12 +195,12 @@ static void judge_ess(list *out) {
 /* ---- parameters that can change places ------------------------------------------------------- */
 
 /* More draws bring no chain's hidden units into the order of another's: of these models only the
- * log density is judged, which does not change with their order. */
+ * fit to the rows is judged, which does not change with their order. */
 static void judge_density(list *out) {
-    double rhat = sgfsi_density_rhat(out->draws, out->used, out->arena);
+    double rhat = sgfsi_fit_rhat(out->draws, out->used, out->arena);
     if (!(rhat > SGFSI_RHAT_AGREES)) return;
     warn(out,
-         "R-hat of the log density lp is %s: some chains fit better than others, or have not "
+         "R-hat of the fit to the rows is %s: some chains fit better than others, or have not "
          "settled. Use a longer --warmup, or more --draws (now %lld), and compare what the chains "
          "predict.",
          SGFSI_DIGITS(rhat, 3), (long long)draws_now(out));

@@ -82,12 +82,61 @@ bool sgfsi_exchangeable(const sgfs_draws *d) {
     return sgfsi_json_get_flag(sgfsi_json_get(d->header, "model_info"), "exchangeable");
 }
 
-double sgfsi_density_rhat(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work) {
-    sgfsi_trace *t = d->S > 0 ? sgfsi_trace_new(work, used->chains, used->draws) : NULL;
+enum { MOST_LAYERS = 256 };
+
+/* The draw's log prior density of the weights in layers, less a constant. x: D, on the user's
+ * scale, like the standard deviations. */
+static double prior_of(double df, const double *layer, const double *sd, int64_t D,
+                       const double *x) {
+    double n[MOST_LAYERS] = {0}, q[MOST_LAYERS] = {0}, sum = 0;
+    for (int64_t i = 0; i < D; i++) {
+        int64_t l = (int64_t)layer[i];
+        n[l]++;
+        q[l] += x[i] * x[i] / (sd[i] * sd[i]);
+    }
+    for (int64_t l = 1; l < MOST_LAYERS; l++)
+        sum -= 0.5 * (n[l] + (df + n[l]) * log((df + q[l]) / (df + n[l])));
+    return sum;
+}
+
+/* lp of each draw, chains x draws; of a network with a prior by layer without what that says of its
+ * weights, whose sizes say nothing of the fit: the log likelihood, nearly. *free: parameters in no
+ * layer. NULL: there is no lp, or no memory. */
+static double *fits_of(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work,
+                       int64_t *free) {
+    const sgfsi_json *info = sgfsi_json_get(d->header, "model_info");
+    const sgfsi_json *of = sgfsi_json_get(info, "prior_layers"),
+                     *sds = sgfsi_json_get(info, "prior_sds");
+    double df = sgfsi_json_get_num(info, "prior_layers_df", 0);
+    bool known = of != NULL && sds != NULL && df > 0;
+    double *fit = d->S > 0 ? SGFSI_DOUBLES(work, used->chains * used->draws) : NULL;
+    double *layer = SGFSI_DOUBLES(work, d->D), *sd = SGFSI_DOUBLES(work, d->D);
+    if (fit == NULL || layer == NULL || sd == NULL) return NULL;
+    *free = 0;
+    for (int64_t i = 0; i < d->D && known; i++) {
+        known = sgfsi_json_as_num(sgfsi_json_at(of, i), &layer[i]) && layer[i] >= 0 &&
+                layer[i] < MOST_LAYERS && sgfsi_json_as_num(sgfsi_json_at(sds, i), &sd[i]);
+        *free += layer[i] == 0;
+    }
+    if (!known) *free = d->D;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_draws *chain = &d->chain[used->chain[c]];
+        for (int64_t t = 0; t < used->draws; t++)
+            fit[c * used->draws + t] =
+                chain->stats[t * d->S] -
+                (known ? prior_of(df, layer, sd, d->D, chain->theta + t * d->D) : 0);
+    }
+    return fit;
+}
+
+double sgfsi_fit_rhat(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work) {
+    int64_t free;
+    const double *fit = fits_of(d, used, work, &free);
+    sgfsi_trace *t = fit != NULL ? sgfsi_trace_new(work, used->chains, used->draws) : NULL;
     const double **column = sgfsi_arena_alloc(work, used->chains, sizeof *column);
     if (t == NULL || column == NULL) return NAN;
-    for (int64_t c = 0; c < used->chains; c++) column[c] = d->chain[used->chain[c]].stats;
-    sgfsi_trace_load(t, column, d->S);
+    for (int64_t c = 0; c < used->chains; c++) column[c] = fit + c * used->draws;
+    sgfsi_trace_load(t, column, 1);
     return sgfsi_rhat(t);
 }
 
@@ -294,14 +343,14 @@ static void check_bias(judge *j) {
 }
 
 /* Parameters that can change places have no meaning one by one, and more draws do not give them
- * one. What can be compared are fits: the chains' log densities a row. */
+ * one. What can be compared are fits: the chains' log likelihoods a row. */
 static void check_fits(judge *j, sgfsi_arena *work) {
     double rows = sgfsi_json_get_num(j->d->header, "rows", NAN), best = -INFINITY, least = INFINITY;
-    int64_t worst = 0, from = j->used->draws / 2;
-    for (int64_t c = 0; j->d->S > 0 && c < j->used->chains; c++) {
-        const double *lp = j->d->chain[j->used->chain[c]].stats;
+    int64_t worst = 0, from = j->used->draws / 2, free = 0;
+    const double *fits = fits_of(j->d, j->used, work, &free);
+    for (int64_t c = 0; fits != NULL && c < j->used->chains; c++) {
         double sum = 0;
-        for (int64_t t = from; t < j->used->draws; t++) sum += lp[t * j->d->S];
+        for (int64_t t = from; t < j->used->draws; t++) sum += fits[c * j->used->draws + t];
         double fit = sum / (double)(j->used->draws - from) / rows;
         best = fmax(best, fit);
         if (!(fit < least)) continue;
@@ -312,14 +361,15 @@ static void check_fits(judge *j, sgfsi_arena *work) {
      * that knows no more, of weights from their prior, has lp about D/2 below it. */
     double constant =
         sgfsi_json_get_num(sgfsi_json_get(j->d->header, "model_info"), "constant_loglik", NAN);
-    double allowed = constant - (double)j->d->D - FIT_WORSE * rows - 10;
+    double allowed = constant - (double)free - FIT_WORSE * rows - 10;
     if (least * rows < allowed)
         find(j, SGFS_GRADE_WRONG, WARM_UP,
-             "this run did not converge: lp of chain %lld is %s, where a network that always says "
+             "this run did not converge: the fit of chain %lld is %s, where a network that always "
+             "says "
              "the same has about %s",
              (long long)j->used->chain[worst] + 1, SGFSI_DIGITS(least * rows, 3),
              SGFSI_DIGITS(constant, 3));
-    double rhat = sgfsi_density_rhat(j->d, j->used, work);
+    double rhat = sgfsi_fit_rhat(j->d, j->used, work);
     if (rhat > SGFSI_RHAT_APART && best - least > FIT_MOST)
         find(j, SGFS_GRADE_SHORT, WARM_UP,
              "chain %lld fits the rows worse than the best one does, by %s nats a row, and so do "

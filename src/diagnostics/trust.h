@@ -16,8 +16,9 @@
 sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
                         sgfsi_arena *arena, sgfs_err *err);
 
-/* R-hat of the log density lp; NaN where it is not known, or the arena has failed. */
-double sgfsi_density_rhat(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work);
+/* R-hat of how well the draws fit the rows: of the log likelihood, or else the log density lp; NaN
+ * where it is not known, or the arena has failed. */
+double sgfsi_fit_rhat(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *work);
 /* Is the model one whose parameters can change places, so that none has a meaning of its own? */
 bool sgfsi_exchangeable(const sgfs_draws *d);
 /* log(sd / sd_curvature) where that is more than Monte Carlo error explains, and 0 otherwise. */

@@ -28,7 +28,7 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.storage", "storage", SGFS_CHOICE, "f64", 1, 0, "f64|f32",
      "how numbers of CSV and packed files are kept; f32 halves them"},
     {"data.na", "na", SGFS_CHOICE, "error", 1, 0, "error|drop|mean",
-     "missing values: refuse them, leave their rows out, or fill in the mean of their column"},
+     "missing values: refuse them, leave their rows out, or fill in the mean"},
     {"data.max_bytes", "max-bytes", SGFS_NUMBER, "auto", 1, 1e18, NULL,
      "refuse rows that take more memory than this (auto: half of the memory there is)"},
     {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
@@ -202,6 +202,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
     if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
+    if (status == SGFS_OK) status = sgfsi_data_warn_dependence(d, log, err);
     if (status == SGFS_OK) {
         bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
         sgfsi_data_tell_weights(d, log);

@@ -130,7 +130,8 @@ static void close_pack(sgfs_job *job) {
 
 static sgfs_status check_stop(const packing *w, sgfs_err *err) {
     if (!sgfsi_job_stopping(&w->pack->job)) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
+    return sgfsi_fail(err, SGFS_ESTOPPED,
+                      "Stopped early: nothing was written. The same command starts over.");
 }
 
 /* What a recipe says, with the files in front. */

@@ -297,7 +297,9 @@ static sgfs_status write_rows(const simulation *s, const char *path, bool overwr
         status = turn(&k, first, k.bank[which], k.bank[1 - which], err);
         if (first > 0) sgfsi_tick(&ticker, fmin(1, (double)first / (double)s->rows));
         if (status == SGFS_OK && sgfsi_job_stopping(s->job))
-            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
+            status =
+                sgfsi_fail(err, SGFS_ESTOPPED,
+                           "Stopped early: nothing was written. The same command starts over.");
     }
     sgfsi_context_leave(scope);
     sgfsi_arena_free(&arena);

@@ -117,7 +117,17 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     s->d = d->offset; /* that of W, the first block, is 0 */
     int64_t first = s->p - data->features;
     status = sgfsi_model_room_for_names(m, err);
+    m->default_sd = SGFSI_DOUBLES(&m->arena, m->D);
+    m->layer = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->layer);
+    if (m->default_sd == NULL || m->layer == NULL) status = sgfsi_fail_memory(err, "the prior");
     if (status != SGFS_OK) return status;
+    for (int64_t i = 0; i < m->D; i++) {
+        double weight = i < s->U ? SGFSI_PRIOR_SUMS / sqrt(sgfsi_glm_fan_in(data))
+                                 : SGFSI_PRIOR_LABELS / sqrt((double)s->H);
+        bool c = data->intercept && i < s->U && i % s->p == 0, d_k = s->d > 0 && i >= s->d;
+        m->layer[i] = c || d_k ? 0 : i < s->U ? 1 : 2;
+        m->default_sd[i] = c ? SGFSI_PRIOR_SUMS : d_k ? SGFSI_PRIOR_COLUMNS : weight;
+    }
     for (int64_t j = 0; j < s->H; j++) {
         if (data->intercept) name(m, j * s->p, "c", j + 1, NULL);
         for (int64_t i = 0; i < data->features; i++) {

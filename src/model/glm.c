@@ -221,6 +221,18 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre) {
     }
 }
 
+/* Root mean square of column j as the chain sees it. */
+static double column_size(const sgfs_data *d, int64_t j) {
+    double shift = d->shift != NULL ? d->shift[j] : 0, scale = d->scale != NULL ? d->scale[j] : 1;
+    return hypot(d->feature[j].sd, d->feature[j].mean - shift) * scale;
+}
+
+double sgfsi_glm_fan_in(const sgfs_data *d) {
+    double sum = 0;
+    for (int64_t j = 0; j < d->features; j++) sum += column_size(d, j) * column_size(d, j);
+    return fmax(sum, 1);
+}
+
 void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread) {
     const sgfs_data *d = m->data;
     int64_t first = d->p - d->features;
@@ -229,9 +241,7 @@ void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread) {
         theta[i] = 0;
         spread[i] = 1;
         if (j < 0) continue;
-        double shift = d->shift != NULL ? d->shift[j] : 0,
-               scale = d->scale != NULL ? d->scale[j] : 1;
-        double size = hypot(d->feature[j].sd, d->feature[j].mean - shift) * scale;
+        double size = column_size(d, j);
         if (size > 0) spread[i] = 1 / size;
     }
 }

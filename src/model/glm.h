@@ -50,6 +50,9 @@ void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);
  * square of the column as the chain sees it (1 for a column of zeros). Not 1 / sd: a year of
  * 1990 to 2020 would start with predictors off by hundreds. */
 void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread);
+/* How many columns of size 1 the columns are worth, as the chain sees them: the variance of a sum
+ * over them with independent weights of variance 1. At least 1. */
+double sgfsi_glm_fan_in(const sgfs_data *d);
 /* All rows of the first block (beta) for the user's columns. */
 void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double *user);
 /* And back; user and theta may be the same place. */

@@ -78,7 +78,7 @@ static void judge_target(sgfs_model *m) {
     const sgfsi_column *y = &m->data->target;
     double lambda, size = fabs(y->mean) + y->sd;
     const char *precision = sgfsi_config_text(m->cfg, "prior.precision");
-    if (strcmp(precision, "auto") == 0) lambda = sgfsi_prior_is_auto(m->cfg) ? 0.16 : 1;
+    if (strcmp(precision, "auto") == 0) lambda = 1;
     else if (!sgfsi_text_num(precision, &lambda)) return; /* a list */
     if (m->data->scale != NULL || m->restored != NULL || !(size * sqrt(lambda) > 20)) return;
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
@@ -159,6 +159,32 @@ static sgfs_status add_layers(sgfs_model *m, sgfsi_mlp *s, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* ---- the default prior ----------------------------------------------------------------------- */
+
+/* What reaches a unit has a standard deviation of about the same size in every layer, however many
+ * weights it comes through (Neal 1996): prior.h has the numbers. */
+static sgfs_status scale_prior(sgfs_model *m, const sgfsi_mlp *s, sgfs_err *err) {
+    double *sd = m->default_sd = SGFSI_DOUBLES(&m->arena, m->D);
+    bool plain = s->net.layers == 1; /* a regression */
+    if (!plain) m->layer = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->layer);
+    if (sd == NULL || (!plain && m->layer == NULL)) return sgfsi_fail_memory(err, "the prior");
+    for (int64_t l = 0; l < s->net.layers; l++) {
+        const sgfsi_layer *at = &s->net.layer[l];
+        bool last = l == s->net.layers - 1;
+        double wide = last && !is_gaussian(s) ? SGFSI_PRIOR_LABELS : SGFSI_PRIOR_UNITS;
+        double weight = l > 0 ? wide / sqrt((double)(at->in - 1))
+                              : SGFSI_PRIOR_SUMS / sqrt(sgfsi_glm_fan_in(m->data));
+        if (plain) weight = SGFSI_PRIOR_COLUMNS;
+        for (int64_t k = 0; k < at->out * at->in; k++) {
+            bool bias = at->bias && k % at->in == 0;
+            if (!plain && !bias) m->layer[at->offset + k] = (unsigned char)(l + 1);
+            sd[at->offset + k] = !bias ? weight : last ? SGFSI_PRIOR_COLUMNS : SGFSI_PRIOR_SUMS;
+        }
+    }
+    if (m->blocks > s->net.layers) sd[m->D - 1] = 1; /* log_sigma */
+    return SGFS_OK;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* What weight c of a unit in layer l comes from: a column, a unit of the layer before, a bias. */
@@ -217,6 +243,7 @@ static sgfs_status open_mlp(sgfs_model *m, sgfs_err *err) {
     m->state = s;
     sgfs_status status = open_target(m, s, err);
     if (status == SGFS_OK) status = add_layers(m, s, err);
+    if (status == SGFS_OK) status = scale_prior(m, s, err);
     if (status != SGFS_OK) return status;
     /* W1[3,height], W2[setosa,3], W2[setosa,intercept]; the only unit of a last layer needs no
      * number: W2[3]. */

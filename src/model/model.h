@@ -30,6 +30,8 @@ struct sgfs_model {
     char **param;              /* D names */
     struct sgfsi_prior *prior; /* prior.h; NULL where the kind brings its own */
     double *precision;         /* D, information of each parameter's prior (Lambda's diagonal) */
+    double *default_sd;   /* D: of the default prior, on the chain's scale; NULL: not a network */
+    unsigned char *layer; /* D, with it: whose weights have a scale in common; 0: none */
     double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
     double reach;   /* root mean square of the predictor over its spread; 0: not known */
     double events;  /* rows that carry the information; the kind may lower it from N */

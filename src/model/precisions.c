@@ -2,7 +2,8 @@
  * precisions.c: one precision for each parameter, from --prior-precision or --prior-file.
  *
  *     auto                            1; in a prior made for the columns (prior.h) 1/2.5^2 for
- *                                     beta, and less where there is no place at the columns' means
+ *                                     beta, and less where there is no place at the columns' means;
+ *                                     by layer for networks
  *     0.5                             all of them
  *     beta=1,log_sigma=0.01           by block; the rest has the default, 1
  *     0.1,beta=1,intercept=0          a number without a name is the rest; a parameter's own number
@@ -21,7 +22,8 @@
 #include "model/prior.h"
 
 static const double rest_by_default = 1, most = 1e300;
-static const double precision_of_columns = 1 / (2.5 * 2.5); /* of the prior made for columns */
+/* of the prior made for columns */
+static const double precision_of_columns = 1 / (SGFSI_PRIOR_COLUMNS * SGFSI_PRIOR_COLUMNS);
 
 /* ---- one item of the list -------------------------------------------------------------------- */
 
@@ -235,10 +237,10 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
     if (path[0] != '\0' && m->restored == NULL) return read_file(m, path, precision, err);
     const char *text = sgfsi_config_text(m->cfg, "prior.precision");
     if (strcmp(text, "auto") == 0) {
-        bool network = m->kind->redundant && sgfsi_prior_is_auto(m->cfg);
+        const double *sd = sgfsi_prior_is_fitted(m) ? m->default_sd : NULL;
         for (int64_t j = 0; j < m->D; j++)
-            precision[j] = network ? precision_of_columns : rest_by_default;
-        if (sgfsi_prior_is_fitted(m)) fit(m, precision);
+            precision[j] = sd != NULL ? 1 / (sd[j] * sd[j]) : rest_by_default;
+        if (sgfsi_prior_is_fitted(m) && sd == NULL) fit(m, precision);
         return SGFS_OK;
     }
     reading r = {.m = m, .precision = precision, .rest = NAN};

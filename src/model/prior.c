@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * prior.c: the prior of a model: which kind (prior_kinds.c), with which precisions (precisions.c),
  * and everything that is asked of it. A precision is meant on the scale the chain lives on (with
- * --standardize, or the default prior of a regression: the standardised one) and for every parameter, the intercept included, unless its
- * own is given.
+ * --standardize, or the default prior of a regression or a network: the standardised one) and for
+ * every parameter, the intercept included, unless its own is given.
  *
  * A model opened again on other rows has the prior it had: precisions that differ are in the info
  * it brings along, and no file is read twice.
@@ -34,6 +34,8 @@ bool sgfsi_prior_is_flat(const sgfs_config *cfg) {
     return strcmp(sgfsi_config_text(cfg, "prior.kind"), "flat") == 0 || (plain && lambda == 0);
 }
 
+static const double layers_df = 2; /* of the scales of layers */
+
 /* ---- made for the columns -------------------------------------------------------------------- */
 
 bool sgfsi_prior_is_auto(const sgfs_config *cfg) {
@@ -43,7 +45,7 @@ bool sgfsi_prior_is_auto(const sgfs_config *cfg) {
 }
 
 bool sgfsi_prior_is_fitted(const sgfs_model *m) {
-    return m->kind->regression && sgfsi_prior_is_auto(m->cfg);
+    return (m->kind->regression || m->kind->redundant) && sgfsi_prior_is_auto(m->cfg);
 }
 
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err) {
@@ -73,6 +75,10 @@ static sgfs_status remember_sds(sgfs_model *m, sgfs_err *err) {
         for (int64_t j = 0; j < m->D; j++) sd[j] += at[j] > 0 ? to[j] - from[j] : 0;
     }
     sgfsi_json_nums(m->saved, "prior_sds", m->D, sd);
+    if (m->prior->layer == NULL) return SGFS_OK;
+    for (int64_t j = 0; j < m->D; j++) sd[j] = m->prior->layer[j];
+    sgfsi_json_nums(m->saved, "prior_layers", m->D, sd);
+    sgfsi_json_num(m->saved, "prior_layers_df", layers_df);
     return SGFS_OK;
 }
 
@@ -181,6 +187,12 @@ static void tell(sgfs_model *m) {
     }
     const sgfs_data *d = m->data;
     bool linear = sgfsi_is_linear(m);
+    if (m->kind->redundant) {
+        sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
+                  "Prior: normal on standardised columns, its sd by layer, smaller where more "
+                  "weights meet (docs/models.md; --prior-precision 1: N(0, 1) for every weight).");
+        return;
+    }
     const char *unit = !linear ? "" : d->intercept ? " sd(y)" : " rms(y)";
     const char *size = SGFSI_DIGITS(d->intercept || linear ? 2.5 : 2.5 * fmax(1, m->reach), 3);
     sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
@@ -211,6 +223,7 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     while (named && strcmp((*kind)->name, sgfsi_config_text(m->cfg, "prior.kind")) != 0) kind++;
     p->kind = *kind;
     p->df = p->kind->has_df ? sgfsi_config_num(m->cfg, "prior.df") : INFINITY;
+    if (sgfsi_prior_is_fitted(m)) p->layer = m->layer;
     m->prior = p;
     bool is_flat = strcmp(p->kind->name, "flat") == 0;
     sgfs_status status = m->restored == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
@@ -233,6 +246,23 @@ sgfs_model sgfsi_prior_lend(const sgfs_model *m, sgfsi_prior *prior) {
 
 /* ---- at theta -------------------------------------------------------------------------------- */
 
+/* What the common scale of each layer changes of the Gaussian, which has been added. */
+static void share_scales(const sgfsi_prior *p, int64_t D, const double *theta, double *lp,
+                         double *G) {
+    const double nu = layers_df;
+    double n[SGFSI_MOST_BLOCKS + 1] = {0}, q[SGFSI_MOST_BLOCKS + 1] = {0};
+    for (int64_t j = 0; j < D; j++) {
+        n[p->layer[j]]++;
+        q[p->layer[j]] += p->precision[j] * theta[j] * theta[j];
+    }
+    for (int64_t l = 1; l <= SGFSI_MOST_BLOCKS && lp != NULL; l++)
+        *lp += 0.5 * (q[l] - n[l] - (nu + n[l]) * log((nu + q[l]) / (nu + n[l])));
+    for (int64_t j = 0; j < D && G != NULL; j++) {
+        int64_t l = p->layer[j];
+        if (l > 0) G[j] += (1 - (nu + n[l]) / (nu + q[l])) * p->precision[j] * theta[j];
+    }
+}
+
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err) {
     const sgfsi_prior *p = m->prior;
@@ -244,6 +274,7 @@ sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp
     }
     if (lp != NULL) *lp += p->kind->density(m->D, p->precision, p->df, theta);
     if (G != NULL) p->kind->add_gradient(m->D, p->precision, p->df, theta, G);
+    if (p->layer != NULL) share_scales(p, m->D, theta, lp, G);
     return SGFS_OK;
 }
 

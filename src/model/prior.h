@@ -28,11 +28,27 @@
  * is the one at 0, with the variance that it has as a sum of all of the above. Without an intercept
  * nothing is centred, and s is the root mean square of the target (linear) or of a predictor of
  * spread 1 around the target's mean; log_sigma keeps the sd.
+ *
+ * A network gets one on the same columns, with standard deviations that fall with the number of
+ * weights that meet in a unit, so that what they add up to does not depend on it:
+ *     1/sqrt(columns)   of weights from columns; 1 of the biases of hidden units
+ *     4/sqrt(units)     of weights from hidden units to other units, or to a number
+ *     64/sqrt(units)    of weights from hidden units to labels; 2.5 of the biases there
+ * Columns are counted by their sizes: one of zeros and a few ones is less than a column. The n
+ * weights of a layer have a scale in common that the data decide (Neal 1996): it is integrated out,
+ * a chi-square with nu = 2 degrees of freedom divided by nu as its precision, which leaves a
+ * multivariate Student-t. With q = sum of P_j theta_j^2 over the layer,
+ *     log p = -(nu + n)/2 log((nu + q)/(nu + n)) - n/2,    gradient = -(nu + n)/(nu + q) P_j theta_j
  */
 #ifndef SGFSI_PRIOR_H
 #define SGFSI_PRIOR_H
 
 #include "model/model.h"
+
+#define SGFSI_PRIOR_COLUMNS 2.5
+#define SGFSI_PRIOR_SUMS    1.0
+#define SGFSI_PRIOR_UNITS   4.0
+#define SGFSI_PRIOR_LABELS  64.0
 
 /* n parameters, or one where there is no array. df: INFINITY where the kind has none. */
 typedef struct sgfsi_prior_kind {
@@ -55,6 +71,7 @@ typedef struct sgfsi_prior {
     const sgfsi_prior_kind *kind;
     double *precision; /* D: P */
     double df;
+    const unsigned char *layer; /* D: 1, 2, ... of weights with a scale in common; NULL: none has */
 } sgfsi_prior;
 
 /* Fills m->prior and m->precision, as the options say. A model that has log_prior keeps the

@@ -133,7 +133,8 @@ sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
     double size = 1;
     for (int64_t k = 0; k < MOST_TRIALS; k++) {
         if (a->stop != NULL && atomic_load_explicit(a->stop, memory_order_relaxed) != 0)
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+            return sgfsi_fail(err, SGFS_ESTOPPED,
+                              "Stopped early: no result. The same command starts over.");
         bool first = k == 0; /* nearly always the last as well: A comes with it */
         sgfs_status status = try_size(a, size, first ? a->A : NULL, &at, err);
         if (status != SGFS_OK) return status;

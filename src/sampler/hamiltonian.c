@@ -35,8 +35,23 @@ enum { MOST_LOST = 30 }; /* iterations in a row whose trajectories led nowhere *
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+/* Chains that have so many passes together: first the trajectories are cut, to no less than 31
+ * steps, then the lengths. A draw of a network is a prediction, and a few hundred of them average
+ * as well as thousands. */
+static void plan_within(sgfsi_plan *plan, sgfsi_hamiltonian_settings *set) {
+    const double warmup = 300, draws = 250, least = 100;
+    double each = plan->passes / (double)plan->chains, share = each / (31 * (warmup + draws));
+    share = fmin(share, 1);
+    sgfsi_plan_lengths(plan, fmax(warmup * share, least), fmax(draws * share, least), NAN);
+    double steps = each / (double)(plan->warmup + plan->draws);
+    set->max_depth = steps >= 255 ? 8 : steps >= 127 ? 7 : steps >= 63 ? 6 : 5;
+    set->metric = "diag"; /* of so few draws, from one of many hills, a full one would be noise */
+    set->target_accept = 0.9;
+}
+
 sgfs_status sgfsi_hamiltonian_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     sgfsi_hamiltonian_settings *set = plan->settings;
+    if (plan->passes > 0) plan_within(plan, set);
     sgfsi_plan_lengths(plan, 1000, 1000, NAN);
     if (!isnan(set->epsilon) && sgfsi_config_given(plan->cfg, "sampler.target_accept")) {
         return sgfsi_fail(err, SGFS_EUSAGE,

@@ -54,6 +54,7 @@ typedef struct sgfsi_hamiltonian {
 typedef struct sgfsi_hamiltonian_settings {
     double epsilon, target_accept; /* epsilon: NaN: found and adapted */
     const char *metric;
+    int64_t max_depth; /* of nuts */
 } sgfsi_hamiltonian_settings;
 
 #define SGFSI_HAMILTONIAN_SETTINGS(type)                                                           \

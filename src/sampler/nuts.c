@@ -28,13 +28,12 @@ enum { LP, ACCEPTANCE, STEP_SIZE, DEPTH, STEPS, DIVERGING, ENERGY, STATS };
 
 typedef struct settings {
     sgfsi_hamiltonian_settings h; /* first: hamiltonian.c looks at it */
-    int64_t max_depth;
 } settings;
 
 static const sgfsi_setting setting_list[] = {
     {"sampler.epsilon", offsetof(settings, h.epsilon), "epsilon", true},
     SGFSI_HAMILTONIAN_SETTINGS(settings),
-    {"sampler.max_depth", offsetof(settings, max_depth), NULL, false},
+    {"sampler.max_depth", offsetof(settings, h.max_depth), NULL, false},
     SGFSI_SETTINGS_END};
 
 /* One end of a tree. */
@@ -92,7 +91,7 @@ static sgfs_status open_nuts(sgfs_sampler *sampler, sgfs_err *err) {
     nuts *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the sampler");
     sampler->state = s;
-    s->max_depth = ((const settings *)sampler->settings)->max_depth;
+    s->max_depth = ((const settings *)sampler->settings)->h.max_depth;
     s->level = sgfsi_arena_alloc(sampler->arena, s->max_depth, sizeof *s->level);
     bool room = s->level != NULL && open_tree(&s->whole, D, sampler->arena) &&
                 open_tree(&s->fresh, D, sampler->arena) &&

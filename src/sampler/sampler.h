@@ -36,8 +36,10 @@ typedef struct sgfsi_plan {
     double checkpoint;      /* seconds between saved states; NaN: by what they cost */
     int64_t n, chunk;       /* rows of an iteration; rows of a minibatch that are drawn together */
     int64_t threads, inner; /* chains side by side; threads inside each, for passes over all rows */
-    double gamma, tau;      /* tau: predicted, 0 when not known */
-    double *start;          /* D, of --start, on the chain's scale; NULL: not given */
+    int64_t climb;          /* steps uphill before warm-up */
+    double passes;     /* over all rows, of all chains, that a trajectory is cut for; 0: none */
+    double gamma, tau; /* tau: predicted, 0 when not known */
+    double *start;     /* D, of --start, on the chain's scale; NULL: not given */
     /* Found while the sampler was chosen, for the one that needs it, all in `found`: an anchor
      * of all rows (NULL: it was not looked for), or the mode of the pilot with which its search
      * begins. */
@@ -59,9 +61,9 @@ struct sgfs_sampler {
     const sgfs_model *model;
     const sgfs_layout *layout; /* of the Fisher matrix */
     int64_t D;
-    sgfsi_eval eval;     /* minibatches; not open for kinds with full_data */
-    sgfsi_full full;     /* all rows; open for kinds with full_data only */
-    const double *start; /* D, of --start: where a search for a mode begins; NULL: not given */
+    sgfsi_eval eval;       /* minibatches; not open for kinds with full_data */
+    sgfsi_full full;       /* all rows; open for kinds with full_data only */
+    const double *start;   /* D, of --start: where a search for a mode begins; NULL: not given */
     double *theta, *stats; /* the chain's place and statistics, for kinds with step_together */
     uint64_t seed;
     uint32_t chain;
@@ -123,9 +125,10 @@ void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, d
  * left. *more: 0 at first. */
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
 
-/* "--init" or "--start", whichever the user gave; NULL: neither. */
+/* "--init", "--climb" or "--start", whichever the user gave; NULL: none. */
 static inline const char *sgfsi_start_given(const sgfsi_plan *plan) {
     if (sgfsi_config_given(plan->cfg, "run.init")) return "--init";
+    if (sgfsi_config_given(plan->cfg, "run.climb")) return "--climb";
     return sgfsi_config_given(plan->cfg, "run.start") ? "--start" : NULL;
 }
 

@@ -131,6 +131,7 @@ static sgfs_status refuse_options(const sgfsi_plan *plan, const sgfs_problem *no
         {"fisher.fade", "fisher-fade", matrix},
         {"fisher.fill", "fisher-fill", matrix},
         {"run.init", "init", begins},
+        {"run.climb", "climb", begins},
         {"run.start", "start", begins},
     };
     const char *no_anchor = sgfsi_anchor_refuses(now->model);

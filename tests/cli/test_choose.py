@@ -181,15 +181,30 @@ def test_without_an_anchor_regressions_and_small_networks_are_drawn_exactly(site
     assert sampler == "nuts" and why.startswith("Sampler nuts (all 2,000 rows; exact around the modes"), why
 
 
-@pytest.mark.parametrize("hidden, sampler", [("60", "sgfs-f"), ("300", "sgfs-d")])
-def test_a_larger_network_is_drawn_by_scoring(site, hidden, sampler):
-    """With the full matrix, unless that would take minutes."""
-    name, why = chosen(site, "small.csv", "--hidden", hidden, model="mlp")
-    assert name == sampler and why.startswith(f"Sampler {sampler}, which is approximate: 400 exact effective draws would take ")
+def test_a_larger_network_is_drawn_by_scoring(site):
+    """Where 200 iterations of short trajectories would take more than two minutes."""
+    sample(site, "small.csv", "--hidden", "1500", "--max-time", "0.1", "--climb", "0", model="mlp")
+    told = header(site)
+    assert told["sampler"] == "sgfs-d"
+    assert told["chosen"].startswith("Sampler sgfs-d, which is approximate: 400 exact effective draws would take ")
+
+
+def test_a_network_fits_into_half_a_minute(site):
+    """The trajectories are cut before the lengths are; what the user gives stays."""
+    told = []
+    for words in (("--hidden", "2"), ("--hidden", "100"), ("--hidden", "100", "--warmup", "7", "--draws", "9")):
+        sample(site, "small.csv", "--max-time", "0.1", *words, model="mlp")
+        told.append(header(site))
+        assert told[-1]["sampler"] == "nuts"
+    assert [int(t["config"]["sampler.max_depth"]) for t in told][:2] == [7, 5]
+    assert told[0]["warmup"] == 300 and told[0]["draws"] == 250
+    assert told[1]["warmup"] == told[1]["draws"] == 100
+    assert told[2]["warmup"] == 7 and told[2]["draws"] == 9
+    assert all(t["config"]["run.climb"] == "100" for t in told)
 
 
 def test_an_option_of_scoring_chooses_scoring_for_a_network(site):
-    words = ("--hidden", "2", "--alpha", "2", *SHORT)
+    words = ("--hidden", "2", "--alpha", "2", "--climb", "0", *SHORT)
     sample(site, "small.csv", *words, model="mlp")
     automatic = site.draws("a.run")
     sample(site, "small.csv", *words, "--sampler", "sgfs-f", model="mlp")

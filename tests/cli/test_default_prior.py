@@ -196,12 +196,39 @@ def test_a_run_is_opened_again_with_it(site):
     assert best < 1e-6
 
 
-def test_networks_have_one_scale_for_all(site):
-    """N(0, 2.5^2), and no line about columns."""
-    done = site.ok("sample", "mlp", "--data", "label.csv", "--hidden", "2", "--standardize", "--draws", "20", "--warmup", "20",
-                   "--sampler", "sgfs-d", "--out", "fit.run", "--overwrite")
-    assert "Prior:" not in done.stderr
-    assert header(site)["config"]["prior.kind"] == "gaussian" and header(site)["config"]["prior.precision"] == "0.16"
+def test_a_networks_prior_falls_with_the_weights_that_meet(site):
+    """By layer, on columns that are centred and scaled; weights of a layer have a scale in common."""
+    done = site("sample", "mlp", "--data", "label.csv", "--hidden", "4", "--draws", "20", "--warmup", "20", "--sampler", "sgfs-d",
+                "--out", "fit.run", "--overwrite")
+    assert "Prior: normal on standardised columns" in done.stderr
+    info = header(site)["model_info"]
+    sds = np.array(info["prior_precisions"]) ** -0.5
+    columns = len(sds[:-10]) // 4 - 1  # label.csv has two labels: 2 x (1 + 4) weights behind the units
+    first, last = sds[:-10].reshape(4, -1), sds[-10:].reshape(2, -1)
+    np.testing.assert_allclose(first[:, 0], 1)
+    assert np.ptp(first[:, 1:]) < 1e-12 and 1 / np.sqrt(columns) <= first[0, 1] * 1.0001 <= 1.001
+    np.testing.assert_allclose(last, [[2.5] + 4 * [64 / 2]] * 2)
+    layers = np.array(info["prior_layers"])
+    assert (layers[:-10].reshape(4, -1) == [0] + columns * [1]).all()
+    assert (layers[-10:].reshape(2, -1) == [0] + 4 * [2]).all()
+
+
+@pytest.mark.parametrize("model", ["mlp", "drbm"])
+def test_a_network_does_not_know_the_units(site, model):
+    """Centimetres for metres, and years since another year: the same fit, and the same predictions."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((60, 2))
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    told = []
+    for name, rows in (("plain", x), ("units", x * [100, 1e-3] + [0, 7])):
+        np.save(site.folder / f"{name}.npy", np.column_stack([rows, y]))
+        site("sample", model, "--data", f"{name}.npy", "--hidden", "3", "--sampler", "nuts", "--max-depth", "2", "--warmup", "0", "--draws", "3",
+             "--climb", "3", "--out", "fit.run", "--overwrite", "-q")
+        site.ok("predict", "fit.run", "--data", f"{name}.npy", "--out", "p.csv", "--overwrite", "-q")
+        told.append(np.genfromtxt(site.folder / "p.csv", delimiter=",", names=True, deletechars=""))
+    same = [n for n in told[0].dtype.names if n.startswith("p[")]
+    for name in same:
+        np.testing.assert_allclose(told[0][name], told[1][name], atol=1e-4)
 
 
 def test_the_truth_of_simulated_data_has_it(site):

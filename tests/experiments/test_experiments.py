@@ -266,7 +266,7 @@ elif words[0] == "sample":
     if code.exists():
         print("something is wrong", file=sys.stderr)
         sys.exit(int(code.read_text()))
-    out = pathlib.Path(words[words.index("--out") + 1])
+    out = pathlib.Path(words[words.index("--resume" if name == "--resume" else "--out") + 1])
     out.write_text(json.dumps({{"value": " ".join(words[:-5]), "params": [1, 2, 3]}}))
     if "--max-time" in words:
         time.sleep(float(words[words.index("--max-time") + 1]))
@@ -396,6 +396,17 @@ def test_what_makes_a_run_another(lab, tmp_path, pretender, monkeypatch):
     pretender.write_text(pretender.read_text() + "# built again\n")
     count("--alpha", 2, max_time=0.02)
     assert made == [1, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9]
+
+
+@pytest.mark.parametrize("words, resumed", [(["a"], True), (["a", "--max-time", "0.1"], False)])
+def test_a_run_that_was_interrupted_goes_on(lab, words, resumed):
+    """Unless its time is limited: then how far it comes is what is measured."""
+    one, job = lab(), laboratory.Job("a", words)
+    (one.work / "a.run").write_text("a beginning")
+    (one.work / "a.begun.json").write_text(json.dumps({"key": one._key(job), "time": time.time() - 7}))
+    record, = one.samples([job])
+    assert calls(one) == ["--resume" if resumed else "a"]
+    assert (record["wall"] > 6) == resumed and not (one.work / "a.begun.json").exists()
 
 
 def test_run_files_that_are_not_kept(lab):

@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/rng.h"
+#include "chain/state.h"
 #include "sgfs.h"
 
 enum { N = 300, P = 2, MOST = 8 };
@@ -149,7 +151,25 @@ static void test_chains_end_where_they_did(void **state) {
     }
 }
 
+/* A state that was saved by another arithmetic is refused (chain/resume.c), so its number has to
+ * change with the ends above. */
+static void test_other_ends_have_another_number(void **state) {
+    (void)state;
+    const struct {
+        int number;
+        uint32_t crc;
+    } written = {1, 0xe2bee206};
+    uint32_t crc = 0;
+    for (size_t k = 0; k < sizeof chains / sizeof chains[0]; k++)
+        crc = sgfsi_crc32(crc, chains[k].end, sizeof chains[k].end);
+    if (crc != written.crc || SGFSI_ARITHMETIC != written.number)
+        fail_msg("the checksum of all ends is 0x%08x: write that here, and unless lines were only "
+                 "added, raise SGFSI_ARITHMETIC (%d) in src/chain/state.h, too",
+                 crc, SGFSI_ARITHMETIC);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chains_end_where_they_did)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chains_end_where_they_did),
+                                       cmocka_unit_test(test_other_ends_have_another_number)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

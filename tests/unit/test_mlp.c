@@ -11,6 +11,7 @@
 #include <float.h>
 #include <stdio.h>
 
+#include "model/prior.h"
 #include "model/readout.h"
 #include "posterior/posterior.h"
 #include "tools/check.h"
@@ -55,6 +56,7 @@ static void set(sgfs_config *cfg, const char *key, const char *value) {
 
 static sgfs_config *config_of(const bench *b) {
     sgfs_config *cfg = sgfs_config_new();
+    set(cfg, "prior.precision", "1"); /* on columns as they are */
     set(cfg, "model.hidden", b->hidden);
     set(cfg, "model.activation", b->activation);
     set(cfg, "model.output", b->output);
@@ -365,6 +367,7 @@ static void test_a_network_by_hand(void **state) {
     (void)state;
     const double x[] = {0.8, -1.7}, y[] = {3, 3}, theta[] = {log(3), 0, 0.5, 2};
     sgfs_config *cfg = sgfs_config_new();
+    set(cfg, "prior.precision", "1");
     set(cfg, "model.hidden", "1");
     set(cfg, "model.output", "gaussian");
     set(cfg, "model.sigma", "2");
@@ -490,6 +493,7 @@ static void test_saturated_units_are_exact(void **state) {
         /* one hidden unit a = size x; z(1) = 1 (relu: size), z(-1) = 0, -1 or 0 */
         double high = relu ? size : 1, low = i % 3 == 1 ? -1 : 0, w = relu ? 1 : size;
         sgfs_config *cfg = sgfs_config_new();
+        set(cfg, "prior.precision", "1");
         set(cfg, "model.hidden", "1");
         set(cfg, "model.activation", activations[i % 3]);
         set(cfg, "model.output", logistic ? "logistic" : "softmax");
@@ -675,6 +679,45 @@ static void test_drawn_targets_are_the_models(void **state) {
 
 /* ---- start, and the user's scale ------------------------------------------------------------- */
 
+/* log p = -(nu + n)/2 log((nu + q)/(nu + n)) - n/2 of a layer's n weights, nu = 2; biases as they
+ * were. */
+static void test_the_default_prior_shares_a_scale_in_each_layer(void **state) {
+    bench b = {.hidden = "4,3", .activation = "tanh", .output = "softmax", .intercept = true};
+    (void)state;
+    make_rows(&b);
+    sgfs_config *cfg = config_of(&b);
+    set(cfg, "prior.precision", "auto");
+    sgfs_data *data = wrap(ROWS, COLS, b.x, b.y, cfg);
+    sgfs_model *m = open_on(data, cfg, NULL);
+    double theta[MOST], G[MOST] = {0}, lp = 0, wanted = 0;
+    uint64_t s = 77;
+    for (int64_t j = 0; j < m->D; j++) theta[j] = 1.3 * next_normal(&s);
+    assert_int_equal(sgfsi_prior_add(m, theta, &lp, G, NULL), SGFS_OK);
+    for (int64_t l = 0; l < 3; l++) {
+        const sgfs_block *at = &m->block[l];
+        double q = 0, n = 0;
+        for (int64_t k = 0; k < at->rows * at->cols; k++) {
+            double x = theta[at->offset + k], P = m->prior->precision[at->offset + k];
+            if (k % at->cols == 0) wanted -= P * x * x / 2;
+            else q += P * x * x, n++;
+        }
+        wanted -= (2 + n) / 2 * log((2 + q) / (2 + n)) + n / 2;
+    }
+    assert_near(lp, wanted, 1e-12 * fabs(wanted), "density");
+    for (int64_t j = 0; j < m->D; j++) {
+        double kept = theta[j], high = 0, low = 0;
+        theta[j] = kept + 1e-5;
+        sgfsi_prior_add(m, theta, &high, NULL, NULL);
+        theta[j] = kept - 1e-5;
+        sgfsi_prior_add(m, theta, &low, NULL, NULL);
+        theta[j] = kept;
+        assert_near(G[j], (high - low) / 2e-5, 1e-7, "gradient");
+    }
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+}
+
 static void test_units_start_apart_and_by_the_seed(void **state) {
     (void)state;
     bench a = {.hidden = "5", .activation = "tanh", .output = "softmax", .intercept = true}, b = a;
@@ -774,6 +817,7 @@ int main(void) {
         cmocka_unit_test(test_predictions_are_what_the_density_says),
         cmocka_unit_test(test_curvature_is_the_expected_information),
         cmocka_unit_test(test_drawn_targets_are_the_models),
+        cmocka_unit_test(test_the_default_prior_shares_a_scale_in_each_layer),
         cmocka_unit_test(test_units_start_apart_and_by_the_seed),
         cmocka_unit_test(test_the_users_scale_predicts_the_same),
         cmocka_unit_test(test_a_standardised_target_goes_back),

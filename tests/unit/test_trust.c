@@ -242,7 +242,7 @@ static const expected table[] = {
     {"a network that knows less than none",
      {.header = BARE("-250"), .model = "mlp"},
      SGFS_GRADE_WRONG,
-     "Do not trust: this run did not converge: lp of chain ",
+     "Do not trust: this run did not converge: the fit of chain ",
      "--warmup 1200"},
     {"a network that knows little",
      {.header = BARE("-300"), .model = "mlp"},

@@ -107,7 +107,8 @@ static sgfs_status run_to(sgfsi_audit *a, const sgfsi_reference_chain *p, sgfs_r
                          : 0;
         sgfsi_job_report(&a->job, fraction, 0, 0, "%s", p->what);
         if (sgfsi_job_stopping(&a->job))
-            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+            status = sgfsi_fail(err, SGFS_ESTOPPED,
+                                "Stopped early: no result. The same command starts over.");
         bool over = false;
         status = sgfsi_comm_agree(comm, status, err);
         if (status == SGFS_OK) status = sgfsi_clock_is_over(comm, sgfsi_now(), until, &over, err);

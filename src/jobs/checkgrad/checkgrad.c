@@ -149,7 +149,8 @@ static sgfs_status compare_at(sgfsi_check *c, const sgfsi_slopes *at, const doub
 static sgfs_status compare(sgfsi_check *c, const double *size, sgfsi_verdict *out, sgfs_err *err) {
     for (int k = 0; k < SGFSI_DENSITIES; k++) c->slopes.enough[k] = 0.1 * c->tolerance * size[k];
     if (sgfsi_job_stopping(&c->job))
-        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: no result.");
+        return sgfsi_fail(err, SGFS_ESTOPPED,
+                          "Stopped early: no result. The same command starts over.");
     sgfsi_job_report(&c->job, c->done++ / c->planned, c->point - 1, c->points, "point %lld of %lld",
                      (long long)c->point, (long long)c->points);
     sgfs_status status = compare_at(c, &c->slopes, size, true, out, err);

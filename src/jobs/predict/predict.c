@@ -169,7 +169,8 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
             sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
         sgfsi_context_leave(scope);
         if (sgfsi_job_stopping(&p->job))
-            return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
+            return sgfsi_fail(err, SGFS_ESTOPPED,
+                              "Stopped early: nothing was written. The same command starts over.");
         /* Written and tallied in the order of the file. */
         for (const sgfsi_predict_slot *slot = p->slot; slot < p->slot + used; slot++) {
             if (slot->status != SGFS_OK) return *err = slot->err, slot->status;

@@ -237,7 +237,8 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     sgfs_status ranked = sgfsi_tune_rank(t, err);
     if (ranked != SGFS_OK) return ranked;
     if (status == SGFS_ESTOPPED)
-        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, after %lld of %lld runs.",
+        return sgfsi_fail(err, SGFS_ESTOPPED,
+                          "Stopped early, after %lld of %lld runs. The same command starts over.",
                           (long long)t->finished, (long long)(t->trials * t->folds));
     /* Nothing to recommend: because everything diverged, or because no run came as far as a
      * draw. */
