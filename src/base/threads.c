@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,22 +34,9 @@ int64_t sgfsi_threads_rule(const char *environment, int64_t cores, const char *r
     return threads > 1 ? (int64_t)threads : 1;
 }
 
-/* A child that is forked has none of the threads of its parent, and the first parallel region would
- * wait for them for ever. With no level of regions allowed each has one thread, also in work that
- * the parent began, and the numbers are the same. */
-static void stay_alone(void) {
-    omp_set_max_active_levels(0);
-}
-
-static void watch_forks(void) {
-    (void)pthread_atfork(NULL, NULL, stay_alone);
-}
-
 /* omp_get_num_procs counts the cores of the affinity, and those of all places where OMP_PROC_BIND
  * has already bound the calling thread to one. */
 int64_t sgfsi_threads(int64_t wanted) {
-    static pthread_once_t watched = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&watched, watch_forks);
     return wanted > 0 ? wanted
                       : sgfsi_threads_rule(getenv("OMP_NUM_THREADS"), omp_get_num_procs(), "");
 }

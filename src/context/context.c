@@ -4,10 +4,24 @@
 #include "context/context.h"
 
 #include <omp.h>
+#include <pthread.h>
 
 #include "base/threads.h"
 
+/* A child that is forked has none of the threads of its parent, and the first parallel region would
+ * wait for them for ever. With no level of regions allowed each has one thread, also in work that
+ * the parent began, and the numbers are the same. */
+static void stay_alone(void) {
+    omp_set_max_active_levels(0);
+}
+
+static void watch_forks(void) {
+    (void)pthread_atfork(NULL, NULL, stay_alone);
+}
+
 int64_t sgfsi_context_threads(const sgfs_config *cfg) {
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&watched, watch_forks);
     return sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
 }
 
@@ -54,7 +68,7 @@ sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64
 }
 
 /* Chains side by side, and the parts of a pass inside each of them. None at all is what a forked
- * child has (base/threads.c). */
+ * child has. */
 enum { LEVELS = 2 };
 
 sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx) {
