@@ -15,6 +15,7 @@
 
 #include "base/ticker.h"
 #include "chain/lengthen.h"
+#include "chain/rehearse.h"
 #include "chain/resume.h"
 #include "context/clock.h"
 
@@ -31,12 +32,14 @@ static void close_chains(sgfs_run *run) {
 static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     run->chain = calloc((size_t)run->plan.chains, sizeof *run->chain);
     if (run->chain == NULL) return sgfsi_fail_memory(err, "the chains");
-    sgfs_status status = SGFS_OK;
+    double used = 0;
+    sgfs_status status = sgfsi_rehearse_room(run, 0, &used, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         run->chain[c].index = c;
         run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
         status = sgfsi_chain_open(&run->chain[c], run->model, &run->plan, err);
         if (run->chain[0].sampler.fallback[0] != '\0') break;
+        if (status == SGFS_OK) status = sgfsi_rehearse_room(run, c + 1, &used, err);
     }
     return status;
 }
@@ -277,6 +280,7 @@ static void report(const sgfs_run *run) {
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_all");
+    if (sgfsi_config_flag(run->cfg, "run.dry_run")) return sgfsi_run_rehearse(run, err);
     const sgfsi_comm *comm = run->model->ctx.comm;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     sgfs_status status = SGFS_OK;
