@@ -76,30 +76,12 @@ sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err) {
 
 /* ---- is everything as it was? ---------------------------------------------------------------- */
 
-/* Any value as text, malloc'ed; NULL when memory is out. */
-static char *text_of(const sgfsi_json *v) {
-    sgfsi_json *list = sgfsi_json_array();
-    sgfsi_json_put(list, NULL, sgfsi_json_copy(v));
-    char *text = sgfsi_json_dump(list, false);
-    sgfsi_json_free(list);
-    return text;
-}
-
-static bool is_same(const sgfsi_json *a, const sgfsi_json *b) {
-    if (a == NULL || b == NULL) return a == b;
-    char *one = text_of(a), *other = text_of(b);
-    bool same = one != NULL && other != NULL && strcmp(one, other) == 0;
-    free(one);
-    free(other);
-    return same;
-}
-
 /* The same, but for how long things took. */
 static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b) {
     const char *key;
     void *at = NULL;
     bool same = sgfsi_json_is_object(a) && sgfsi_json_is_object(b);
-    if (!same) return is_same(a, b);
+    if (!same) return sgfsi_json_equal(a, b);
     for (const sgfsi_json *v; same && (v = sgfsi_json_next(a, &at, &key)) != NULL;)
         same = strcmp(key, "seconds") == 0 || is_same_work(v, sgfsi_json_get(b, key));
     return same;
@@ -184,7 +166,7 @@ static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfs
     for (const sgfsi_json *v; differs == NULL && (v = sgfsi_json_next(now, &at, &key)) != NULL;) {
         bool passes = false;
         for (int i = 0; i < 3; i++) passes = passes || strcmp(key, passed[i]) == 0;
-        if (!passes && !is_same(v, sgfsi_json_get(then, key))) differs = key;
+        if (!passes && !sgfsi_json_equal(v, sgfsi_json_get(then, key))) differs = key;
     }
     if (differs == NULL) return SGFS_OK;
     snprintf(what, sizeof what, "the data are not those it was made with (%.200s: %.200s)", d->path,
@@ -203,7 +185,7 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
                                       sgfsi_json_get(now, "data"), err);
     if (status != SGFS_OK) return status;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (is_same(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]))) continue;
+        if (sgfsi_json_equal(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]))) continue;
         snprintf(what, sizeof what, "its \"%s\" is another one", keys[i]);
         return fail_other(path, what, err);
     }
