@@ -31,6 +31,7 @@
 #include "files/newdata.h"
 #include "files/packed/packed.h"
 #include "rows/rows.h"
+#include "sink/export.h"
 
 #ifndef FEED_FAIL
 #define FEED_FAIL(...) (fprintf(stderr, "fuzz: " __VA_ARGS__), fputc('\n', stderr), abort())
@@ -547,6 +548,8 @@ static inline void feed_bytes(const feed_format *format, const unsigned char *by
 
 /* ---- files that hold no rows ----------------------------------------------------------------- */
 
+static inline void feed_truth(const unsigned char *bytes, size_t size);
+
 /* A run file: what summary, compare, predict and export open. */
 static inline void feed_run(const unsigned char *bytes, size_t size) {
     sgfs_err err = {SGFS_OK, ""};
@@ -560,7 +563,19 @@ static inline void feed_run(const unsigned char *bytes, size_t size) {
     for (int64_t j = 0; j < shape.dim; j++) sum += (double)strlen(sgfs_draws_param(d, j));
     if (sum == 0.12345) FEED_FAIL("a sum that nobody expects");
     sgfsi_summary_free(sgfsi_summary_new(d, 2, &err));
+    /* Exports to nowhere but netCDF, which has a process of its own; and as a reference. */
+    int64_t *chain = calloc((size_t)d->chains, sizeof *chain);
+    FILE *nowhere = fopen("/dev/null", "w");
+    sgfsi_used used = sgfsi_draws_used(d, chain);
+    for (int64_t k = 0; sgfsi_exports[k] != NULL && nowhere != NULL; k++) {
+        bool apart = strcmp(sgfsi_exports[k]->name, "netcdf") == 0;
+        if (apart || (sgfsi_exports[k]->of_draws && used.draws == 0)) continue;
+        (void)sgfsi_exports[k]->print(d, &used, nowhere, &err);
+    }
+    if (nowhere != NULL) fclose(nowhere);
+    free(chain);
     sgfs_draws_free(d);
+    feed_truth(bytes, size);
 }
 
 /* Options from a JSON file (--config); those out of range are SGFS_EUSAGE. */
@@ -568,14 +583,91 @@ static inline void feed_json(const unsigned char *bytes, size_t size) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_config *cfg = sgfs_config_new();
     if (cfg == NULL) FEED_FAIL("no config");
-    feed_check(sgfs_config_load(cfg, feed_put(0, bytes, size), &err), &err, true);
+    sgfs_status status = sgfs_config_load(cfg, feed_put(0, bytes, size), &err);
+    if (status != SGFS_ERUNFILE) feed_check(status, &err, true); /* a run file is taken, too */
     sgfs_config_free(cfg);
+}
+
+/* Twelve rows for models that are opened with a hostile file beside them. */
+static inline sgfs_data *feed_beside(const sgfs_config *cfg, sgfs_err *err) {
+    static double x[24], y[12];
+    for (int i = 0; i < 24; i++) x[i] = (i * 7 % 11) / 4.0 - 1;
+    for (int i = 0; i < 12; i++) y[i] = i * 5 % 3 == 0;
+    const sgfs_arrays arrays = {.rows = 12, .cols = 2, .x = x, .y = y};
+    return sgfs_data_wrap(&arrays, cfg, err);
+}
+
+/* The value of an option: where chains start, precisions of the prior, a matrix. */
+static inline void feed_option(const char *key, const char *sampler, const unsigned char *bytes,
+                               size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    const char *const set[][2] = {{key, feed_put(0, bytes, size)},
+                                  {"sampler.kind", sampler},
+                                  {"run.chains", "1"},
+                                  {"run.threads", "1"},
+                                  {"run.draws", "4"},
+                                  {"run.warmup", "4"}};
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        if (sgfs_config_set(cfg, set[i][0], set[i][1], &err) != SGFS_OK) FEED_FAIL("%s", err.text);
+    sgfs_data *data = feed_beside(cfg, &err);
+    sgfs_model *model = sgfs_model_open("logistic", data, cfg, &err);
+    sgfs_run *run = sgfs_run_open(model, cfg, &err);
+    sgfs_status status = run != NULL ? sgfs_run_step(run, 2, &err) : err.code;
+    bool other = status == SGFS_ERUNFILE || status == SGFS_ENUMERIC;
+    if (!other) feed_check(status, &err, true);
+    sgfs_run_free(run);
+    sgfs_model_free(model);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+}
+
+/* A few draws, made once. */
+static inline sgfs_draws *feed_draws(sgfs_config **cfg) {
+    static sgfs_draws *draws;
+    static sgfs_config *kept;
+    sgfs_err err = {SGFS_OK, ""};
+    if (draws == NULL) {
+        kept = sgfs_config_new();
+        const char *const set[][2] = {{"sampler.kind", "sgld"}, {"sampler.epsilon", "1e-3"},
+                                      {"run.chains", "2"},      {"run.threads", "1"},
+                                      {"run.draws", "8"},       {"run.warmup", "4"}};
+        for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+            (void)sgfs_config_set(kept, set[i][0], set[i][1], &err);
+        sgfs_data *data = feed_beside(kept, &err);
+        sgfs_model *model = sgfs_model_open("logistic", data, kept, &err);
+        sgfs_run *run = sgfs_run_open(model, kept, &err);
+        if (sgfs_run_all(run, &err) == SGFS_OK) draws = sgfs_run_draws(run, &err);
+        if (draws == NULL) FEED_FAIL("%s", err.text);
+        sgfs_run_free(run);
+        sgfs_model_free(model);
+        sgfs_data_free(data);
+    }
+    *cfg = kept;
+    return draws;
+}
+
+/* What draws are compared with: moments as JSON, or another run. */
+static inline void feed_truth(const unsigned char *bytes, size_t size) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg;
+    sgfs_draws *draws = feed_draws(&cfg);
+    sgfs_job *job = sgfs_compare_open(draws, feed_put(0, bytes, size), cfg, &err);
+    sgfs_status status = sgfs_job_run(job, &err);
+    bool other = status == SGFS_ERUNFILE || status == SGFS_ENUMERIC;
+    if (!other) feed_check(status, &err, true);
+    if (status == SGFS_OK) sgfs_text_free(sgfs_job_json(job));
+    sgfs_job_free(job);
 }
 
 /* By the name of the target. */
 static inline void feed_any(const char *name, const unsigned char *bytes, size_t size) {
     if (strcmp(name, "run") == 0) feed_run(bytes, size);
     else if (strcmp(name, "config") == 0) feed_json(bytes, size);
+    else if (strcmp(name, "truth") == 0) feed_truth(bytes, size);
+    else if (strcmp(name, "start") == 0) feed_option("run.start", "nuts", bytes, size);
+    else if (strcmp(name, "prior") == 0) feed_option("prior.file", "nuts", bytes, size);
+    else if (strcmp(name, "matrix") == 0) feed_option("sampler.b_file", "sgfs-f", bytes, size);
     else feed_bytes(feed_format_find(name), bytes, size);
 }
 

@@ -216,13 +216,36 @@ def config_seeds():
     save("config", "flags", '{"data.standardize": true, "data.intercept": false}')
     save("config", "unknown", '{"epsilon": 1}')
     save("config", "odd_values", '{"run.draws": null, "run.seed": [1], "run.batch": {"a": 1}}')
+    save("config", "damaged_run", run_file({"format": 1})[:-1])  # a run file is a config, too
     save("config", "broken", '{"run.draws": 1,')
     save("config", "unicode", '{"data.target": "gr\\u00f6\\u00dfe \\ud83c\\udfb2"}')
+
+
+def option_seeds():
+    """Files that options name: numbers with and without names, for three parameters."""
+    mode = '{"names": ["intercept", "x1", "x2"], "mean": [0.5, -1, 2], "cov": [[1, 0, 0], [0, 2, 0], [0, 0, 3]]}'
+    for target in ("truth", "start"):
+        save(target, "moments", mode)
+        save(target, "no_names", '{"mean": [1, 2, 3]}')
+        save(target, "short", '{"names": ["x1"], "mean": [1]}')
+        save(target, "odd", '{"names": [1, null], "mean": {"a": []}, "cov": [[1], 2]}')
+    for target in ("start", "prior", "matrix"):
+        save(target, "numbers", "0.5 1\n2\n")
+        save(target, "words", "0.5, x, 2\n")
+        save(target, "large", "1e308 1e309 -1e400\n")
+    for target in ("truth", "prior"):
+        save(target, "empty", "")
+        save(target, "deep", "[" * 200)
+    save("prior", "named", "1 2 3\n")
+    save("matrix", "square", "2 0.5 0\n0.5 1 0\n0 0 3\n")
+    save("matrix", "not_symmetric", "2 9 0\n0 1 0\n0 0 3\n")
+
 
 
 if __name__ == "__main__":
     run_seeds()
     config_seeds()
+    option_seeds()
     packed_seeds()
     csv_seeds()
     libsvm_seeds()

@@ -137,9 +137,10 @@ static void test_changed(void **state) {
     }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {READER("csv"),   READER("libsvm"), READER("npy"),
-                                       READER("idx"),   READER("packed"), READER("run"),
-                                       READER("config")};
+    const struct CMUnitTest tests[] = {READER("csv"),    READER("libsvm"), READER("npy"),
+                                       READER("idx"),    READER("packed"), READER("run"),
+                                       READER("config"), READER("truth"),  READER("start"),
+                                       READER("prior"),  READER("matrix")};
     limit_memory();
     omp_set_num_threads(1); /* thousands of files of a few bytes */
     return cmocka_run_group_tests(tests, NULL, NULL);
