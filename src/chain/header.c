@@ -2,9 +2,11 @@
  * header.c: everything a run file says of how it came about (docs/formats.md), and the one line a
  * user sees.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/number.h"
@@ -67,18 +69,26 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     return given;
 }
 
-/* Checksums of the files that options name, beside the data. */
-static void put_inputs(sgfsi_json *o, const sgfs_run *run) {
+sgfsi_json *sgfsi_run_inputs(const sgfs_run *run, sgfs_err *err) {
     static const char *const keys[] = {
         "data.labels",         "prior.file",     "run.start",          "run.validate",
         "run.validate_labels", "sampler.b_file", "sampler.gauss_mean", "sampler.gauss_precision"};
-    sgfsi_json *inputs = sgfsi_json_object_in(o, "inputs");
+    sgfsi_json *inputs = sgfsi_json_object();
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         uint32_t crc;
+        struct stat st = {.st_mode = 0};
         const char *path = sgfsi_json_get_text(run->config, keys[i], "");
-        if (path[0] != '\0' && sgfsi_file_crc(path, &crc, NULL) == SGFS_OK)
-            sgfsi_json_int(inputs, keys[i], crc);
+        /* a pattern or a pipe has no checksum */
+        bool there = path[0] != '\0' && (stat(path, &st) == 0 || errno != ENOENT);
+        if (!there || (st.st_mode != 0 && !S_ISREG(st.st_mode))) continue;
+        if (sgfsi_file_crc(path, &crc, err) != SGFS_OK) {
+            sgfsi_json_free(inputs);
+            return NULL;
+        }
+        sgfsi_json_int(inputs, keys[i], crc);
     }
+    if (inputs == NULL) sgfsi_fail_memory(err, "the run");
+    return inputs;
 }
 
 static void add_all(sgfsi_json *to, const sgfsi_json *from) {
@@ -144,7 +154,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
-    put_inputs(o, run);
+    sgfsi_json_put(o, "inputs", sgfsi_json_copy(run->inputs));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->saved));
     /* what the sampler found while opening, and whether another one had to make way for it */
     if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);

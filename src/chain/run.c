@@ -73,6 +73,8 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     run->config = sgfsi_run_config(run);
     run->given = sgfsi_run_given(run);
+    run->inputs = sgfsi_run_inputs(run, err);
+    if (run->inputs == NULL) return err->code;
     /* A step that is found while opening says how long its chain remembers: 100 times that, in each
      * of the chains, is where draws of our own choice begin. */
     double wanted = 100 * sgfsi_json_get_num(run->chain[0].sampler.report, "tau_predicted", 0);
@@ -144,6 +146,7 @@ void sgfs_run_free(sgfs_run *run) {
     free(run->describe);
     sgfsi_json_free(run->config);
     sgfsi_json_free(run->given);
+    sgfsi_json_free(run->inputs);
     sgfs_draws_free(run->out.memory);
     sgfs_config_free(run->cfg);
     free(run);

@@ -13,7 +13,8 @@
 struct sgfs_run {
     const sgfs_model *model;
     sgfs_config *cfg;           /* a copy of the user's */
-    sgfsi_json *config, *given; /* for the header: options in force, those the user gave */
+    sgfsi_json *config, *given; /* for the header: options in force, those the user gave, */
+    sgfsi_json *inputs;         /* and checksums of the files they name */
     sgfsi_plan plan;
     sgfsi_choice choice;
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
@@ -30,7 +31,6 @@ struct sgfs_run {
     double seconds;               /* wall clock inside sgfs_run_step */
     int64_t before;               /* iterations of all chains when the run was taken up */
     double next_save, next_costs; /* when a state is due, and what it cost so far */
-    bool unsaved;                 /* a state could not be saved, which has been said */
     bool closed, filed;           /* a file was attached */
     sgfs_err spoiled;             /* why what is left since the last state is not to be kept */
 };
@@ -54,6 +54,9 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run);
 /* Every option with its value in force, and those that were given; the caller's to free. */
 sgfsi_json *sgfsi_run_config(const sgfs_run *run);
 sgfsi_json *sgfsi_run_given(const sgfs_run *run);
+/* Checksums of the files that options name, beside the data; the caller's to free, NULL with err
+ * filled where one cannot be read. */
+sgfsi_json *sgfsi_run_inputs(const sgfs_run *run, sgfs_err *err);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
 
 #endif
