@@ -79,9 +79,11 @@ static char *text_of(const sgfsi_json *v) {
     return text;
 }
 
-static bool is_same(const sgfsi_json *a, const sgfsi_json *b) {
+/* lost: nobody knows, for want of memory. */
+static bool is_same(const sgfsi_json *a, const sgfsi_json *b, bool *lost) {
     if (a == NULL || b == NULL) return a == b;
     char *one = text_of(a), *other = text_of(b);
+    *lost = *lost || one == NULL || other == NULL;
     bool same = one != NULL && other != NULL && strcmp(one, other) == 0;
     free(one);
     free(other);
@@ -89,13 +91,13 @@ static bool is_same(const sgfsi_json *a, const sgfsi_json *b) {
 }
 
 /* The same, but for how long things took. */
-static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b) {
+static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b, bool *lost) {
     const char *key;
     void *at = NULL;
     bool same = sgfsi_json_is_object(a) && sgfsi_json_is_object(b);
-    if (!same) return is_same(a, b);
+    if (!same) return is_same(a, b, lost);
     for (const sgfsi_json *v; same && (v = sgfsi_json_next(a, &at, &key)) != NULL;)
-        same = strcmp(key, "seconds") == 0 || is_same_work(v, sgfsi_json_get(b, key));
+        same = strcmp(key, "seconds") == 0 || is_same_work(v, sgfsi_json_get(b, key), lost);
     return same;
 }
 
@@ -166,6 +168,7 @@ static sgfs_status fail_other(const char *path, const char *what, sgfs_err *err)
 static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfsi_json *then,
                                 const sgfsi_json *now, sgfs_err *err) {
     char what[512], changed[256];
+    bool lost = false;
     const char *key, *passed[] = {"path", "files", "fingerprint"};
     void *at = NULL;
     const sgfsi_json *prints = sgfsi_json_get(then, "fingerprint");
@@ -178,8 +181,9 @@ static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfs
     for (const sgfsi_json *v; differs == NULL && (v = sgfsi_json_next(now, &at, &key)) != NULL;) {
         bool passes = false;
         for (int i = 0; i < 3; i++) passes = passes || strcmp(key, passed[i]) == 0;
-        if (!passes && !is_same(v, sgfsi_json_get(then, key))) differs = key;
+        if (!passes && !is_same(v, sgfsi_json_get(then, key), &lost)) differs = key;
     }
+    if (lost) return sgfsi_fail_memory(err, "the run's header");
     if (differs == NULL) return SGFS_OK;
     snprintf(what, sizeof what, "the data are not those it was made with (%.200s: %.200s)", d->path,
              differs);
@@ -193,11 +197,13 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
                                        "stats",  "sampler",    "fisher", "chains",
                                        "warmup", "model_info", "inputs"};
     char what[400];
+    bool lost = false;
     sgfs_status status = compare_data(run->model->data, path, sgfsi_json_get(then, "data"),
                                       sgfsi_json_get(now, "data"), err);
     if (status != SGFS_OK) return status;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (is_same(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]))) continue;
+        if (is_same(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]), &lost)) continue;
+        if (lost) return sgfsi_fail_memory(err, "the run's header");
         snprintf(what, sizeof what, "its \"%s\" is another one", keys[i]);
         return fail_other(path, what, err);
     }
@@ -214,8 +220,10 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
                   blas[0], core[0], blas[1], core[1]);
         return SGFS_OK;
     }
-    if (is_same_work(sgfsi_json_get(then, "sampler_info"), sgfsi_json_get(now, "sampler_info")))
+    if (is_same_work(sgfsi_json_get(then, "sampler_info"), sgfsi_json_get(now, "sampler_info"),
+                     &lost))
         return SGFS_OK;
+    if (lost) return sgfsi_fail_memory(err, "the run's header");
     return fail_other(path, "this program finds other numbers when it opens the run", err);
 }
 
@@ -274,7 +282,10 @@ sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *fi
     bool more = false;
     const sgfsi_json *then = from->run->header;
     sgfsi_json *now = sgfsi_run_header(run);
-    sgfs_status status = compare_arithmetic(path, then, err);
+    char *whole = sgfsi_json_dump(now, false); /* NULL: it lacks something */
+    sgfs_status status = whole != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the run's header");
+    free(whole);
+    if (status == SGFS_OK) status = compare_arithmetic(path, then, err);
     if (status == SGFS_OK) status = compare_options(run, path, then, err);
     if (status == SGFS_OK) status = compare_lengths(run, path, from, &more, err);
     if (status == SGFS_OK) status = compare_headers(run, path, then, now, err);

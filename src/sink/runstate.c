@@ -165,8 +165,10 @@ static sgfs_status choose_state(sgfsi_runfile *f, const sgfsi_scan *scan, candid
         }
         if (best < 0) break;
         sgfsi_scan before;
-        sgfs_draws *run = sgfsi_runfile_scan(f->path, all[best].end, &before, NULL);
+        sgfs_err why = {SGFS_OK, ""};
+        sgfs_draws *run = sgfsi_runfile_scan(f->path, all[best].end, &before, &why);
         free(before.state);
+        if (sgfsi_fail_hard(&why, err) != SGFS_OK) return why.code;
         if (run != NULL && before.end == all[best].end) {
             f->size = all[best].end;
             f->states = all[best].number;
@@ -215,7 +217,7 @@ sgfsi_runfile *sgfsi_runfile_resume(const char *path, sgfsi_resumption *from, sg
             free(scan.state);
             int64_t until = scan.end;
             cut_off = true;
-            from->run = sgfsi_runfile_scan(path, until, &scan, NULL);
+            from->run = sgfsi_runfile_scan(path, until, &scan, err);
         }
         if (from->run == NULL) status = err->code;
         else from->complete = strcmp(from->run->state, "complete") == 0;
@@ -351,16 +353,17 @@ static sgfs_status copy_all(sgfsi_runfile *f, int64_t begin, int64_t end, sgfs_e
 }
 
 /* The text of the log's header, malloc'ed; where its blocks begin. */
-static char *read_header(const sgfsi_runfile *f, int64_t *begin) {
+static char *read_header(const sgfsi_runfile *f, int64_t *begin, sgfs_err *err) {
     unsigned char prefix[SGFSI_RUN_PREFIX];
-    if (sgfsi_io_read(f->fd, prefix, sizeof prefix, 0) != 0) return NULL;
-    size_t length = sgfsi_get_u32(prefix + 12);
-    char *text = malloc(length + 1);
+    int error = sgfsi_io_read(f->fd, prefix, sizeof prefix, 0);
+    size_t length = error == 0 ? sgfsi_get_u32(prefix + 12) : 0;
+    char *text = error == 0 ? calloc(length + 1, 1) : NULL;
     *begin = SGFSI_RUN_PREFIX + (int64_t)length + SGFSI_CRC_BYTES;
-    if (text == NULL) return NULL;
-    text[length] = '\0';
-    if (sgfsi_io_read(f->fd, text, length, SGFSI_RUN_PREFIX) == 0) return text;
+    if (text != NULL) error = sgfsi_io_read(f->fd, text, length, SGFSI_RUN_PREFIX);
+    if (text != NULL && error == 0) return text;
     free(text);
+    if (error == 0) sgfsi_fail_memory(err, "a run file");
+    else fail_io(f, "read it", error > 0 ? error : EIO, err);
     return NULL;
 }
 
@@ -373,6 +376,8 @@ static bool has_its_name(const sgfsi_runfile *f) {
 
 sgfs_status sgfsi_runfile_settle(sgfsi_runfile *f, const sgfsi_json *header, const void *state,
                                  size_t bytes, bool now, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
     if (!has_its_name(f))
         return sgfsi_fail(err, SGFS_EIO, "%.300s: was moved or replaced meanwhile.", f->path);
     const struct {
@@ -380,13 +385,13 @@ sgfs_status sgfsi_runfile_settle(sgfsi_runfile *f, const sgfsi_json *header, con
         int64_t size, *next;
     } log = {f->fd, f->size, f->next};
     int64_t begin = 0, room = SGFSI_SAVED_HEAD + (int64_t)bytes;
-    char *text = read_header(f, &begin),
+    char *text = read_header(f, &begin, err),
          *json = header != NULL ? sgfsi_json_dump(header, false) : NULL;
     size_t whole = whole_of(room);
     unsigned char *out = malloc(whole);
-    sgfs_status status = text != NULL && out != NULL && (header == NULL || json != NULL)
-                             ? SGFS_OK
-                             : sgfsi_fail_memory(err, "a run file");
+    sgfs_status status = text != NULL ? SGFS_OK : err->code;
+    if (text != NULL && (out == NULL || (header != NULL && json == NULL)))
+        status = sgfsi_fail_memory(err, "a run file");
     const char *head = json != NULL ? json : text;
     bool opened = false;
     f->next = calloc(2 * (size_t)f->chains, sizeof *f->next);
